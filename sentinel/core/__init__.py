@@ -1,0 +1,1 @@
+"""Pure: no input or output, no clock, nothing of sentinel outside this package."""

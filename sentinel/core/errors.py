@@ -1,0 +1,59 @@
+"""What can go wrong, by who has to do something about it.
+
+SentinelError
+├── CannotTell        a check could not see; the answer is unknown, never empty
+├── Invalid           a setting is wrong; carries the path of the key
+├── ChannelError      a message was not taken; permanent or worth another try
+└── StoreError        the state cannot be read or written
+    ├── StoreBusy     another sentinel leads on this state
+    └── Fenced        this sentinel no longer leads: stop at once
+"""
+
+
+class SentinelError(Exception):
+    """Base of every error that is shown to a person; its text is one line."""
+
+
+class CannotTell(SentinelError):
+    """The question could not be answered. A failed query is never an empty result."""
+
+
+class Invalid(SentinelError, ValueError):
+    """A setting is wrong. `path` are the keys below the object that raised it."""
+
+    def __init__(self, message: str, *path: str | int) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ChannelError(SentinelError):
+    """A channel did not take the message.
+
+    `permanent`: the same message will be refused again. `reason`: one word for counting
+    (auth, refused, rate, network, timeout, tls, server). `retry_after`: seconds, if told.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        reason: str = "network",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class StoreError(SentinelError):
+    """The state cannot be read or written just now."""
+
+
+class StoreBusy(StoreError):
+    """Another sentinel leads on this state; its text names it."""
+
+
+class Fenced(StoreError):
+    """A newer leader has taken over; nothing more may be written, sent or done."""

@@ -1,0 +1,215 @@
+"""The nouns of sentinel, as plain immutable data."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant
+
+Value = float | int | str | bool | None
+
+
+class Status(str, Enum):
+    """The three answers: good, bad (in two degrees), and cannot tell."""
+
+    OK = "ok"
+    WARNING = "warning"
+    UNKNOWN = "unknown"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """critical > unknown > warning > ok, as Nagios plugins rank them."""
+        return _RANK[self]
+
+    @property
+    def bad(self) -> bool:
+        """Whether something was seen to be wrong; unknown is not seen."""
+        return self in (Status.WARNING, Status.CRITICAL)
+
+
+_RANK = {Status.OK: 0, Status.WARNING: 1, Status.UNKNOWN: 2, Status.CRITICAL: 3}
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of several; ok when there is none."""
+    return max(statuses, key=lambda s: s.rank, default=Status.OK)
+
+
+class Key(Struct, frozen=True, order=True):
+    """What an alert is about. Measured values and job ids are never part of it."""
+
+    cluster: str
+    check: str
+    subject: str = ""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One answer about one subject.
+
+    `summary` is one line without the subject; `details` are further lines (a log's tail);
+    `commands` are what a person would run next; `labels` (node, user, partition, job) route.
+    """
+
+    subject: str
+    status: Status
+    summary: str
+    values: Mapping[str, Value] = {}
+    details: str = ""
+    commands: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+
+
+class Sample(Struct, frozen=True):
+    """A number worth keeping a history of; its time is that of the run."""
+
+    subject: str
+    name: str
+    value: float
+
+
+class ActionRequest(Struct, frozen=True, kw_only=True):
+    """A wish of a check; the guard decides whether it is carried out."""
+
+    action: str
+    target: str
+    reason: str
+    params: Mapping[str, str] = {}
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What one run of a check saw. `memory` None keeps what was remembered before."""
+
+    findings: tuple[Finding, ...]
+    requests: tuple[ActionRequest, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    memory: Mapping[str, Any] | None = None
+
+    @property
+    def status(self) -> Status:
+        """The worst of the findings."""
+        return worst(f.status for f in self.findings)
+
+
+class Alert(Struct, frozen=True, kw_only=True):
+    """A trouble from its first sight to its end; `id` names this episode of it.
+
+    `told` maps each channel to when it was last given something about this alert:
+    only they hear of its end, and repeats count from there.
+    """
+
+    key: Key
+    id: str
+    kind: str
+    status: Status
+    summary: str
+    since: Instant
+    last: Instant
+    firing: bool = False
+    severity: Status = Status.WARNING
+    fired: Instant | None = None
+    clear_since: Instant | None = None
+    runs: int = 1
+    count: int = 0
+    details: str = ""
+    commands: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    values: Mapping[str, Value] = {}
+    runbook: str = ""
+    told: Mapping[str, Instant] = {}
+
+
+class Transition(Struct, frozen=True, kw_only=True):
+    """A change of an alert that people may hear of.
+
+    `reason`: firing, worse, repeat, resolved, gone; further ones may come.
+    `id` is unique and stable: a message about it that is sent twice carries it twice.
+    """
+
+    id: str
+    alert: str
+    key: Key
+    kind: str
+    reason: str
+    status: Status
+    severity: Status
+    summary: str
+    at: Instant
+    since: Instant
+
+
+class Notification(Struct, frozen=True, kw_only=True):
+    """What a channel is given: one object per alert, times ISO 8601 with offset.
+
+    The fields up to `key` are the documented line of the `file` channel and the body of
+    `webhook`; the rest is what a person needs at three in the morning.
+    """
+
+    at: str
+    cluster: str
+    check: str
+    kind: str
+    subject: str
+    severity: Status
+    status: Status
+    reason: str
+    summary: str
+    since: str
+    key: str
+    alert: str = ""
+    details: str = ""
+    commands: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    values: Mapping[str, Value] = {}
+    runbook: str = ""
+    dry_run: bool = False
+
+
+class Receipt(Struct, frozen=True):
+    """What a channel's other side answered; `refused` names recipients it did not take."""
+
+    text: str
+    refused: tuple[str, ...] = ()
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """An outbox row: one transition for one channel, unsent until `sent`.
+
+    `seq` orders rows. It is due when `wait` seconds have passed since `tried`.
+    """
+
+    seq: int = 0
+    channel: str
+    notification: Notification
+    created: Instant
+    attempts: int = 0
+    tried: Instant | None = None
+    wait: float = 0.0
+    permanent: bool = False
+    error: str = ""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The last run of a check, as `status` shows it and `tick` judges what is due."""
+
+    check: str
+    kind: str
+    at: Instant
+    status: Status
+    summary: str
+    duration: float
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """What one transaction writes: all of it or nothing."""
+
+    at: Instant
+    alerts: tuple[Alert, ...] = ()
+    closed: tuple[Key, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    outbox: tuple[Outgoing, ...] = ()
+    memory: Mapping[str, Mapping[str, Any]] = {}
+    samples: Mapping[str, tuple[Sample, ...]] = {}
+    runs: tuple[Run, ...] = ()

@@ -1,0 +1,82 @@
+"""Jobs and nodes as every check sees them, whatever version of Slurm printed them."""
+
+from msgspec import Struct
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A row of squeue. Times are epoch seconds UTC or None; texts are as Slurm has them.
+
+    `id` is `%i` (`15`, `15_3`, `15_[4-9%1]`), `job_id` what scancel takes (`%A`),
+    `array_id` the array's own id (`%F`). `elements` counts the array elements of the row.
+    `time_limit` in seconds, None without limit.
+    """
+
+    id: str
+    job_id: str
+    array_id: str
+    task: str
+    name: str
+    user: str
+    partition: str
+    state: str
+    reason: str
+    nodes: str
+    node_count: int
+    dependency: str
+    submitted: int | None
+    started: int | None
+    ends: int | None
+    time_limit: int | None
+    elements: int = 1
+    exclude: str = ""
+    workdir: str = ""
+    account: str = ""
+    command: str = ""
+
+
+class JobEnd(Struct, frozen=True, kw_only=True):
+    """How a job ended, from scontrol while it remembers, else from accounting.
+
+    `exit_code` and `signal` as Slurm keeps them; `state` a word of squeue (FAILED,
+    TIMEOUT, NODE_FAIL, …); `cancelled_by` a user name or uid; `failed_node` where known.
+    """
+
+    job_id: str
+    state: str
+    exit_code: int | None = None
+    signal: int | None = None
+    cancelled_by: str = ""
+    reason: str = ""
+    nodes: str = ""
+    failed_node: str = ""
+    started: int | None = None
+    ended: int | None = None
+    stdout: str = ""
+    source: str = ""
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """A line of `scontrol show node`. `state` is the base word, `flags` all the others."""
+
+    name: str
+    state: str
+    flags: frozenset[str] = frozenset()
+    reason: str = ""
+    reason_user: str = ""
+    reason_time: int | None = None
+    partitions: tuple[str, ...] = ()
+    gres: str = ""
+    cpus: int = 0
+    boot_time: int | None = None
+    version: str = ""
+
+
+class Controller(Struct, frozen=True, kw_only=True):
+    """Answer of `scontrol ping`: each slurmctld with whether it is up, and the latency."""
+
+    primary: str
+    primary_up: bool
+    backups: tuple[tuple[str, bool], ...] = ()
+    latency: float = 0.0
+    cluster: str = ""
+    version: str = ""
