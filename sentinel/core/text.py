@@ -22,7 +22,11 @@ def visible_lines(text: str) -> str:
 def _escape(char: str) -> str:
     if char == " " or unicodedata.category(char)[0] not in "CZ":
         return char
-    return char.encode("unicode_escape", "backslashreplace").decode("ascii") if ord(char) != 0xA0 else " "
+    return (
+        char.encode("unicode_escape", "backslashreplace").decode("ascii")
+        if ord(char) != 0xA0
+        else " "
+    )
 
 
 def shortened(text: str, limit: int) -> str:

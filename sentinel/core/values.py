@@ -21,8 +21,9 @@ class Duration(float):
     @classmethod
     def parse(cls, text: str) -> "Duration":
         """Raises Invalid with the forms that are understood."""
-        parts = _DURATION.findall(text.strip())
-        if not parts or "".join(n + u for n, u in parts) != text.strip():
+        compact = text.replace(" ", "")
+        parts = _DURATION.findall(compact)
+        if not parts or "".join(n + u for n, u in parts) != compact:
             raise Invalid(f"{text!r} is no duration; write it like 90s, 15m, 2h or 3d")
         return cls(sum(float(number) * _SECONDS[unit] for number, unit in parts))
 

@@ -1,0 +1,12 @@
+"""The explicit list of check kinds; each is one module or package, imported when used."""
+
+GROUP = "sentinel.checks"
+
+KINDS = {
+    "exec": "sentinel.checks.exec:Exec",
+    "fs": "sentinel.checks.fs:Fs",
+    "job": "sentinel.checks.job:JobCheck",
+    "log": "sentinel.checks.log:Log",
+    "memory": "sentinel.checks.memory:Memory",
+    "slurm": "sentinel.checks.slurm:SlurmCheck",
+}

@@ -1,0 +1,74 @@
+"""Small honest implementations of the ports, for sentinel's tests and for plugin authors'."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Controller, Job, JobEnd, Node
+
+Answer = TypeVar("Answer")
+START = Instant(wall=1_800_000_000_000_000, boot="boot-1", mono=1_000_000_000)
+
+
+class ManualClock:
+    """A clock that moves when told; `jump` moves the wall clock alone."""
+
+    def __init__(self, start: Instant = START) -> None:
+        self._now = start
+
+    def now(self) -> Instant:
+        return self._now
+
+    def advance(self, seconds: float) -> Instant:
+        self._now = shifted(self._now, seconds)
+        return self._now
+
+    def jump(self, seconds: float) -> Instant:
+        self._now = Instant(
+            wall=self._now.wall + int(seconds * 1_000_000), boot=self._now.boot, mono=self._now.mono
+        )
+        return self._now
+
+
+class FixedSlurm:
+    """A Slurm that says what it was given, and is blind where it was given nothing."""
+
+    def __init__(
+        self,
+        *,
+        jobs: Sequence[Job] | None = None,
+        nodes: Sequence[Node] | None = None,
+        ends: Mapping[str, JobEnd] | None = None,
+        controller: Controller | None = None,
+    ) -> None:
+        self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
+        self._controller = controller
+
+    def jobs(self) -> Sequence[Job]:
+        return _known(self._jobs)
+
+    def nodes(self) -> Sequence[Node]:
+        return _known(self._nodes)
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        return self._ends.get(job_id)
+
+    def controller(self) -> Controller:
+        return _known(self._controller)
+
+
+def context(slurm: FixedSlurm | None = None, now: Instant = START, **more: Any) -> Context:
+    """A context for one run of a check; `more` are further fields of Context."""
+    return Context(
+        **{"name": "test", "limit": 10.0, "now": now, "slurm": slurm or FixedSlurm(), **more}
+    )
+
+
+def _known(answer: Answer | None) -> Answer:
+    if answer is None:
+        raise CannotTell(
+            "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+        )
+    return answer
