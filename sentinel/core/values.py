@@ -1,46 +1,79 @@
 """Durations, sizes and shares: parsed once, printed one way.
 
 Each is a number with its unit fixed (seconds, bytes, percent), so that code computes
-with it as with any number, and its text form is what a user would write.
+with it as with any number. `str()` is for people and rounds; `exact()` is what a user
+would write and reads back as the same value.
 """
 
+import math
 import re
 
 from sentinel.core.errors import Invalid
 
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_NUMBER = r"([0-9]{1,15})(?:\.([0-9]{1,15}))?"
+
+_MILLISECONDS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_DURATION = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _MILLISECONDS))
+_LONGEST = 36_500 * 86_400
+"""A hundred years in seconds: times in µs stay far inside 64 bits, whatever is added."""
+
 _BYTES = {p + "B": 1000**i for i, p in enumerate(["", "k", "M", "G", "T", "P", "E"])}
 _BYTES |= {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)} | {"KB": 1000}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_SIZE = re.compile(rf"{_NUMBER}\s*([A-Za-z]+)")
+_LARGEST = 2**63 - 1
+"""What statvfs, SQLite and PostgreSQL can hold."""
+
+_SHARE = re.compile(rf"{_NUMBER}\s*%")
 
 
 class Duration(float):
-    """Seconds. Written `90s`, `15m`, `1h30m`, `3d`."""
+    """Seconds. Written `90s`, `15m`, `1h30m`, `3d`; at most 100 years."""
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
         """Raises Invalid with the forms that are understood."""
-        compact = text.replace(" ", "")
-        parts = _DURATION.findall(compact)
-        if not parts or "".join(n + u for n, u in parts) != compact:
+        compact = text.strip()
+        match = _DURATION.fullmatch(compact)
+        if not match or not compact:
             raise Invalid(f"{text!r} is no duration; write it like 90s, 15m, 2h or 3d")
-        return cls(sum(float(number) * _SECONDS[unit] for number, unit in parts))
+        pairs = zip(match.groups()[::2], match.groups()[1::2], _MILLISECONDS.values(), strict=True)
+        seconds = sum(_scaled(whole, part, unit) for whole, part, unit in pairs) / 1000
+        if seconds > _LONGEST:
+            raise Invalid(f"{text!r} is longer than 100 years")
+        return cls(seconds)
+
+    def exact(self) -> str:
+        """To the millisecond, with every unit that is needed: `1d2h`, `1s500ms`."""
+        parts, rest = [], round(self * 1000)
+        for unit in ("d", "h", "m", "s", "ms"):
+            count, rest = divmod(rest, _MILLISECONDS[unit])
+            parts += [f"{count}{unit}"] if count else []
+        return "".join(parts) or "0s"
 
     def __str__(self) -> str:
         return duration_text(self)
 
 
 class Size(int):
-    """Bytes. Written `40TB` (10^12) or `2TiB` (2^40)."""
+    """Bytes. Written `40TB` (10^12) or `2TiB` (2^40); at most 2^63-1."""
 
     @classmethod
     def parse(cls, text: str) -> "Size":
         """Raises Invalid with the forms that are understood."""
         match = _SIZE.fullmatch(text.strip())
-        if not match or match[2] not in _BYTES:
+        if not match or match[3] not in _BYTES:
             raise Invalid(f"{text!r} is no size; write it like 500GB, 40TB or 2TiB")
-        return cls(round(float(match[1]) * _BYTES[match[2]]))
+        size = _scaled(match[1], match[2], _BYTES[match[3]])
+        if size > _LARGEST:
+            raise Invalid(f"{text!r} is larger than any file system")
+        return cls(size)
+
+    def exact(self) -> str:
+        """The shortest text that is this very number of bytes: `40TB`, `2TiB`, `1537B`."""
+        fitting = [
+            f"{self // factor}{unit}" for unit, factor in _BYTES.items() if not self % factor
+        ]
+        return min(fitting, key=len) if self else "0B"
 
     def __str__(self) -> str:
         return size_text(self)
@@ -52,29 +85,44 @@ class Share(float):
     @classmethod
     def parse(cls, text: str) -> "Share":
         """Raises Invalid with the form that is understood."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
-        if not match or float(match[1]) > 100:
+        match = _SHARE.fullmatch(text.strip())
+        if not match:
             raise Invalid(f"{text!r} is no share; write it like 85%")
-        return cls(float(match[1]))
+        share = float(f"{match[1]}.{match[2] or 0}")
+        if share > 100:
+            raise Invalid(f"{text!r} is more than 100%")
+        return cls(share)
+
+    def exact(self) -> str:
+        """As `str`: to a millionth of a percent."""
+        return str(self)
 
     def __str__(self) -> str:
-        return f"{float(self):g}%"
+        return f"{float(self):.6f}".rstrip("0").rstrip(".") + "%"
 
 
 def duration_text(seconds: float) -> str:
-    """The two largest units, for people: `45s`, `5m`, `2h 05m`, `3d 4h`."""
-    whole = int(seconds)
+    """The two largest units, for people: `45s`, `2m 30s`, `5m`, `2h 05m`, `3d 4h`."""
+    if not math.isfinite(seconds):
+        return "for ever" if seconds > 0 else "never"
+    if seconds < 0:
+        return f"-{duration_text(-seconds)}"
     if seconds < 1:
-        return f"{round(seconds * 1000)}ms" if seconds > 0 else "0s"
-    if whole < 120 and whole % 60:
-        return f"{whole}s"
-    days, rest = divmod(whole, 86400)
-    hours, minutes = rest // 3600, rest % 3600 // 60
-    if days:
-        return f"{days}d {hours}h" if hours else f"{days}d"
-    if hours:
+        return f"{max(1, int(seconds * 1000))}ms" if seconds else "0s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 2 and rest:
+        return f"{minutes * 60 + rest}s"
+    return _two_units(minutes, rest)
+
+
+def _two_units(minutes: int, seconds: int) -> str:
+    if minutes < 60:
+        return f"{minutes}m {seconds:02}s" if seconds else f"{minutes}m"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
         return f"{hours}h {minutes:02}m" if minutes else f"{hours}h"
-    return f"{minutes}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d {hours}h" if hours else f"{days}d"
 
 
 def size_text(size: float) -> str:
@@ -85,3 +133,9 @@ def size_text(size: float) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 99.95 else f"{value:.3g} {unit}"
+
+
+def _scaled(whole: str | None, part: str | None, unit: int) -> int:
+    """`whole.part` times the unit, rounded to one, in integers: floats lose bytes above 2^53."""
+    scale = 10 ** len(part or "")
+    return (int((whole or "0") + (part or "")) * unit * 2 + scale) // (scale * 2)

@@ -1,0 +1,63 @@
+"""Which outbox rows are sent next, and how long a failed one waits. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Outgoing
+
+FIRST_WAIT = 2.0
+LONGEST_WAIT = 300.0
+PERMANENT_WAIT = 3600.0
+GIVE_UP = 7 * 86400.0
+"""Seconds. A refusal may be a mistake in the configuration: it is tried again, but hourly."""
+
+BLOCKING_ATTEMPTS = 10
+"""After so many failures a row holds up only its own alert, no longer its channel."""
+
+
+def due(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
+    """The rows to send now, in order: none overtakes an earlier one of its channel.
+
+    Only a row that was refused for good, or failed very often, lets rows of other alerts
+    pass; what concerns one alert on one channel is never reordered.
+    """
+    chosen: list[Outgoing] = []
+    held: set[tuple[str, str]] = set()
+    for row in sorted(rows, key=lambda r: r.seq):
+        alert = (row.channel, row.notification.alert)
+        if (row.channel, "") in held or alert in held:
+            continue
+        if is_due(row, now):
+            chosen.append(row)
+        elif not row.permanent:
+            held.add(alert if row.attempts >= BLOCKING_ATTEMPTS else (row.channel, ""))
+    return chosen
+
+
+def is_due(row: Outgoing, now: Instant) -> bool:
+    """Whether the row's wait is over; a wall clock set back does not prolong it."""
+    return row.tried is None or row.tried.wall > now.wall or elapsed(row.tried, now) >= row.wait
+
+
+def next_wait(rows: Iterable[Outgoing], now: Instant) -> float | None:
+    """Seconds until some row becomes due; None when nothing waits."""
+    waits = [0.0 if r.tried is None else r.wait - elapsed(r.tried, now) for r in rows]
+    return max(0.0, min(waits)) if waits else None
+
+
+def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
+    """The row as it waits for its next attempt: twice as long each time, up to a bound."""
+    attempts = row.attempts + 1
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempts - 1, 20))
+    wait = PERMANENT_WAIT if error.permanent else max(wait, min(error.retry_after or 0.0, 3600.0))
+    return replace(
+        row, attempts=attempts, tried=now, wait=wait, permanent=error.permanent, error=str(error)
+    )
+
+
+def expired(rows: Iterable[Outgoing], now: Instant) -> list[Outgoing]:
+    """Rows too old to matter to anybody, if they were tried at all."""
+    return [r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP]

@@ -1,0 +1,183 @@
+"""The one way through sentinel: run checks, commit what they saw, deliver what is due.
+
+`run` calls it from the scheduler, `tick` once; there is no third path.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import tzinfo
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digest import Outcome, Plan
+from sentinel.core.errors import CannotTell, StoreError
+from sentinel.core.model import Alert, Report, Run
+from sentinel.core.ports import Channel, Clock, Context, Slurm, Store
+from sentinel.core.settings import CheckConfig
+from sentinel.engine import selfcheck, threads
+from sentinel.engine.delivery import Delivery
+from sentinel.engine.pipeline import Pipeline
+from sentinel.engine.runner import Runner, limit
+
+CONCURRENT = 32
+"""Checks at work at once; each may hold a child process or two."""
+
+STATE_LIMIT = 10.0
+PULSE_LIMIT = 5.0
+History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
+_LOG = logging.getLogger("sentinel")
+
+
+class World(Struct, kw_only=True):
+    """All that a configuration turns into; a reload replaces it as a whole."""
+
+    checks: Mapping[str, CheckConfig]
+    channels: Mapping[str, Channel]
+    plan: Plan
+    slurm: Slurm
+    zone: tzinfo
+
+
+class Engine:
+    """Owns the store (through one thread) and everything that is in flight."""
+
+    def __init__(
+        self, world: World, store: Store, clock: Clock, notices: Sequence[str] = ()
+    ) -> None:
+        self.world = world
+        self.committed = asyncio.Event()
+        self._store, self._clock, self._notices = store, clock, notices
+        self._db = threads.Worker("state")
+        self._runner = Runner()
+        self._delivery = Delivery(store, world.channels, clock, self._db.call)
+        self._finished: list[Outcome] = []
+        self._commits = asyncio.Lock()
+        self._slots = asyncio.Semaphore(CONCURRENT)
+        self._busy: set[str] = set()
+
+    async def start(self, holder: str) -> None:
+        """Become the leader of the state and read it; raises StoreBusy when another leads."""
+        await self._db.call(self._store.lead, holder, self._clock.now())
+        self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
+        await self._db.call(self._pipeline.replan, self.world.plan)
+
+    async def switch(self, world: World) -> None:
+        """Go on with another configuration."""
+        self.world = world
+        self._delivery.channels = world.channels
+        await self._db.call(self._pipeline.replan, world.plan)
+
+    async def check(self, name: str) -> None:
+        """One run of one check, committed; a check that is still at work is not started again."""
+        config = self.world.checks.get(name)
+        if config is None or name in self._busy:
+            return
+        self._busy.add(name)
+        try:
+            async with self._slots:
+                self._finished.append(await self._look(config))
+        finally:
+            self._busy.discard(name)
+        await self.commit()
+
+    async def commit(self) -> None:
+        """Write all runs that have ended in one transaction; several callers share one."""
+        async with self._commits:
+            outcomes, self._finished = self._finished, []
+            if not outcomes:
+                return
+            try:
+                batch = await self._db.call(self._pipeline.absorb, outcomes)
+            except StoreError:
+                self._finished = outcomes + self._finished
+                raise
+        if batch.outbox:
+            self.committed.set()
+
+    async def deliver(self) -> float | None:
+        """One round of sending; seconds until the next is due, None when all is sent."""
+        self.committed.clear()
+        return await self._delivery.round()
+
+    async def drain(self, seconds: float) -> bool:
+        """Send all that can be sent within the limit; whether nothing is left."""
+        return await self._delivery.drain(seconds)
+
+    async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
+        """Commit what sentinel has to say about its own state and channels."""
+        state = [*self._notices, *troubles, *_store_trouble(self._store)]
+        self._finished.append(
+            selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
+        )
+        await self.commit()
+
+    async def prune(self) -> None:
+        """Let the store forget what is old."""
+        await self._db.call(self._store.prune, self._clock.now())
+
+    async def runs(self) -> list[Run]:
+        """The last run of every check."""
+        return await self._db.call(self._store.runs)
+
+    async def alerts(self) -> list[Alert]:
+        """Pending and firing alerts."""
+        return self._pipeline.alerts
+
+    async def close(self) -> None:
+        """Stop leading. What hangs is left behind in daemon threads."""
+        try:
+            await asyncio.wait_for(self._db.call(self._store.release), STATE_LIMIT)
+            await asyncio.wait_for(self._db.call(self._store.close), STATE_LIMIT)
+        except (asyncio.TimeoutError, StoreError) as error:
+            _LOG.warning("state not closed: %r", error)
+        self._db.stop()
+
+    async def _look(self, config: CheckConfig) -> Outcome:
+        ctx = Context(
+            name=config.name,
+            now=self._clock.now(),
+            limit=limit(config),
+            slurm=self.world.slurm,
+            memory=await self._db.call(self._store.memory, config.name),
+            history=self._history(config.name),
+        )
+        work = threads.start(f"run {config.name}", lambda: self._run(config, ctx))
+        return await asyncio.wrap_future(work)
+
+    def _run(self, config: CheckConfig, ctx: Context) -> Outcome:
+        outcome = self._runner.run(config, ctx)
+        pulse = getattr(config.plugin, "pulse", None)
+        line = (
+            pulse(outcome.report or Report(findings=outcome.findings), ctx.now) if pulse else None
+        )
+        if line:
+            threading.Thread(target=_append, args=line, name="pulse", daemon=True).start()
+        return outcome
+
+    def _history(self, check: str) -> History:
+        def samples(subject: str, name: str, seconds: float) -> list[tuple[Instant, float]]:
+            since = self._clock.now().wall - int(seconds * SECOND)
+            return self._db.wait(STATE_LIMIT, self._store.samples, check, subject, name, since)
+
+        return samples
+
+
+def _append(path: str, line: str) -> None:
+    """By a child that can be abandoned: the file may lie on a file system that hangs."""
+    text = (line.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
+    try:
+        done = proc.run(["tee", "-a", "--", path], limit=PULSE_LIMIT, stdin=text)
+    except CannotTell as error:
+        _LOG.warning("pulse_log %s: %s", path, error)
+        return
+    if done.code:
+        _LOG.warning("pulse_log %s: %s", path, done.err.decode("utf-8", "replace").strip())
+
+
+def _store_trouble(store: Store) -> list[str]:
+    trouble = getattr(store, "trouble", None)
+    return [str(trouble)] if trouble else []

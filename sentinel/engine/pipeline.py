@@ -1,0 +1,54 @@
+"""Reports become alerts, transitions and outbox rows, in one transaction."""
+
+import logging
+from collections.abc import Sequence
+
+from sentinel.core.digest import Outcome, Plan, digest, forget
+from sentinel.core.model import Alert, Batch, Key
+from sentinel.core.ports import Clock, Store
+from sentinel.core.text import visible
+
+_LOG = logging.getLogger("sentinel")
+
+
+class Pipeline:
+    """The leader's view of the alerts, kept in step with the store. For one thread."""
+
+    def __init__(self, store: Store, plan: Plan, clock: Clock) -> None:
+        self._store, self._plan, self._clock = store, plan, clock
+        self._alerts: dict[Key, Alert] = {a.key: a for a in store.alerts()}
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """Pending and firing alerts."""
+        return list(self._alerts.values())
+
+    def replan(self, plan: Plan) -> None:
+        """Go on with another configuration; alerts of checks that are gone end."""
+        self._plan = plan
+        stale = [
+            k for k in self._alerts if k.check not in plan.policies or k.cluster != plan.cluster
+        ]
+        if stale:
+            self._commit(forget(stale, self._alerts, plan, self._clock.now()))
+
+    def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
+        """Write what these runs mean; raises StoreError, and then nothing has changed."""
+        batch = digest(outcomes, self._alerts, self._plan, self._clock.now())
+        self._commit(batch)
+        return batch
+
+    def _commit(self, batch: Batch) -> None:
+        self._store.commit(batch)
+        self._alerts.update({a.key: a for a in batch.alerts})
+        for key in batch.closed:
+            self._alerts.pop(key, None)
+        for t in batch.transitions:
+            _LOG.info(
+                "%s %s: %s %s: %s",
+                t.reason,
+                t.status.value,
+                visible(t.key.check),
+                visible(t.key.subject),
+                visible(t.summary),
+            )

@@ -1,0 +1,110 @@
+"""When checks run: the only place that knows APScheduler."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any
+
+from apscheduler.events import EVENT_JOB_ERROR
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.combining import OrTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from sentinel.core import cron as crontab
+from sentinel.core.clock import Instant
+from sentinel.core.settings import CheckConfig
+from sentinel.engine.runner import every
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+def cron_trigger(text: str, zone: tzinfo) -> Any:
+    """A trigger that fires when crontab(5) would; raises Invalid.
+
+    APScheduler's own `from_crontab` counts days from Monday, refuses 7 and demands both day
+    fields at once, so it gets lists of names and, where either day counts, two triggers.
+    """
+    cron = crontab.parse(text)
+    clock = {
+        "minute": _listed(cron.minutes),
+        "hour": _listed(cron.hours),
+        "month": _listed(cron.months),
+        "timezone": zone,
+    }
+    days, weekdays = _listed(cron.days), ",".join(_WEEKDAYS[d] for d in cron.weekdays)
+    if cron.either_day:
+        return OrTrigger(
+            [CronTrigger(day=days, **clock), CronTrigger(day_of_week=weekdays, **clock)]
+        )
+    return CronTrigger(day=days, day_of_week=weekdays, **clock)
+
+
+def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinfo) -> datetime:
+    """When the check is to run after its last run; at once if it never ran or the clock went back."""
+    if last is None or last.wall > now.wall:
+        return moment(now)
+    if check.common.cron is None:
+        return moment(last) + timedelta(seconds=every(check))
+    following = cron_trigger(check.common.cron, zone).get_next_fire_time(
+        None, moment(last) + timedelta(seconds=1)
+    )
+    return following or datetime.max.replace(tzinfo=timezone.utc)
+
+
+def moment(instant: Instant) -> datetime:
+    """The wall clock part as an aware datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=instant.wall)
+
+
+class Schedule:
+    """Calls `due(name)` in the running event loop whenever a check's time has come.
+
+    A run that comes while the last is still at work is skipped, late ones are made up once.
+    """
+
+    def __init__(self, zone: tzinfo, due: Callable[[str], Any]) -> None:
+        self._zone, self._due = zone, due
+        self._scheduler = AsyncIOScheduler(
+            timezone=zone,
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+        self._scheduler.add_listener(_log_error, EVENT_JOB_ERROR)
+
+    def start(self, checks: Mapping[str, CheckConfig]) -> None:
+        """Every check runs at once, then as configured."""
+        self.replace(checks)
+        self._scheduler.start()
+
+    def replace(self, checks: Mapping[str, CheckConfig]) -> None:
+        """Forget the old checks; the new ones run at once. Also re-arms after a clock jump:
+        APScheduler sleeps by the wall clock, so it would sleep through an hour set back."""
+        self._scheduler.remove_all_jobs()
+        now = datetime.now(timezone.utc)
+        for name, check in checks.items():
+            self._scheduler.add_job(
+                self._due, self._trigger(check, now), args=[name], id=name, next_run_time=now
+            )
+
+    def next_runs(self) -> dict[str, datetime]:
+        """When each check runs next."""
+        return {job.id: job.next_run_time for job in self._scheduler.get_jobs()}
+
+    def stop(self) -> None:
+        """No further calls."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    def _trigger(self, check: CheckConfig, start: datetime) -> Any:
+        if check.common.cron is not None:
+            return cron_trigger(check.common.cron, self._zone)
+        return IntervalTrigger(seconds=every(check), start_date=start, timezone=self._zone)
+
+
+def _listed(values: tuple[int, ...]) -> str:
+    return ",".join(str(v) for v in values)
+
+
+def _log_error(event: Any) -> None:
+    logging.getLogger("sentinel").error("scheduled run failed: %r", event.exception)

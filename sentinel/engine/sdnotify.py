@@ -1,0 +1,27 @@
+"""sd_notify(3): tell systemd how the service is; silent where there is no systemd."""
+
+import os
+import socket
+from collections.abc import Mapping
+
+
+def notify(message: str, env: Mapping[str, str] = os.environ) -> bool:
+    """Send e.g. `READY=1` or `STATUS=…`; whether anybody listens. Never raises, never blocks."""
+    address = env.get("NOTIFY_SOCKET", "")
+    if not address:
+        return False
+    path = "\0" + address[1:] if address.startswith("@") else address
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sock:
+            sock.sendto(message.encode("utf-8", "replace"), path)
+    except OSError:
+        return False
+    return True
+
+
+def watchdog_interval(env: Mapping[str, str] = os.environ) -> float | None:
+    """Seconds between keep-alives (half of what systemd allows), None when not asked for."""
+    usec, pid = env.get("WATCHDOG_USEC", ""), env.get("WATCHDOG_PID", "")
+    if not usec.isdigit() or (pid and pid != str(os.getpid())):
+        return None
+    return int(usec) / 2_000_000

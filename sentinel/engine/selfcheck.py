@@ -1,0 +1,61 @@
+"""What sentinel says about itself: the state it writes and the channels it tells through."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.digest import Outcome
+from sentinel.core.lifecycle import Policy
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+NAME = "sentinel"
+"""The name and kind of this check; no configured check may take it."""
+
+POLICY = Policy(kind=NAME)
+PATIENCE = 300.0
+"""Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
+
+
+class Trouble(Struct, frozen=True):
+    """A channel that does not take messages; `sure`: waiting will not help."""
+
+    since: Instant
+    text: str
+    sure: bool = False
+
+
+def outcome(
+    state: Iterable[str], channels: Mapping[str, Trouble], names: Iterable[str], now: Instant
+) -> Outcome:
+    """The run of the check that watches sentinel; `state` are one-line troubles, none if fine."""
+    findings = [_state(list(state))]
+    findings += [_channel(name, channels.get(name), now) for name in names]
+    return Outcome(
+        check=NAME,
+        kind=NAME,
+        itself=Finding(subject="", status=Status.OK, summary="running"),
+        report=Report(findings=tuple(findings)),
+        seconds=0.0,
+    )
+
+
+def _state(troubles: list[str]) -> Finding:
+    if not troubles:
+        return Finding(subject="state", status=Status.OK, summary="written")
+    summary = "; ".join(visible(t) for t in troubles)
+    return Finding(subject="state", status=Status.CRITICAL, summary=summary)
+
+
+def _channel(name: str, trouble: Trouble | None, now: Instant) -> Finding:
+    subject = f"channel {name}"
+    if trouble is None:
+        return Finding(subject=subject, status=Status.OK, summary="delivers")
+    age = elapsed(trouble.since, now)
+    if not trouble.sure and age < PATIENCE:
+        return Finding(subject=subject, status=Status.OK, summary="retrying")
+    summary = f"not delivering for {duration_text(age)}: {trouble.text}"
+    command = f"sentinel notify test {name}"
+    return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))

@@ -1,0 +1,144 @@
+"""`sentinel run`: the scheduler calling the engine until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from sentinel.core.errors import Fenced, SentinelError
+from sentinel.engine import threads
+from sentinel.engine.engine import Engine, World
+from sentinel.engine.schedule import Schedule
+from sentinel.engine.sdnotify import notify, watchdog_interval
+
+FAREWELL = 10.0
+"""Seconds that a stopping service goes on sending."""
+
+HOUSEKEEPING = 15.0
+PRUNE = 86400.0
+AFTER_ERROR = 5.0
+JUMP = 2.0
+"""Seconds by which the wall clock must leave the monotonic one to count as a jump."""
+
+_LOG = logging.getLogger("sentinel")
+Reload = Callable[[], World]
+
+
+class Service:
+    """Runs until SIGTERM or SIGINT; SIGHUP asks `reload` for another world."""
+
+    def __init__(self, engine: Engine, reload: Reload) -> None:
+        self._engine, self._reload = engine, reload
+        self._schedule = Schedule(engine.world.zone, self._due)
+        self._stop = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def run(self) -> None:
+        """Returns after a clean stop; raises what made going on impossible (Fenced)."""
+        self._listen()
+        self._schedule.start(self._engine.world.checks)
+        self._pruned = -PRUNE
+        self._offset = time.time() - time.monotonic()
+        for step in (self._deliver, self._keep_house, self._watch_clock, self._keep_alive):
+            self._spawn(self._forever(step))
+        notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
+        await self._stop.wait()
+        await self._farewell()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """End soon; what is pending is delivered first, within a bound."""
+        self._stop.set()
+
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._switch()))
+
+    def _due(self, name: str) -> None:
+        self._spawn(self._engine.check(name))
+
+    async def _forever(self, step: Callable[[], Awaitable[None]]) -> None:
+        while not self._stop.is_set():
+            try:
+                await step()
+            except Fenced:
+                raise
+            except Exception:
+                _LOG.exception("internal error; the service goes on")
+                await asyncio.sleep(AFTER_ERROR)
+
+    async def _deliver(self) -> None:
+        wait = await self._engine.deliver()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._engine.committed.wait(), wait)
+
+    async def _keep_house(self) -> None:
+        await self._engine.look_at_self()
+        if time.monotonic() - self._pruned > PRUNE:
+            self._pruned = time.monotonic()
+            await self._engine.prune()
+        firing = sum(a.firing for a in await self._engine.alerts())
+        notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
+        await asyncio.sleep(HOUSEKEEPING)
+
+    async def _watch_clock(self) -> None:
+        await asyncio.sleep(1)
+        drift = time.time() - time.monotonic() - self._offset
+        if abs(drift) > JUMP:
+            _LOG.warning("the clock jumped by %+.0f s: schedule re-armed", drift)
+            self._offset += drift
+            self._schedule.replace(self._engine.world.checks)
+
+    async def _keep_alive(self) -> None:
+        interval = watchdog_interval()
+        if interval is None:
+            await self._stop.wait()
+            return
+        await self._engine.runs()
+        notify("WATCHDOG=1")
+        await asyncio.sleep(interval)
+
+    async def _switch(self) -> None:
+        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        try:
+            world = await asyncio.wrap_future(threads.start("reload", self._reload))
+        except SentinelError as error:
+            _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
+        else:
+            await self._engine.switch(world)
+            self._schedule.replace(world.checks)
+            _LOG.info("configuration reloaded: %d checks", len(world.checks))
+        notify("READY=1")
+
+    async def _farewell(self) -> None:
+        notify("STOPPING=1")
+        self._schedule.stop()
+        if self._failure is None:
+            await self._engine.commit()
+            self._engine.committed.set()
+            if not await self._engine.drain(FAREWELL):
+                _LOG.warning("stopped with unsent notifications; the next start sends them")
+        await self._engine.close()
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Fenced as error:
+            self._failure = error
+            self.stop()
+        except Exception:
+            _LOG.exception("internal error; the service goes on")

@@ -1,0 +1,56 @@
+"""Daemon threads for what may block: none of them can keep the process from ending."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+_Work = tuple["Future[Any]", Callable[[], Any]]
+
+
+def start(name: str, function: Callable[[], Result]) -> "Future[Result]":
+    """Run in a thread of its own; the future may be abandoned."""
+    future: Future[Result] = Future()
+    threading.Thread(target=_fulfil, args=(future, function), name=name, daemon=True).start()
+    return future
+
+
+class Worker:
+    """One thread that runs calls in order: the only one that touches the store."""
+
+    def __init__(self, name: str) -> None:
+        self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    async def call(self, function: Callable[..., Result], *args: Any) -> Result:
+        """Await the call's result from the event loop."""
+        return await asyncio.wrap_future(self._submit(lambda: function(*args)))
+
+    def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
+        """The call's result from another thread; raises TimeoutError after `limit` seconds."""
+        return self._submit(lambda: function(*args)).result(limit)
+
+    def stop(self) -> None:
+        """End after the calls that are queued."""
+        self._queue.put(None)
+
+    def _submit(self, function: Callable[[], Result]) -> "Future[Result]":
+        future: Future[Result] = Future()
+        self._queue.put((future, function))
+        return future
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            _fulfil(*work)
+
+
+def _fulfil(future: "Future[Any]", function: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(function())
+    except BaseException as error:
+        future.set_exception(error)
