@@ -1,1 +1,327 @@
-"""The only wiring."""
+"""The only wiring: configuration to ports, checks, channels and the engine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel import channels, checks
+from sentinel.clock import SystemClock
+from sentinel.core.errors import ChannelError, Invalid, SentinelError
+from sentinel.core.settings import CheckConfig, Common, Settings
+from sentinel.registry import Registry, UnknownKind
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from sentinel.core.digest import Outcome
+    from sentinel.core.model import Receipt, Run
+    from sentinel.core.ports import Slurm, Store
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node
+    from sentinel.engine.engine import Engine, World
+
+CHECKS = Registry(checks.KINDS, checks.GROUP)
+CHANNELS = Registry(channels.KINDS, channels.GROUP)
+
+__all__ = ["CHANNELS", "CHECKS", "ChannelError"]
+
+
+class NoConfig(SentinelError):
+    """No configuration file where one is needed."""
+
+    exit_code = 78
+
+
+def load_settings(path: str | None) -> Settings:
+    """The configuration file that applies; raises NoConfig or ConfigError."""
+    settings = find_settings(path)
+    if settings is None:
+        raise NoConfig(
+            "no configuration found (-c FILE, $SENTINEL_CONFIG, ./sentinel.yaml, "
+            "~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml); "
+            "write one with: sentinel config init"
+        )
+    return settings
+
+
+def find_settings(path: str | None) -> Settings | None:
+    """As load_settings, but None where there is no file."""
+    from sentinel import config
+
+    found = config.find(path, os.environ)
+    if found is None:
+        return None
+    loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron)
+    for warning in loaded.warnings:
+        print(f"sentinel: {warning}", file=sys.stderr)
+    return loaded.settings
+
+
+def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:
+    """A check of that kind with settings from the command line; raises Invalid or UnknownKind."""
+    from sentinel.config import one_shot as convert
+
+    try:
+        plugin = convert(_kind(kind, names), options)
+    except Invalid as error:
+        error.exit_code = 64  # type: ignore[attr-defined]
+        raise
+    return CheckConfig(name=kind, common=Common(kind=kind), plugin=plugin)
+
+
+def describe_options(kind: str) -> list[str]:
+    """Help lines for the options of a kind."""
+    from sentinel.config import options_of
+
+    cls = _kind(kind, ())
+    lines = [f"sentinel check {kind}: {(cls.__doc__ or '').strip().splitlines()[0]}", ""]
+    for option, text, repeatable in options_of(cls):
+        lines.append(f"  --{option:<18} {text}{' (repeatable)' if repeatable else ''}")
+    return [*lines, "", "  --json, --nagios, --timeout TIME, -c FILE"]
+
+
+def look(check: CheckConfig, settings: Settings | None) -> Outcome:
+    """One run of one check, without state."""
+    from sentinel.core.ports import Context
+    from sentinel.engine.runner import Runner, limit
+
+    clock = SystemClock()
+    ctx = Context(
+        name=check.name,
+        now=clock.now(),
+        limit=limit(check),
+        slurm=LazySlurm(settings or Settings(), [check], clock),
+        one_shot=True,
+    )
+    return Runner().run(check, ctx)
+
+
+def serve(path: str | None, *, dry_run: bool) -> None:
+    """Run the service until it is told to stop."""
+    import asyncio
+
+    from sentinel.engine.service import Service
+
+    settings = find_settings(path) or embedded()
+    clock = SystemClock()
+    store, notices = open_state(settings, clock)
+    _welcome(settings)
+
+    async def main() -> None:
+        engine = _engine(settings, store, clock, notices, dry_run)
+        await engine.start(holder())
+        await Service(engine, lambda: world(load_settings(path), clock, dry_run)).run()
+
+    asyncio.run(main())
+
+
+def tick(path: str | None, *, dry_run: bool, everything: bool) -> tuple[list[Run], bool]:
+    """One pass; the runs made and whether all notifications were delivered."""
+    import asyncio
+
+    from sentinel.engine.tick import tick as one_pass
+
+    settings = load_settings(path)
+    clock = SystemClock()
+    store, notices = open_state(settings, clock)
+
+    async def main() -> tuple[list[Run], bool]:
+        engine = _engine(settings, store, clock, notices, dry_run)
+        await engine.start(holder())
+        try:
+            return await one_pass(engine, clock.now(), everything=everything)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
+    """Everything a configuration turns into."""
+    from sentinel.core.digest import Plan
+    from sentinel.engine import selfcheck
+    from sentinel.engine.engine import World
+
+    slurm = LazySlurm(settings, settings.checks, clock)
+    policies = {c.name: _policy(c) for c in settings.checks} | {selfcheck.NAME: selfcheck.POLICY}
+    plan = Plan(
+        cluster=settings.cluster or _cluster_name(slurm),
+        policies=policies,
+        channels=[c.name for c in settings.channels],
+        routes=settings.routes,
+        zone=zone(settings),
+        dry_run=dry_run,
+    )
+    return World(
+        checks={c.name: c for c in settings.checks},
+        channels={c.name: c.plugin for c in settings.channels},
+        plan=plan,
+        slurm=slurm,
+        zone=plan.zone,
+    )
+
+
+def zone(settings: Settings) -> tzinfo:
+    """The configured time zone, or the host's."""
+    if settings.timezone:
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(settings.timezone)
+    from tzlocal import get_localzone
+
+    return get_localzone()
+
+
+def open_state(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
+    """The store and what has to be told about it (a damaged file kept aside)."""
+    from sentinel.store import open_store
+
+    opened = open_store(state_of(settings), clock.now())
+    return opened.store, list(opened.notices)
+
+
+def state_of(settings: Settings) -> str:
+    """Where the state lies: as configured, else below $XDG_STATE_HOME."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return settings.state or os.path.join(base, "sentinel")
+
+
+def holder() -> str:
+    """How this process names itself to others that want to lead."""
+    return f"{os.uname().nodename} pid {os.getpid()}"
+
+
+def embedded() -> Settings:
+    """What `sentinel run` does without any file: local disks, Slurm if there, the terminal."""
+    from shutil import which
+
+    from sentinel.config import embedded_default
+
+    return embedded_default(CHECKS, CHANNELS, slurm=which("scontrol") is not None)
+
+
+async def send_test(channel: Any, settings: Settings) -> Receipt:
+    """One message that says it is a test."""
+    from sentinel.core.digest import iso
+    from sentinel.core.model import Notification, Status
+
+    clock = SystemClock()
+    now = clock.now()
+    at = iso(now, zone(settings))
+    cluster = settings.cluster or _cluster_name(LazySlurm(settings, [], clock))
+    receipt: Receipt = await channel.send(
+        [
+            Notification(
+                at=at,
+                cluster=cluster,
+                check="test",
+                kind="test",
+                subject=os.uname().nodename,
+                severity=Status.WARNING,
+                status=Status.OK,
+                reason="test",
+                summary=f"a test message from sentinel on {os.uname().nodename}",
+                since=at,
+                key=f"test-{now.wall}",
+                alert=f"test-{now.wall}",
+            )
+        ]
+    )
+    return receipt
+
+
+class LazySlurm:
+    """The Slurm port, made on the first question: most one-shots never ask."""
+
+    def __init__(
+        self, settings: Settings, configs: Sequence[CheckConfig], clock: SystemClock
+    ) -> None:
+        self._settings, self._configs, self._clock = settings, configs, clock
+        self._slurm: Slurm | None = None
+
+    def jobs(self) -> Sequence[Job]:
+        return self._real().jobs()
+
+    def nodes(self) -> Sequence[Node]:
+        return self._real().nodes()
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        return self._real().job_end(job_id)
+
+    def controller(self) -> Controller:
+        return self._real().controller()
+
+    def _real(self) -> Slurm:
+        if self._slurm is None:
+            from sentinel.slurm import connect
+
+            self._slurm = connect(self._settings.slurm, self._users(), self._max_age(), self._clock)
+        return self._slurm
+
+    def _users(self) -> frozenset[str] | None:
+        asked = [c.plugin.jobs_of() for c in self._configs if hasattr(c.plugin, "jobs_of")]
+        return None if None in asked else frozenset().union(*asked)
+
+    def _max_age(self) -> float:
+        from sentinel.engine.runner import every
+
+        return min((every(c) for c in self._configs), default=60.0) / 2.5
+
+
+def _engine(
+    settings: Settings, store: Store, clock: SystemClock, notices: list[str], dry: bool
+) -> Engine:
+    from sentinel.engine.engine import Engine
+
+    return Engine(world(settings, clock, dry), store, clock, notices)
+
+
+def _policy(check: CheckConfig) -> Any:
+    from sentinel.core.lifecycle import Policy
+
+    common = check.common
+    return Policy(
+        kind=common.kind,
+        for_=common.for_,
+        keep_firing_for=common.keep_firing_for,
+        blind_after=common.blind_after,
+        runbook=common.runbook,
+        labels=common.labels,
+    )
+
+
+def _cluster_name(slurm: Slurm) -> str:
+    from sentinel.core.errors import CannotTell
+
+    try:
+        return slurm.controller().cluster or os.uname().nodename
+    except CannotTell:
+        return os.uname().nodename
+
+
+def _kind(kind: str, names: Sequence[str]) -> Any:
+    try:
+        return CHECKS.load(kind)
+    except UnknownKind as error:
+        known = f"; configured checks: {', '.join(names)}" if names else ""
+        wrong = SentinelError(
+            f"no check or kind {kind!r}; kinds: {', '.join(CHECKS.names())}{known}"
+        )
+        wrong.exit_code = 64  # type: ignore[attr-defined]
+        raise wrong from error
+
+
+def _check_cron(text: str) -> None:
+    from sentinel.core.cron import parse
+
+    parse(text)
+
+
+def _welcome(settings: Settings) -> None:
+    source = settings.path or "no configuration file: this machine's disks, alerts on the terminal"
+    print(
+        f"sentinel: {source}; {len(settings.checks)} checks; state in {state_of(settings)}",
+        file=sys.stderr,
+    )

@@ -1,0 +1,187 @@
+"""`sentinel alerts list|history|show` and `sentinel explain`."""
+
+import argparse
+import json
+from typing import Any
+
+from sentinel import app
+from sentinel.cli import USAGE
+from sentinel.core.clock import elapsed
+from sentinel.core.digest import iso
+from sentinel.core.errors import SentinelError
+from sentinel.core.model import Alert, Transition
+from sentinel.core.text import visible, visible_lines
+from sentinel.core.values import duration_text
+
+
+class NoSuchAlert(SentinelError):
+    """The id is none that the state knows."""
+
+    exit_code = USAGE
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    parser = commands.add_parser("alerts", help="alerts now and before")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add(actions, "list", "pending and firing alerts", call_list)
+    history = _add(actions, "history", "what was told, newest first", call_history)
+    history.add_argument("-n", "--limit", type=int, default=50, metavar="N")
+    _add(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
+    explain = _add(commands, "explain", "why an alert fired, and who was told when", call_explain)
+    explain.add_argument("alert", metavar="ALERT")
+
+
+def call_list(args: argparse.Namespace) -> int:
+    """Pending and firing alerts."""
+    with _State(args.config) as state:
+        rows = [_alert(a, state) for a in state.store.alerts()]
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    columns = ("alert", "status", "state", "check", "subject", "for", "summary")
+    _table(columns, rows) if rows else print("no alerts")
+    return 0
+
+
+def call_history(args: argparse.Namespace) -> int:
+    """Transitions, newest first."""
+    with _State(args.config) as state:
+        rows = [_transition(t, state) for t in state.store.history(args.limit)]
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    _table(("at", "reason", "alert", "check", "subject", "summary"), rows) if rows else print(
+        "nothing was told yet"
+    )
+    return 0
+
+
+def call_explain(args: argparse.Namespace) -> int:
+    """One alert with its time line and deliveries; ids may be shortened or a message's key."""
+    with _State(args.config) as state:
+        alert = state.find(args.alert)
+        facts = {
+            "alert": alert,
+            "now": next((_alert(a, state) for a in state.store.alerts() if a.id == alert), None),
+            "transitions": [
+                _transition(t, state) for t in reversed(state.store.history(500, alert))
+            ],
+            "deliveries": [_delivery(*d, state) for d in state.store.deliveries(alert)],
+        }
+    print(json.dumps(facts, indent=1)) if args.json else _explain(facts)
+    return 0
+
+
+class _State:
+    """The store opened for reading, with the clock and zone to show it by."""
+
+    def __init__(self, config: str | None) -> None:
+        settings = app.find_settings(config) or app.embedded()
+        clock = app.SystemClock()
+        self.store, _ = app.open_state(settings, clock)
+        self.now, self.zone = clock.now(), app.zone(settings)
+
+    def __enter__(self) -> "_State":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+
+    def find(self, word: str) -> str:
+        """The alert's full id from an id, its beginning, or a message's key."""
+        ids = {a.id for a in self.store.alerts()} | {t.alert for t in self.store.history(10_000)}
+        fitting = {i for i in ids if i.startswith(word)} or ids & {word.rpartition("-")[0]}
+        if len(fitting) != 1:
+            several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id"
+            raise NoSuchAlert(
+                f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history"
+            )
+        return fitting.pop()
+
+
+def _add(actions: Any, name: str, text: str, function: Any) -> Any:
+    parser = actions.add_parser(name, help=text)
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=function)
+    return parser
+
+
+def _alert(alert: Alert, state: _State) -> dict[str, Any]:
+    return {
+        "alert": alert.id,
+        "cluster": alert.key.cluster,
+        "check": alert.key.check,
+        "kind": alert.kind,
+        "subject": visible(alert.key.subject),
+        "status": alert.status.value,
+        "state": "firing" if alert.firing else "pending",
+        "since": iso(alert.since, state.zone),
+        "for": duration_text(elapsed(alert.since, state.now)),
+        "summary": visible(alert.summary),
+        "details": visible_lines(alert.details),
+        "commands": [visible(c) for c in alert.commands],
+        "told": {name: iso(at, state.zone) for name, at in alert.told.items()},
+        "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
+        "runs": alert.runs,
+    }
+
+
+def _transition(t: Transition, state: _State) -> dict[str, Any]:
+    return {
+        "at": iso(t.at, state.zone),
+        "reason": t.reason,
+        "status": t.status.value,
+        "severity": t.severity.value,
+        "alert": t.alert,
+        "key": t.id,
+        "check": t.key.check,
+        "subject": visible(t.key.subject),
+        "summary": visible(t.summary),
+    }
+
+
+def _delivery(row: Any, sent: Any, receipt: str, state: _State) -> dict[str, Any]:
+    return {
+        "channel": row.channel,
+        "reason": row.notification.reason,
+        "committed": iso(row.created, state.zone),
+        "sent": iso(sent, state.zone) if sent else None,
+        "attempts": row.attempts,
+        "answer": visible(receipt or row.error),
+    }
+
+
+def _explain(facts: dict[str, Any]) -> None:
+    now = facts["now"]
+    if now:
+        subject = f" {now['subject']}" if now["subject"] else ""
+        print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
+        print(f"  {now['summary']}")
+        for line in now["details"].splitlines():
+            print(f"  | {line}")
+        if now["commands"]:
+            print("look closer:", *(f"  {c}" for c in now["commands"]), sep="\n")
+    else:
+        print(f"alert {facts['alert']} is over")
+    print("what happened:")
+    for t in facts["transitions"]:
+        print(f"  {t['at']}  {t['reason']} ({t['severity']}): {t['summary']}")
+    print("who was told:")
+    for d in facts["deliveries"]:
+        when = f"sent {d['sent']}" if d["sent"] else f"not sent, {d['attempts']} attempts"
+        print(f"  {d['channel']}: {d['reason']}: {when}{': ' + d['answer'] if d['answer'] else ''}")
+    if not facts["deliveries"]:
+        print("  nobody: no channel is routed to it, or it has not fired")
+
+
+def _table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    from rich.text import Text
+
+    from sentinel.cli.tables import console, plain_table
+
+    table = plain_table(*columns)
+    for row in rows:
+        table.add_row(*(Text(str(row[c])) for c in columns))
+    console().print(table)

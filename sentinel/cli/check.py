@@ -1,0 +1,126 @@
+"""`sentinel check`: one look, nothing sent, nothing changed, no state needed."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sentinel import app
+from sentinel.cli import USAGE
+from sentinel.core.digest import Outcome
+from sentinel.core.errors import SentinelError
+from sentinel.core.model import Status
+from sentinel.core.settings import CheckConfig
+
+CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
+"""The Nagios convention: https://nagios-plugins.org/doc/guidelines.html#AEN78."""
+
+
+class BadCall(SentinelError):
+    """The command line does not name a check."""
+
+    exit_code = USAGE
+
+
+def register(commands: Any) -> None:
+    """Add the parser."""
+    parser = commands.add_parser(
+        "check",
+        help="one look: sends nothing, changes nothing, needs no state",
+        description="NAME is a configured check; KIND with options needs no configuration.",
+        epilog="Options of a kind: sentinel check KIND --help. "
+        "Exit codes: 0 ok, 1 warning, 2 critical, 3 unknown.",
+        add_help=False,
+    )
+    parser.add_argument("target", nargs="?", metavar="NAME|KIND")
+    parser.add_argument("-c", "--config", metavar="FILE", help="configuration with the NAME")
+    parser.add_argument("--timeout", metavar="TIME", help="limit of the run, e.g. 10s")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument("--nagios", action="store_true", help="as a Nagios plugin prints")
+    parser.add_argument("-h", "--help", action="store_true", help="this, or the options of a kind")
+    parser.set_defaults(call=call, takes_options=True, parser=parser)
+
+
+def call(args: argparse.Namespace) -> int:
+    """Exit code by the worst finding; with --nagios wrong calls are 3, too."""
+    try:
+        return _check(args)
+    except SentinelError as error:
+        if not args.nagios:
+            raise
+        print(f"UNKNOWN - {str(error).splitlines()[0]}")
+        return 3
+
+
+def _check(args: argparse.Namespace) -> int:
+    if args.help or not args.target:
+        return _help(args)
+    check, settings = _target(args)
+    outcome = app.look(check, settings)
+    _print(outcome, args)
+    return CODES[Status(_status(outcome))]
+
+
+def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
+    settings = app.find_settings(args.config) if not args.rest or args.config else None
+    named = [c for c in settings.checks if c.name == args.target] if settings else []
+    if named and args.rest:
+        raise BadCall(f"{args.target} is a configured check and takes no options: {args.rest[0]}")
+    if named:
+        return _limited(named[0], args.timeout), settings
+    check = app.one_shot(
+        args.target, _options(args.rest), [c.name for c in settings.checks] if settings else []
+    )
+    return _limited(check, args.timeout), settings
+
+
+def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:
+    if timeout is None:
+        return check
+    from msgspec.structs import replace
+
+    from sentinel.core.values import Duration
+
+    return replace(check, common=replace(check.common, timeout=Duration.parse(timeout)))
+
+
+def _options(words: Sequence[str]) -> dict[str, list[str]]:
+    options: dict[str, list[str]] = {}
+    queue = list(words)
+    while queue:
+        word = queue.pop(0)
+        if not word.startswith("--"):
+            raise BadCall(f"unexpected argument {word!r}; options look like --path /scratch")
+        name, equals, value = word[2:].partition("=")
+        if not equals:
+            value = queue.pop(0) if queue and not queue[0].startswith("--") else "true"
+        options.setdefault(name, []).append(value)
+    return options
+
+
+def _help(args: argparse.Namespace) -> int:
+    if not args.target:
+        args.parser.print_help(sys.stdout if args.help else sys.stderr)
+        return 0 if args.help else USAGE
+    for line in app.describe_options(args.target):
+        print(line)
+    return 0
+
+
+def _status(outcome: Outcome) -> Status:
+    return max((f.status for f in outcome.findings), key=lambda s: s.rank)
+
+
+def _print(outcome: Outcome, args: argparse.Namespace) -> None:
+    from sentinel.cli import present
+
+    if args.json:
+        print(present.as_json(outcome))
+    elif args.nagios:
+        print(present.as_nagios(outcome))
+    elif sys.stdout.isatty():
+        from sentinel.cli import tables
+
+        tables.show_check(outcome)
+    else:
+        print(present.as_lines(outcome))

@@ -1,0 +1,58 @@
+"""`sentinel plugins`: the kinds there are, one line each, and where each comes from."""
+
+import argparse
+from typing import Any
+
+from sentinel.core.text import visible
+
+
+def register(commands: Any) -> None:
+    """Add the parser."""
+    parser = commands.add_parser("plugins", help="kinds of checks and channels, one line each")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=call)
+
+
+def call(args: argparse.Namespace) -> int:
+    """A kind that does not load is listed with the reason; it is an error of its author."""
+    from sentinel import app
+
+    rows = [
+        {
+            "what": what,
+            "kind": name,
+            "from": registry.origin(name),
+            "description": _line(registry, name),
+        }
+        for what, registry in (("check", app.CHECKS), ("channel", app.CHANNELS))
+        for name in registry.names()
+    ]
+    if args.json:
+        import json
+
+        print(json.dumps(rows, indent=1))
+        return 0
+    _show(rows)
+    return 0
+
+
+def _show(rows: list[dict[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from sentinel.cli.tables import console
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("what", "kind", "from", "description"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(value)) for value in row.values()))
+    console().print(table)
+
+
+def _line(registry: Any, name: str) -> str:
+    try:
+        text = registry.load(name).__doc__ or ""
+    except Exception as error:
+        return f"does not load: {error}"
+    return (text.strip().splitlines() or [""])[0]

@@ -1,0 +1,103 @@
+"""Outcomes of checks as text for machines, plugins runners and pipes. Pure."""
+
+import msgspec
+
+from sentinel.core.digest import Outcome
+from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.text import visible, visible_lines
+
+_UNITS = {"_percent": "%", "_bytes": "B", "_s": "s", "_seconds": "s"}
+
+
+def as_json(outcome: Outcome) -> str:
+    """The documented JSON of a check."""
+    findings = outcome.findings
+    document = {
+        "check": outcome.check,
+        "kind": outcome.kind,
+        "status": worst(f.status for f in findings).value,
+        "summary": headline(outcome),
+        "duration_s": round(outcome.seconds, 4),
+        "findings": [_finding(f) for f in findings],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
+
+
+def as_lines(outcome: Outcome) -> str:
+    """One line a finding: status, subject, summary; details below, indented."""
+    return "\n".join(_lines(f) for f in outcome.findings)
+
+
+def as_nagios(outcome: Outcome) -> str:
+    """`KIND STATUS - text | perfdata`, further findings as long output below.
+
+    https://nagios-plugins.org/doc/guidelines.html#PLUGOUTPUT and #AEN200 (performance data).
+    """
+    findings = outcome.findings
+    status = worst(f.status for f in findings).value.upper()
+    data = " ".join(_perfdata(findings))
+    first = f"{outcome.kind.upper()} {status} - {_bar(headline(outcome))}"
+    lines = [f"{first} | {data}" if data else first]
+    if len(findings) > 1:
+        lines += [
+            _bar(f"{f.status.value.upper()}: {visible(f.subject)}: {f.summary}") for f in findings
+        ]
+    return "\n".join(lines)
+
+
+def headline(outcome: Outcome) -> str:
+    """The worst finding in one line, or how many are fine."""
+    worst_finding = max(outcome.findings, key=lambda f: f.status.rank)
+    if worst_finding.status is Status.OK and len(outcome.findings) > 1:
+        return f"{len(outcome.findings)} subjects, all ok"
+    return _about(worst_finding)
+
+
+def _about(finding: Finding) -> str:
+    summary = visible(finding.summary)
+    return f"{visible(finding.subject)}: {summary}" if finding.subject else summary
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    document: dict[str, object] = {
+        "subject": finding.subject.encode("utf-8", "backslashreplace").decode(),
+        "status": finding.status.value,
+        "summary": visible(finding.summary),
+        "values": {k: _plain(v) for k, v in finding.values.items()},
+    }
+    if finding.details:
+        document["details"] = visible_lines(finding.details)
+    if finding.commands:
+        document["commands"] = [visible(c) for c in finding.commands]
+    return document
+
+
+def _plain(value: Value) -> Value:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _lines(finding: Finding) -> str:
+    first = f"{finding.status.value.upper():<9}{_about(finding)}"
+    details = [f"         {line}" for line in visible_lines(finding.details).splitlines()]
+    return "\n".join([first, *details])
+
+
+def _perfdata(findings: tuple[Finding, ...]) -> list[str]:
+    several = len(findings) > 1
+    return [
+        _datum(f"{f.subject} {name}" if several and f.subject else name, name, value)
+        for f in findings
+        for name, value in f.values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+
+
+def _datum(label: str, name: str, value: float) -> str:
+    unit = next((u for suffix, u in _UNITS.items() if name.endswith(suffix)), "")
+    clean = _bar(visible(label)).replace("'", "''").replace("=", "_")
+    number = str(value) if isinstance(value, int) else f"{value:.6g}"
+    return f"'{clean}'={number}{unit}"
+
+
+def _bar(text: str) -> str:
+    return text.replace("|", "¦")

@@ -1,0 +1,88 @@
+"""`sentinel run` and `sentinel tick`."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from sentinel import app
+from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.model import Run, Status, worst
+
+TEMPFAIL = 75
+"""sysexits(3): try again later; systemd restarts the unit."""
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    run = commands.add_parser("run", help="the service: watch, tell, until SIGTERM")
+    _common(run)
+    run.set_defaults(call=call_run)
+    tick = commands.add_parser("tick", help="one pass over the checks that are due, then exit")
+    _common(tick)
+    tick.add_argument("--all", action="store_true", help="every check, due or not")
+    tick.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    tick.add_argument("--strict", action="store_true", help="exit code by the worst status")
+    tick.set_defaults(call=call_tick)
+
+
+def call_run(args: argparse.Namespace) -> int:
+    """0 after a clean stop; 75 when another sentinel leads on this state."""
+    _log(args.verbose)
+    try:
+        app.serve(args.config, dry_run=args.dry_run)
+    except (StoreBusy, Fenced) as error:
+        print(f"sentinel: {error}", file=sys.stderr)
+        return TEMPFAIL
+    return 0
+
+
+def call_tick(args: argparse.Namespace) -> int:
+    """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0."""
+    _log(args.verbose)
+    try:
+        runs, delivered = app.tick(args.config, dry_run=args.dry_run, everything=args.all)
+    except StoreBusy as error:
+        print(f"sentinel: nothing run: {error}", file=sys.stderr)
+        if args.json:
+            print(json.dumps({"ran": False, "checks": []}))
+        return 0
+    if args.json:
+        print(
+            json.dumps(
+                {"ran": True, "delivered": delivered, "checks": [_row(r) for r in runs]}, indent=1
+            )
+        )
+    else:
+        for run in runs:
+            print(f"{run.status.value.upper():<9}{run.check}: {run.summary}")
+    if not delivered:
+        print(
+            "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr
+        )
+    codes = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
+    return codes[worst(r.status for r in runs)] if args.strict else 0
+
+
+def _common(parser: Any) -> None:
+    parser.add_argument("-c", "--config", metavar="FILE", help="default: see sentinel config check")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="act on nothing; say what would be done"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more")
+
+
+def _row(run: Run) -> dict[str, object]:
+    return {
+        "check": run.check,
+        "kind": run.kind,
+        "status": run.status.value,
+        "summary": run.summary,
+        "duration_s": round(run.duration, 4),
+    }
+
+
+def _log(verbose: bool) -> None:
+    from sentinel.cli.logs import configure
+
+    configure(verbose)

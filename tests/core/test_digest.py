@@ -1,0 +1,141 @@
+"""Runs become exactly one transaction's worth of alerts, transitions and messages."""
+
+from collections.abc import Sequence
+
+from sentinel.core.clock import shifted
+from sentinel.core.digest import Outcome, Plan, digest, forget
+from sentinel.core.lifecycle import Policy
+from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
+from sentinel.core.settings import Match, Route
+from sentinel.core.values import Duration
+from sentinel.testing import START
+
+PLAN = Plan(
+    cluster="lab",
+    policies={"disks": Policy(kind="fs"), "train": Policy(kind="job")},
+    channels=["mail", "book"],
+)
+FINE = Finding(subject="", status=Status.OK, summary="sees")
+
+
+def disk(subject: str, status: Status) -> Finding:
+    return Finding(subject=subject, status=status, summary=f"{status.value}!")
+
+
+def ran(*findings: Finding, check: str = "disks", blind: str = "") -> Outcome:
+    itself = Finding(subject="", status=Status.UNKNOWN, summary=blind) if blind else FINE
+    report = None if blind else Report(findings=findings, samples=(Sample("/a", "x", 1.0),))
+    return Outcome(check=check, kind="fs", itself=itself, report=report, seconds=0.1)
+
+
+def after(batch: Batch, before: dict[Key, Alert] | None = None) -> dict[Key, Alert]:
+    alerts = {**(before or {}), **{a.key: a for a in batch.alerts}}
+    return {k: a for k, a in alerts.items() if k not in batch.closed}
+
+
+def reasons(batch: Batch) -> list[tuple[str, str]]:
+    return [(t.key.subject, t.reason) for t in batch.transitions]
+
+
+def test_one_message_per_transition_and_channel() -> None:
+    """Two bad disks, two channels: four rows, in the order of the findings."""
+    batch = digest([ran(disk("/a", Status.CRITICAL), disk("/b", Status.WARNING))], {}, PLAN, START)
+    assert [(o.notification.subject, o.channel) for o in batch.outbox] == [
+        ("/a", "mail"), ("/a", "book"), ("/b", "mail"), ("/b", "book"),
+    ]  # fmt: skip
+    assert len({o.notification.key for o in batch.outbox}) == 2
+
+
+def test_a_run_that_changes_nothing_writes_only_itself() -> None:
+    """No alert rows, no transitions: a quiet night costs one row a run."""
+    batch = digest([ran(disk("/a", Status.OK))], {}, PLAN, START)
+    assert (batch.alerts, batch.closed, batch.transitions, batch.outbox) == ((), (), (), ())
+    assert [r.check for r in batch.runs] == ["disks"]
+    assert batch.samples == {"disks": (Sample("/a", "x", 1.0),)}
+
+
+def test_a_blind_run_ends_no_alert() -> None:
+    """A failed query is not an empty result: no subject is gone."""
+    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    second = digest([ran(blind="no answer")], after(first), PLAN, shifted(START, 60))
+    assert second.closed == ()
+    assert reasons(second) == []
+    assert second.runs[0].status is Status.UNKNOWN
+
+
+def test_a_subject_that_a_good_run_leaves_out_is_gone() -> None:
+    """Only of the check that ran: others' alerts stay."""
+    first = digest(
+        [ran(disk("/a", Status.CRITICAL)), ran(disk("x", Status.CRITICAL), check="train")],
+        {},
+        PLAN,
+        START,
+    )
+    second = digest([ran(disk("/b", Status.OK))], after(first), PLAN, shifted(START, 60))
+    assert reasons(second) == [("/a", "gone")]
+    assert second.closed == (Key("lab", "disks", "/a"),)
+
+
+def test_the_end_goes_to_those_who_were_told_even_when_routes_changed() -> None:
+    """A route that now leads elsewhere does not swallow the resolved message."""
+    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    elsewhere = Plan(
+        cluster="lab", policies=PLAN.policies, channels=["mail", "book", "chat"],
+        routes=[Route(to=["chat"])],
+    )  # fmt: skip
+    second = digest([ran(disk("/a", Status.OK))], after(first), elsewhere, shifted(START, 60))
+    assert [(o.channel, o.notification.reason) for o in second.outbox] == [
+        ("mail", "resolved"), ("book", "resolved"),
+    ]  # fmt: skip
+
+
+def test_a_pending_alert_that_passes_leaves_no_trace() -> None:
+    """Closed, but never told."""
+    slow = Plan(cluster="lab", policies={"disks": Policy(kind="fs", for_=600)}, channels=["mail"])
+    first = digest([ran(disk("/a", Status.CRITICAL))], {}, slow, START)
+    assert [a.firing for a in first.alerts] == [False]
+    second = digest([ran(disk("/a", Status.OK))], after(first), slow, shifted(START, 60))
+    assert (second.closed, second.outbox) == ((Key("lab", "disks", "/a"),), ())
+
+
+def test_repeats_follow_the_route() -> None:
+    """At its interval the alert is told again, to those who are due."""
+    plan = Plan(
+        cluster="lab", policies=PLAN.policies, channels=["mail", "book"],
+        routes=[Route(to=["mail"], match=Match(kind="fs"), repeat=Duration(120))],
+    )  # fmt: skip
+    alerts: dict[Key, Alert] = {}
+    told = []
+    for minute in range(5):
+        batch = digest(
+            [ran(disk("/a", Status.CRITICAL))], alerts, plan, shifted(START, 60 * minute)
+        )
+        alerts = after(batch, alerts)
+        told += [(minute, o.channel, o.notification.reason) for o in batch.outbox]
+    assert told == [(0, "mail", "firing"), (2, "mail", "repeat"), (4, "mail", "repeat")]
+
+
+def test_alerts_of_checks_that_are_gone_end() -> None:
+    """Removing a check from the file ends its alerts for those who were told."""
+    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    batch = forget([Key("lab", "disks", "/a")], after(first), PLAN, shifted(START, 60))
+    assert reasons(batch) == [("/a", "gone")]
+    assert _channels(batch) == ["mail", "book"]
+
+
+def test_a_message_of_an_end_carries_no_stale_evidence() -> None:
+    """The log tail of the death does not belong to the resolved message."""
+    bad = Finding(
+        subject="/a", status=Status.CRITICAL, summary="dead", details="Traceback", commands=("x",)
+    )
+    first = digest([ran(bad)], {}, PLAN, START)
+    assert first.outbox[0].notification.details == "Traceback"
+    second = digest([ran(disk("/a", Status.OK))], after(first), PLAN, shifted(START, 60))
+    assert (second.outbox[0].notification.details, second.outbox[0].notification.commands) == (
+        "",
+        (),
+    )
+
+
+def _channels(batch: Batch) -> Sequence[str]:
+    return [o.channel for o in batch.outbox]

@@ -1,0 +1,86 @@
+"""Order, patience and giving up of the outbox."""
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Notification, Outgoing, Status
+from sentinel.core.outbox import BLOCKING_ATTEMPTS, after_failure, due, expired, is_due, next_wait
+from sentinel.testing import START
+
+
+def row(seq: int, alert: str = "a", channel: str = "mail", **more: object) -> Outgoing:
+    message = Notification(
+        at="", cluster="c", check="x", kind="fs", subject="/", severity=Status.WARNING,
+        status=Status.WARNING, reason="firing", summary="", since="", key=f"{alert}-{seq}",
+        alert=alert,
+    )  # fmt: skip
+    base = Outgoing(seq=seq, channel=channel, notification=message, created=START)
+    return replace(base, **more)
+
+
+def test_rows_go_in_the_order_in_which_they_were_committed() -> None:
+    """Whatever order the store hands them out in."""
+    assert [r.seq for r in due([row(3), row(1), row(2)], START)] == [1, 2, 3]
+
+
+def test_a_waiting_row_holds_up_its_channel_and_no_other() -> None:
+    """Everything arrives in order once the relay is up; other channels go on."""
+    waiting = row(1, tried=START, wait=60.0, attempts=1)
+    rows = [waiting, row(2, "b"), row(3, "b", channel="file")]
+    assert [r.seq for r in due(rows, shifted(START, 59))] == [3]
+    assert [r.seq for r in due(rows, shifted(START, 60))] == [1, 2, 3]
+
+
+def test_a_refused_row_lets_the_others_pass() -> None:
+    """What a server refuses for good must not hold up the resolved message behind it."""
+    refused = row(1, tried=START, wait=3600.0, attempts=1, permanent=True)
+    assert [r.seq for r in due([refused, row(2)], START)] == [2]
+
+
+def test_a_row_that_failed_very_often_holds_up_only_its_own_alert() -> None:
+    """One message that a server chokes on must not silence the channel."""
+    for attempts, passing in ((BLOCKING_ATTEMPTS - 1, []), (BLOCKING_ATTEMPTS, [3])):
+        stuck = row(1, tried=START, wait=300.0, attempts=attempts)
+        assert [r.seq for r in due([stuck, row(2), row(3, "b")], START)] == passing
+
+
+def test_waits_double_up_to_a_bound_and_follow_the_server() -> None:
+    """2 s, 4 s, … 300 s; Retry-After when longer; an hour after a refusal."""
+    failed = row(1)
+    waits = []
+    for _ in range(10):
+        failed = after_failure(failed, ChannelError("down"), START)
+        waits.append(failed.wait)
+    assert waits[:3] == [2.0, 4.0, 8.0]
+    assert waits[-1] == 300.0
+    assert after_failure(row(1), ChannelError("slow", retry_after=30), START).wait == 30.0
+    assert after_failure(row(1), ChannelError("slow", retry_after=9e9), START).wait == 3600.0
+    assert after_failure(row(1), ChannelError("no", permanent=True), START).wait == 3600.0
+
+
+@pytest.mark.parametrize("jump", [3600, -3600])
+def test_a_clock_jump_does_not_prolong_a_wait(jump: int) -> None:
+    """Within a boot the monotonic clock decides; after a reboot a clock set back makes it due."""
+    waiting = row(1, tried=START, wait=60.0, attempts=1)
+    later = shifted(START, 60)
+    assert is_due(
+        waiting, Instant(wall=later.wall + jump * 10**6, boot=later.boot, mono=later.mono)
+    )
+    assert is_due(waiting, Instant(wall=START.wall - 3600 * 10**6, boot="another", mono=1))
+
+
+def test_only_rows_that_were_tried_for_a_week_are_given_up() -> None:
+    """A service that was off for a month still delivers what it owed."""
+    week = shifted(START, 7 * 86400 + 1)
+    tried = row(1, tried=START, attempts=3)
+    assert expired([tried, row(2)], week) == [tried]
+    assert expired([tried], shifted(START, 7 * 86400)) == []
+
+
+def test_the_next_wait_is_the_shortest() -> None:
+    """None when nothing is left, zero when something is due."""
+    assert next_wait([], START) is None
+    assert next_wait([row(1, tried=START, wait=9.0), row(2, tried=START, wait=5.0)], START) == 5.0
+    assert next_wait([row(1, tried=START, wait=9.0), row(2)], START) == 0.0
