@@ -1,0 +1,7 @@
+"""`make bench`: every benchmark in turn, ratios measured in this very run."""
+
+from importlib import import_module
+
+for name in ("bench_start", "bench_slurm", "bench_service"):
+    print(f"\n== {name} ==", flush=True)
+    import_module(f"benchmarks.{name}").main()

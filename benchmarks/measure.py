@@ -1,0 +1,47 @@
+"""Whole processes measured from outside, and rows printed one way."""
+
+import os
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Sequence
+
+
+def wall(argv: Sequence[str], runs: int = 15) -> float:
+    """Median seconds of a whole process, after one warm-up; its output goes nowhere."""
+    return statistics.median(_once(argv) for _ in range(runs + 1))
+
+
+def interleaved(commands: dict[str, Sequence[str]], runs: int = 15) -> dict[str, float]:
+    """Median seconds of each, taken in turn so that a drifting machine is fair to all."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(runs + 1):
+        for name, argv in commands.items():
+            times[name].append(_once(argv))
+    return {name: statistics.median(t[1:]) for name, t in times.items()}
+
+
+def peak_memory(argv: Sequence[str]) -> int:
+    """Bytes of resident memory at its largest, of the process itself."""
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return usage.ru_maxrss * 1024
+
+
+def cpu_children() -> float:
+    """Seconds of processor time of all ended children so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def row(what: str, value: str, against: str = "") -> None:
+    """One line of the report."""
+    print(f"{what:<52} {value:>16}  {against}", flush=True)
+
+
+def _once(argv: Sequence[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - start

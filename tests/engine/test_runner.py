@@ -1,0 +1,132 @@
+"""Whatever a check does, its run ends in time and in an answer."""
+
+import threading
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.values import Duration
+from sentinel.engine.runner import Runner, every, limit
+from sentinel.testing import context
+
+
+class Says(Struct):
+    """A check that reports one status."""
+
+    status: Status = Status.CRITICAL
+    subject: str = "/scratch"
+
+    def run(self, ctx: Context) -> Report:
+        return Report(findings=(Finding(subject=self.subject, status=self.status, summary="so"),))
+
+
+class Blind(Struct):
+    """A check whose source does not answer."""
+
+    def run(self, ctx: Context) -> Report:
+        raise CannotTell("squeue: \x1b[31mno answer")
+
+
+class Broken(Struct):
+    """A check with a bug."""
+
+    def run(self, ctx: Context) -> Report:
+        return Report(findings=(1 / 0,))  # type: ignore[arg-type]
+
+
+class Hangs:
+    """A check that waits until it is let go; counts how often it was started."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.started = 0
+
+    def run(self, ctx: Context) -> Report:
+        self.started += 1
+        self.let_go.wait(60)
+        return Report(findings=())
+
+
+def config(plugin: object, **common: object) -> CheckConfig:
+    return CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
+
+
+def test_a_good_run_says_that_the_check_sees() -> None:
+    """So that an alert about its blindness can end."""
+    outcome = Runner().run(config(Says(Status.OK)), context())
+    assert (outcome.itself.subject, outcome.itself.status) == ("", Status.OK)
+    assert [f.subject for f in outcome.findings] == ["/scratch"]
+
+
+def test_a_blind_run_has_no_report() -> None:
+    """And its reason is inert text."""
+    outcome = Runner().run(config(Blind()), context())
+    assert outcome.report is None
+    assert (outcome.itself.status, outcome.itself.summary) == (
+        Status.UNKNOWN,
+        "squeue: \\x1b[31mno answer",
+    )
+
+
+def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
+    """Named with the kind, so that its author can be told."""
+    outcome = Runner().run(config(Broken()), context())
+    assert outcome.itself.summary.startswith("internal error of kind fs: ZeroDivisionError")
+
+
+def test_an_unknown_subject_makes_the_run_blind_in_part() -> None:
+    """The others still count, and the word about the check names the unseen one."""
+    outcome = Runner().run(config(Says(Status.UNKNOWN)), context())
+    assert outcome.report is not None
+    assert (outcome.itself.status, outcome.itself.summary) == (Status.UNKNOWN, "/scratch: so")
+
+
+def test_a_hanging_check_is_abandoned_once_and_not_piled_upon() -> None:
+    """The second run starts nothing; after the first has ended, checks run again."""
+    runner, plugin = Runner(), Hangs()
+    check = config(plugin)
+    first = runner.run(check, context(limit=-1.9))
+    second = runner.run(check, context(limit=-1.9))
+    assert "did not end within" in first.itself.summary
+    assert "an earlier run hangs" in second.itself.summary
+    assert plugin.started == 1
+    plugin.let_go.set()
+    while any(t.name == "check disks" for t in threading.enumerate()):
+        pass
+    assert runner.run(check, context()).itself.status is Status.OK
+    assert plugin.started == 2
+
+
+def test_severity_is_a_cap() -> None:
+    """critical becomes warning; warning, ok and unknown stay."""
+    for seen, told in [
+        (Status.CRITICAL, Status.WARNING),
+        (Status.WARNING, Status.WARNING),
+        (Status.OK, Status.OK),
+        (Status.UNKNOWN, Status.UNKNOWN),
+    ]:
+        outcome = Runner().run(config(Says(seen), severity="warning"), context())
+        assert outcome.findings[0].status is told
+
+
+def test_configured_labels_and_a_subject_are_added() -> None:
+    """The empty subject belongs to the check itself, so a kind cannot claim it."""
+    outcome = Runner().run(config(Says(subject=""), labels={"team": "six"}), context())
+    assert outcome.findings[0].subject == "disks"
+    assert outcome.findings[0].labels == {"team": "six"}
+
+
+def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() -> None:
+    """In this order; zero is a value."""
+
+    class Own(Says):
+        EVERY = 300.0
+        TIMEOUT = 5.0
+
+    assert (every(config(Says())), limit(config(Says()))) == (60.0, 30.0)
+    assert (every(config(Own())), limit(config(Own()))) == (300.0, 5.0)
+    file = config(Own(), every=Duration(7), timeout=Duration(3))
+    assert (every(file), limit(file)) == (7.0, 3.0)
