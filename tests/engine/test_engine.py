@@ -1,0 +1,227 @@
+"""From a run to a message: the engine over a real (memory) store, a manual clock and small channels."""
+
+import asyncio
+
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Status
+from sentinel.engine import selfcheck
+from sentinel.engine.tick import due, tick
+from tests.engine.worlds import Book, Says, Scene, play, world
+
+DOWN = ChannelError("connection refused")
+NEVER = ChannelError("550 no such user", permanent=True, reason="refused")
+
+
+def test_a_trouble_and_its_end_are_told_once_each() -> None:
+    """bad, bad, good, good: firing, resolved."""
+    disk, book = Says(), Book()
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.CRITICAL, Status.OK, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(60)
+
+    play(story, world({"disk": disk}, {"book": book}))
+    assert book.reasons == ["firing", "resolved"]
+
+
+def test_what_a_check_remembers_comes_back_to_it() -> None:
+    """Memory is part of the commit."""
+    disk = Says()
+
+    async def story(scene: Scene) -> None:
+        for _ in range(3):
+            await scene.engine.check("disk")
+        assert scene.store.memory("disk") == {"runs": 3}
+
+    play(story, world({"disk": disk}, {}))
+
+
+def test_a_channel_that_is_down_gets_everything_in_order_once_it_is_up() -> None:
+    """And the other channel does not wait for it."""
+    disk, mail, book = Says(), Book(), Book()
+    mail.error = DOWN
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.WARNING, Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(60)
+        assert (mail.reasons, book.reasons) == ([], ["firing", "worse", "resolved"])
+        mail.error = None
+        scene.clock.advance(600)
+        assert await scene.engine.deliver() is None
+
+    play(story, world({"disk": disk}, {"mail": mail, "book": book}))
+    assert mail.reasons == ["firing", "worse", "resolved"]
+
+
+def test_a_message_refused_for_good_does_not_stop_the_next() -> None:
+    """It waits an hour and is tried again, for the mistake may be in the configuration."""
+    disk, mail = Says(Status.CRITICAL), Book()
+    mail.error = NEVER
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        mail.error, disk.status = None, Status.OK
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        assert mail.reasons == ["resolved"]
+        scene.clock.advance(3600)
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["resolved", "firing"]
+
+
+def test_nothing_is_sent_twice_by_two_rounds_at_once() -> None:
+    """A drain that begins while a round is at work waits for it."""
+    disk, book = Says(Status.CRITICAL), Book()
+
+    async def slow() -> None:
+        await asyncio.sleep(0.05)
+
+    book.before = slow
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await asyncio.gather(scene.engine.deliver(), scene.engine.drain(5), scene.engine.deliver())
+
+    play(story, world({"disk": disk}, {"book": book}))
+    assert book.reasons == ["firing"]
+
+
+def test_a_restart_goes_on_where_the_last_one_ended() -> None:
+    """Firing stays firing without being told again; its end is told."""
+    disk, book = Says(Status.CRITICAL), Book()
+
+    async def bad(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+
+    async def good(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        disk.status = Status.OK
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+
+    store = play(bad, world({"disk": disk}, {"book": book}))
+    play(good, world({"disk": disk}, {"book": book}), store)
+    assert book.reasons == ["firing", "resolved"]
+
+
+def test_a_check_taken_out_of_the_configuration_ends_its_alerts() -> None:
+    """On reload and on restart: gone, for those who were told."""
+    disk, book = Says(Status.CRITICAL), Book()
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.switch(world({"other": Says()}, {"book": book}))
+        await scene.engine.deliver()
+        assert await scene.engine.alerts() == []
+
+    play(story, world({"disk": disk}, {"book": book}))
+    assert book.reasons == ["firing", "gone"]
+
+
+def test_a_check_is_not_started_beside_itself() -> None:
+    """A slow check and an impatient schedule."""
+    disk = Says()
+
+    async def story(scene: Scene) -> None:
+        await asyncio.gather(*(scene.engine.check("disk") for _ in range(5)))
+
+    play(story, world({"disk": disk}, {}))
+    assert disk.runs == 1
+
+
+def test_a_blind_check_is_told_after_blind_after_runs() -> None:
+    """And no alert about its subjects opens or closes."""
+    disk, book = Says(None), Book()
+
+    async def story(scene: Scene) -> None:
+        for status in (None, None, None, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(60)
+
+    play(story, world({"disk": disk}, {"book": book}))
+    assert [(n.reason, n.subject, n.status) for n in book.got] == [
+        ("firing", "", Status.UNKNOWN),
+        ("resolved", "", Status.OK),
+    ]
+
+
+def test_a_channel_that_keeps_failing_is_told_through_the_others() -> None:
+    """After five minutes for what may heal, at once for what will not; and its end."""
+    disk, mail, book = Says(Status.CRITICAL), Book(), Book()
+    mail.error = DOWN
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        for _ in range(2):
+            await scene.engine.deliver()
+            await scene.engine.look_at_self()
+            scene.clock.advance(299)
+        assert book.reasons == ["firing"]
+        scene.clock.advance(301)
+        await scene.engine.look_at_self()
+        mail.error = None
+        await scene.engine.deliver()
+        await scene.engine.look_at_self()
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail, "book": book}))
+    told = [(n.subject, n.reason) for n in book.got if n.check == selfcheck.NAME]
+    assert told == [("channel mail", "firing"), ("channel mail", "resolved")]
+
+
+def test_refused_recipients_are_told() -> None:
+    """The others got the mail, so nothing is sent again; somebody must mend the list."""
+    disk, mail, book = Says(Status.CRITICAL), Book(), Book()
+    mail.refuses = ("bob@example.org: 550 no such user",)
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        await scene.engine.look_at_self()
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail, "book": book}))
+    assert len([n for n in mail.got if n.check == "disk"]) == 1
+    told = next(n for n in book.got if n.check == selfcheck.NAME)
+    assert "bob@example.org: 550 no such user" in told.summary
+
+
+def test_a_tick_runs_what_is_due_and_delivers() -> None:
+    """The first time everything, then by the interval; --all regardless."""
+    disk, book = Says(Status.CRITICAL), Book()
+
+    async def story(scene: Scene) -> None:
+        for seconds, expected in ((0, 1), (59, 1), (1, 2)):
+            now = scene.clock.advance(seconds)
+            await tick(scene.engine, now)
+            assert disk.runs == expected
+        await tick(scene.engine, scene.clock.now(), everything=True)
+        assert disk.runs == 3
+
+    play(story, world({"disk": disk}, {"book": book}))
+    assert book.reasons == ["firing"]
+
+
+def test_a_clock_set_back_makes_checks_due_at_once() -> None:
+    """Rather than an hour late."""
+    disk = Says()
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        last = {r.check: r for r in await scene.engine.runs()}
+        back = scene.clock.jump(-3600)
+        assert due(scene.engine.world, last, back) == ["disk"]
+
+    play(story, world({"disk": disk}, {}))
