@@ -21,11 +21,21 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Slurm, Store
     from sentinel.core.slurm import Controller, Job, JobEnd, Node
     from sentinel.engine.engine import Engine, World
+    from sentinel.slurm.snapshot import Snapshot
 
 CHECKS = Registry(checks.KINDS, checks.GROUP)
 CHANNELS = Registry(channels.KINDS, channels.GROUP)
 
 __all__ = ["CHANNELS", "CHECKS", "ChannelError"]
+
+
+SLURM_CONFS = (
+    "/etc/slurm/slurm.conf",
+    "/etc/slurm-llnl/slurm.conf",
+    "/run/slurm/conf/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+)
+"""Where distributions, configless clusters (slurm.conf(5)) and source builds have it."""
 
 
 class NoConfig(SentinelError):
@@ -176,7 +186,7 @@ def zone(settings: Settings) -> tzinfo:
 
 def open_state(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
     """The store and what has to be told about it (a damaged file kept aside)."""
-    from sentinel.store import open_store
+    from sentinel.store.opening import open_store
 
     opened = open_store(state_of(settings), clock.now())
     return opened.store, list(opened.notices)
@@ -194,12 +204,20 @@ def holder() -> str:
 
 
 def embedded() -> Settings:
-    """What `sentinel run` does without any file: local disks, Slurm if there, the terminal."""
-    from shutil import which
-
+    """What sentinel does without any file: local disks, Slurm if there, the terminal."""
     from sentinel.config import embedded_default
 
-    return embedded_default(CHECKS, CHANNELS, slurm=which("scontrol") is not None)
+    return embedded_default(CHECKS, CHANNELS, hostname=os.uname().nodename, slurm=slurm_here())
+
+
+def slurm_here() -> bool:
+    """Whether this machine belongs to a Slurm cluster: client commands and a way to a slurm.conf."""
+    from shutil import which
+
+    if which("scontrol") is None:
+        return False
+    named = os.environ.get("SLURM_CONF") or os.environ.get("SLURM_CONF_SERVER")
+    return bool(named) or any(os.path.exists(path) for path in SLURM_CONFS)
 
 
 async def send_test(channel: Any, settings: Settings) -> Receipt:
@@ -232,6 +250,13 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
     return receipt
 
 
+def snapshot(settings: Settings) -> Snapshot:
+    """Slurm as the configured checks would see it; nothing is asked yet."""
+    from sentinel.slurm import connect
+
+    return connect(settings.slurm, _users(settings.checks), 60.0, SystemClock())
+
+
 class LazySlurm:
     """The Slurm port, made on the first question: most one-shots never ask."""
 
@@ -257,17 +282,20 @@ class LazySlurm:
         if self._slurm is None:
             from sentinel.slurm import connect
 
-            self._slurm = connect(self._settings.slurm, self._users(), self._max_age(), self._clock)
+            users, age = _users(self._configs), self._max_age()
+            self._slurm = connect(self._settings.slurm, users, age, self._clock)
         return self._slurm
-
-    def _users(self) -> frozenset[str] | None:
-        asked = [c.plugin.jobs_of() for c in self._configs if hasattr(c.plugin, "jobs_of")]
-        return None if None in asked else frozenset().union(*asked)
 
     def _max_age(self) -> float:
         from sentinel.engine.runner import every
 
         return min((every(c) for c in self._configs), default=60.0) / 2.5
+
+
+def _users(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
+    """Whose jobs the checks ask for; None: everybody's."""
+    asked = [c.plugin.jobs_of() for c in configs if hasattr(c.plugin, "jobs_of")]
+    return None if None in asked else frozenset[str]().union(*asked)
 
 
 def _engine(
@@ -320,8 +348,16 @@ def _check_cron(text: str) -> None:
 
 
 def _welcome(settings: Settings) -> None:
-    source = settings.path or "no configuration file: this machine's disks, alerts on the terminal"
+    known = f"{len(settings.checks)} checks; state in {state_of(settings)}"
+    if settings.path:
+        print(f"sentinel: {settings.path}: {known}", file=sys.stderr)
+        return
+    slurm = (
+        "its Slurm" if slurm_here() else "no Slurm found here (no slurm.conf), so none is watched"
+    )
     print(
-        f"sentinel: {source}; {len(settings.checks)} checks; state in {state_of(settings)}",
+        f"sentinel: no configuration file: watching this machine's disks; {slurm}; "
+        f"alerts on the terminal; {known}\n"
+        "sentinel: write a configuration with: sentinel config init",
         file=sys.stderr,
     )

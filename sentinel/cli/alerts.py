@@ -6,6 +6,7 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
+from sentinel.clock import SystemClock
 from sentinel.core.clock import elapsed
 from sentinel.core.digest import iso
 from sentinel.core.errors import SentinelError
@@ -78,7 +79,7 @@ class _State:
 
     def __init__(self, config: str | None) -> None:
         settings = app.find_settings(config) or app.embedded()
-        clock = app.SystemClock()
+        clock = SystemClock()
         self.store, _ = app.open_state(settings, clock)
         self.now, self.zone = clock.now(), app.zone(settings)
 

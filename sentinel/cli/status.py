@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from sentinel import app
+from sentinel.clock import SystemClock
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Outgoing, Run
 from sentinel.core.text import visible
@@ -22,7 +23,7 @@ def register(commands: Any) -> None:
 def call(args: argparse.Namespace) -> int:
     """Always 0: it reports, it does not judge."""
     settings = app.find_settings(args.config) or app.embedded()
-    clock = app.SystemClock()
+    clock = SystemClock()
     store, notices = app.open_state(settings, clock)
     now = clock.now()
     facts: dict[str, Any] = {

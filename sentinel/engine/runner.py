@@ -3,6 +3,8 @@
 import logging
 import threading
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -77,8 +79,12 @@ class Runner:
 def conclude(check: CheckConfig, report: Report | None, error: str, seconds: float) -> Outcome:
     """The outcome of a run: severity capped, labels merged, and a word about the check itself."""
     if report is not None:
-        findings = tuple(_settled(f, check) for f in report.findings)
-        report = replace(report, findings=findings)
+        report = replace(
+            report,
+            findings=tuple(_settled(f, check) for f in report.findings),
+            samples=tuple(replace(s, subject=str(s.subject)) for s in report.samples),
+            memory=_plain(report.memory),
+        )
     return Outcome(
         check=check.name,
         kind=check.common.kind,
@@ -103,10 +109,20 @@ def _settled(finding: Finding, check: CheckConfig) -> Finding:
     capped = finding.status is Status.CRITICAL and check.common.severity == "warning"
     return replace(
         finding,
-        subject=finding.subject or check.name,
+        subject=str(finding.subject or check.name),
+        values=_plain(finding.values),
         status=Status.WARNING if capped else finding.status,
         labels={**finding.labels, **check.common.labels},
     )
+
+
+def _plain(value: Any) -> Any:
+    """Without FilePath and other subclasses of text: what is stored and sent is plain data."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def _itself(report: Report | None, error: str) -> Finding:

@@ -1,7 +1,7 @@
 """When checks run: the only place that knows APScheduler."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 
@@ -59,12 +59,12 @@ def moment(instant: Instant) -> datetime:
 
 
 class Schedule:
-    """Calls `due(name)` in the running event loop whenever a check's time has come.
+    """Awaits `due(name)` in the running event loop whenever a check's time has come.
 
     A run that comes while the last is still at work is skipped, late ones are made up once.
     """
 
-    def __init__(self, zone: tzinfo, due: Callable[[str], Any]) -> None:
+    def __init__(self, zone: tzinfo, due: Callable[[str], Awaitable[None]]) -> None:
         self._zone, self._due = zone, due
         self._scheduler = AsyncIOScheduler(
             timezone=zone,

@@ -61,7 +61,7 @@ class Service:
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._switch()))
 
-    def _due(self, name: str) -> None:
+    async def _due(self, name: str) -> None:
         self._spawn(self._engine.check(name))
 
     async def _forever(self, step: Callable[[], Awaitable[None]]) -> None:

@@ -5,9 +5,9 @@ import threading
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.runner import Runner, every, limit
 from sentinel.testing import context
@@ -130,3 +130,22 @@ def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() 
     assert (every(config(Own())), limit(config(Own()))) == (300.0, 5.0)
     file = config(Own(), every=Duration(7), timeout=Duration(3))
     assert (every(file), limit(file)) == (7.0, 3.0)
+
+
+def test_what_leaves_a_run_is_plain_data() -> None:
+    """A FilePath from the settings as subject, value or memory must not reach the store."""
+
+    class Paths(Struct):
+        def run(self, ctx: Context) -> Report:
+            path = FilePath("/scratch")
+            found = Finding(subject=path, status=Status.OK, summary="", values={"mount": path})
+            return Report(
+                findings=(found,), samples=(Sample(path, "x", 1.0),), memory={path: [{"p": path}]}
+            )
+
+    report = Runner().run(config(Paths()), context()).report
+    assert report is not None
+    assert report.memory is not None
+    texts = [report.findings[0].subject, report.findings[0].values["mount"]]
+    texts += [report.samples[0].subject, *report.memory, report.memory["/scratch"][0]["p"]]
+    assert {type(t) for t in texts} == {str}

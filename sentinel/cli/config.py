@@ -1,0 +1,151 @@
+"""`sentinel config`: write a configuration, check it, show what is in effect, its schema."""
+
+import argparse
+import os
+import sys
+from typing import Any
+
+HAS_ERRORS = 2
+NO_CONFIG = 78
+CANNOT_CREATE = 73
+"""The last two are EX_CONFIG and EX_CANTCREAT of sysexits(3)."""
+
+
+def register(subparsers: Any) -> None:
+    """Add the parsers."""
+    parser = subparsers.add_parser("config", help="write, check and show the configuration")
+    parser.set_defaults(call=lambda _args: _usage(parser))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    init = commands.add_parser("init", help="write a commented configuration that works")
+    init.add_argument("file", nargs="?", default="sentinel.yaml", metavar="FILE")
+    init.add_argument("--cluster", default="", metavar="NAME", help="label on every message")
+    init.add_argument("--user", default="", metavar="NAME", help="whose jobs; default: you")
+    init.set_defaults(call=init_command)
+    for name, call, text in (
+        ("check", check_command, "tell every error with its line; exit 2 if there is one"),
+        ("show", show_command, "what is in effect, defaults included, without secrets"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("-c", "--config", metavar="FILE")
+        command.set_defaults(call=call)
+    schema = commands.add_parser("schema", help="JSON Schema of the file, for editors")
+    schema.set_defaults(call=schema_command)
+
+
+def init_command(args: argparse.Namespace) -> int:
+    """Write a new file; 73 where one is in the way or cannot be made."""
+    from sentinel.config.starter import starter, write_new
+
+    text = starter(
+        cluster=args.cluster,
+        user=args.user or _user(),
+        file_systems=_file_systems(),
+        slurm=_has_slurm(),
+    )
+    try:
+        write_new(args.file, text)
+    except FileExistsError:
+        return _fail(f"{args.file} exists and is left as it is; name another FILE", CANNOT_CREATE)
+    except OSError as error:
+        return _fail(f"{args.file} cannot be written: {error.strerror}", CANNOT_CREATE)
+    print(f"{args.file}: written; check it with: sentinel config check -c {args.file}")
+    return 0
+
+
+def check_command(args: argparse.Namespace) -> int:
+    """Print every problem and return 2, or one line and 0; warnings go to standard error."""
+    from sentinel.config import ConfigError
+
+    path = _path(args)
+    if path is None:
+        return NO_CONFIG
+    try:
+        loaded = _load(path)
+    except ConfigError as error:
+        print(error)
+        return HAS_ERRORS
+    checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
+    print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
+    return 0
+
+
+def show_command(args: argparse.Namespace) -> int:
+    """Print the effective configuration; raises ConfigError where it has errors."""
+    from sentinel.config.display import show
+
+    path = _path(args)
+    if path is None:
+        return NO_CONFIG
+    loaded = _load(path)
+    print(show(loaded.settings, loaded.references), end="")
+    return 0
+
+
+def schema_command(_args: argparse.Namespace) -> int:
+    """Print the JSON Schema of every kind that is installed."""
+    import json
+
+    from sentinel import app
+    from sentinel.config.json_schema import schema
+
+    print(json.dumps(schema(app.CHECKS, app.CHANNELS), indent=2))
+    return 0
+
+
+def _load(path: str) -> Any:
+    from sentinel import app
+    from sentinel.config import load
+
+    loaded = load(path, app.CHECKS, app.CHANNELS)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return loaded
+
+
+def _path(args: argparse.Namespace) -> str | None:
+    from sentinel.config import find, searched
+
+    path = find(args.config, os.environ)
+    if path is None:
+        _fail(searched(os.environ), NO_CONFIG)
+    return path
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"sentinel config: {message}", file=sys.stderr)
+    return code
+
+
+def _usage(parser: Any) -> int:
+    parser.print_help(sys.stderr)
+    return 64
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return "alice"
+
+
+def _has_slurm() -> bool:
+    from shutil import which
+
+    return which("scontrol") is not None
+
+
+def _file_systems() -> list[str]:
+    from sentinel.checks.fs.check import mount_table
+    from sentinel.core.errors import CannotTell
+    from sentinel.core.text import visible
+
+    try:
+        return [visible(mount.point) for mount in mount_table().local()]
+    except CannotTell:
+        return []

@@ -1,0 +1,82 @@
+"""`sentinel doctor`: what this environment can and cannot do, each with the remedy."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+from sentinel import app
+from sentinel.core.model import Status
+from sentinel.core.settings import Settings
+from sentinel.doctor import Item
+
+
+def register(commands: Any) -> None:
+    """Add the parser."""
+    parser = commands.add_parser(
+        "doctor", help="what this environment can and cannot do, with remedies"
+    )
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=call)
+
+
+def call(args: argparse.Namespace) -> int:
+    """0 when nothing is critical, else 1. Changes nothing and sends nothing."""
+    settings = app.find_settings(args.config) or app.embedded()
+    items = list(_items(settings))
+    if args.json:
+        print(
+            json.dumps(
+                [
+                    {"name": i.name, "status": i.status.value, "text": i.text, "remedy": i.remedy}
+                    for i in items
+                ],
+                indent=1,
+            )
+        )
+    else:
+        _show(items)
+    return int(any(i.status is Status.CRITICAL for i in items))
+
+
+def _items(settings: Settings) -> Iterator[Item]:
+    import asyncio
+
+    from sentinel.doctor import channels, host, ok, slurm, warn
+
+    source = settings.path
+    yield (
+        ok("configuration", source)
+        if source
+        else warn(
+            "configuration",
+            "none found: the built-in default",
+            "write one with: sentinel config init",
+        )
+    )
+    yield host.state(app.state_of(settings))
+    yield host.clock(app.zone(settings), datetime.now(timezone.utc))
+    yield from slurm.examine(app.snapshot(settings), bool(settings.slurm.command_prefix))
+    yield host.munge()
+    yield from host.tools()
+    yield from asyncio.run(_all(channels.reach(settings.channels)))
+
+
+async def _all(items: Any) -> list[Item]:
+    return [item async for item in items]
+
+
+def _show(items: list[Item]) -> None:
+    from rich.text import Text
+
+    from sentinel.cli.tables import console, plain_table, status_cell
+
+    table = plain_table("", "what", "found")
+    for item in items:
+        found = Text(item.text)
+        if item.remedy and item.status is not Status.OK:
+            found.append(f"\n→ {item.remedy}", style="dim")
+        table.add_row(status_cell(item.status), Text(item.name), found)
+    console().print(table)

@@ -1,0 +1,93 @@
+"""Slurm: whether it answers, and what it lets this user see and do."""
+
+from collections.abc import Iterator
+from shutil import which
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.doctor import Item, bad, ok, unknown, warn
+from sentinel.slurm.snapshot import Snapshot
+
+_CLIENTS = ("squeue", "scontrol")
+_ASK = "an administrator can set AdminLevel: sacctmgr modify user NAME set adminlevel=Administrator"
+
+
+def examine(slurm: Snapshot, prefixed: bool) -> Iterator[Item]:
+    """From the client commands to the rights; stops where nothing further can be known."""
+    missing = [c for c in _CLIENTS if which(c) is None and not prefixed]
+    if missing:
+        yield bad(
+            "Slurm commands",
+            f"not in PATH: {', '.join(missing)}",
+            "install Slurm's client package, or set slurm: {command_prefix: [ssh, LOGIN-NODE]}",
+        )
+        return
+    answers = controller(slurm)
+    yield answers
+    if answers.status.bad:
+        return
+    yield version(slurm)
+    yield seeing(slurm)
+    yield changing(slurm)
+
+
+def controller(slurm: Snapshot) -> Item:
+    """slurmctld and its backups."""
+    try:
+        answer = slurm.controller()
+    except CannotTell as error:
+        return bad(
+            "slurmctld", visible(str(error)), "is slurm.conf right, is slurmctld up, is munged up?"
+        )
+    down = [name for name, up in answer.backups if not up]
+    text = f"{answer.primary} answers in {duration_text(answer.latency)}, cluster {answer.cluster or '?'}"
+    if not answer.primary_up:
+        return bad(
+            "slurmctld", f"{answer.primary} is down", "systemctl status slurmctld on that host"
+        )
+    if down:
+        return warn(
+            "slurmctld",
+            f"{text}; backup down: {', '.join(down)}",
+            "start it: fail-over would not work",
+        )
+    return ok("slurmctld", text)
+
+
+def version(slurm: Snapshot) -> Item:
+    """20.11 to 26.05 were tried."""
+    try:
+        found = slurm.config().version
+    except CannotTell as error:
+        return unknown("Slurm version", visible(str(error)))
+    return ok("Slurm version", found)
+
+
+def seeing(slurm: Snapshot) -> Item:
+    """Whose jobs this user is shown."""
+    try:
+        rights = slurm.rights()
+    except CannotTell as error:
+        return unknown("jobs of others", visible(str(error)))
+    if rights.admin:
+        return ok("jobs of others", f"{rights.who.name} sees all jobs (administrator)")
+    if rights.private:
+        return warn("jobs of others", f"hidden from {rights.who.name} by PrivateData=jobs", _ASK)
+    return ok("jobs of others", f"{rights.who.name} sees those of the users named in the file")
+
+
+def changing(slurm: Snapshot) -> Item:
+    """Whether this user could drain and undrain nodes; nothing is changed to find out."""
+    try:
+        rights, config = slurm.rights(), slurm.config()
+    except CannotTell as error:
+        return unknown("changing nodes", visible(str(error)))
+    name = rights.who.name
+    if rights.who.uid == 0 or name == config.slurm_user:
+        return ok("changing nodes", f"{name} may")
+    if rights.admin:
+        return unknown(
+            "changing nodes", f"{name} may if an Administrator; an Operator may not", _ASK
+        )
+    return warn("changing nodes", f"{name} may not; watching needs no rights", _ASK)
