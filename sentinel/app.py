@@ -16,7 +16,7 @@ from sentinel.registry import Registry, UnknownKind
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from sentinel.core.digest import Outcome
+    from sentinel.core.outcome import Outcome
     from sentinel.core.model import Receipt, Run
     from sentinel.core.ports import Slurm, Store
     from sentinel.core.slurm import Controller, Job, JobEnd, Node

@@ -61,7 +61,7 @@ def _parser(words: Sequence[str]) -> Parser:
         epilog="Start with: sentinel check fs · sentinel config init · sentinel run",
     )
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")
     wanted = words[0] if words else ""
     modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values())
     for name in modules:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
-from sentinel.core.digest import Outcome
+from sentinel.core.outcome import Outcome
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sentinel.core.digest import Outcome
+from sentinel.core.outcome import Outcome
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.text import visible, visible_lines
 

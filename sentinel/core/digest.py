@@ -15,30 +15,15 @@ from sentinel.core.model import (
     Key,
     Notification,
     Outgoing,
-    Report,
     Run,
     Status,
     Transition,
 )
+from sentinel.core.outcome import Outcome
 from sentinel.core.routing import audience, recipients, repeats_due
 from sentinel.core.settings import Route
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """One run of one check. `report` None when it was blind; `itself` is about the check."""
-
-    check: str
-    kind: str
-    itself: Finding
-    report: Report | None
-    seconds: float
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What a person is shown: about the check itself only when that is all there is."""
-        return self.report.findings if self.report and self.report.findings else (self.itself,)
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.digest import Outcome, Plan
+from sentinel.core.digest import Plan
 from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.model import Alert, Report, Run
+from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Channel, Clock, Context, Slurm, Store
 from sentinel.core.settings import CheckConfig
 from sentinel.engine import selfcheck, threads

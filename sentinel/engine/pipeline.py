@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from sentinel.core.digest import Outcome, Plan, digest, forget
+from sentinel.core.digest import Plan, digest, forget
 from sentinel.core.model import Alert, Batch, Key
+from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
 

@@ -1,17 +1,20 @@
-"""One run of one check: under a limit, with every error turned into an answer."""
+"""One run of one check: under a limit, with every error turned into an answer.
 
-import logging
-import threading
+Threads are those of `_thread`: importing `threading` and `logging` would cost a one-shot most
+of the interpreter's own start-up again.
+"""
+
 import time
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.digest import Outcome
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import shortened, visible
@@ -20,7 +23,6 @@ from sentinel.core.values import duration_text
 DEFAULT_EVERY = 60.0
 DEFAULT_TIMEOUT = 30.0
 _GRACE = 2.0
-_LOG = logging.getLogger("sentinel")
 
 
 def every(check: CheckConfig) -> float:
@@ -43,11 +45,18 @@ class _Answer(Struct):
     error: str = ""
 
 
+class _Stuck(Struct):
+    """A thread that was abandoned: `at_work` is locked until it ends."""
+
+    at_work: LockType
+    since: float
+
+
 class Runner:
     """Runs checks in threads that can be abandoned; at most one thread a check is ever stuck."""
 
     def __init__(self) -> None:
-        self._stuck: dict[str, tuple[threading.Thread, float]] = {}
+        self._stuck: dict[str, _Stuck] = {}
 
     def run(self, check: CheckConfig, ctx: Context) -> Outcome:
         """Never raises and never takes longer than the check's limit and a short grace."""
@@ -56,23 +65,21 @@ class Runner:
         return conclude(check, answer.report, answer.error, time.monotonic() - started)
 
     def _attempt(self, check: CheckConfig, ctx: Context) -> _Answer:
-        answer = _Answer(error=f"did not end within {duration_text(ctx.limit)}")
-        thread = threading.Thread(
-            target=_look, args=(check, ctx, answer), name=f"check {check.name}", daemon=True
-        )
-        thread.start()
-        thread.join(ctx.limit + _GRACE)
-        if thread.is_alive():
-            self._stuck[check.name] = (thread, time.monotonic())
-            return _Answer(error=answer.error)
-        return answer
+        late = f"did not end within {duration_text(ctx.limit)}"
+        answer, at_work = _Answer(error=late), allocate_lock()
+        at_work.acquire()
+        start_new_thread(_look, (check, ctx, answer, at_work))
+        if at_work.acquire(timeout=max(0.0, ctx.limit + _GRACE)):
+            return answer
+        self._stuck[check.name] = _Stuck(at_work, time.monotonic())
+        return _Answer(error=late)
 
     def _still_stuck(self, name: str) -> _Answer | None:
-        thread, since = self._stuck.get(name, (None, 0.0))
-        if thread is None or not thread.is_alive():
+        stuck = self._stuck.get(name)
+        if stuck is None or not stuck.at_work.locked():
             self._stuck.pop(name, None)
             return None
-        age = duration_text(time.monotonic() - since)
+        age = duration_text(time.monotonic() - stuck.since)
         return _Answer(error=f"an earlier run hangs since {age}; none is started beside it")
 
 
@@ -94,15 +101,23 @@ def conclude(check: CheckConfig, report: Report | None, error: str, seconds: flo
     )
 
 
-def _look(check: CheckConfig, ctx: Context, answer: _Answer) -> None:
+def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) -> None:
     try:
         answer.report = check.plugin.run(ctx)
         answer.error = ""
     except CannotTell as error:
         answer.error = str(error)
     except Exception as error:
-        _LOG.exception("check %s failed inside", check.name)
+        _log_bug(check)
         answer.error = f"internal error of kind {check.common.kind}: {error!r}"
+    finally:
+        at_work.release()
+
+
+def _log_bug(check: CheckConfig) -> None:
+    import logging
+
+    logging.getLogger("sentinel").exception("check %s failed inside", check.name)
 
 
 def _settled(finding: Finding, check: CheckConfig) -> Finding:

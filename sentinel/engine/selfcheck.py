@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.digest import Outcome
 from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from sentinel.core.clock import shifted
-from sentinel.core.digest import Outcome, Plan, digest, forget
+from sentinel.core.digest import Plan, digest, forget
 from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
+from sentinel.core.outcome import Outcome
 from sentinel.core.settings import Match, Route
 from sentinel.core.values import Duration
 from sentinel.testing import START
