@@ -1,0 +1,149 @@
+"""Alerts on standard output, for a person who watches and for the journal."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from io import StringIO
+from shutil import get_terminal_size
+from threading import Thread
+from typing import ClassVar, TextIO
+
+from msgspec import Struct
+from rich.console import Console as Paper
+from rich.text import Text
+
+from sentinel.core.card import Card, card
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Notification, Receipt
+from sentinel.core.render import facts
+from sentinel.core.values import Duration
+
+_COLUMNS = 80
+_LINES = 5
+_STYLES = {
+    "critical": "bold white on red",
+    "warning": "bold black on yellow",
+    "unknown": "bold white on magenta",
+    "ok": "bold white on green",
+    "info": "bold white on blue",
+}
+
+_unfinished: dict[int, Thread] = {}
+
+
+class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prints each alert on standard output, in colour on a terminal (NO_COLOR is honoured).
+
+    A terminal that is held (Ctrl-S) or a pipe that nobody empties is given up in time.
+    """
+
+    groups: ClassVar[bool] = False
+
+    timeout: Duration = Duration(10)
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """Print them."""
+        colour = wants_colour(sys.stdout, os.environ)
+        width = max(40, min(get_terminal_size().columns, 120)) if colour else _COLUMNS
+        text = "".join(paint(card(n), colour, width) for n in notifications)
+        try:
+            await asyncio.wait_for(_print(sys.stdout, text), self.timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            raise _full() from None
+        except OSError as error:
+            gone = isinstance(error, BrokenPipeError)
+            why = error.strerror or type(error).__name__
+            raise ChannelError(f"standard output: {why}", permanent=gone, reason="server") from None
+        return Receipt("printed")
+
+
+def wants_colour(stream: TextIO | None, env: Mapping[str, str]) -> bool:
+    """On a terminal that can, unless NO_COLOR says otherwise (https://no-color.org)."""
+    plain = env.get("NO_COLOR") or env.get("TERM", "dumb") == "dumb"
+    return stream is not None and stream.isatty() and not plain
+
+
+def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
+    """The card in a few lines; only commands may be longer than `width`, to be copied whole."""
+    paper = Paper(
+        file=StringIO(),
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    paper.print(_heading(c))
+    for paragraph in _body(c):
+        for line in paragraph.wrap(paper, width - 2):
+            line.rstrip()
+            paper.print(Text.assemble("  ", line))
+    for tail in c.lines[-_LINES:]:
+        paper.print(Text(f"  | {tail}", style="dim"), no_wrap=True, overflow="ellipsis")
+    for command in (*c.commands, *c.more[:1]):
+        paper.print(Text(f"  $ {command}"), soft_wrap=True)
+    return paper.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def _heading(c: Card) -> Text:
+    dry = Text(" [dry run]") if c.dry_run else Text()
+    where = Text(f" ({c.cluster})" if c.cluster else "", style="dim")
+    word = Text(c.word, style=_STYLES.get(c.tone, "bold"))
+    return Text.assemble(f"{c.told} " if c.told else "", word, f" {c.title}", where, dry)
+
+
+def _body(c: Card) -> Iterator[Text]:
+    yield Text(c.summary, style="bold")
+    rows = [f"{name} {value}" for name, value in facts(c) if name != "cluster"]
+    yield Text(" · ".join(rows), style="dim")
+    if c.runbook:
+        yield Text(f"runbook: {c.runbook}")
+
+
+async def _print(stream: TextIO | None, text: str) -> None:
+    """Write in a thread that can be left behind; never two at once on one stream."""
+    if stream is None:
+        raise ChannelError("there is no standard output", permanent=True, reason="server")
+    former = _unfinished.get(id(stream))
+    if former and former.is_alive():
+        raise _full()
+    done: Future[None] = Future()
+    thread = Thread(target=_write, args=(stream, text, done), name="sentinel-console", daemon=True)
+    _unfinished[id(stream)] = thread
+    thread.start()
+    await asyncio.wrap_future(done)
+
+
+def _write(stream: TextIO, text: str, done: "Future[None]") -> None:
+    """Past the stream's buffer: a thread left behind in it would hold its lock at exit."""
+    try:
+        data = text.encode(stream.encoding or "utf-8", "backslashreplace")
+        fd = _descriptor(stream)
+        while fd >= 0 and data:
+            data = data[os.write(fd, data) :]
+        if fd < 0:
+            stream.write(text)
+    except (OSError, ValueError) as error:
+        if not done.cancelled():
+            done.set_exception(error if isinstance(error, OSError) else OSError(str(error)))
+    else:
+        if not done.cancelled():
+            done.set_result(None)
+
+
+def _descriptor(stream: TextIO) -> int:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError):
+        return -1
+
+
+def _full() -> ChannelError:
+    return ChannelError(
+        "standard output takes nothing more: a terminal held with Ctrl-S, or a full pipe?",
+        reason="timeout",
+    )

@@ -1,0 +1,101 @@
+"""Mail through an SMTP server."""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import ClassVar, Literal
+
+from msgspec import Struct, field
+
+from sentinel.channels.address import address
+from sentinel.channels.message import Addresses, message
+from sentinel.channels.smtp import Mail, Server, Taken, hand_over, listed
+from sentinel.core.errors import Invalid
+from sentinel.core.model import Notification, Receipt
+from sentinel.core.settings import FilePath, Secret
+from sentinel.core.values import Duration
+
+_PORTS = {"starttls": 587, "tls": 465, "none": 25}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Mail (text and HTML) through an SMTP server, one thread per alert.
+
+    `security` is never less than asked for. `timeout` bounds a whole delivery.
+    """
+
+    groups: ClassVar[bool] = True
+
+    to: list[str]
+    from_: str = field(name="from")
+    host: str
+    port: int | None = None
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    username: str = ""
+    password: Secret | None = None
+    ca_file: FilePath = FilePath("")
+    timeout: Duration = Duration(30)
+    cc: list[str] = []
+    reply_to: str = ""
+
+    def __post_init__(self) -> None:
+        self._addresses()
+        if not self.to:
+            raise Invalid("name at least one address", "to")
+        if not self.host or not self.host.isprintable() or " " in self.host:
+            raise Invalid("name the mail server, e.g. smtp.example.org", "host")
+        if self.port is not None and not 0 < self.port < 65536:
+            raise Invalid("a port is a number from 1 to 65535", "port")
+        if self.timeout <= 0:
+            raise Invalid("must be longer than 0s", "timeout")
+        self._check_security()
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """One mail about all of them. Recipients refused beside others are in the receipt,
+        even those refused for now: the others would get a repeated mail twice."""
+        addresses = self._addresses()
+        mail = message(notifications, addresses, datetime.now(timezone.utc).astimezone())
+        envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
+        server = self._server()
+        return _receipt(server, envelope, await hand_over(server, envelope))
+
+    def _addresses(self) -> Addresses:
+        return Addresses(
+            sender=address(self.from_, "from"),
+            to=tuple(address(text, "to", i) for i, text in enumerate(self.to)),
+            cc=tuple(address(text, "cc", i) for i, text in enumerate(self.cc)),
+            reply_to=address(self.reply_to, "reply_to") if self.reply_to else None,
+        )
+
+    def _check_security(self) -> None:
+        if bool(self.username) != (self.password is not None):
+            missing = "password" if self.username else "username"
+            raise Invalid("username and password go together", missing)
+        if self.security != "none":
+            return
+        if self.ca_file:
+            raise Invalid("has no use with security: none", "ca_file")
+        if self.username and self.host not in _LOOPBACK:
+            raise Invalid(
+                "would send the password unencrypted; use starttls or tls, or no username",
+                "security",
+            )
+
+    def _server(self) -> Server:
+        return Server(
+            host=self.host,
+            port=self.port or _PORTS[self.security],
+            security=self.security,
+            username=self.username,
+            password=self.password,
+            ca_file=self.ca_file,
+            timeout=self.timeout,
+        )
+
+
+def _receipt(server: Server, mail: Mail, taken: Taken) -> Receipt:
+    count = len(mail.recipients)
+    refused = f"; refused: {listed(taken.refused)}" if taken.refused else ""
+    took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
+    text = f"{server.place} took it for {took} recipient{'s' if count > 1 else ''}"
+    return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused))

@@ -1,0 +1,98 @@
+"""Any program that takes a message: a pager's command line, a site's own script."""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.channels.quoted import quoted
+from sentinel.channels.record import record
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.model import Notification, Receipt, Status
+from sentinel.core.text import visible
+from sentinel.core.values import Duration
+
+_OUTPUT = 1 << 20
+# Exit codes that refuse for good, as https://www.qmail.org/man/man8/qmail-command.html has
+# them (named in sysexits.h); all others may be an accident of the moment.
+_PERMANENT = (64, 65, 70, 76, 77, 78, 100, 112)
+_WORDS = ("at", "cluster", "check", "kind", "severity", "status", "reason", "since", "key", "alert")
+_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+
+
+class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Runs a command with the alert as JSON on its input and SENTINEL_* in its environment.
+
+    Exit 0: taken. 64, 65, 70, 76, 77, 78, 100, 112: refused for good. Else: tried again.
+    """
+
+    groups: ClassVar[bool] = False
+
+    command: list[str]
+    timeout: Duration = Duration(30)
+
+    def __post_init__(self) -> None:
+        if not self.command or not self.command[0]:
+            raise Invalid("name a program and its arguments, e.g. [/usr/local/bin/page]", "command")
+        for i, word in enumerate(self.command):
+            if "\0" in word:
+                raise Invalid("holds a NUL character", "command", i)
+        if self.timeout <= 0:
+            raise Invalid("must be longer than 0s", "timeout")
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """Run the command once for each; what it printed last is the receipt."""
+        said = ""
+        for notification in notifications:
+            said = await asyncio.to_thread(self._run, notification)
+        return Receipt(f"{visible(self.command[0])} took it{f': {said}' if said else ''}")
+
+    def _run(self, notification: Notification) -> str:
+        name = visible(self.command[0])
+        try:
+            done = proc.run(
+                self.command,
+                limit=self.timeout,
+                env=_environment(notification),
+                stdin=record(notification) + b"\n",
+                max_output=_OUTPUT,
+            )
+        except proc.TimedOut as error:
+            raise ChannelError(str(error), reason="timeout") from None
+        except (proc.NotFound, proc.TooMuch) as error:
+            raise ChannelError(str(error), reason="server") from None
+        said = quoted(done.err.strip() or done.out.strip())
+        if done.code:
+            raise _refusal(name, done.code, said)
+        return quoted(done.out)
+
+
+def _refusal(name: str, code: int, said: str) -> ChannelError:
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    permanent = code in _PERMANENT
+    return ChannelError(
+        f"{name} {how}{f': {said}' if said else ''}",
+        permanent=permanent,
+        reason="refused" if permanent else "server",
+    )
+
+
+def _environment(notification: Notification) -> dict[str, str]:
+    """This process's own, less what systemd gave to it alone, and words about the alert.
+
+    Texts that others write (subject, summary, details) are on the input only: in an
+    environment a script would sooner or later expand them unquoted.
+    """
+    env = {name: value for name, value in os.environ.items() if name not in _OURS}
+    env |= {f"SENTINEL_{name.upper()}": _word(getattr(notification, name)) for name in _WORDS}
+    return env | {"SENTINEL_DRY_RUN": "1" if notification.dry_run else "0"}
+
+
+def _word(value: str | Status) -> str:
+    """A word that no shell expands, splits or takes for an option."""
+    text = value.value if isinstance(value, Status) else value
+    return re.sub(r"[^A-Za-z0-9._:@/+-]", "_", text[:200]).lstrip("-")

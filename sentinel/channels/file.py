@@ -1,0 +1,73 @@
+"""A file that grows by one JSON object a line."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.channels.quoted import quoted
+from sentinel.channels.record import record
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.model import Notification, Receipt
+from sentinel.core.settings import FilePath
+from sentinel.core.text import visible
+from sentinel.core.values import Duration
+
+_APPEND = str(Path(__file__).with_name("append.py"))
+_NEVER = 2
+
+_hanging: dict[str, proc.Stuck] = {}
+
+
+class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One JSON object a line appended to a file; opened anew each time, so it may be rotated.
+
+    Each line is one write. A file system that hangs costs `timeout` once, not the service.
+    """
+
+    groups: ClassVar[bool] = False
+
+    path: FilePath
+    timeout: Duration = Duration(10)
+
+    def __post_init__(self) -> None:
+        if not self.path or "\0" in self.path:
+            raise Invalid("name a file, e.g. /var/log/sentinel/alerts.jsonl", "path")
+        if self.timeout <= 0:
+            raise Invalid("must be longer than 0s", "timeout")
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """Append a line for each."""
+        for notification in notifications:
+            await asyncio.to_thread(self._append, record(notification))
+        return Receipt(f"appended to {visible(self.path)}")
+
+    def _append(self, line: bytes) -> None:
+        self._refuse_while_hanging()
+        argv = (sys.executable, "-I", "-S", _APPEND, self.path)
+        try:
+            done = proc.run(argv, limit=self.timeout, stdin=line, max_output=1 << 16)
+        except proc.TimedOut as error:
+            if error.stuck:
+                _hanging[self.path] = error.stuck
+            limit = f"cannot be written: nothing happened for {self.timeout}"
+            raise self._error(limit, reason="timeout") from None
+        except (proc.NotFound, proc.TooMuch) as error:
+            raise self._error(str(error)) from None
+        if done.code:
+            said = quoted(done.err) or f"the writing process ended with {done.code}"
+            raise self._error(said, permanent=done.code == _NEVER)
+
+    def _refuse_while_hanging(self) -> None:
+        stuck = _hanging.get(self.path)
+        if stuck and proc.still_stuck(stuck):
+            why = f"its file system hangs: process {stuck.pid} still waits for it"
+            raise self._error(why, reason="timeout")
+        _hanging.pop(self.path, None)
+
+    def _error(self, why: str, *, permanent: bool = False, reason: str = "server") -> ChannelError:
+        return ChannelError(f"{visible(self.path)}: {why}", permanent=permanent, reason=reason)

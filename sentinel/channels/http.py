@@ -1,0 +1,180 @@
+"""One HTTP request that tells a message, in sentinel's errors; no secret in any of them."""
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import aiohttp
+from msgspec import Struct
+
+from sentinel.channels.quoted import quoted
+from sentinel.channels.tls import client_context, tls_trouble, tls_words
+from sentinel.core.errors import ChannelError
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+_BODY = 4096
+_PATIENCE = 1.0  # seconds for the rest of an answer whose status is known
+_LONGEST_WAIT = 86400.0
+_TELLING = 6  # parts of an address shorter than this are no secrets
+_TEMPORARY = (407, 408, 425, 429)
+_REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What is sent where. Address and header values are secrets; `timeout` bounds it all."""
+
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    body: bytes
+    timeout: float
+    ca_file: str = ""
+
+    @property
+    def secrets(self) -> set[str]:
+        """The address below its host, and the header values, with all their parts."""
+        parts = urlsplit(self.url)
+        query = [value for _, value in parse_qsl(parts.query)]
+        pieces = [*parts.path.split("/"), *query, parts.username or "", parts.password or ""]
+        words = [word for value in self.headers.values() for word in (value, *value.split())]
+        raw = {p for p in (*pieces, *words) if len(p) >= _TELLING}
+        return raw | {unquote(p) for p in raw} | {self.url, f"{parts.path}?{parts.query}"}
+
+
+class Answer(Struct, frozen=True):
+    """A response: status, its inert beginning, where it points and when to come again."""
+
+    status: int
+    said: str
+    location: str = ""
+    retry_after: float | None = None
+
+
+async def submit(request: Request) -> str:
+    """Send it and return what the other side said; ChannelError unless the status is 2xx."""
+    try:
+        answer = await _exchange(request)
+    except (aiohttp.ClientError, OSError, ValueError, asyncio.TimeoutError) as error:
+        raise _trouble(request, error) from None
+    if 200 <= answer.status < 300:
+        return f"{origin(request.url)} answered {answer.status} {answer.said}".rstrip()
+    raise _refusal(request, answer)
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port: all of an address that may be shown."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return visible(f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}")
+
+
+async def _exchange(request: Request) -> Answer:
+    encrypted = urlsplit(request.url).scheme == "https"
+    context = client_context(request.ca_file) if encrypted else True
+    limit = aiohttp.ClientTimeout(total=request.timeout)
+    connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+    async with (
+        aiohttp.ClientSession(
+            connector=connector,
+            timeout=limit,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        ) as session,
+        session.request(
+            request.method,
+            request.url,
+            data=request.body,
+            headers=request.headers,
+            allow_redirects=False,
+            proxy=proxy(request.url, os.environ),
+        ) as response,
+    ):
+        return Answer(
+            response.status,
+            await _beginning(request, response),
+            response.headers.get("Location", ""),
+            waiting(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
+        )
+
+
+async def _beginning(request: Request, response: aiohttp.ClientResponse) -> str:
+    """The first bytes of the answer; that it stops or breaks off changes nothing."""
+    body = b""
+    with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
+        body = await asyncio.wait_for(response.content.read(_BODY), _PATIENCE)
+    return quoted(body, request.secrets)
+
+
+def proxy(url: str, env: Mapping[str, str]) -> str | None:
+    """The proxy that the environment asks for, by the names that curl(1) knows."""
+    parts = urlsplit(url)
+    names = {name.lower(): value for name, value in env.items() if name.lower().endswith("_proxy")}
+    chosen = names.get(f"{parts.scheme}_proxy") or names.get("all_proxy") or ""
+    bypassed = any(
+        _covers(rule, parts.hostname or "") for rule in names.get("no_proxy", "").split(",")
+    )
+    return chosen if chosen.startswith(("http://", "https://")) and not bypassed else None
+
+
+def waiting(header: str, now: datetime) -> float | None:
+    """Seconds that a Retry-After asks to wait (RFC 9110 10.2.3), at most a day."""
+    if re.fullmatch(r"\d{1,9}", header.strip()):
+        return min(float(header), _LONGEST_WAIT)
+    try:
+        seconds = (parsedate_to_datetime(header) - now).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    return min(max(0.0, seconds), _LONGEST_WAIT)
+
+
+def _covers(rule: str, host: str) -> bool:
+    rule = rule.strip().lower().lstrip(".")
+    return rule == "*" or (bool(rule) and (host == rule or host.endswith("." + rule)))
+
+
+def _refusal(request: Request, answer: Answer) -> ChannelError:
+    status, place = answer.status, origin(request.url)
+    permanent = 300 <= status < 500 and status not in _TEMPORARY
+    text = f"{place} answered {status}{f': {answer.said}' if answer.said else ''}"
+    if 300 <= status < 400:
+        target = _host_of(answer.location)
+        text = f"{place} answered {status}, a redirect{target}; set url to the final address"
+    return ChannelError(
+        text,
+        permanent=permanent,
+        reason=_REASONS.get(status, "refused" if permanent else "server"),
+        retry_after=answer.retry_after,
+    )
+
+
+def _host_of(location: str) -> str:
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    return f" to {visible(host[:200])}" if host else ""
+
+
+def _trouble(request: Request, error: Any) -> ChannelError:
+    """Words of our own: those of aiohttp may quote the whole address."""
+    place = origin(request.url)
+    if (tls := tls_trouble(error)) is not None:
+        return ChannelError(f"{place}: {tls_words(tls)}", reason="tls")
+    if isinstance(error, asyncio.TimeoutError | TimeoutError):
+        limit = duration_text(request.timeout)
+        return ChannelError(f"{place} did not answer within {limit}", reason="timeout")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        via = "its proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else place
+        why = quoted(error.os_error.strerror or "no connection", request.secrets)
+        return ChannelError(f"cannot connect to {via}: {why}", reason="network")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return ChannelError(f"{place}: the proxy answered {error.status}", reason="network")
+    what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+    return ChannelError(f"{place} gave no proper answer: {what}", reason="network")

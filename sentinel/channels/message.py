@@ -1,0 +1,94 @@
+"""A mail about alerts: text and HTML, and the headers that keep an alert in one thread."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+
+from msgspec import Struct
+
+from sentinel.core import render
+from sentinel.core.card import one_line
+from sentinel.core.model import Notification, Status
+from sentinel.core.render_html import html
+
+_POLICY = SMTP.clone(cte_type="7bit")
+_LONGEST_DOMAIN = 40  # longer ids would be folded, and the standard library breaks them then
+_MARKS = ("cluster", "check", "kind", "subject", "severity", "status", "reason", "alert", "key")
+
+
+class Addresses(Struct, frozen=True, kw_only=True):
+    """Who writes to whom."""
+
+    sender: Address
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...] = ()
+    reply_to: Address | None = None
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Everyone the server is asked to take it for, each once."""
+        return tuple(dict.fromkeys(a.addr_spec for a in (*self.to, *self.cc)))
+
+
+def message(
+    notifications: Sequence[Notification], addresses: Addresses, date: datetime
+) -> EmailMessage:
+    """One mail about them all, pure ASCII on the wire, in the thread of the first."""
+    mail = EmailMessage(policy=_POLICY)
+    mail["Subject"] = _plain(render.subject(notifications))
+    mail["From"] = addresses.sender
+    mail["To"] = addresses.to
+    if addresses.cc:
+        mail["Cc"] = addresses.cc
+    if addresses.reply_to:
+        mail["Reply-To"] = addresses.reply_to
+    mail["Date"] = date
+    _add_thread(mail, notifications, addresses)
+    _add_marks(mail, notifications[0])
+    mail.set_content(render.text(notifications))
+    mail.add_alternative(html(notifications), subtype="html")
+    return mail
+
+
+def _add_thread(
+    mail: EmailMessage, notifications: Sequence[Notification], addresses: Addresses
+) -> None:
+    """The id comes from the keys, so that a repeated mail is the same mail.
+
+    All mails of an alert answer one id that no mail bears, as Alertmanager does it: the
+    first may have gone to others. https://www.rfc-editor.org/rfc/rfc5322#section-3.6.4
+    """
+    domain = addresses.sender.domain
+    place = domain if len(domain) <= _LONGEST_DOMAIN else "sentinel.invalid"
+    keys = [n.key for n in notifications]
+    mail["Message-ID"] = f"<{_digest(*keys, *addresses.recipients)}@{place}>"
+    if alert := notifications[0].alert:
+        thread = f"<{_digest(notifications[0].cluster, alert)}@{place}>"
+        mail["In-Reply-To"] = thread
+        mail["References"] = thread
+
+
+def _add_marks(mail: EmailMessage, first: Notification) -> None:
+    """What filters go by; RFC 3834 and MS-OXCMAIL keep out-of-office replies away."""
+    mail["Auto-Submitted"] = "auto-generated"
+    mail["X-Auto-Response-Suppress"] = "All"
+    if first.severity is Status.CRITICAL and first.reason in ("firing", "worse"):
+        mail["Importance"] = "high"
+    for name in _MARKS:
+        value = getattr(first, name)
+        if value := one_line(value.value if isinstance(value, Status) else value, 120):
+            mail[f"X-Sentinel-{name.capitalize()}"] = _plain(value)
+
+
+def _plain(text: str) -> str:
+    """Never an encoded word: the standard library decodes those it is given in a header,
+    line breaks included, and `=?utf-8?q?=0D=0ABcc:…?=` in a job's name adds a recipient."""
+    return text.replace("=?", "= ?")
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode("utf-8", "backslashreplace")
+    return hashlib.sha256(joined).hexdigest()[:20]

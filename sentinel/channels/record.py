@@ -1,0 +1,47 @@
+"""The JSON object that machines are given: one per alert, every text inert and bounded."""
+
+import msgspec
+
+from sentinel.core.card import one_line
+from sentinel.core.model import Notification, Value
+from sentinel.core.text import visible_lines
+
+_TEXT, _DETAILS, _COUNT = 4000, 20_000, 64
+
+
+def record(notification: Notification) -> bytes:
+    """One JSON object without line breaks; its first fields are the documented ones.
+
+    Texts are made inert (a log viewer prints them to a terminal) and cut: 4,000 characters
+    a line, 20,000 of the end of the details, 64 labels, values and commands each.
+    """
+    n = notification
+    lines = {name: one_line(getattr(n, name), _TEXT) for name in _LINES}
+    safe = msgspec.structs.replace(
+        n,
+        **lines,
+        details=visible_lines(n.details[-_DETAILS:]),
+        commands=tuple(one_line(c, _TEXT) for c in n.commands[:_COUNT]),
+        labels={one_line(k, 200): one_line(v, _TEXT) for k, v in [*n.labels.items()][:_COUNT]},
+        values={one_line(k, 200): _value(v) for k, v in [*n.values.items()][:_COUNT]},
+    )
+    return msgspec.json.encode(safe)
+
+
+_LINES = (
+    "at",
+    "cluster",
+    "check",
+    "kind",
+    "subject",
+    "reason",
+    "summary",
+    "since",
+    "key",
+    "alert",
+    "runbook",
+)
+
+
+def _value(value: Value) -> Value:
+    return one_line(value, _TEXT) if isinstance(value, str) else value

@@ -1,0 +1,215 @@
+"""One conversation with a mail server (RFC 5321), told in sentinel's errors.
+
+Only what a server says about this very mail (sender, recipients, content) can be
+permanent. Trouble with the connection, with TLS or with the login is mended without the
+mail, so it is worth another try however the server numbers it.
+"""
+
+import asyncio
+import base64
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from aiosmtplib import (
+    SMTP,
+    SMTPAuthenticationError,
+    SMTPDataError,
+    SMTPException,
+    SMTPHeloError,
+    SMTPRecipientsRefused,
+    SMTPResponseException,
+    SMTPSenderRefused,
+)
+from msgspec import Struct
+
+from sentinel.channels.quoted import quoted
+from sentinel.channels.tls import client_context, tls_trouble, tls_words
+from sentinel.core.errors import ChannelError
+from sentinel.core.settings import Secret
+from sentinel.core.values import duration_text
+
+_PARTING = 1.0  # seconds to wait for the answer to QUIT; the mail is safe by then
+_LOGINS = ("plain", "login", "cram-md5")
+_NOT_THIS_WAY = (502, 504, 534)  # RFC 4954: the mechanism is refused, not the password
+_WANTS_LOGIN = (530, 535, 538)
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """Where mail goes and how. `security` is starttls, tls or none, and never less."""
+
+    host: str
+    port: int
+    security: str
+    username: str = ""
+    password: Secret | None = None
+    ca_file: str = ""
+    timeout: float = 30.0
+
+    @property
+    def place(self) -> str:
+        """`host:port`, as errors name it."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The password in every form in which it goes over the wire."""
+        if self.password is None:
+            return ()
+        word = self.password.reveal()
+        forms = (word, f"\0{self.username}\0{word}")
+        return (word, *(base64.b64encode(f.encode()).decode() for f in forms))
+
+
+class Mail(Struct, frozen=True):
+    """An envelope and what is in it, as bytes for the wire."""
+
+    sender: str
+    recipients: tuple[str, ...]
+    content: bytes
+
+
+class Taken(Struct, frozen=True):
+    """The server's answer to the content, and what it said to the recipients it refused."""
+
+    answer: str
+    refused: Mapping[str, str]
+
+
+class _Client(SMTP):
+    """aiosmtplib's client, closed at once: its polite close waits for a server that reads
+    nothing more, and leaves the connection open when the event loop ends before that."""
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()  # type: ignore[attr-defined]
+        super().close()
+
+
+async def hand_over(server: Server, mail: Mail) -> Taken:
+    """Give the mail to the server; ChannelError unless it took it for one recipient at least."""
+    client = _Client(
+        hostname=server.host,
+        port=server.port,
+        timeout=server.timeout,
+        use_tls=server.security == "tls",
+        start_tls=False,
+        local_hostname=_own_name(),
+        tls_context=None if server.security == "none" else client_context(server.ca_file),
+    )
+    try:
+        return await asyncio.wait_for(_talk(client, server, mail), server.timeout)
+    except (SMTPException, OSError, ValueError, asyncio.TimeoutError) as error:
+        raise _trouble(server, error) from None
+    finally:
+        client.close()
+
+
+async def _talk(client: SMTP, server: Server, mail: Mail) -> Taken:
+    await client.connect()
+    if server.security == "starttls":
+        await _encrypt(client, server)
+    if server.password is not None:
+        await _log_in(client, server, server.password)
+    errors, answer = await client.sendmail(mail.sender, mail.recipients, mail.content)
+    with suppress(Exception):
+        await client.quit(timeout=_PARTING)
+    refused = {who: f"{said.code} {said.message}" for who, said in errors.items()}
+    return Taken(
+        quoted(answer, server.secrets),
+        {who: quoted(said, server.secrets) for who, said in refused.items()},
+    )
+
+
+async def _encrypt(client: SMTP, server: Server) -> None:
+    with suppress(SMTPHeloError):
+        await client.ehlo()
+    if not client.supports_extension("starttls"):
+        raise ChannelError(
+            f"{server.place} offers no STARTTLS; set security to tls if it speaks TLS from "
+            "the start (port 465), or to none if mail may go unencrypted",
+            reason="tls",
+        )
+    try:
+        await client.starttls()
+    except SMTPResponseException as error:
+        said = quoted(f"{error.code} {error.message}")
+        raise ChannelError(f"{server.place} refused STARTTLS: {said}", reason="tls") from None
+
+
+async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
+    """One attempt with the password: aiosmtplib's own login tries it in every way there is,
+    and three failures at once lock accounts."""
+    await client.ehlo()
+    for name in (n for n in _LOGINS if n in client.server_auth_methods):
+        method = getattr(client, "auth_" + name.replace("-", ""))
+        try:
+            await method(server.username, password.reveal())
+        except SMTPAuthenticationError as error:
+            if error.code not in _NOT_THIS_WAY:
+                raise
+        else:
+            return
+    offered = quoted(" ".join(client.server_auth_methods) or "none")
+    raise ChannelError(
+        f"{server.place} offers no login with a password (it offers: {offered})", reason="auth"
+    )
+
+
+def _own_name() -> str:
+    """The name for EHLO without asking DNS, else the literal that RFC 5321 4.1.3 allows."""
+    name = socket.gethostname()
+    return name if "." in name and name.isascii() else "[127.0.0.1]"
+
+
+def _trouble(server: Server, error: Exception) -> ChannelError:
+    if (tls := tls_trouble(error)) is not None:
+        return ChannelError(f"{server.place}: {tls_words(tls)}", reason="tls")
+    if isinstance(error, SMTPRecipientsRefused):
+        return _nobody(server, error)
+    if isinstance(error, SMTPResponseException):
+        return _refusal(server, error)
+    if isinstance(error, asyncio.TimeoutError | TimeoutError):
+        limit = duration_text(server.timeout)
+        return ChannelError(f"{server.place} did not answer within {limit}", reason="timeout")
+    said = quoted(str(error) or type(error).__name__, server.secrets)
+    place = "" if server.host in said else f"{server.place}: "
+    return ChannelError(f"{place}{said}", reason="network")
+
+
+def _refusal(server: Server, error: SMTPResponseException) -> ChannelError:
+    said = quoted(f"{error.code} {error.message}", server.secrets)
+    if isinstance(error, SMTPAuthenticationError):
+        advice = "; check username and password" if error.code // 100 == 5 else ""
+        text = f"{server.place} refused the login of {quoted(server.username)}{advice}: {said}"
+        return ChannelError(text, reason="auth")
+    if error.code in _WANTS_LOGIN:
+        return ChannelError(f"{server.place} wants a login or TLS first: {said}", reason="auth")
+    if not isinstance(error, SMTPSenderRefused | SMTPDataError):
+        return ChannelError(f"{server.place} does not want to talk: {said}", reason="server")
+    what = "the sender" if isinstance(error, SMTPSenderRefused) else "the mail"
+    permanent = error.code // 100 == 5
+    return ChannelError(
+        f"{server.place} refused {what}: {said}",
+        permanent=permanent,
+        reason="refused" if permanent else "server",
+    )
+
+
+def _nobody(server: Server, error: SMTPRecipientsRefused) -> ChannelError:
+    permanent = all(r.code // 100 == 5 for r in error.recipients)
+    said = listed(
+        {r.recipient: quoted(f"{r.code} {r.message}", server.secrets) for r in error.recipients}
+    )
+    return ChannelError(
+        f"{server.place} refused every recipient: {said}",
+        permanent=permanent,
+        reason="refused" if permanent else "server",
+    )
+
+
+def listed(refused: Mapping[str, str], limit: int = 3) -> str:
+    """`a@example.org (550 no such user), … and 4 more`."""
+    shown: Iterable[str] = [f"{who} ({said})" for who, said in [*refused.items()][:limit]]
+    more = f" and {len(refused) - limit} more" if len(refused) > limit else ""
+    return ", ".join(shown) + more

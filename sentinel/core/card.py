@@ -1,0 +1,186 @@
+"""What a person is shown about one alert: every text inert and cut to a bearable length."""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from shlex import quote
+
+from msgspec import Struct
+
+from sentinel.core.model import Notification, Status, Value
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text, size_text
+
+LINES = 12
+FACTS = 24
+COMMANDS = 8
+_LINE, _SUMMARY, _WORD, _NAME = 300, 600, 80, 32
+_ENDED = {"resolved": "RESOLVED", "gone": "GONE"}
+
+
+class Card(Struct, frozen=True, kw_only=True):
+    """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `tone` its colour
+    (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
+    long it has lasted, `clock` its beginning in short and `told` the time of this message;
+    `lines` the end of a log, `more` the commands that tell the rest.
+    """
+
+    word: str
+    tone: str
+    title: str
+    cluster: str
+    summary: str
+    told: str
+    began: str
+    clock: str
+    age: str
+    ended: bool
+    dry_run: bool
+    facts: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+    commands: tuple[str, ...]
+    runbook: str
+    more: tuple[str, ...]
+
+
+def card(notification: Notification) -> Card:
+    """The words for one notification, whatever its texts hold. An end is told briefly."""
+    n, ended = notification, notification.reason in _ENDED
+    return Card(
+        word=_word(n),
+        tone=_tone(n),
+        title=" ".join(part for part in (_short(n.check), _short(n.subject)) if part),
+        cluster=_short(n.cluster),
+        summary=one_line(n.summary, _SUMMARY),
+        told=_told(n),
+        began=_began(n),
+        clock=_clock(n),
+        age=_age(n),
+        ended=ended,
+        dry_run=n.dry_run,
+        facts=tuple(_facts(n))[:FACTS],
+        lines=() if ended else last_lines(n.details),
+        commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
+        runbook="" if ended else one_line(n.runbook, _SUMMARY),
+        more=_more(n, ended),
+    )
+
+
+def one_line(text: str, limit: int) -> str:
+    """Inert, on one line, at most `limit` characters; never looks at megabytes."""
+    return shortened(visible(text[: limit + 1].strip()), limit)
+
+
+def last_lines(text: str, count: int = LINES) -> tuple[str, ...]:
+    """The last lines of a text, inert, each cut; an ellipsis stands for those before.
+
+    Only LF ends a line, as in `visible_lines`; indentation stays.
+    """
+    tail = text[-count * _LINE * 4 :]
+    lines = [_log_line(line) for line in tail.rstrip().split("\n")] if tail.strip() else []
+    cut = len(lines) > count or len(tail) < len(text)
+    return ("…", *lines[-count:]) if cut else tuple(lines)
+
+
+def _log_line(line: str) -> str:
+    return shortened(visible(line[: _LINE + 1].expandtabs().rstrip()), _LINE)
+
+
+def fact(name: str, value: Value) -> tuple[str, str]:
+    """A measured value in words; the unit is the end of its name (`used_percent`)."""
+    match = re.fullmatch(r"(.+)_(percent|bytes|seconds|s)", name)
+    unit = match[2] if match and isinstance(value, int | float) else ""
+    label = match[1] if match and unit else name
+    return one_line(label.replace("_", " "), _NAME), _amount(value, unit)
+
+
+def _amount(value: Value, unit: str) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "unknown", True: "yes", False: "no"}[value]
+    if isinstance(value, str):
+        return one_line(value, _LINE)
+    if not math.isfinite(value):
+        return str(value)
+    if unit == "percent":
+        return f"{value:.4g}%"
+    if unit == "bytes":
+        return size_text(value)
+    if unit:
+        return duration_text(value)
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def _facts(n: Notification) -> Iterator[tuple[str, str]]:
+    if n.status is Status.UNKNOWN and n.reason not in _ENDED:
+        yield "severity", n.severity.value
+    for name, value in n.values.items():
+        yield fact(name, value)
+    for name, label in n.labels.items():
+        if name not in n.values:
+            yield one_line(name, _NAME), one_line(label, _LINE)
+
+
+def _word(n: Notification) -> str:
+    if n.reason in _ENDED or n.reason == "test":
+        return _ENDED.get(n.reason, "TEST")
+    degree = n.status if n.status is Status.UNKNOWN else n.severity
+    extra = "" if n.reason == "firing" else f" ({_short(n.reason)})"
+    return degree.value.upper() + extra
+
+
+def _tone(n: Notification) -> str:
+    if n.reason == "test":
+        return "info"
+    if n.reason in _ENDED:
+        return "ok"
+    return (n.status if n.status is Status.UNKNOWN else n.severity).value
+
+
+def _told(n: Notification) -> str:
+    at = _moment(n.at)
+    return at.strftime("%H:%M:%S") if at else ""
+
+
+def _began(n: Notification) -> str:
+    since = _moment(n.since)
+    return since.strftime("%Y-%m-%d %H:%M:%S ") + _offset(since) if since else _short(n.since)
+
+
+def _clock(n: Notification) -> str:
+    """The hour and minute; with the day where it was another one."""
+    at, since = _moment(n.at), _moment(n.since)
+    if not at or not since:
+        return ""
+    return since.strftime("%H:%M" if at.date() == since.date() else "%m-%d %H:%M")
+
+
+def _age(n: Notification) -> str:
+    at, since = _moment(n.at), _moment(n.since)
+    return duration_text(max(0.0, (at - since).total_seconds())) if at and since else ""
+
+
+def _moment(text: str) -> datetime | None:
+    """An aware moment; None where the text is none (Python 3.10 does not read a `Z`)."""
+    try:
+        moment = datetime.fromisoformat(re.sub("Z$", "+00:00", text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _offset(moment: datetime) -> str:
+    offset = moment.isoformat()[-6:]
+    return "UTC" if offset == "+00:00" else offset
+
+
+def _more(n: Notification, ended: bool) -> tuple[str, ...]:
+    if not n.alert or n.reason == "test":
+        return ()
+    name = quote(_short(n.alert))
+    explain = f"sentinel explain {name}"
+    return (explain,) if ended else (explain, f"sentinel alerts ack {name}")
+
+
+def _short(text: str) -> str:
+    return one_line(text, _WORD)

@@ -1,0 +1,415 @@
+"""Mail through a real SMTP server."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from sentinel.channels.email import Email
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.model import Receipt
+from sentinel.core.settings import FilePath, Secret
+from sentinel.core.values import Duration
+from tests.channels.contract import SECRET, ChannelContract, Mood, Side, assert_inert, send
+from tests.channels.samples import HOSTILE, hostile, notification
+from tests.lab.smtp import SmtpServer
+
+ANN, BOB = "ann@example.org", "bob@example.org"
+Start = Callable[..., SmtpServer]
+
+
+class TestContract(ChannelContract):
+    """A server that wants STARTTLS and a login, and repeats the password in its answers."""
+
+    @contextmanager
+    def side(self, tmp_path: Path, mood: Mood) -> Iterator[Side]:
+        with SmtpServer(tmp_path, security="starttls", logins={"me": SECRET}) as server:
+            if mood == "refuses":
+                server.refuse_data(f"554 5.7.1 refused {SECRET}")
+            if mood == "later":
+                server.refuse(ANN, f"451 4.7.1 later {SECRET}")
+            if mood == "hangs":
+                server.slow(60)
+            channel = email(
+                server,
+                username="me",
+                password=Secret(SECRET),
+                ca_file=FilePath(server.ca),
+                timeout=Duration(0.5 if mood == "hangs" else 20),
+            )
+            yield Side(channel, lambda: [readable(m.raw) for m in server.mails])
+
+    def inert(self, message: bytes, text: str) -> None:
+        """No control characters; test_hostile_headers looks at the mail itself."""
+        assert_inert(message.decode())
+
+
+def email(server: SmtpServer, **changes: Any) -> Email:
+    """A channel to that server, with its kind of encryption."""
+    fields = {
+        "to": [ANN],
+        "from_": "Sentinel <sentinel@example.org>",
+        "host": server.host,
+        "port": server.port,
+        "security": server.security,
+    }
+    return Email(**{**fields, **changes})
+
+
+def readable(raw: bytes) -> bytes:
+    """Subject and both bodies, decoded."""
+    mail = message_from_bytes(raw, policy=policy.default)
+    return "\n".join([mail["Subject"], *bodies(mail)]).encode()
+
+
+def bodies(mail: EmailMessage) -> list[str]:
+    """The plain and the HTML text."""
+    parts = [mail.get_body((kind,)) for kind in ("plain", "html")]
+    return [part.get_content() for part in parts if part]
+
+
+def told(smtp: SmtpServer, *notifications: Any, **changes: Any) -> EmailMessage:
+    """The mail that arrives."""
+    asyncio.run(email(smtp, **changes).send(notifications or [notification()]))
+    return smtp.mails[-1].message
+
+
+def test_a_mail_has_text_and_html_and_says_that_a_machine_wrote_it(smtp: SmtpServer) -> None:
+    """Both parts tell the same; automatic replies are kept away; the date has a zone."""
+    mail = told(smtp)
+    assert mail.get_content_type() == "multipart/alternative"
+    assert [p.get_content_type() for p in mail.iter_parts()] == ["text/plain", "text/html"]
+    assert all("job 4242 FAILED" in body for body in bodies(mail))
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["Date"].datetime.tzinfo is not None
+    assert mail["From"] == "Sentinel <sentinel@example.org>"
+    assert (mail["X-Sentinel-Cluster"], mail["X-Sentinel-Severity"]) == ("h100-prod", "critical")
+
+
+def test_it_is_seven_bit_on_the_wire(smtp: SmtpServer) -> None:
+    """Relays without 8BITMIME still exist; lines stay within RFC 5322's 998."""
+    told(smtp, notification(subject="作业 ümläut", summary="Ω" * 3000))
+    raw = smtp.mails[-1].raw
+    assert raw.isascii()
+    assert max(map(len, raw.split(b"\r\n"))) <= 998
+
+
+def test_firing_and_resolved_are_one_thread(smtp: SmtpServer) -> None:
+    """Same References for an alert, another for another one; each mail has its own id."""
+    firing = told(smtp)
+    resolved = told(smtp, notification(reason="resolved", key="01J9-2"))
+    other = told(smtp, notification(alert="01JA", key="01JA-1"))
+    assert firing["References"] == firing["In-Reply-To"] == resolved["References"]
+    assert other["References"] != firing["References"]
+    assert len({m["Message-ID"] for m in (firing, resolved, other)}) == 3
+    assert resolved["Subject"].startswith("RESOLVED ")
+
+
+def test_a_repeated_delivery_is_the_same_mail(smtp: SmtpServer) -> None:
+    """The Message-ID comes from the key: mail stores drop the second."""
+    assert told(smtp)["Message-ID"] == told(smtp)["Message-ID"]
+
+
+def test_a_group_is_one_mail_in_the_thread_of_its_first(smtp: SmtpServer) -> None:
+    """Every alert is in it."""
+    first, second = notification(), notification(alert="01JB", key="01JB-1", subject="other")
+    mail = told(smtp, first, second)
+    assert mail["References"] == told(smtp, first)["References"]
+    assert "2 alerts" in mail["Subject"]
+    assert all("tr11-176B" in b and "other" in b for b in bodies(mail))
+
+
+def test_a_long_domain_does_not_break_the_ids(smtp: SmtpServer) -> None:
+    """The standard library would fold a long id into an encoded word, and the thread is lost."""
+    domain = "a-very-long-department-name.of-a-long-institute.example.org"
+    mail = told(smtp, from_=f"sentinel@{domain}")
+    assert mail["Message-ID"].startswith("<")
+    assert b"=?" not in smtp.mails[-1].raw.split(b"\r\n\r\n")[0]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_headers(smtp: SmtpServer, text: str) -> None:
+    """No header is added, no recipient won, the body starts where it should."""
+    plain = told(smtp)
+    mail = told(smtp, hostile(text))
+    assert set(mail.keys()) - set(plain.keys()) == set()
+    assert mail["Bcc"] is None
+    assert smtp.mails[-1].recipients == [ANN]
+    assert not mail.defects
+    assert "\n" not in mail["Subject"]
+    assert len(mail["Subject"]) < 200
+
+
+def test_the_others_get_it_when_one_is_refused(smtp: SmtpServer) -> None:
+    """The receipt names who was refused and why; a repeated send is not asked for."""
+    smtp.refuse(BOB)
+    receipt = send(email(smtp, to=[ANN, BOB], cc=["cy@example.org"]), notification())
+    assert smtp.mails[-1].recipients == [ANN, "cy@example.org"]
+    assert receipt.refused == (BOB,)
+    assert "2 of 3" in receipt.text
+    assert "no such user" in receipt.text
+
+
+@pytest.mark.parametrize(
+    ("answers", "permanent"),
+    [
+        (("550 no", "550 no"), True),
+        (("550 no", "451 later"), False),
+        (("451 later", "452 full"), False),
+        (("599 no", "500 no"), True),
+    ],
+)
+def test_nobody_takes_it(smtp: SmtpServer, answers: tuple[str, str], permanent: bool) -> None:
+    """Permanent only if every recipient was refused for good."""
+    smtp.refuse(ANN, answers[0])
+    smtp.refuse(BOB, answers[1])
+    with pytest.raises(ChannelError, match="every recipient") as caught:
+        send(email(smtp, to=[ANN, BOB]), notification())
+    assert caught.value.permanent is permanent
+    assert smtp.mails == []
+
+
+def test_a_recipient_named_twice_gets_one(smtp: SmtpServer) -> None:
+    """Also when named in cc once more."""
+    told(smtp, to=[ANN, f"Ann <{ANN}>"], cc=[ANN])
+    assert smtp.mails[-1].recipients == [ANN]
+
+
+@pytest.mark.filterwarnings("ignore:Requiring AUTH")
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_encrypted_mail_arrives(smtp_server: Start, security: str, name: str) -> None:
+    """With the CA given, by name and by address, with a login."""
+    server = smtp_server(security=security, logins={"me": "pass:wörd"})
+    login: dict[str, Any] = {"username": "me", "password": Secret("pass:wörd")}
+    told(server, host=name, ca_file=FilePath(server.ca), **login)
+    assert len(server.mails) == 1
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_an_unknown_authority_is_refused(smtp_server: Start, security: str) -> None:
+    """The error is about TLS, says what to do, and nothing was sent."""
+    server = smtp_server(security=security)
+    error = failure(email(server))
+    assert (error.reason, error.permanent) == ("tls", False)
+    assert "set ca_file" in str(error)
+    assert server.mails == []
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_certificate_for_another_name_is_refused(smtp_server: Start, security: str) -> None:
+    """The remedy is another one than for an unknown authority."""
+    server = smtp_server(security=security)
+    error = failure(email(server, host="127.1", ca_file=FilePath(server.ca)))
+    assert error.reason == "tls"
+    assert "use the name that the certificate is made for" in str(error)
+    assert server.mails == []
+
+
+def test_encryption_is_never_given_up_silently(smtp: SmtpServer) -> None:
+    """A server without STARTTLS is an error that names the choices."""
+    error = failure(email(smtp, security="starttls"))
+    assert error.reason == "tls"
+    assert "offers no STARTTLS" in str(error)
+    assert smtp.mails == []
+
+
+def test_tls_with_a_plain_server_is_a_tls_error(smtp: SmtpServer) -> None:
+    """The usual confusion of 465 with 587."""
+    error = failure(email(smtp, security="tls"))
+    assert error.reason == "tls"
+    assert "check port and security" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "No such file"), ("no certificate", "holds no PEM")]
+)
+def test_a_bad_ca_file_is_named(
+    smtp_server: Start, tmp_path: Path, content: str | None, words: str
+) -> None:
+    """It is no reason to drop the message."""
+    path = tmp_path / "bad.pem"
+    if content:
+        path.write_text(content)
+    error = failure(email(smtp_server(security="tls"), ca_file=FilePath(path)))
+    assert (error.reason, error.permanent) == ("tls", False)
+    assert words in str(error)
+    assert str(path) in str(error)
+
+
+def test_a_wrong_password_is_tried_once(smtp_server: Start) -> None:
+    """Reason auth, worth another try once mended; no lock-out by three ways of one login."""
+    server = smtp_server(security="starttls", logins={"me": "right"})
+    login = {"username": "me", "password": Secret("wrong"), "ca_file": FilePath(server.ca)}
+    error = failure(email(server, **login))
+    assert (error.reason, error.permanent) == ("auth", False)
+    assert "check username and password" in str(error)
+
+
+def test_a_server_that_wants_a_login_first_is_an_auth_error(smtp_server: Start) -> None:
+    """530 is about us, not about the mail."""
+    server = smtp_server(security="starttls", logins={"me": "right"})
+    error = failure(email(server, ca_file=FilePath(server.ca)))
+    assert (error.reason, error.permanent) == ("auth", False)
+
+
+def test_a_server_that_is_down_is_a_network_error(smtp: SmtpServer) -> None:
+    """With host and port; up again, it takes the same mail."""
+    channel = email(smtp)
+    smtp.down()
+    error = failure(channel)
+    assert (error.reason, error.permanent) == ("network", False)
+    assert f"{smtp.host}" in str(error)
+    assert str(smtp.port) in str(error)
+    smtp.up()
+    assert send(channel, notification()).text
+
+
+HELLO, EHLO = b"220 a", b"250 a"
+AUTH = b"250-a\r\n250 AUTH LOGIN PLAIN"
+SCRIPTS: dict[str, tuple[list[bytes], str, bool]] = {
+    "hangs up at once": ([], "network", False),
+    "greets with a refusal": ([b"554 go away"], "server", False),
+    "greets with too busy": ([b"421 busy"], "server", False),
+    "speaks no SMTP": ([b"SSH-2.0-OpenSSH_9.2"], "server", False),
+    "answers megabytes": ([HELLO, b"250 " + b"x" * 10**6], "server", False),
+    "knows neither EHLO nor HELO": ([HELLO, b"502 what", b"502 what"], "server", False),
+    "refuses the sender for good": ([HELLO, EHLO, b"550 no"], "refused", True),
+    "refuses the sender for now": ([HELLO, EHLO, b"450 no"], "server", False),
+    "wants a login": ([HELLO, EHLO, b"530 5.7.0 log in"], "auth", False),
+    "hangs up after MAIL": ([HELLO, EHLO], "network", False),
+    "is too big": ([HELLO, EHLO, b"552 5.3.4 too big"], "refused", True),
+}
+
+
+@pytest.mark.parametrize(("script", "reason", "permanent"), SCRIPTS.values(), ids=SCRIPTS.keys())
+def test_odd_servers(script: list[bytes], reason: str, permanent: bool) -> None:
+    """Only what is said about the mail itself is permanent."""
+    error, _ = asyncio.run(against(script))
+    assert (error.reason, error.permanent) == (reason, permanent), str(error)
+    assert "127.0.0.1" in str(error)
+
+
+LOGINS = {
+    "a wrong password is tried once": ([HELLO, AUTH, b"535 wrong"], [b"PLAIN"]),
+    "a login that fails for now too": ([HELLO, AUTH, b"454 later"], [b"PLAIN"]),
+    "an unwanted mechanism gives way": (
+        [HELLO, AUTH, b"504 no PLAIN", b"334 UGFzc3dvcmQ6", b"535 wrong"],
+        [b"PLAIN", b"LOGIN"],
+    ),
+    "no mechanism with a password": ([HELLO, b"250-a\r\n250 AUTH XOAUTH2"], []),
+    "no login at all": ([HELLO, EHLO], []),
+}
+
+
+@pytest.mark.parametrize(("script", "mechanisms"), LOGINS.values(), ids=LOGINS.keys())
+def test_logins_that_fail(script: list[bytes], mechanisms: list[bytes]) -> None:
+    """Reason auth, not permanent, and never one password in three ways: that locks accounts."""
+    error, heard = asyncio.run(against(script, username="me", password=Secret(SECRET)))
+    assert (error.reason, error.permanent) == ("auth", False), str(error)
+    assert [line.split()[1] for line in heard if line.startswith(b"AUTH")] == mechanisms
+
+
+def test_a_refused_starttls_is_a_tls_error() -> None:
+    """Nothing goes on unencrypted."""
+    script = [HELLO, b"250-a\r\n250 STARTTLS", b"454 TLS not available"]
+    error, heard = asyncio.run(against(script, security="starttls"))
+    assert (error.reason, error.permanent) == ("tls", False)
+    assert [line.split()[0] for line in heard if line] == [b"EHLO", b"STARTTLS"]
+
+
+async def against(script: list[bytes], **changes: Any) -> tuple[ChannelError, list[bytes]]:
+    """What a send to a server with these answers raises, and what the server heard."""
+    heard: list[bytes] = []
+    done = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            for reply in script:
+                writer.write(reply + b"\r\n")
+                heard.append(await reader.readline())
+        writer.close()
+        done.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    fields = {**GOOD, "host": host, "port": port, "security": "none", "timeout": Duration(10)}
+    with pytest.raises(ChannelError) as caught:
+        await Email(**{**fields, **changes}).send([notification()])
+    await asyncio.wait_for(done.wait(), 10)
+    server.close()
+    await server.wait_closed()
+    return caught.value, heard
+
+
+def failure(channel: Email) -> ChannelError:
+    with pytest.raises(ChannelError) as caught:
+        send(channel, notification())
+    return caught.value
+
+
+GOOD: dict[str, Any] = {"to": [ANN], "from_": BOB, "host": "mail.example.org"}
+BAD = [
+    ({"to": []}, ("to",), "at least one"),
+    ({"to": [ANN, "nobody"]}, ("to", 1), "'nobody' is no mail address"),
+    ({"to": ["a b@example.org"]}, ("to", 0), "no mail address"),
+    ({"to": ["a@example.org, b@example.org"]}, ("to", 0), "no mail address"),
+    ({"to": ["a@example.org\r\nBcc: x@example.org"]}, ("to", 0), "no mail address"),
+    ({"to": ["ü@example.org"]}, ("to", 0), "no mail address"),
+    ({"to": ["a@exam_ple.org"]}, ("to", 0), "no mail address"),
+    ({"to": [f"{'a' * 65}@example.org"]}, ("to", 0), "no mail address"),
+    ({"from_": "sentinel"}, ("from",), "no mail address"),
+    ({"cc": ["x"]}, ("cc", 0), "no mail address"),
+    ({"reply_to": "x"}, ("reply_to",), "no mail address"),
+    ({"host": ""}, ("host",), "name the mail server"),
+    ({"host": "a\r\nb"}, ("host",), "name the mail server"),
+    ({"port": 0}, ("port",), "1 to 65535"),
+    ({"port": 65536}, ("port",), "1 to 65535"),
+    ({"timeout": Duration(0)}, ("timeout",), "longer than 0s"),
+    ({"username": "me"}, ("password",), "go together"),
+    ({"password": Secret("x")}, ("username",), "go together"),
+    ({"security": "none", "ca_file": FilePath("/ca")}, ("ca_file",), "no use"),
+    (
+        {"security": "none", "username": "me", "password": Secret("x")},
+        ("security",),
+        "unencrypted",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "path", "words"), BAD)
+def test_wrong_settings_are_refused(
+    changes: dict[str, Any], path: tuple[str | int, ...], words: str
+) -> None:
+    """Each names its key and what to write instead."""
+    with pytest.raises(Invalid, match=words) as caught:
+        Email(**{**GOOD, **changes})
+    assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root@localhost",
+        "On Call <a.b+c@x-1.example.org>",
+        f"{'a' * 64}@example.org",
+        '"Doe, John" <j@example.org>',
+        "Jürgen <j@xn--mnchen-3ya.example>",
+    ],
+)
+def test_addresses_as_people_write_them_are_taken(text: str) -> None:
+    """With and without a name."""
+    assert Email(**{**GOOD, "to": [text]}).to == [text]
+
+
+def test_the_key_in_the_file_is_from() -> None:
+    """`from` is no name in Python, but it is the one in the file."""
+    plain = {"to": [ANN], "from": BOB, "host": "h"}
+    assert msgspec.convert(plain, Email).from_ == BOB
+    assert isinstance(Receipt("x"), Receipt)
