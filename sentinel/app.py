@@ -38,6 +38,12 @@ SLURM_CONFS = (
 """Where distributions, configless clusters (slurm.conf(5)) and source builds have it."""
 
 
+class BadCall(SentinelError):
+    """The command line asks for what there is not."""
+
+    exit_code = 64
+
+
 class NoConfig(SentinelError):
     """No configuration file where one is needed."""
 
@@ -334,11 +340,13 @@ def _kind(kind: str, names: Sequence[str]) -> Any:
         return CHECKS.load(kind)
     except UnknownKind as error:
         known = f"; configured checks: {', '.join(names)}" if names else ""
-        wrong = SentinelError(
-            f"no check or kind {kind!r}; kinds: {', '.join(CHECKS.names())}{known}"
+        kinds = ", ".join(CHECKS.names())
+        text = (
+            str(error)
+            if kind in CHECKS.names()
+            else f"no check or kind {kind!r}; kinds: {kinds}{known}"
         )
-        wrong.exit_code = 64  # type: ignore[attr-defined]
-        raise wrong from error
+        raise BadCall(text) from error
 
 
 def _check_cron(text: str) -> None:

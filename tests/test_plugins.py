@@ -1,0 +1,109 @@
+"""The package of docs/plugins.md, built, installed and used as it stands on the page."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "plugins.md"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the page's package is installed."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for name, text in _files().items():
+        path = source / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    (source / "sentinel_site" / "__init__.py").touch()
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--target", str(target), str(source)], check=True, timeout=100)
+    return target
+
+
+def _files() -> dict[str, str]:
+    """The code blocks, by the file names in the headings above them."""
+    blocks = re.findall(
+        r"^## (?:[^\n]*: )?(\S+\.(?:py|toml))\n+```\w+\n(.*?)^```", PAGE.read_text(), re.M | re.S
+    )
+    return dict(blocks)
+
+
+def _sentinel(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sentinel", *argv],
+        env={**os.environ, "PYTHONPATH": str(site), "HOME": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_check_on_the_page_is_about_thirty_lines() -> None:
+    """A complete kind fits on a screen."""
+    assert len(_files()["sentinel_site/queue_age.py"].splitlines()) <= 35
+
+
+def test_foreign_kinds_are_listed_with_their_origin(site: Path) -> None:
+    """One line each, and the distribution they come from."""
+    rows = {r["kind"]: r for r in json.loads(_sentinel(site, "plugins", "--json").stdout)}
+    assert rows["queue-age"]["from"] == "sentinel-site 1.0"
+    assert rows["queue-age"]["description"].startswith("How long the oldest pending job")
+    assert rows["spool"]["what"] == "channel"
+    assert rows["fs"]["from"] == "sentinel"
+
+
+def test_a_foreign_check_takes_options_and_a_foreign_channel_delivers(
+    site: Path, tmp_path: Path
+) -> None:
+    """As built-in ones do: options, errors in words, configuration, outbox."""
+    wrong = _sentinel(site, "check", "queue-age", "--partition", "p", "--warn", "soon")
+    assert wrong.returncode == 64
+    assert "'soon' is no duration" in wrong.stderr
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    config = tmp_path / "sentinel.yaml"
+    config.write_text(
+        f"cluster: lab\nstate: {tmp_path}/state\n"
+        "checks: {ages: {kind: exec, command: [/bin/false]}}\n"
+        f"channels: {{out: {{kind: spool, directory: {spool}}}}}\n"
+    )
+    tick = _sentinel(site, "tick", "-c", str(config))
+    assert tick.returncode == 0, tick.stderr
+    assert [p.read_text().split()[:2] for p in spool.iterdir()] == [["warning", "ages"]]
+
+
+def test_a_foreign_kind_in_the_file_is_checked_like_any_other(site: Path, tmp_path: Path) -> None:
+    """Unknown keys with the nearest right one, at file and line."""
+    config = tmp_path / "sentinel.yaml"
+    config.write_text("checks:\n  ages:\n    kind: queue-age\n    partiton: prod\n")
+    done = _sentinel(site, "config", "check", "-c", str(config))
+    assert done.returncode == 2
+    assert (
+        f"{config}:4: checks.ages.partiton: unknown key (did you mean 'partition'?)"
+        in done.stdout + done.stderr
+    )
+
+
+def test_a_kind_that_does_not_load_is_named_and_the_rest_works(site: Path, tmp_path: Path) -> None:
+    """A broken plugin of somebody else's must not take sentinel down."""
+    broken = site / "broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (broken / "entry_points.txt").write_text("[sentinel.checks]\nbroken = no_such_module:Kind\n")
+    try:
+        rows = {r["kind"]: r for r in json.loads(_sentinel(site, "plugins", "--json").stdout)}
+        assert "does not load" in rows["broken"]["description"]
+        used = _sentinel(site, "check", "broken")
+        assert used.returncode == 64
+        assert "kind 'broken' from broken 1.0 does not load" in used.stderr
+        assert _sentinel(site, "check", "fs", "--path", "/").returncode in (0, 1, 2)
+    finally:
+        for path in broken.iterdir():
+            path.unlink()
+        broken.rmdir()
