@@ -1,0 +1,84 @@
+"""The `job` check: ask, remember, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from sentinel.checks.job import pulse
+from sentinel.checks.job.files import Files
+from sentinel.checks.job.gather import with_ends, with_files
+from sentinel.checks.job.judge import judge
+from sentinel.checks.job.memory import dump, load, noticed
+from sentinel.checks.job.queue import arranged
+from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.users import watched
+from sentinel.checks.job.view import View
+from sentinel.core.clock import Instant
+from sentinel.core.model import Finding, Report, Sample
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job
+
+LOOKUP = 5.0  # seconds for one question to a file system or a directory service
+
+
+class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A training job runs, or waits for a reason that ends by itself; else what happened.
+
+    One subject: the configured name or pattern. Critical only when nothing runs and nothing
+    will start; a queue that cannot be read raises CannotTell.
+    """
+
+    EVERY: ClassVar[float] = 60.0
+    TIMEOUT: ClassVar[float] = 60.0
+
+    def run(self, ctx: Context) -> Report:
+        """One finding; raises CannotTell when Slurm, a group or `done_when` gives no answer."""
+        jobs = ctx.slurm.jobs()
+        mine = self._mine(jobs, ctx.limit)
+        often = self.often()
+        before = load({} if ctx.one_shot else ctx.memory)
+        memory = noticed(before, mine, ctx.now, often.window if often else 0.0)
+        memory = with_ends(memory, ctx.slurm)
+        files = Files(min(LOOKUP, ctx.limit / 4), memory.stuck)
+        queue = arranged(mine, memory, ctx.now)
+        view = View(now=ctx.now, queue=queue, memory=memory, others=jobs)
+        view = with_files(self, view, files, one_shot=ctx.one_shot)
+        finding = judge(self, view)
+        return Report(
+            findings=(finding,),
+            samples=_samples(finding),
+            memory=None if ctx.one_shot else dump(view.memory),
+        )
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        return watched(self.users, LOOKUP)
+
+    def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
+        """The path and the line (without newline) to append to it; None without `pulse_log`."""
+        if not self.pulse_log:
+            return None
+        return self.pulse_log, pulse.line(report, self.subject, now)
+
+    def conflicts(self, others: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Configuration errors that only show among all checks: (key, message) each."""
+        return [("pulse_log", text) for text in pulse.conflicts(self.pulse_log, others)]
+
+    def _mine(self, jobs: Sequence[Job], limit: float) -> list[Job]:
+        users = watched(self.users, min(LOOKUP, limit / 4))
+        return [
+            job
+            for job in jobs
+            if self.names(job.name)
+            and (users is None or job.user in users)
+            and (self.partition is None or self.partition in job.partition.split(","))
+        ]
+
+
+def _samples(finding: Finding) -> tuple[Sample, ...]:
+    return tuple(
+        Sample(finding.subject, name, float(value))
+        for name, value in finding.values.items()
+        if name in ("running", "queued") and isinstance(value, int)
+    )

@@ -1,0 +1,47 @@
+"""Whether a training that no longer runs has finished."""
+
+from sentinel.checks.job.ends import completed
+from sentinel.checks.job.files import Files
+from sentinel.checks.job.memory import Gone, Memory
+from sentinel.checks.job.settings import DoneWhen
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+
+TAIL = 2**20  # bytes of the log in which the line is looked for
+
+
+def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) -> str:
+    """What proves that it has finished, or "" when nothing does. Raises CannotTell."""
+    if when.file:
+        return f"{visible(when.file)} is there" if files.info(when.file) else ""
+    if when.log:
+        return _line(when, files.tail(when.log, TAIL))
+    return _state(last_run(memory), one_shot)
+
+
+def last_run(memory: Memory) -> Gone | None:
+    """Of the jobs that are gone, the one that began last."""
+    ran = [g for g in memory.gone if g.seen.ran]
+    return max(ran, key=lambda g: g.seen.started or 0, default=None)
+
+
+def _line(when: DoneWhen, text: str) -> str:
+    for line in reversed(text.splitlines()):
+        if when.pattern and when.pattern.search(line):
+            return f"its log says {shortened(visible(line.strip()), 120)!r}"
+    return ""
+
+
+def _state(last: Gone | None, one_shot: bool) -> str:
+    if last is None:
+        if one_shot:
+            raise CannotTell(
+                "nothing runs, and a single look cannot tell whether it has finished:"
+                " `done_when: {state: completed}` needs the job to be seen before it ends"
+            )
+        return ""
+    if not last.asked:
+        raise CannotTell(
+            f"nothing runs, and Slurm does not say yet how job {visible(last.seen.id)} ended"
+        )
+    return f"job {visible(last.seen.id)} COMPLETED with exit code 0" if completed(last) else ""

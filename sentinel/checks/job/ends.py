@@ -1,0 +1,76 @@
+"""What happened to a job that left the queue, in the words a person would use."""
+
+import signal
+
+from sentinel.checks.job.memory import Gone
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.slurm import JobEnd
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+
+
+def completed(gone: Gone) -> bool:
+    """Whether Slurm says that it ended by itself with exit code 0 and no signal."""
+    end = gone.end
+    return bool(end and end.state == "COMPLETED" and not end.exit_code and not end.signal)
+
+
+def told(gone: Gone, now: Instant) -> str:
+    """One sentence about its end: `4711 FAILED with exit code 1 12m ago after 5h 03m`."""
+    seen, end = gone.seen, gone.end
+    head = f"job {visible(seen.id)}"
+    if end is None:
+        what = "left the queue while pending" if not seen.ran else "is gone"
+        known = "Slurm does not remember how it ended" if gone.asked else "how is not known yet"
+        return f"{head} {what} ({known})"
+    return f"{head} {_what(end)}{_where(gone, end)}{_when(gone, end, now)}"
+
+
+def _what(end: JobEnd) -> str:
+    by = f" by {visible(end.cancelled_by)}" if end.cancelled_by else ""
+    word = visible(end.state.split(" ")[0])
+    texts = {
+        "COMPLETED": "ended by itself (COMPLETED)",
+        "CANCELLED": f"was cancelled{by} (CANCELLED)",
+        "TIMEOUT": "reached its time limit (TIMEOUT)",
+        "NODE_FAIL": "lost a node (NODE_FAIL)",
+        "OUT_OF_MEMORY": "ran out of memory (OUT_OF_MEMORY)",
+        "PREEMPTED": "was preempted (PREEMPTED)",
+        "BOOT_FAIL": "got nodes that did not boot (BOOT_FAIL)",
+        "DEADLINE": "missed its deadline (DEADLINE)",
+        "FAILED": "FAILED",
+    }
+    return texts.get(word, f"ended as {word}" if word else "ended") + _code(end)
+
+
+def _code(end: JobEnd) -> str:
+    if end.signal:
+        return f", killed by {_signal(end.signal)}"
+    if not end.exit_code:
+        return ""
+    hint = f" (128 + {_signal(end.exit_code - 128)})" if 128 < end.exit_code < 193 else ""
+    return f" with exit code {end.exit_code}{hint}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _where(gone: Gone, end: JobEnd) -> str:
+    if end.failed_node:
+        return f": {shortened(visible(end.failed_node), 80)}"
+    nodes = end.nodes or gone.seen.nodes
+    return f" on {shortened(visible(nodes), 80)}" if nodes and gone.seen.ran else ""
+
+
+def _when(gone: Gone, end: JobEnd, now: Instant) -> str:
+    if end.ended is None:
+        return ""
+    ago = f" {duration_text(max(0.0, now.wall / SECOND - end.ended))} ago"
+    started = end.started or gone.seen.started
+    if not gone.seen.ran or started is None or started > end.ended:
+        return ago
+    return f"{ago} after {duration_text(end.ended - started)}"

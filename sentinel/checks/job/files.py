@@ -1,0 +1,70 @@
+"""Looking at files that may lie on a mount that hangs: always in a child with a limit."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+
+_ABSENT = ("No such file or directory", "Not a directory")
+
+
+class FileInfo(Struct, frozen=True):
+    """What stat(1) says: the type in words, the owner's name and uid."""
+
+    type: str
+    owner: str
+    uid: str
+
+
+class Files:
+    """The file system as seen through children that get `limit` seconds each.
+
+    A child that could not even be killed is kept in `stuck` by path; while it is there, no
+    further one is sent after it.
+    """
+
+    def __init__(self, limit: float, stuck: Mapping[str, proc.Stuck]) -> None:
+        self._limit = limit
+        self.stuck = {p: s for p, s in stuck.items() if proc.still_stuck(s)}
+
+    def info(self, path: str) -> FileInfo | None:
+        """What is there, links followed; None where nothing is. Raises CannotTell."""
+        done = self._run(["stat", "-L", "-c", "%F\n%U\n%u", "--", path], path)
+        if done.code == 0:
+            return FileInfo(*done.out.decode("utf-8", "backslashreplace").splitlines()[:3])
+        error = done.err.decode("utf-8", "backslashreplace")
+        if any(text in error for text in _ABSENT):
+            return None
+        raise CannotTell(f"cannot look at {visible(path)}: {_one_line(error)}")
+
+    def tail(self, path: str, size: int) -> str:
+        """The last `size` bytes as text, or "" where there is no file. Raises CannotTell."""
+        if self.info(path) is None:
+            return ""
+        done = self._run(["tail", "-c", str(size), "--", path], path)
+        if done.code:
+            error = done.err.decode("utf-8", "backslashreplace")
+            raise CannotTell(f"cannot read {visible(path)}: {_one_line(error)}")
+        return done.out.decode("utf-8", "backslashreplace")
+
+    def _run(self, argv: Sequence[str], path: str) -> proc.Done:
+        if path in self.stuck:
+            raise CannotTell(
+                f"{visible(path)} hangs: process {self.stuck[path].pid} still waits for it"
+            )
+        try:
+            return proc.run(
+                argv, limit=self._limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**21
+            )
+        except proc.TimedOut as error:
+            if error.stuck:
+                self.stuck[path] = error.stuck
+            raise CannotTell(f"{visible(path)} does not answer: {error}") from error
+
+
+def _one_line(text: str) -> str:
+    return shortened(visible(text.strip()), 200)

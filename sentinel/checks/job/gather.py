@@ -1,0 +1,112 @@
+"""Everything a run asks the world for, after the queue: ends of jobs, files, last lines."""
+
+from msgspec import structs
+
+from sentinel.checks.job import rules
+from sentinel.checks.job.done import finished, last_run
+from sentinel.checks.job.files import Files
+from sentinel.checks.job.memory import Gone, Memory
+from sentinel.checks.job.output import stdout
+from sentinel.checks.job.queue import Queue
+from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.states import Phase, phase
+from sentinel.checks.job.view import View
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Slurm
+from sentinel.core.text import shortened, visible, visible_lines
+
+ASKED = 3  # jobs whose end is asked for in one run: each is one more request to slurmctld
+LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
+
+
+def with_ends(memory: Memory, slurm: Slurm) -> Memory:
+    """Ask Slurm how the jobs that are gone have ended, while it still remembers.
+
+    A question that fails is asked again in the next run.
+    """
+    left = [g for g in memory.gone if not g.asked][:ASKED]
+    return structs.replace(
+        memory, gone=tuple(_asked(g, slurm) if g in left else g for g in memory.gone)
+    )
+
+
+def _asked(gone: Gone, slurm: Slurm) -> Gone:
+    try:
+        end = slurm.job_end(gone.seen.job_id)
+    except CannotTell:
+        return gone
+    if end and phase(end.state.split(" ")[0]) is not Phase.OVER:
+        return gone
+    return structs.replace(gone, asked=True, end=end)
+
+
+def with_files(settings: JobSettings, view: View, files: Files, *, one_shot: bool) -> View:
+    """The view with what the files say. Raises CannotTell where that alone would decide."""
+    view = _with_kill_switch(settings, view, files)
+    view = _with_finished(settings, view, files, one_shot)
+    if is_dead(view.queue) and not view.finished:
+        view = _with_tail(view, files)
+    return structs.replace(view, memory=structs.replace(view.memory, stuck=files.stuck))
+
+
+def is_dead(queue: Queue) -> bool:
+    """Nothing runs and nothing will start without a person."""
+    return not (queue.alive or queue.coming or queue.paused or queue.ending)
+
+
+def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
+    if not settings.kill_switch or not view.queue.pending:
+        return view
+    try:
+        there = files.info(settings.kill_switch) is not None
+    except CannotTell as error:
+        return _noted(view, f"kill switch: {error}")
+    return structs.replace(view, kill_switch=there)
+
+
+def _with_finished(settings: JobSettings, view: View, files: Files, one_shot: bool) -> View:
+    when, dead = settings.done_when, is_dead(view.queue)
+    asked = dead or rules.about_the_end(settings, view)
+    if when is None or not asked or (when.state and not dead):
+        return view
+    try:
+        proof = finished(when, view.memory, files, one_shot=one_shot)
+    except CannotTell as error:
+        if dead:
+            raise
+        return _noted(view, f"done_when: {error}")
+    return structs.replace(view, finished=proof)
+
+
+def _with_tail(view: View, files: Files) -> View:
+    last = last_run(view.memory)
+    if last is None or last.tail is not None or last.end is None:
+        return view
+    try:
+        text = _tail(last, files)
+    except CannotTell as error:
+        return _noted(view, f"its last lines: {error}")
+    kept = tuple(structs.replace(g, tail=text) if g is last else g for g in view.memory.gone)
+    return structs.replace(view, memory=structs.replace(view.memory, gone=kept))
+
+
+def _tail(last: Gone, files: Files) -> str:
+    """The last lines of its output, if that is a regular file of the job's own user.
+
+    Sentinel may be root, and the path is whatever the user wrote: a pipe would hang it, a
+    link to somebody else's file would be mailed around.
+    """
+    path = stdout(last)
+    if not path.startswith("/"):
+        return ""
+    info = files.info(path)
+    if info is None:
+        return ""
+    if not info.type.startswith("regular") or last.seen.user not in (info.owner, info.uid):
+        raise CannotTell(f"{visible(path)} is no regular file of {visible(last.seen.user)}")
+    lines = visible_lines(files.tail(path, BYTES)).splitlines()[-LINES:]
+    return "\n".join(shortened(line, WIDTH) for line in lines)
+
+
+def _noted(view: View, note: str) -> View:
+    return structs.replace(view, notes=(*view.notes, note))

@@ -1,0 +1,155 @@
+"""The judgement: a pure function of what was gathered. Worst first, one finding."""
+
+import shlex
+from collections.abc import Mapping
+
+from sentinel.checks.job import rules, words
+from sentinel.checks.job.done import last_run
+from sentinel.checks.job.ends import completed, told
+from sentinel.checks.job.hints import hints
+from sentinel.checks.job.memory import Gone
+from sentinel.checks.job.output import stdout
+from sentinel.checks.job.queue import elements
+from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.view import View
+from sentinel.core.model import Finding, Status, Value
+from sentinel.core.slurm import Job
+from sentinel.core.text import visible
+
+
+def judge(settings: JobSettings, view: View) -> Finding:
+    """One finding about the configured name or pattern."""
+    queue = view.queue
+    if queue.alive or queue.coming or queue.paused or queue.ending:
+        return _alive(settings, view)
+    if view.finished:
+        left = f"; still queued: {words.stuck(queue.held)}" if queue.held else ""
+        return _finding(settings, view, Status.OK, f"finished: {view.finished}{left}")
+    return _dead(settings, view)
+
+
+def _alive(settings: JobSettings, view: View) -> Finding:
+    troubles = rules.about_now(settings, view)
+    troubles += [] if view.finished else rules.about_the_end(settings, view)
+    done = [f"finished: {view.finished}"] if view.finished else []
+    status = Status.WARNING if troubles else Status.OK
+    return _finding(settings, view, status, "; ".join([*troubles, _state(view), *done]))
+
+
+def _state(view: View) -> str:
+    queue, now = view.queue, view.now
+    if queue.alive:
+        return words.running(queue, now)
+    if queue.coming:
+        return _between(view) + words.pending(queue.coming, queue, now)
+    if queue.paused:
+        return f"nothing else will start{words.held_too(queue)}"
+    held = words.held_too(queue)
+    return f"ending: {words.resting(queue.ending)}; nothing will start after it{held}"
+
+
+def _between(view: View) -> str:
+    """What went before, where it is remembered: the gap between two jobs is no death."""
+    last = last_run(view.memory)
+    return f"{told(last, view.now)}, next is " if last and view.memory.alive else ""
+
+
+def _dead(settings: JobSettings, view: View) -> Finding:
+    queue, gone = view.queue, view.memory.gone
+    if queue.held:
+        verb = "needs" if elements(queue.held) == 1 else "need"
+        text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
+        text += f"; {told(gone[0], view.now)}" if gone else ""
+    elif gone:
+        text = f"not running and nothing is queued: {told(_main(gone), view.now)}"
+    else:
+        text = "not running and nothing is queued; no such job has been seen"
+    return _finding(settings, view, Status.CRITICAL, "; ".join([text, *_storm(settings, view)]))
+
+
+def _storm(settings: JobSettings, view: View) -> list[str]:
+    text = rules.storm(settings, view)
+    return [text] if text else []
+
+
+def _main(gone: tuple[Gone, ...]) -> Gone:
+    return next((g for g in gone if g.seen.ran), gone[0])
+
+
+def _finding(settings: JobSettings, view: View, status: Status, summary: str) -> Finding:
+    return Finding(
+        subject=settings.subject,
+        status=status,
+        summary=summary,
+        values=_values(view),
+        details=_details(settings, view, status),
+        commands=_commands(view),
+        labels=_labels(settings, view),
+    )
+
+
+def _values(view: View) -> Mapping[str, Value]:
+    queue = view.queue
+    return {
+        "running": len(queue.alive),
+        "pending": elements(queue.pending),
+        "queued": elements(queue.coming),
+        "needs_person": elements(queue.held),
+        "nodes": sum(job.node_count for job in queue.alive),
+        "restarts": len(view.memory.restarts),
+    }
+
+
+def _details(settings: JobSettings, view: View, status: Status) -> str:
+    lines = list(view.notes)
+    if status is Status.CRITICAL:
+        lines += hints(settings, view)
+        lines += [told(gone, view.now) for gone in view.memory.gone[1:]]
+        last = last_run(view.memory)
+        if last and completed(last) and not settings.done_when:
+            lines.append("if that was the end of the training, `done_when` can tell sentinel so")
+        if last and last.tail:
+            lines += [f"last lines of {visible(stdout(last))}:", last.tail]
+    return "\n".join(lines)
+
+
+def _commands(view: View) -> tuple[str, ...]:
+    queue = view.queue
+    rows = queue.alive + queue.paused + queue.ending + queue.held + queue.coming
+    if rows:
+        return words.commands(rows)
+    ids = [g.seen.job_id for g in view.memory.gone if g.seen.job_id.isdigit()][:1]
+    last = last_run(view.memory)
+    path = stdout(last) if last else ""
+    return (
+        *(f"sacct -j {i} --format=JobID,State,ExitCode,DerivedExitCode,End,NodeList" for i in ids),
+        *(f"scontrol show job {i}" for i in ids),
+        *(
+            [f"tail -n 50 {shlex.quote(path)}"]
+            if path.startswith("/") and path.isprintable()
+            else []
+        ),
+    )
+
+
+def _labels(settings: JobSettings, view: View) -> Mapping[str, str]:
+    queue = view.queue
+    rows = (*queue.alive, *queue.coming, *queue.paused, *queue.ending, *queue.held)
+    row: Job | None = rows[0] if rows else None
+    seen = row or (_main(view.memory.gone).seen if view.memory.gone else None)
+    labels = {
+        "job": seen.name if seen else settings.name or "",
+        "user": seen.user if seen else "",
+        "partition": seen.partition if seen else settings.partition or "",
+        "node": _node(view),
+    }
+    return {key: text for key, text in labels.items() if text}
+
+
+def _node(view: View) -> str:
+    """The node that failed, or the one node that a job runs or ran on."""
+    alive, gone = view.queue.alive, view.memory.gone
+    if alive:
+        return alive[0].nodes if alive[0].node_count == 1 else ""
+    end = _main(gone).end if gone else None
+    return (end.failed_node or "") if end else ""

@@ -1,0 +1,164 @@
+"""What a job check remembers from run to run: plain data, bounded in size."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from sentinel.checks.job.states import Phase, phase
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.reasons import explain
+from sentinel.core.slurm import Job, JobEnd
+from sentinel.proc import Stuck
+
+JOBS = 200  # rows remembered; with more, restarts are not counted
+GONE = 4  # jobs that left the queue and are still talked about
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A job as last seen. `first`: when first seen; `since`: in this state for this reason.
+
+    `waited`: seconds between its submission and `first`, by Slurm's clock.
+    """
+
+    id: str
+    job_id: str
+    array_id: str = ""
+    task: str = ""
+    name: str
+    user: str
+    partition: str
+    nodes: str
+    workdir: str = ""
+    state: str
+    reason: str
+    started: int | None
+    first: Instant
+    since: Instant
+    waited: float
+
+    @property
+    def ran(self) -> bool:
+        """Whether it had begun (a pending job's `started` is only an estimate)."""
+        return phase(self.state) not in (Phase.WAITING, Phase.HELD, Phase.UNCLEAR)
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    """A job that left the queue: when that was noticed, how it ended, its last lines.
+
+    `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
+    """
+
+    seen: Seen
+    at: Instant
+    asked: bool = False
+    end: JobEnd | None = None
+    tail: str | None = None
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts."""
+
+    seen: tuple[Seen, ...] = ()
+    gone: tuple[Gone, ...] = ()
+    alive: Instant | None = None
+    vacant: int = 0
+    restarts: tuple[Instant, ...] = ()
+    stuck: dict[str, Stuck] = {}
+
+    def of(self, job: Job) -> Seen | None:
+        """What is remembered of a job; a waiting array keeps its id while its row changes."""
+        return next((s for s in self.seen if s.job_id == job.job_id), None)
+
+
+def load(stored: Mapping[str, Any]) -> Memory:
+    """The memory as stored; what an older or damaged state holds is started anew."""
+    try:
+        return msgspec.convert(dict(stored), Memory)
+    except msgspec.ValidationError:
+        return Memory()
+
+
+def dump(memory: Memory) -> Mapping[str, Any]:
+    """As plain data for the store: what comes back from JSON is the same."""
+    plain: Mapping[str, Any] = msgspec.json.decode(msgspec.json.encode(memory))
+    return plain
+
+
+def noticed(before: Memory, jobs: Sequence[Job], now: Instant, window: float) -> Memory:
+    """The memory after this look at the queue; restarts older than `window` are dropped."""
+    seen = tuple(_seen(job, before.of(job), now) for job in _most_telling(jobs))
+    vacant, restarts = _restarts(before, seen, now) if len(jobs) <= JOBS else (0, ())
+    return structs.replace(
+        before,
+        seen=seen,
+        gone=_gone(before, jobs, now),
+        alive=now if any(_alive(s) for s in seen) else before.alive,
+        vacant=vacant,
+        restarts=tuple(at for at in restarts if elapsed(at, now) <= window)[-JOBS:],
+    )
+
+
+def _most_telling(jobs: Sequence[Job]) -> list[Job]:
+    order = {Phase.RUNNING: 0, Phase.STARTING: 1, Phase.ENDING: 2, Phase.PAUSED: 3}
+    return sorted(jobs, key=lambda j: (order.get(phase(j.state), 9), j.submitted or 0))[:JOBS]
+
+
+def _seen(job: Job, before: Seen | None, now: Instant) -> Seen:
+    reason = explain(job.reason).code
+    same = before and (before.state, before.reason) == (job.state, reason)
+    return Seen(
+        id=job.id,
+        job_id=job.job_id,
+        array_id=job.array_id,
+        task=job.task[:20],
+        name=job.name,
+        user=job.user,
+        partition=job.partition,
+        nodes=job.nodes[:200],
+        workdir=job.workdir,
+        state=job.state,
+        reason=reason,
+        started=job.started,
+        first=before.first if before else now,
+        since=before.since if before and same else now,
+        waited=before.waited if before else _queued_for(job, now),
+    )
+
+
+def _queued_for(job: Job, now: Instant) -> float:
+    return 0.0 if job.submitted is None else max(0.0, now.wall / SECOND - job.submitted)
+
+
+def _gone(before: Memory, jobs: Sequence[Job], now: Instant) -> tuple[Gone, ...]:
+    """Newly gone jobs first, those that ran before those that never did, latest start first."""
+    present = {job.job_id for job in jobs}
+    left = [s for s in before.seen if s.job_id not in present]
+    left.sort(key=lambda s: (s.ran, s.started or 0), reverse=True)
+    earlier = tuple(g for g in before.gone if g.seen.job_id not in present)
+    return (*(Gone(seen=s, at=now) for s in left), *earlier)[:GONE]
+
+
+def _restarts(
+    before: Memory, seen: Sequence[Seen], now: Instant
+) -> tuple[int, tuple[Instant, ...]]:
+    """A start is a restart when something that ran has stopped before it.
+
+    Runs are told apart by (job id, start time): a requeued job keeps its id. Jobs that run
+    side by side are no restarts of one another, and a suspended run goes on. A job that is
+    still configuring has no start time yet: Slurm sets it anew when the nodes are ready.
+    """
+    was, runs = _runs(before.seen), _runs(seen)
+    vacant = min(before.vacant + len(was - runs), JOBS)
+    again = min(len(runs - was), vacant)
+    return vacant - again, before.restarts + (now,) * again
+
+
+def _runs(seen: Sequence[Seen]) -> set[tuple[str, int | None]]:
+    begun = (Phase.RUNNING, Phase.PAUSED)
+    return {(s.job_id, s.started) for s in seen if phase(s.state) in begun}
+
+
+def _alive(seen: Seen) -> bool:
+    return phase(seen.state) in (Phase.RUNNING, Phase.STARTING)

@@ -1,0 +1,67 @@
+"""The watched jobs, sorted by what they mean for the training."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.checks.job.memory import Memory
+from sentinel.checks.job.states import Phase, phase
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.reasons import Ends, explain
+from sentinel.core.slurm import Job
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """Who runs, who will start by itself, who needs a person, and who we cannot place."""
+
+    running: tuple[Job, ...] = ()
+    starting: tuple[Job, ...] = ()
+    waiting: tuple[Job, ...] = ()
+    held: tuple[Job, ...] = ()
+    paused: tuple[Job, ...] = ()
+    ending: tuple[Job, ...] = ()
+    unclear: tuple[Job, ...] = ()
+
+    @property
+    def alive(self) -> tuple[Job, ...]:
+        """Those that have nodes and use them, or soon will."""
+        return self.running + self.starting
+
+    @property
+    def coming(self) -> tuple[Job, ...]:
+        """Those that may start without anybody's help."""
+        return self.waiting + self.unclear
+
+    @property
+    def pending(self) -> tuple[Job, ...]:
+        """All that have not begun."""
+        return self.waiting + self.unclear + self.held
+
+
+def elements(jobs: Sequence[Job]) -> int:
+    """How many jobs the rows stand for: a row of a waiting array is several."""
+    return sum(max(1, job.elements) for job in jobs)
+
+
+def arranged(jobs: Sequence[Job], memory: Memory, now: Instant) -> Queue:
+    """Sort jobs into a Queue; `memory` tells for how long each has had its reason."""
+    places: dict[Phase, list[Job]] = {}
+    for job in jobs:
+        places.setdefault(_place(job, memory, now), []).append(job)
+    places.pop(Phase.OVER, None)
+    return Queue(**{place.value: tuple(members) for place, members in places.items()})
+
+
+def _place(job: Job, memory: Memory, now: Instant) -> Phase:
+    where = phase(job.state)
+    if where is not Phase.WAITING:
+        return where
+    reason = explain(job.reason)
+    seen = memory.of(job)
+    shown = elapsed(seen.since, now) if seen else 0.0
+    if reason.ends is Ends.ITSELF and reason.patience is not None and shown > reason.patience:
+        return Phase.HELD
+    return _PHASE[reason.ends]
+
+
+_PHASE = {Ends.ITSELF: Phase.WAITING, Ends.PERSON: Phase.HELD, Ends.UNKNOWN: Phase.UNCLEAR}

@@ -1,0 +1,151 @@
+"""The rules about a training that is alive or on its way: each finds one trouble or none."""
+
+import re
+
+from sentinel.checks.job import words
+from sentinel.checks.job.memory import Memory
+from sentinel.checks.job.queue import Queue, elements
+from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.view import View
+from sentinel.core.clock import elapsed
+from sentinel.core.slurm import Job
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+HANDOVER = 600.0  # seconds without a running job that a change of jobs may take
+STARTING = 1800.0  # seconds nodes may take to become ready: a reboot with memory tests
+ENDING = 600.0  # seconds a job may complete: KillWait, UnkillableStepTimeout, epilog
+
+_AFTER_END = re.compile(r"after(?:ok|any|notok|corr):(\d+)")
+
+
+def too_few(settings: JobSettings, view: View) -> str:
+    """Fewer than `queued` will start behind what runs; those that need a person do not count."""
+    behind = elements(view.queue.coming)
+    if not view.queue.alive or behind >= settings.queued:
+        return ""
+    return f"only {behind} queued behind the running job, {settings.queued} wanted"
+
+
+def gap(settings: JobSettings, view: View) -> str:
+    """The last running job reaches its time limit well before anything can take over."""
+    ends = [job.ends for job in view.queue.alive if job.ends is not None]
+    starts = [(s, j) for j in view.queue.coming if (s := _earliest(j, view)) is not None]
+    if not ends or len(ends) < len(view.queue.alive) or len(starts) < len(view.queue.coming):
+        return ""
+    first, job = min(starts, key=lambda pair: pair[0], default=(0, None))
+    if job is None or first - max(ends) <= HANDOVER:
+        return ""
+    return (
+        f"its time limit comes {duration_text(first - max(ends))} before the next job can start"
+        f" ({visible(job.id)}: {words.why(job)})"
+    )
+
+
+def _earliest(job: Job, view: View) -> float | None:
+    """Epoch seconds before which it is not expected to start; None: nobody says.
+
+    Where Slurm has no estimate, a job that waits for the end of running ones can start when
+    the last of these reaches its time limit.
+    """
+    if job.started is not None:
+        return job.started
+    before = set(_AFTER_END.findall(job.dependency))
+    ends = [j.ends for j in view.others if before & {j.job_id, j.array_id} and j.ends]
+    return max(ends, default=None)
+
+
+def storm(settings: JobSettings, view: View) -> str:
+    """It was started again as often as `restarts` says, within that time."""
+    often = settings.often()
+    seen = len(view.memory.restarts)
+    if often is None or seen < often.count:
+        return ""
+    return (
+        f"restarted {seen} {'time' if seen == 1 else 'times'} within {duration_text(often.window)}"
+    )
+
+
+def switch(settings: JobSettings, view: View) -> str:
+    """The kill switch is there while jobs are queued: each would start and stop at once."""
+    if not view.kill_switch or not view.queue.pending:
+        return ""
+    return (
+        f"kill switch {visible(settings.kill_switch or '')} is there while"
+        f" {elements(view.queue.pending)} queued: remove it or cancel them"
+    )
+
+
+def too_late(settings: JobSettings, view: View) -> str:
+    """Nothing runs and nothing is expected to start within `starts_within`.
+
+    A job without an estimate (N/A, as dependents have) is judged by how long it has waited
+    while nothing ran.
+    """
+    limit = settings.starts_within
+    if limit is None or view.queue.alive or not view.queue.coming:
+        return ""
+    if any(_delay(job, view) <= limit for job in view.queue.coming):
+        return ""
+    soonest = min(view.queue.coming, key=lambda job: _delay(job, view))
+    left = words.expected(soonest, view.now)
+    if left is not None:
+        return f"not expected to start within {limit}: the estimate is in {duration_text(left)}"
+    return f"waits for {duration_text(_delay(soonest, view))} without an estimate, {limit} allowed"
+
+
+def _delay(job: Job, view: View) -> float:
+    estimate = words.expected(job, view.now)
+    return waited(job, view.memory, view) if estimate is None else estimate
+
+
+def waited(job: Job, memory: Memory, view: View) -> float:
+    """Seconds that a pending job has waited while nothing of this training ran."""
+    seen = memory.of(job)
+    total = seen.waited + elapsed(seen.first, view.now) if seen else 0.0
+    return min(total, elapsed(memory.alive, view.now)) if memory.alive else total
+
+
+def slow_start(settings: JobSettings, view: View) -> str:
+    """All that is alive has had its nodes for long and they are still not ready."""
+    queue = view.queue
+    if queue.running or not queue.starting:
+        return ""
+    since = min(_in_state(job, view) for job in queue.starting)
+    return f"still CONFIGURING after {duration_text(since)}" if since > STARTING else ""
+
+
+def slow_end(settings: JobSettings, view: View) -> str:
+    """Nothing is alive and a job does not finish ending: a process or epilog that hangs."""
+    queue = view.queue
+    if queue.alive or not queue.ending:
+        return ""
+    since = max(_in_state(job, view) for job in queue.ending)
+    return f"still COMPLETING after {duration_text(since)}" if since > ENDING else ""
+
+
+def paused(settings: JobSettings, view: View) -> str:
+    """Nothing is alive and a job has its nodes but is suspended or stopped."""
+    queue: Queue = view.queue
+    if queue.alive or not queue.paused:
+        return ""
+    since = max(_in_state(job, view) for job in queue.paused)
+    told = f" for {duration_text(since)} at least" if since else ""
+    return f"not running{told}: {words.resting(queue.paused)}"
+
+
+def _in_state(job: Job, view: View) -> float:
+    seen = view.memory.of(job)
+    return elapsed(seen.since, view.now) if seen else 0.0
+
+
+def about_the_end(settings: JobSettings, view: View) -> list[str]:
+    """Troubles that are none once the training has finished: nothing has to come any more."""
+    found = (rule(settings, view) for rule in (too_few, gap, too_late))
+    return [text for text in found if text]
+
+
+def about_now(settings: JobSettings, view: View) -> list[str]:
+    """Troubles in any case."""
+    found = (rule(settings, view) for rule in (storm, slow_start, slow_end, paused, switch))
+    return [text for text in found if text]

@@ -1,0 +1,59 @@
+"""Every state word squeue prints for a job, and what it means for a training.
+
+Words: `job_state_string()` in src/common/slurm_protocol_defs.c, Slurm 20.11 to 26.05, where
+the first flag hides the base state; meanings: https://slurm.schedmd.com/job_state_codes.html.
+"""
+
+from enum import Enum
+
+
+class Phase(str, Enum):
+    """Where a job stands."""
+
+    RUNNING = "running"
+    STARTING = "starting"  # it has its nodes, they are not ready yet
+    WAITING = "waiting"  # why, says its reason
+    HELD = "held"  # only a person lets it go
+    PAUSED = "paused"  # it has its nodes and does nothing
+    ENDING = "ending"  # how it ended is not shown yet
+    OVER = "over"
+    UNCLEAR = "unclear"
+
+
+STATES: dict[str, Phase] = {
+    "RUNNING": Phase.RUNNING,
+    "RESIZING": Phase.RUNNING,
+    "SIGNALING": Phase.RUNNING,
+    "CONFIGURING": Phase.STARTING,
+    "POWER_UP_NODE": Phase.STARTING,
+    "PENDING": Phase.WAITING,
+    "REQUEUED": Phase.WAITING,
+    "REQUEUED_CRON": Phase.WAITING,
+    "REQUEUE_FED": Phase.WAITING,
+    "EXPEDITING": Phase.WAITING,
+    "REQUEUE_HOLD": Phase.HELD,
+    "SPECIAL_EXIT": Phase.HELD,
+    "RESV_DEL_HOLD": Phase.HELD,
+    "SUSPENDED": Phase.PAUSED,
+    "STOPPED": Phase.PAUSED,
+    "COMPLETING": Phase.ENDING,
+    "STAGE_OUT": Phase.ENDING,
+    "REVOKED": Phase.UNCLEAR,  # another cluster of the federation may run it
+    "COMPLETED": Phase.OVER,
+    "CANCELLED": Phase.OVER,
+    "FAILED": Phase.OVER,
+    "TIMEOUT": Phase.OVER,
+    "NODE_FAIL": Phase.OVER,
+    "PREEMPTED": Phase.OVER,
+    "BOOT_FAIL": Phase.OVER,
+    "DEADLINE": Phase.OVER,
+    "OUT_OF_MEMORY": Phase.OVER,
+    "LAUNCH_FAILED": Phase.OVER,
+    "RECONFIG_FAIL": Phase.OVER,
+    "UPDATE_DB": Phase.OVER,
+}
+
+
+def phase(state: str) -> Phase:
+    """The phase of a state word; a word that no Slurm we know prints is unclear."""
+    return STATES.get(state, Phase.UNCLEAR)

@@ -1,0 +1,55 @@
+"""Whose jobs are meant: names, groups with their primary members, or everybody."""
+
+import os
+from collections.abc import Sequence
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
+
+EVERYBODY = "*"
+GROUP = "group:"
+
+
+def watched(users: Sequence[str], limit: float) -> frozenset[str] | None:
+    """The user names that `users` stands for; None for everybody.
+
+    Groups are looked up by getent(1) in a child that is given `limit` seconds, because a
+    directory service that hangs must not hang sentinel. Raises CannotTell.
+    """
+    if EVERYBODY in users:
+        return None
+    if not users:
+        return frozenset([_me()])
+    groups = [u.removeprefix(GROUP) for u in users if u.startswith(GROUP)]
+    names = {u for u in users if not u.startswith(GROUP)}
+    return frozenset(names.union(*(_members(g, limit) for g in groups)))
+
+
+def _me() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _members(group: str, limit: float) -> set[str]:
+    """Those the group lists and those whose primary group it is (getent group omits them)."""
+    found = _getent(["group", group], limit)
+    if not found:
+        raise CannotTell(
+            f"users: there is no group {visible(group)!r} on this host; correct `users`"
+        )
+    gid, listed = found[0][2], found[0][3]
+    primary = {row[0] for row in _getent(["passwd"], limit) if row[3:4] == [gid]}
+    return primary.union(filter(None, listed.split(",")))
+
+
+def _getent(what: list[str], limit: float) -> list[list[str]]:
+    done = proc.run(["getent", *what], limit=limit)
+    if done.code not in (0, 2):  # 2: one or more supplied key could not be found
+        raise CannotTell(f"users: `getent {what[0]}` failed with exit code {done.code}")
+    lines = done.out.decode("utf-8", "backslashreplace").splitlines()
+    return [fields for fields in (line.split(":") for line in lines) if len(fields) >= 4]

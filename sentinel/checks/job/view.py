@@ -1,0 +1,27 @@
+"""What one run gathered; all that the judgement may use."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.checks.job.memory import Memory
+from sentinel.checks.job.queue import Queue
+from sentinel.core.clock import Instant
+from sentinel.core.slurm import Job
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """The queue, what is remembered, and the answers of the file system.
+
+    `others`: every job that was seen, for dependencies and near misses. `kill_switch` None:
+    not configured, not needed or not told; `notes` then say what could not be seen.
+    `finished`: what proves the end, "" for nothing.
+    """
+
+    now: Instant
+    queue: Queue
+    memory: Memory
+    others: Sequence[Job] = ()
+    kill_switch: bool | None = None
+    finished: str = ""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,113 @@
+"""What a person would ask next, in one line: which job, since when, where, why, until when."""
+
+from collections.abc import Callable, Sequence
+
+from sentinel.checks.job.queue import Queue, elements
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.reasons import Ends, explain
+from sentinel.core.slurm import Job
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+
+SHOWN = 3  # jobs named one by one; the rest is counted
+
+
+def running(queue: Queue, now: Instant) -> str:
+    """`running: 4711 on 4 nodes (n[0-3]) for 2h 05m, at most 17h more; 3 queued behind it`."""
+    jobs = queue.alive
+    head = "running" if queue.running else "starting"
+    count = f" {len(jobs)} jobs" if len(jobs) > 1 else ""
+    behind = elements(queue.coming)
+    tail = f"; {behind} queued behind {'it' if len(jobs) == 1 else 'them'}" if behind else ""
+    return f"{head}{count}: {_some(jobs, lambda job: _run(job, now))}{tail}{held_too(queue)}"
+
+
+def pending(jobs: Sequence[Job], queue: Queue, now: Instant) -> str:
+    """`pending: 4711 waits 2h 05m for 4 nodes (Priority: …), expected start in 3h`."""
+    return f"pending: {_some(jobs, lambda job: _wait(job, now))}{held_too(queue)}"
+
+
+def stuck(jobs: Sequence[Job]) -> str:
+    """`4711 (JobHeldUser: held …)` for each that only a person can let go."""
+    return _some(jobs, lambda job: f"{_id(job)} ({why(job)})")
+
+
+def resting(jobs: Sequence[Job]) -> str:
+    """`4711 is SUSPENDED on 4 nodes`: jobs that are in the queue and do nothing."""
+    return _some(jobs, lambda job: f"{_id(job)} is {visible(job.state)}{_nodes(job)}")
+
+
+def why(job: Job) -> str:
+    """The reason as Slurm has it and what it means; for held states the state."""
+    text = shortened(visible(job.reason.strip()), 160)
+    if job.state != "PENDING":
+        text = f"{visible(job.state)}, {text}" if text not in ("", "None") else visible(job.state)
+    reason = explain(job.reason)
+    if job.state != "PENDING" and reason.ends is not Ends.PERSON:
+        return text
+    return f"{text or 'no reason given'}: {reason.meaning}"
+
+
+def commands(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """What to run next about jobs that are in the queue."""
+    lines = [f"scontrol show job {job.job_id}" for job in jobs[:SHOWN] if job.job_id.isdigit()]
+    held = [j for j in jobs if explain(j.reason).held and j.job_id.isdigit()]
+    return (*lines, *(f"scontrol release {job.job_id}" for job in held[:SHOWN]))
+
+
+def expected(job: Job, now: Instant) -> float | None:
+    """Seconds until Slurm expects a pending job to start (0: any moment); None: no estimate."""
+    return None if job.started is None else max(0.0, job.started - now.wall / SECOND)
+
+
+def _some(jobs: Sequence[Job], one: Callable[[Job], str]) -> str:
+    more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
+    return ", ".join(one(job) for job in jobs[:SHOWN]) + more
+
+
+def _run(job: Job, now: Instant) -> str:
+    state = "" if job.state == "RUNNING" else f" ({visible(job.state)})"
+    since = f" for {_ago(job.started, now)}" if job.started else ""
+    left = _seconds_to(job.ends, now)
+    limit = f", at most {duration_text(left)} more" if left else ""
+    return f"{_id(job)}{state}{_nodes(job)}{since}{limit}"
+
+
+def _wait(job: Job, now: Instant) -> str:
+    since = f" {_ago(job.submitted, now)}" if job.submitted else ""
+    wants = f" for {_count(job.node_count, 'node')}" if job.node_count else ""
+    tasks = f", {_count(job.elements, 'task')}" if job.elements > 1 else ""
+    left = expected(job, now)
+    start = f", expected start in {duration_text(left)}" if left else ""
+    return f"{_id(job)} waits{since}{wants}{tasks} ({why(job)}){start}"
+
+
+def held_too(queue: Queue) -> str:
+    """`; 2 more will not start: …`, or nothing."""
+    if not queue.held:
+        return ""
+    return f"; {elements(queue.held)} more will not start: {stuck(queue.held)}"
+
+
+def _nodes(job: Job) -> str:
+    if not job.nodes:
+        return ""
+    if job.node_count <= 1:
+        return f" on {shortened(visible(job.nodes), 60)}"
+    return f" on {_count(job.node_count, 'node')} ({shortened(visible(job.nodes), 60)})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _id(job: Job) -> str:
+    return shortened(visible(job.id), 60)
+
+
+def _ago(moment: int | None, now: Instant) -> str:
+    return duration_text(max(0.0, now.wall / SECOND - (moment or 0)))
+
+
+def _seconds_to(moment: int | None, now: Instant) -> float:
+    return max(0.0, moment - now.wall / SECOND) if moment else 0.0

@@ -1,0 +1,264 @@
+"""Why a job is pending: every reason Slurm has, and whether waiting is enough.
+
+Names: `job_state_reason_string()` in src/common/job_state_reason.c (before 24.05
+`job_reason_string()` in src/common/slurm_protocol_defs.c), all releases from 20.11.9 to
+26.05.3. Meanings: https://slurm.schedmd.com/job_reason_codes.html, squeue(1) "JOB REASON
+CODES", sacctmgr(1) for the limits. Texts: what slurmctld and its plugins write into
+`state_desc`, which squeue prints in place of the name. Which of the three classes each
+belongs to is sentinel's judgement, made from where the source sets and clears it.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from sentinel.core.text import shortened, visible
+
+DAY = 86400.0
+
+
+class Ends(str, Enum):
+    """What has to happen before a job with this reason can start."""
+
+    ITSELF = "itself"
+    PERSON = "person"
+    UNKNOWN = "unknown"
+
+
+class Reason(Struct, frozen=True):
+    """One reason: its name or text, who ends it, and its meaning for a person.
+
+    `patience`: seconds after which "ends by itself" is no longer believed; None: for ever.
+    `held`: `scontrol release` lets the job go.
+    """
+
+    code: str
+    ends: Ends
+    meaning: str
+    patience: float | None = None
+    held: bool = False
+
+
+class _Group(Struct, frozen=True):
+    ends: Ends
+    meaning: str
+    names: str
+    patience: float | None = None
+    held: bool = False
+
+
+_GROUPS = (
+    _Group(Ends.ITSELF, "not yet considered by the scheduler", "None WaitingForScheduling"),
+    _Group(Ends.ITSELF, "jobs of higher priority go first", "Priority"),
+    _Group(Ends.ITSELF, "waits for nodes to become free", "Resources"),
+    _Group(Ends.ITSELF, "waits for another job", "Dependency"),
+    _Group(Ends.ITSELF, "its begin time has not come", "BeginTime"),
+    _Group(Ends.ITSELF, "as many tasks of its array run as may run at once", "JobArrayTaskLimit"),
+    _Group(Ends.ITSELF, "waits for its reservation", "Reservation"),
+    _Group(Ends.ITSELF, "waits for a licence", "Licenses"),
+    _Group(Ends.ITSELF, "its nodes are being prepared", "Prolog"),
+    _Group(Ends.ITSELF, "its previous run is being cleaned up", "Cleaning"),
+    _Group(Ends.ITSELF, "waits for the burst buffer", "BurstBufferResources BurstBufferStageIn"),
+    _Group(Ends.ITSELF, "waits for the other clusters of the federation", "FedJobLock"),
+    _Group(Ends.ITSELF, "immediate start is deferred to the scheduler", "SchedDefer"),
+    _Group(
+        Ends.ITSELF,
+        "waits for something the cluster has too few of",
+        "MaxPoweredUpNodes MpiPortsBusy NvidiaImexChannels PowerNotAvail PowerReserved"
+        " BlockFreeAction",
+    ),
+    _Group(
+        Ends.ITSELF,
+        "its nodes or partition are down, reserved or in maintenance",
+        "PartitionDown PartitionInactive ReqNodeNotAvail NodeDown FrontEndDown Constraints",
+        patience=DAY,
+    ),
+    _Group(Ends.ITSELF, "its share of use is too low at present", "QOSUsageThreshold", DAY),
+    _Group(
+        Ends.ITSELF,
+        "its account or QOS runs as much as it may at once; starts when other jobs of it end",
+        """AssociationJobLimit AssociationResourceLimit QOSJobLimit QOSResourceLimit
+        AssocGrpCpuLimit AssocGrpMemLimit AssocGrpNodeLimit AssocGrpEnergy AssocGrpGRES
+        AssocGrpLicense AssocGrpBB AssocGrpBilling AssocGrpUnknown AssocGrpJobsLimit
+        AssocGrpSubmitJobsLimit AssocMaxJobsLimit AssocMaxSubmitJobLimit
+        QOSGrpCpuLimit QOSGrpMemLimit QOSGrpNodeLimit QOSGrpEnergy QOSGrpGRES
+        QOSGrpLicense QOSGrpBB QOSGrpBilling QOSGrpUnknown QOSGrpJobsLimit
+        QOSGrpSubmitJobsLimit QOSMaxJobsPerUserLimit QOSMaxSubmitJobPerUserLimit
+        MaxJobsPerAccount MaxSubmitJobsPerAccount""",
+    ),
+    _Group(
+        Ends.ITSELF,
+        "running jobs of its account or QOS have too many minutes left; these shrink",
+        """AssocGrpCPURunMinutesLimit AssocGrpMemRunMinutes AssocGrpNodeRunMinutes
+        AssocGrpEnergyRunMinutes AssocGrpGRESRunMinutes AssocGrpLicenseRunMinutes
+        AssocGrpBBRunMinutes AssocGrpBillingRunMinutes AssocGrpUnknownRunMinutes
+        QOSGrpCPURunMinutesLimit QOSGrpMemoryRunMinutes QOSGrpNodeRunMinutes
+        QOSGrpEnergyRunMinutes QOSGrpGRESRunMinutes QOSGrpLicenseRunMinutes
+        QOSGrpBBRunMinutes QOSGrpBillingRunMinutes QOSGrpUnknownRunMinutes
+        MaxBBRunMinsPerAccount MaxBillingRunMinsPerAccount MaxCpuRunMinsPerAccount
+        MaxEnergyRunMinsPerAccount MaxGRESRunMinsPerAccount MaxLicenseRunMinsPerAccount
+        MaxMemoryRunMinsPerAccount MaxNodeRunMinsPerAccount MaxUnknownRunMinsPerAccount
+        MaxBBRunMinsPerUser MaxBillingRunMinsPerUser MaxCpuRunMinsPerUser
+        MaxEnergyRunMinsPerUser MaxGRESRunMinsPerUser MaxLicenseRunMinsPerUser
+        MaxMemoryRunMinsPerUser MaxNodeRunMinsPerUser MaxUnknownRunMinsPerUser""",
+    ),
+    _Group(
+        Ends.ITSELF,
+        "its user or account holds too much of a QOS's limit, or asks for more than all of it",
+        """QOSMaxCpuPerUserLimit QOSMaxNodePerUserLimit QOSMaxMemoryPerUser QOSMaxEnergyPerUser
+        QOSMaxGRESPerUser QOSMaxLicensePerUser QOSMaxBBPerUser QOSMaxBillingPerUser
+        QOSMaxUnknownPerUser MaxBBPerAccount MaxBillingPerAccount MaxCpuPerAccount
+        MaxEnergyPerAccount MaxGRESPerAccount MaxLicensePerAccount MaxMemoryPerAccount
+        MaxNodePerAccount MaxUnknownPerAccount""",
+        patience=DAY,
+    ),
+    _Group(Ends.PERSON, "held by its user or a coordinator", "JobHeldUser", held=True),
+    _Group(Ends.PERSON, "held by an administrator", "JobHeldAdmin", held=True),
+    _Group(Ends.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
+    _Group(Ends.PERSON, "the job it depends on ended the wrong way", "DependencyNeverSatisfied"),
+    _Group(Ends.PERSON, "no node has what it asks for", "BadConstraints"),
+    _Group(Ends.PERSON, "cannot meet its deadline", "DeadLine"),
+    _Group(Ends.PERSON, "its reservation is gone", "ReservationDeleted ReservationInvalid"),
+    _Group(
+        Ends.PERSON,
+        "its account or QOS may not be used here",
+        "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
+    ),
+    _Group(
+        Ends.PERSON,
+        "asks for more than its partition allows",
+        "PartitionNodeLimit PartitionTimeLimit PartitionConfig MaxMemPerLimit",
+    ),
+    _Group(
+        Ends.PERSON,
+        "the account or QOS has used up its granted time",
+        """AssociationTimeLimit QOSTimeLimit AssocGrpWallLimit QOSGrpWallLimit
+        AssocGrpCPUMinutesLimit AssocGrpMemMinutes AssocGrpNodeMinutes AssocGrpEnergyMinutes
+        AssocGrpGRESMinutes AssocGrpLicenseMinutes AssocGrpBBMinutes AssocGrpBillingMinutes
+        AssocGrpUnknownMinutes
+        QOSGrpCPUMinutesLimit QOSGrpMemoryMinutes QOSGrpNodeMinutes QOSGrpEnergyMinutes
+        QOSGrpGRESMinutes QOSGrpLicenseMinutes QOSGrpBBMinutes QOSGrpBillingMinutes
+        QOSGrpUnknownMinutes""",
+    ),
+    _Group(
+        Ends.PERSON,
+        "asks for more than its account or QOS allows one job",
+        """AssocMaxCpuPerJobLimit AssocMaxNodePerJobLimit AssocMaxWallDurationPerJobLimit
+        AssocMaxMemPerJob AssocMaxEnergyPerJob AssocMaxGRESPerJob AssocMaxLicensePerJob
+        AssocMaxBBPerJob AssocMaxBillingPerJob AssocMaxUnknownPerJob
+        AssocMaxCpuPerNode AssocMaxMemPerNode AssocMaxEnergyPerNode AssocMaxGRESPerNode
+        AssocMaxBBPerNode AssocMaxBillingPerNode AssocMaxUnknownPerNode
+        AssocMaxCpuMinutesPerJobLimit AssocMaxMemMinutesPerJob AssocMaxNodeMinutesPerJob
+        AssocMaxEnergyMinutesPerJob AssocMaxGRESMinutesPerJob AssocMaxLicenseMinutesPerJob
+        AssocMaxBBMinutesPerJob AssocMaxBillingMinutesPerJob AssocMaxUnknownMinutesPerJob
+        QOSMaxCpuPerJobLimit QOSMaxNodePerJobLimit QOSMaxWallDurationPerJobLimit
+        QOSMaxMemoryPerJob QOSMaxEnergyPerJob QOSMaxGRESPerJob QOSMaxLicensePerJob
+        QOSMaxBBPerJob QOSMaxBillingPerJob QOSMaxUnknownPerJob
+        QOSMaxCpuPerNode QOSMaxMemoryPerNode QOSMaxEnergyPerNode QOSMaxGRESPerNode
+        QOSMaxBBPerNode QOSMaxBillingPerNode QOSMaxUnknownPerNode
+        QOSMaxCpuMinutesPerJobLimit QOSMaxMemoryMinutesPerJob QOSMaxNodeMinutesPerJob
+        QOSMaxEnergyMinutesPerJob QOSMaxGRESMinutesPerJob QOSMaxLicenseMinutesPerJob
+        QOSMaxBBMinutesPerJob QOSMaxBillingMinutesPerJob QOSMaxUnknownMinutesPerJob""",
+    ),
+    _Group(
+        Ends.PERSON,
+        "asks for less than its QOS demands",
+        """QOSMinCpuNotSatisfied QOSMinMemory QOSMinNode QOSMinEnergy QOSMinGRES QOSMinLicense
+        QOSMinBB QOSMinBilling QOSMinUnknown""",
+    ),
+    _Group(
+        Ends.PERSON,
+        "Slurm could not start it",
+        "JobLaunchFailure SystemFailure BurstBufferOperation BlockMaxError",
+    ),
+    _Group(
+        Ends.UNKNOWN,
+        "how its last run ended; what it waits for is not said",
+        "NonZeroExitCode RaisedSignal TimeLimit InactiveLimit OutOfMemory",
+    ),
+    _Group(Ends.UNKNOWN, "a limit that Slurm does not name", "AccountingPolicy"),
+    _Group(Ends.UNKNOWN, "a number without a name inside Slurm", "InvalidReason"),
+)
+
+REASONS: dict[str, Reason] = {
+    name: Reason(name, group.ends, group.meaning, group.patience, group.held)
+    for group in _GROUPS
+    for name in group.names.split()
+}
+
+# Texts by how they begin; the first that fits decides.
+TEXTS: tuple[Reason, ...] = (
+    Reason("ReqNodeNotAvail, Reserved for maintenance", Ends.ITSELF, "waits for a maintenance"),
+    Reason("ReqNodeNotAvail, May be reserved", Ends.ITSELF, "its nodes may be reserved for a job"),
+    Reason("ReqNodeNotAvail", Ends.ITSELF, "nodes it needs are down or drained", DAY),
+    Reason(
+        "Nodes required for job are DOWN", Ends.ITSELF, "nodes it needs are down or drained", DAY
+    ),
+    Reason("Required nodes lack available resources", Ends.ITSELF, "waits for its nodes", DAY),
+    Reason("No suitable topology unit found", Ends.ITSELF, "no fitting nodes are free", DAY),
+    Reason("Insufficient resources in topology", Ends.ITSELF, "no fitting nodes are free", DAY),
+    Reason("Weight-based selection could not", Ends.ITSELF, "no fitting nodes are free", DAY),
+    Reason("No available nodes in topology", Ends.ITSELF, "no fitting nodes are free", DAY),
+    Reason("Required nodes do not fit topology", Ends.PERSON, "its nodes do not fit together"),
+    Reason("Exceeded maximum node limit during", Ends.PERSON, "asks for too many nodes"),
+    Reason("Requested topology configuration", Ends.PERSON, "no nodes fit its topology"),
+    Reason(
+        "launch failed requeued held", Ends.PERSON, "held: its launch (prolog) failed", held=True
+    ),
+    Reason(
+        "launch failure limit exceeded",
+        Ends.PERSON,
+        "held after too many failed launches",
+        held=True,
+    ),
+    Reason(
+        "user env retrieval failed", Ends.PERSON, "held: its user's environment failed", held=True
+    ),
+    Reason("job requeued in held state", Ends.PERSON, "was requeued and held", held=True),
+    Reason(
+        "job requeued in special exit state", Ends.PERSON, "ended specially and is held", held=True
+    ),
+    Reason("License request ", Ends.PERSON, "held: a licence it asks for is gone"),
+    Reason("Reservation ", Ends.PERSON, "its reservation is gone"),
+    Reason("Job's account not ", Ends.PERSON, "its account may not use this partition"),
+    Reason("Job's QOS not ", Ends.PERSON, "its QOS may not use this partition"),
+    Reason("uid ", Ends.PERSON, "its user may not use this partition"),
+    Reason("Job is at or exceeds ", Ends.PERSON, "the account or QOS has used up its time"),
+    Reason("Unable to load job ", Ends.PERSON, "Slurm lost its script or environment"),
+    Reason("Burst buffer pre_run error", Ends.PERSON, "the burst buffer failed"),
+    Reason("Could not find burst buffer", Ends.PERSON, "the burst buffer failed"),
+    Reason("burst_buffer/", Ends.PERSON, "the burst buffer failed"),
+)
+
+
+def explain(text: str) -> Reason:
+    """What squeue's reason means; of several joined by commas, the one that ends soonest.
+
+    squeue joins the reasons of an array's tasks, so one that ends by itself is enough for
+    something to start. A text that is in no table comes back as unknown, made visible.
+    """
+    plain = text.strip().strip("()").replace("_", " ")
+    known = REASONS.get(text.strip("() ")) or _by_text(plain)
+    if known:
+        return known
+    parts = [REASONS.get(p) or _by_text(p) for p in map(str.strip, plain.split(","))]
+    found = [p for p in parts if p]
+    if not found:
+        return Reason(_shown(text), Ends.UNKNOWN, "a reason that sentinel does not know")
+    return min(found, key=lambda r: (_ORDER[r.ends], r.patience or 0))
+
+
+_ORDER = {Ends.ITSELF: 0, Ends.UNKNOWN: 1, Ends.PERSON: 2}
+
+
+def _by_text(plain: str) -> Reason | None:
+    if plain.endswith("Stage-out in progress"):
+        return Reason("Stage-out in progress", Ends.ITSELF, "waits for the burst buffer")
+    head = REASONS.get(plain.partition(":")[0])
+    if head and head.code == "RaisedSignal":
+        return head
+    return next((r for r in TEXTS if plain.startswith(r.code.replace("_", " "))), None)
+
+
+def _shown(text: str) -> str:
+    return shortened(visible(text), 120) or "none given"

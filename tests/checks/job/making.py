@@ -1,0 +1,76 @@
+"""Jobs, ends and looks at a queue, with everything a test does not speak of filled in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.checks.job import JobCheck
+from sentinel.core.clock import Instant
+from sentinel.core.model import Finding, Report
+from sentinel.core.slurm import Job, JobEnd
+from sentinel.testing import START, FixedSlurm, ManualClock, context
+
+NOW = START.wall // 1_000_000
+HOUR, DAY = 3600, 86400
+
+
+def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more: Any) -> Job:
+    """A row of squeue: a running job has nodes and times, a pending one has none."""
+    runs = state not in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+    fields: dict[str, Any] = {
+        "id": number,
+        "job_id": number.partition("_")[0],
+        "array_id": number.partition("_")[0],
+        "task": number.partition("_")[2],
+        "name": "train",
+        "user": "alice",
+        "partition": "prod",
+        "state": state,
+        "reason": reason,
+        "nodes": "node-[0-3]" if runs else "",
+        "node_count": 4,
+        "dependency": "",
+        "submitted": NOW - 2 * HOUR,
+        "started": NOW - HOUR if runs else None,
+        "ends": NOW + 19 * HOUR if runs else None,
+        "time_limit": 20 * HOUR,
+    }
+    return Job(**{**fields, **more})
+
+
+def pending(number: str = "11", reason: str = "Priority", **more: Any) -> Job:
+    """A waiting job."""
+    return job(number, "PENDING", reason, **more)
+
+
+def ended(job_id: str = "10", state: str = "FAILED", **more: Any) -> JobEnd:
+    """How a job ended, five minutes ago and an hour after its start."""
+    fields = {"nodes": "node-[0-3]", "started": NOW - 3900, "ended": NOW - 300, **more}
+    return JobEnd(job_id=job_id, state=state, **fields)
+
+
+def check(**settings: Any) -> JobCheck:
+    """A check on alice's job `train`."""
+    return JobCheck(**{"name": "train", "users": ["alice"], **settings})
+
+
+class Watch:
+    """A check and what it remembers: `look` runs it once, as the service would."""
+
+    def __init__(self, one: JobCheck) -> None:
+        self.check, self.clock = one, ManualClock()
+        self.memory: Mapping[str, Any] = {}
+
+    def look(self, *jobs: Job, after: float = 0, ends: list[JobEnd] | None = None) -> Finding:
+        self.clock.advance(after)
+        return self.see(FixedSlurm(jobs=jobs, ends={e.job_id: e for e in ends or []}))
+
+    def see(self, slurm: Any) -> Finding:
+        report = self.check.run(context(slurm, self.clock.now(), memory=self.memory))
+        assert report.memory is not None
+        self.memory = report.memory
+        return report.findings[0]
+
+
+def glance(one: JobCheck, *jobs: Job, now: Instant = START) -> Report:
+    """One look without a memory, as `sentinel check` has it."""
+    return one.run(context(FixedSlurm(jobs=jobs), now, one_shot=True))

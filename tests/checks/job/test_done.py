@@ -1,0 +1,150 @@
+"""What tells a training that has finished from one that has died."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.checks.job.settings import DoneWhen
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import JobEnd
+from tests.checks.job.making import Watch, check, ended, glance, job, pending
+
+OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL
+
+
+def by_file(path: Any) -> DoneWhen:
+    return DoneWhen(file=FilePath(path))
+
+
+def by_log(path: Any, pattern: str) -> DoneWhen:
+    return DoneWhen(log=FilePath(path), pattern=re.compile(pattern))
+
+
+BY_STATE = DoneWhen(state="completed")
+
+
+def test_the_file_is_there(tmp_path: Path) -> None:
+    """Without it nothing running is a death."""
+    one = check(done_when=by_file(tmp_path / "DONE"))
+    assert glance(one).findings[0].status is CRITICAL
+    (tmp_path / "DONE").touch()
+    finding = glance(one).findings[0]
+    assert finding.status is OK
+    assert finding.summary == f"finished: {tmp_path}/DONE is there"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("iteration 9\ntraining finished \x1b[0m\n", OK),
+        ("iteration 9\n", CRITICAL),
+        ("", CRITICAL),
+        ("finished\n" + "x" * 2**20, CRITICAL),
+        ("x" * 2**20 + "\nfinished\n", OK),
+        ("finished\r", OK),
+    ],
+)
+def test_a_line_of_the_log(tmp_path: Path, text: str, status: Status) -> None:
+    """It is looked for in the last MiB: the end of a training is at the end of its log."""
+    log = tmp_path / "main log.txt"
+    log.write_text(text, newline="")
+    finding = glance(check(done_when=by_log(log, "fini(shed)"))).findings[0]
+    assert finding.status is status
+    assert finding.summary.isprintable()
+
+
+def test_a_log_that_is_not_there_proves_nothing(tmp_path: Path) -> None:
+    """No file, no end."""
+    assert glance(check(done_when=by_log(tmp_path / "no", "x"))).findings[0].status is CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (ended(state="COMPLETED", exit_code=0), OK),
+        (ended(state="COMPLETED"), OK),
+        (ended(state="COMPLETED", exit_code=0, signal=9), CRITICAL),
+        (ended(state="COMPLETED", exit_code=1), CRITICAL),
+        (ended(state="FAILED", exit_code=0), CRITICAL),
+        (ended(state="CANCELLED", exit_code=0), CRITICAL),
+        (ended(state="TIMEOUT"), CRITICAL),
+    ],
+)
+def test_the_last_job_completed(end: JobEnd, status: Status) -> None:
+    """COMPLETED with exit code 0 and no signal, and nothing less."""
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(job())
+    assert watch.look(ends=[end]).status is status
+    assert watch.look(after=7200).status is status
+
+
+def test_the_last_job_is_the_one_that_began_last() -> None:
+    """The end of an earlier one, or of one that never began, proves nothing."""
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(job("10", started=100), job("12", started=200), pending("13"))
+    done = ended("10", "COMPLETED", exit_code=0)
+    assert watch.look(ends=[done, ended("12"), ended("13", "CANCELLED")]).status is CRITICAL
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(job("10", started=300), job("12", started=200), pending("13"))
+    assert watch.look(ends=[done, ended("12"), ended("13", "CANCELLED")]).status is OK
+
+
+def test_the_last_job_is_not_the_one_that_left_last() -> None:
+    """One that began earlier may leave the queue later."""
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(job("10", started=100), job("12", started=200))
+    watch.look(job("10", started=100), ends=[ended("12", "COMPLETED", exit_code=0)])
+    assert watch.look(ends=[ended("10")]).status is OK
+
+
+def test_a_job_that_completed_is_not_the_end_while_another_runs() -> None:
+    """In a train the first has completed and nothing is behind the second."""
+    watch = Watch(check(done_when=BY_STATE, queued=1))
+    watch.look(job("10"), pending("11"))
+    finding = watch.look(job("11"), ends=[ended("10", "COMPLETED", exit_code=0)])
+    assert finding.status is WARNING
+
+
+def test_a_single_look_cannot_know_how_the_last_job_ended() -> None:
+    """Neither finished nor dead: it was not there to see it."""
+    with pytest.raises(CannotTell, match="single look"):
+        glance(check(done_when=BY_STATE))
+
+
+def test_the_service_that_has_never_seen_a_job_says_so() -> None:
+    """A wrong name must not be silent for ever."""
+    assert "no such job" in Watch(check(done_when=BY_STATE)).look().summary
+
+
+def test_an_end_that_slurm_cannot_tell_yet_is_neither() -> None:
+    """The next run asks again."""
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(job())
+    with pytest.raises(CannotTell):
+        watch.look(ends=[ended(state="COMPLETING")])
+
+
+def test_who_has_finished_needs_nothing_queued(tmp_path: Path) -> None:
+    """The last job of a finished training has nobody behind it, and held rests are no alarm."""
+    (tmp_path / "DONE").touch()
+    one = check(done_when=by_file(tmp_path / "DONE"), queued=1)
+    assert glance(one, job()).findings[0].status is OK
+    rest = glance(one, pending(reason="JobHeldUser")).findings[0]
+    assert rest.status is OK
+    assert "still queued: 11 (JobHeldUser" in rest.summary
+
+
+def test_a_file_that_cannot_be_looked_at_decides_nothing(tmp_path: Path) -> None:
+    """Nothing runs: neither finished nor dead. While one runs it is a note."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    one = check(done_when=by_file(loop), queued=1)
+    with pytest.raises(CannotTell, match="Too many levels"):
+        glance(one)
+    finding = glance(one, job()).findings[0]
+    assert finding.status is WARNING
+    assert "Too many levels" in finding.details

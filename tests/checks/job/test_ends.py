@@ -1,0 +1,139 @@
+"""What happened to a job that is gone, in words."""
+
+import pytest
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
+from sentinel.core.slurm import JobEnd
+from sentinel.testing import FixedSlurm
+from tests.checks.job.making import NOW, Watch, check, ended, job, pending
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (ended(exit_code=1), "job 10 FAILED with exit code 1 on node-[0-3]"),
+        (ended(exit_code=137), "FAILED with exit code 137 (128 + signal 9 (SIGKILL))"),
+        (ended(exit_code=0, signal=9), "FAILED, killed by signal 9 (SIGKILL)"),
+        (ended(exit_code=0, signal=99), "FAILED, killed by signal 99"),
+        (ended(state="COMPLETED", exit_code=0), "ended by itself (COMPLETED)"),
+        (ended(state="CANCELLED", cancelled_by="bob"), "was cancelled by bob (CANCELLED)"),
+        (ended(state="CANCELLED by 1000"), "was cancelled (CANCELLED)"),
+        (ended(state="TIMEOUT"), "reached its time limit (TIMEOUT)"),
+        (ended(state="OUT_OF_MEMORY", exit_code=0, signal=9), "ran out of memory (OUT_OF_MEMORY)"),
+        (ended(state="NODE_FAIL", failed_node="node-2"), "lost a node (NODE_FAIL): node-2 5m ago"),
+        (ended(state="NODE_FAIL"), "lost a node (NODE_FAIL) on node-[0-3] 5m ago"),
+        (ended(state="PREEMPTED"), "was preempted (PREEMPTED)"),
+        (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
+        (ended(state="DEADLINE"), "missed its deadline (DEADLINE)"),
+        (ended(state="LAUNCH_FAILED"), "ended as LAUNCH_FAILED"),
+        (ended(started=NOW - 7500, ended=NOW - 300), "5m ago after 2h"),
+    ],
+)
+def test_how_it_ended_is_said(end: JobEnd, words: str) -> None:
+    """State, exit code and signal, who cancelled it, which node, when and after how long."""
+    watch = Watch(check())
+    assert watch.look(job()).status is Status.OK
+    finding = watch.look(ends=[end])
+    assert finding.status is Status.CRITICAL
+    assert words in finding.summary
+
+
+def test_the_failed_node_is_a_label() -> None:
+    """So that a route can tell the people of that node."""
+    watch = Watch(check())
+    watch.look(job())
+    end = ended(state="NODE_FAIL", failed_node="node-2")
+    assert watch.look(ends=[end]).labels == {
+        "job": "train",
+        "user": "alice",
+        "partition": "prod",
+        "node": "node-2",
+    }
+
+
+def test_what_nothing_remembers_is_said_so() -> None:
+    """Slurm forgets after MinJobAge; without accounting nobody knows."""
+    watch = Watch(check())
+    watch.look(job())
+    finding = watch.look()
+    assert finding.status is Status.CRITICAL
+    assert "Slurm does not remember how it ended" in finding.summary
+
+
+def test_the_end_is_asked_for_once_and_kept() -> None:
+    """Slurm forgets within minutes, the alert lasts for hours."""
+    watch = Watch(check())
+    watch.look(job())
+    watch.look(ends=[ended(exit_code=7)])
+    assert "exit code 7" in watch.look(after=7200).summary
+
+
+def test_a_question_about_the_end_that_fails_is_asked_again() -> None:
+    """And meanwhile the death is told: that the job is gone was seen."""
+
+    class Silent(FixedSlurm):
+        def job_end(self, job_id: str) -> JobEnd | None:
+            raise CannotTell("Socket timed out")
+
+    watch = Watch(check())
+    watch.look(job())
+    finding = watch.see(Silent(jobs=[]))
+    assert finding.status is Status.CRITICAL
+    assert "not known yet" in finding.summary
+    assert "exit code 7" in watch.look(ends=[ended(exit_code=7)]).summary
+
+
+def test_an_end_that_slurm_says_is_none_is_no_end() -> None:
+    """Between two questions the job may be there again."""
+    watch = Watch(check())
+    watch.look(job())
+    assert "not known yet" in watch.look(ends=[ended(state="RUNNING")]).summary
+
+
+def test_a_job_cancelled_while_pending_has_no_nodes_and_no_duration() -> None:
+    """It never ran."""
+    watch = Watch(check())
+    watch.look(pending("11"))
+    end = ended("11", "CANCELLED", cancelled_by="bob", started=NOW - 300, nodes="")
+    summary = watch.look(ends=[end]).summary
+    assert "job 11 was cancelled by bob (CANCELLED) 5m ago" in summary
+    assert "after" not in summary
+
+
+def test_the_one_that_ran_is_told_before_the_ones_that_waited() -> None:
+    """When a train is cancelled as a whole, the others follow in the details."""
+    watch = Watch(check())
+    watch.look(job("10"), pending("11"))
+    finding = watch.look(ends=[ended("10", exit_code=1), ended("11", "CANCELLED")])
+    assert "job 10 FAILED" in finding.summary
+    assert "job 11 was cancelled" in finding.details
+
+
+def test_next_steps_are_given_as_commands() -> None:
+    """A person at night pastes them; the path of the log is quoted for the shell."""
+    watch = Watch(check())
+    watch.look(job())
+    commands = watch.look(ends=[ended(stdout="/logs/a b.out")]).commands
+    assert commands[0].startswith("sacct -j 10 ")
+    assert commands[1:] == ("scontrol show job 10", "tail -n 50 '/logs/a b.out'")
+
+
+def test_a_hostile_name_comes_out_inert() -> None:
+    """Ids, nodes and users are others' text too."""
+    watch = Watch(check())
+    watch.look(job())
+    evil = "x\x1b[31m\nforged"
+    end = ended(state="CANCELLED", cancelled_by=evil, nodes=evil, stdout="/a\n/b")
+    finding = watch.look(ends=[end])
+    assert finding.summary.isprintable()
+    assert all(command.isprintable() for command in finding.commands)
+
+
+def test_a_clean_end_points_to_done_when() -> None:
+    """COMPLETED may be the end of the training; only the user knows, and can say so."""
+    watch = Watch(check())
+    watch.look(job())
+    finding = watch.look(ends=[ended(state="COMPLETED", exit_code=0)])
+    assert finding.status is Status.CRITICAL
+    assert "done_when" in finding.details

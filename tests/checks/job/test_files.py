@@ -1,0 +1,174 @@
+"""Files of a job: kill switch and last lines, on real files and on a mount that hangs."""
+
+import os
+import pwd
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel import proc
+from sentinel.checks.job.files import Files
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Status
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job
+from tests.checks.job.making import Watch, check, ended, glance, job, pending
+from tests.lab.fuse import Fuse
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def dead(path: Any, user: str = ME) -> Finding:
+    """The finding about a job of that user which wrote its output there and is gone."""
+    watch = Watch(check(users=[user]))
+    watch.look(job(user=user))
+    return watch.look(ends=[ended(exit_code=1, stdout=str(path))])
+
+
+@pytest.mark.parametrize(
+    ("jobs", "there", "status"),
+    [
+        ([pending()], True, Status.WARNING),
+        ([job(), pending()], True, Status.WARNING),
+        ([job()], True, Status.OK),
+        ([pending(reason="JobHeldUser"), job()], True, Status.WARNING),
+        ([pending()], False, Status.OK),
+    ],
+)
+def test_a_kill_switch_left_behind(
+    tmp_path: Path, jobs: list[Job], there: bool, status: Status
+) -> None:
+    """While jobs are queued it would end each as it starts; with one running it is at work."""
+    switch = tmp_path / "kill switch"
+    if there:
+        switch.touch()
+    finding = glance(check(kill_switch=FilePath(switch)), *jobs).findings[0]
+    assert finding.status is status
+    assert ("kill switch" in finding.summary) is (status is Status.WARNING)
+
+
+def test_a_kill_switch_that_cannot_be_looked_at_is_a_note(tmp_path: Path) -> None:
+    """The job is seen all the same."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    finding = glance(check(kill_switch=FilePath(loop)), pending()).findings[0]
+    assert finding.status is Status.OK
+    assert "kill switch: cannot look at" in finding.details
+
+
+def test_the_last_lines_of_a_dead_job(tmp_path: Path) -> None:
+    """Twenty of them, at most 300 characters each, inert; others' bytes come out as escapes."""
+    out = tmp_path / "-my log.out"
+    lines = [b"line %d" % n for n in range(30)]
+    out.write_bytes(b"\n".join([*lines, b"x" * 999, b"\x1b[31mred\xff\n"]))
+    details = dead(out).details.splitlines()
+    assert details[0] == f"last lines of {out}:"
+    assert details[1] == "line 12"
+    assert len(details) == 21
+    assert len(details[-2]) == 300
+    assert details[-1] == "\\x1b[31mred\\xff"
+
+
+def test_the_last_lines_are_kept_with_the_alert(tmp_path: Path) -> None:
+    """The file may be rotated or removed before somebody reads the mail."""
+    out = tmp_path / "out"
+    out.write_text("Traceback\n")
+    watch = Watch(check(users=[ME]))
+    watch.look(job(user=ME))
+    assert "Traceback" in watch.look(ends=[ended(stdout=str(out))]).details
+    out.unlink()
+    assert "Traceback" in watch.look(after=60).details
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device", "somebody's"])
+def test_what_is_not_the_users_own_file_is_not_read(tmp_path: Path, kind: str) -> None:
+    """A pipe would hang; a link to another's file would be mailed around by root."""
+    path = tmp_path / kind
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_text("secret")
+    finding = dead(path, "nobody" if kind == "somebody's" else ME)
+    assert finding.status is Status.CRITICAL
+    assert "is no regular file of" in finding.details
+    assert "secret" not in finding.details
+
+
+@pytest.mark.parametrize(
+    ("pattern", "row"),
+    [
+        ("{folder}/%x-%j-%u.out", {"number": "10"}),
+        ("%x-%j-%u.out", {"number": "10"}),
+        ("slurm-18.out", {"number": "15_3", "job_id": "18", "array_id": "15"}),
+    ],
+)
+def test_where_slurm_gives_the_pattern_the_file_is_found(
+    tmp_path: Path, pattern: str, row: dict[str, Any]
+) -> None:
+    """As the user wrote it, from the working directory, and with an array's default name."""
+    for name in (f"train-10-{ME}.out", "slurm-15_3.out"):
+        (tmp_path / name).write_text("Traceback\n")
+    watch = Watch(check(users=[ME]))
+    one = job(user=ME, workdir=str(tmp_path), **row)
+    watch.look(one)
+    end = ended(one.job_id, exit_code=1, stdout=pattern.format(folder=tmp_path))
+    assert "Traceback" in watch.look(ends=[end]).details
+
+
+@pytest.mark.parametrize("path", ["", "relative.out", "/no/such/file"])
+def test_without_a_file_the_alert_has_no_last_lines(path: Any) -> None:
+    """Nothing to read is nothing wrong."""
+    assert dead(path).details == ""
+
+
+def test_a_path_is_never_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it begins with."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "--version").write_text("of the training\n")
+    files = Files(5.0, {})
+    assert files.info("--version") is not None
+    assert files.info("--help") is None
+    assert files.tail("--version", 9) == "training\n"
+
+
+def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
+    """The limit holds; while the child is stuck none is added; after that it is asked again."""
+    path = str(fuse.point / "data")
+    fuse.hold("lookup", "getattr")
+    files = Files(0.3, {})
+    with pytest.raises(CannotTell, match="does not answer"):
+        files.info(path)
+    with pytest.raises(CannotTell, match="still waits for it"):
+        Files(0.3, files.stuck).info(path)
+    (child,) = files.stuck.values()
+    fuse.release()
+    assert wait_gone(child)
+    again = Files(5.0, files.stuck)
+    assert again.info(path) is not None
+    assert again.stuck == {}
+
+
+def wait_gone(child: proc.Stuck) -> bool:
+    deadline = time.monotonic() + 10
+    while proc.still_stuck(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not proc.still_stuck(child)
+
+
+def test_a_log_that_hangs_does_not_hold_up_the_news(fuse: Fuse) -> None:
+    """The death is told without the last lines, and the stuck child is remembered."""
+    fuse.hold("lookup", "getattr")
+    watch = Watch(check(users=[ME]))
+    watch.look(job(user=ME))
+    finding = watch.look(ends=[ended(exit_code=1, stdout=str(fuse.point / "data"))])
+    assert finding.status is Status.CRITICAL
+    assert "does not answer" in finding.details
+    assert list(watch.memory["stuck"]) == [str(fuse.point / "data")]
+    assert "still waits" in watch.look(after=60).details
+    fuse.release()
