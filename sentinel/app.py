@@ -16,8 +16,8 @@ from sentinel.registry import Registry, UnknownKind
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from sentinel.core.outcome import Outcome
     from sentinel.core.model import Receipt, Run
+    from sentinel.core.outcome import Outcome
     from sentinel.core.ports import Slurm, Store
     from sentinel.core.slurm import Controller, Job, JobEnd, Node
     from sentinel.engine.engine import Engine, World
@@ -300,8 +300,18 @@ class LazySlurm:
 
 def _users(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
     """Whose jobs the checks ask for; None: everybody's."""
-    asked = [c.plugin.jobs_of() for c in configs if hasattr(c.plugin, "jobs_of")]
-    return None if None in asked else frozenset[str]().union(*asked)
+    asked = [_jobs_of(c.plugin) for c in configs if hasattr(c.plugin, "jobs_of")]
+    return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
+
+
+def _jobs_of(plugin: Any) -> frozenset[str] | None:
+    from sentinel.core.errors import CannotTell
+
+    try:
+        users: frozenset[str] | None = plugin.jobs_of()
+    except CannotTell:
+        return frozenset()  # its own run says why it is blind; the other checks are not
+    return users
 
 
 def _engine(

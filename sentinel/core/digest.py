@@ -76,7 +76,7 @@ def notification(alert: Alert, transition: Transition, plan: Plan) -> Notificati
         details=alert.details if transition.status is not Status.OK else "",
         commands=alert.commands if transition.status is not Status.OK else (),
         labels=alert.labels,
-        values=alert.values,
+        values=alert.values if transition.status is not Status.OK else {},
         runbook=alert.runbook,
         dry_run=plan.dry_run,
     )

@@ -125,17 +125,20 @@ def test_alerts_of_checks_that_are_gone_end() -> None:
 
 
 def test_a_message_of_an_end_carries_no_stale_evidence() -> None:
-    """The log tail of the death does not belong to the resolved message."""
+    """The log tail and the numbers of the death do not belong to the resolved message."""
     bad = Finding(
-        subject="/a", status=Status.CRITICAL, summary="dead", details="Traceback", commands=("x",)
+        subject="/a",
+        status=Status.CRITICAL,
+        summary="dead",
+        details="Traceback",
+        commands=("x",),
+        values={"running": 0},
     )
     first = digest([ran(bad)], {}, PLAN, START)
     assert first.outbox[0].notification.details == "Traceback"
     second = digest([ran(disk("/a", Status.OK))], after(first), PLAN, shifted(START, 60))
-    assert (second.outbox[0].notification.details, second.outbox[0].notification.commands) == (
-        "",
-        (),
-    )
+    end = second.outbox[0].notification
+    assert (end.details, end.commands, end.values) == ("", (), {})
 
 
 def _channels(batch: Batch) -> Sequence[str]:
