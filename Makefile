@@ -1,0 +1,71 @@
+# Two commands on a fresh Debian or Ubuntu machine: `make run` and `make test`.
+# Needs git, make and Python 3.10 or newer; fetches the rest itself. `make help` lists all.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := sentinel tests benchmarks
+# What the tests start for real. Debian and Ubuntu share the names.
+PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
+            monitoring-plugins-basic postgresql faketime
+
+.PHONY: help run test check format lab demo bench clean packages
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: .venv/.run ## set everything up and start the service on its embedded default
+	@exec $(BIN)/sentinel run
+
+test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
+	$(BIN)/pytest -n 2 $(ARGS)
+
+check: .venv/.dev ## formatter, linter, strict types, layers
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/lab tests/conftest.py
+	$(BIN)/lint-imports --no-logo
+
+format: .venv/.dev ## put the code in order
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+lab: .venv/.dev packages ## a shell in a real, throw-away Slurm cluster
+	@$(BIN)/python -m tests.lab shell
+
+demo: .venv/.dev packages ## a night on that cluster, told as it happens (about 90 s)
+	@$(BIN)/python -m tests.lab demo
+
+bench: .venv/.dev packages ## measure, and print the ratios
+	$(BIN)/python -m benchmarks
+
+clean: ## remove what labs, tools and builds left; .venv too
+	if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab clean; fi
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps lie in .venv, so that they go with it; the second time costs nothing.
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "sentinel needs Python 3.10 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || .ci/packages python3-venv
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/.run: pyproject.toml | .venv/.made
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/.run
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+packages:
+	@if [ $$(id -u) = 0 ]; then .ci/packages $(PACKAGES); \
+	 else echo "not root: tests that need the cluster are skipped"; fi

@@ -1,0 +1,1 @@
+"""Runnable comparisons; `make bench` prints ratios measured in one run."""

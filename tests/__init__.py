@@ -1,0 +1,1 @@
+"""Tests of sentinel; the folders mirror the package."""

@@ -1,0 +1,136 @@
+"""Fixtures that start real servers: the Slurm cluster, SMTP, PostgreSQL, sentinel itself."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab import needs
+from tests.lab.cluster import Lab
+from tests.lab.fuse import Fuse
+from tests.lab.postgres import Postgres, why_no_postgres
+from tests.lab.service import Service
+from tests.lab.smtp import SmtpServer
+
+LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that asks for the cluster is a lab test; nobody has to mark it."""
+    for item in items:
+        if LAB_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("lab")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("lab"):
+        _need(needs.why_no_lab())
+
+
+def _need(missing: str | None) -> None:
+    """Skip with the reason, or fail with it under SENTINEL_LAB=required."""
+    if missing and needs.required():
+        pytest.fail(f"{missing} (SENTINEL_LAB=required)", pytrace=False)
+    if missing:
+        pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """The Slurm cluster of this worker: four nodes, started once. Most tests want `fresh`."""
+    _need(needs.why_no_lab())
+    with Lab() as lab:
+        yield lab
+
+
+@pytest.fixture
+def fresh(lab: Lab) -> Iterator[Lab]:
+    """The cluster with no jobs and no faults; whatever the test does to it is undone after."""
+    lab.reset()
+    yield lab
+    lab.reset()
+
+
+@pytest.fixture(scope="session")
+def accounting_lab() -> Iterator[Lab]:
+    """A cluster with slurmdbd, of two nodes; most tests want `fresh_accounting`."""
+    _need(needs.why_no_lab())
+    with Lab(nodes=2, accounting=True) as lab:
+        yield lab
+
+
+@pytest.fixture
+def fresh_accounting(accounting_lab: Lab) -> Iterator[Lab]:
+    """The cluster with slurmdbd, clean before and after; sacct remembers older tests' jobs."""
+    accounting_lab.reset()
+    yield accounting_lab
+    accounting_lab.reset()
+
+
+@pytest.fixture
+def fuse(tmp_path: Path) -> Iterator[Fuse]:
+    """A FUSE mount on this machine whose answers the test withholds. Needs root."""
+    _need(needs.why_no_fuse())
+    with Fuse(tmp_path / "fuse") as fuse:
+        yield fuse
+
+
+@pytest.fixture
+def smtp(tmp_path: Path) -> Iterator[SmtpServer]:
+    """A plain SMTP server without login."""
+    with SmtpServer(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def smtp_server(tmp_path: Path) -> Iterator[Callable[..., SmtpServer]]:
+    """Starts SMTP servers: `smtp_server(security="starttls", logins={"me": "secret"})`."""
+    numbers = itertools.count()
+    with ExitStack() as servers:
+
+        def start(**options: Any) -> SmtpServer:
+            folder = tmp_path / f"smtp-{next(numbers)}"
+            folder.mkdir()
+            return servers.enter_context(SmtpServer(folder, **options))
+
+        yield start
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Starts sentinel: `service("run", "-c", path, env=lab.env)`; ended after the test.
+
+    Home and state are the test's own; `env` replaces the rest of the environment.
+    """
+    started: list[Service] = []
+
+    def start(*argv: object, env: dict[str, str] | None = None) -> Service:
+        folder = tmp_path / f"service-{len(started)}"
+        folder.mkdir()
+        home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+        mine = {**(env or os.environ), **home, "PYTHONUNBUFFERED": "1"}
+        started.append(Service(folder, [str(word) for word in argv], mine))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server of this worker. Most tests want `postgres_url`."""
+    _need(why_no_postgres())
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The URL of a fresh database."""
+    with postgres.database() as url:
+        yield url

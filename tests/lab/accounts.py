@@ -1,0 +1,59 @@
+"""Throw-away ordinary users and groups of this machine."""
+
+import fcntl
+import pwd
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.lab.paths import BASE
+
+
+class User(NamedTuple):
+    """An ordinary user; `name` is unique on the machine, not what the test asked for."""
+
+    name: str
+    uid: int
+    gid: int
+    home: Path
+
+
+def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) -> User:
+    """Make the user and its home; `group` is the primary one, by default one of its own."""
+    own = ["--gid", group] if group else ["--user-group"]
+    more = ["--groups", ",".join(groups)] if groups else []
+    argv = ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash"]
+    _change([*argv, *own, *more, name])
+    entry = pwd.getpwnam(name)
+    return User(name, entry.pw_uid, entry.pw_gid, home)
+
+
+def add_group(name: str) -> None:
+    _change(["groupadd", name])
+
+
+def remove_user(name: str) -> None:
+    """Remove the user if there is one; its home goes with the lab's folder."""
+    _change(["userdel", "--force", name], check=False)
+
+
+def remove_group(name: str) -> None:
+    _change(["groupdel", name], check=False)
+
+
+def _change(argv: Sequence[str], *, check: bool = True) -> None:
+    """One at a time: useradd does not wait for the lock on /etc/passwd, it fails."""
+    with _one_at_a_time():
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip()}")
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    BASE.mkdir(parents=True, exist_ok=True)
+    with (BASE / "accounts.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,53 @@
+"""Whether this machine can run the lab, and the one place that says why not."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+PROGRAMS = {
+    "slurmctld": "slurm-wlm",
+    "slurmd": "slurm-wlm",
+    "slurmdbd": "slurmdbd",
+    "mariadbd": "mariadb-server",
+    "munged": "munge",
+    "sshd": "openssh-server",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+    "useradd": "passwd",
+}
+"""Program to the Debian package that brings it."""
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+def why_no_lab() -> str | None:
+    """None where the lab can run, else one line that says what is missing."""
+    if os.geteuid() != 0:
+        return "the lab needs root: it makes network and process namespaces"
+    if reason := why_no_fuse():
+        return reason
+    missing = {PROGRAMS[program] for program in absent(PROGRAMS)}
+    return f"the lab needs Debian's {' '.join(sorted(missing))}" if missing else None
+
+
+def why_no_fuse() -> str | None:
+    """None where FUSE mounts can be made, else one line that says what is missing."""
+    if os.geteuid() != 0:
+        return "FUSE mounts that other users see need root"
+    return None if Path("/dev/fuse").exists() else "FUSE needs /dev/fuse (modprobe fuse)"
+
+
+def absent(programs: Iterable[str]) -> list[str]:
+    """The programs that are not installed, sbin included."""
+    return [name for name in programs if find(name) is None]
+
+
+def find(program: str) -> str | None:
+    """Full path of a program; ordinary users' PATH lacks sbin on Debian."""
+    return shutil.which(program, path=SYSTEM_PATH)
+
+
+def required() -> bool:
+    """Whether a missing lab is a failure instead of a skip: SENTINEL_LAB=required."""
+    return os.environ.get("SENTINEL_LAB") == "required"

@@ -1,0 +1,78 @@
+"""A compute node: own address, host name, process table and mounts; slurmd and sshd in it."""
+
+import os
+import stat
+from pathlib import Path
+
+from tests.lab.daemons import Daemon, Daemons
+from tests.lab.network import FIRST_NODE, Network
+from tests.lab.slurmconf import GPUS
+
+INSIDE = """\
+hostname "$1"
+mount --bind "$2/bin/$1" /usr/local/sbin
+mkdir -p /run/sshd
+/usr/sbin/sshd -f "$2/ssh/sshd_config" -E "$2/log/sshd-$1"
+exec env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
+"""
+"""Runs as process 1 of the node, so everything in it ends with slurmd."""
+
+
+class Node:
+    """Running after `start`."""
+
+    def __init__(self, number: int, folder: Path, net: Network, daemons: Daemons) -> None:
+        self.name = f"node-{number}"
+        self.address = net.address(FIRST_NODE + number)
+        self.bin = folder / "bin" / self.name
+        self._host, self._folder, self._net = FIRST_NODE + number, folder, net
+        self._daemons = daemons
+        self._space = net.add_host(self._host)
+        self._daemon: Daemon | None = None
+        self._make_folders()
+
+    def start(self) -> None:
+        """Boot it unless it runs; does not wait until Slurm knows."""
+        if self._daemon and self._daemon.running:
+            return
+        argv = ["ip", "netns", "exec", self._space]
+        argv += ["unshare", "--pid", "--fork", "--kill-child", "--uts", "--mount", "--mount-proc"]
+        argv += ["sh", "-c", INSIDE, "sh", self.name, str(self._folder)]
+        log = self._folder / f"log/{self.name}.out"
+        self._daemon = self._daemons.start(self.name, argv, log)
+
+    def crash(self) -> None:
+        """Power off: every process in the node is gone, nothing says goodbye.
+
+        `unshare --kill-child` has the kernel kill the node's process 1 with it.
+        """
+        assert self._daemon is not None, "start() comes first"
+        self._daemon.kill()
+
+    def cut(self) -> None:
+        """Pull the network cable; the jobs in it go on."""
+        self._net.cut(self._host)
+
+    def join(self) -> None:
+        self._net.join(self._host)
+
+    def stand_in(self, program: str, output: str, code: int = 0) -> None:
+        """What `program` (nvidia-smi, dcgmi) prints on this node, whatever its arguments."""
+        (self.bin / f".{program}.out").write_text(output)
+        script = self.bin / program
+        script.write_text(f'#!/bin/sh\ncat "${{0%/*}}/.{program}.out"\nexit {code}\n')
+        script.chmod(0o755)
+
+    def _make_folders(self) -> None:
+        for folder in (self.bin, self._folder / "spool" / self.name, self._folder / "gpu"):
+            folder.mkdir(parents=True, exist_ok=True)
+        for gpu in range(GPUS):
+            device = self._folder / f"gpu/{self.name}-{gpu}"
+            os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        lines = (
+            f"GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: {self._uuid(gpu)})" for gpu in range(GPUS)
+        )
+        self.stand_in("nvidia-smi", "\n".join(lines) + "\n")
+
+    def _uuid(self, gpu: int) -> str:
+        return f"GPU-00000000-0000-0000-{self._host:04x}-{gpu:012x}"

@@ -1,0 +1,209 @@
+"""A real SMTP server (aiosmtpd) in a thread, that keeps the messages and can be made to fail."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Coroutine, Mapping
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import trustme
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from tests.lab.waiting import wait_until
+
+Answer = TypeVar("Answer")
+Security = Literal["none", "starttls", "tls"]
+
+
+class Mail(NamedTuple):
+    """One accepted message: the envelope, and the parsed content."""
+
+    sender: str
+    recipients: list[str]
+    message: EmailMessage
+    raw: bytes
+
+
+class SmtpServer:
+    """Listening inside `with`, on 127.0.0.1 and one port that `down` and `up` keep.
+
+    `logins` (name to password) asks for AUTH. With `security` other than none, `ca` is the
+    certificate file that a client must trust; the name on the certificate is `localhost`.
+    """
+
+    host = "localhost"
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        security: Security = "none",
+        logins: Mapping[str, str] | None = None,
+    ) -> None:
+        self.security, self.ca = security, folder / "ca.pem"
+        self.mails: list[Mail] = []
+        self._tls = _certificate(self.ca) if security != "none" else None
+        self._handler = _Handler(self.mails, logins or {})
+        self._socket = _listen(0)
+        self.port: int = self._socket.getsockname()[1]
+
+    def refuse(self, recipient: str, answer: str = "550 5.1.1 no such user here") -> None:
+        """Answer this to RCPT for the recipient: 550 for good, 451 to be tried again later."""
+        self._handler.refused[recipient] = answer
+
+    def greylist(self, recipient: str) -> None:
+        self.refuse(recipient, "451 4.7.1 greylisted, try again later")
+
+    def accept(self, recipient: str) -> None:
+        """Take back `refuse` and `greylist`."""
+        self._handler.refused.pop(recipient, None)
+
+    def refuse_data(self, answer: str = "554 5.7.1 message refused") -> None:
+        """Refuse every message after its content was sent."""
+        self._handler.data_answer = answer
+
+    def slow(self, seconds: float) -> None:
+        """Wait this long before each answer to EHLO, RCPT and DATA; 0 ends it."""
+        self._handler.delay = seconds
+
+    def down(self) -> None:
+        """Close the port and every open connection: connecting is refused."""
+        self._run(self._close())
+
+    def up(self) -> None:
+        """Listen again, on the same port."""
+        self._socket = _listen(self.port)
+        self._run(self._open())
+
+    def wait(self, count: int, limit: float = 20.0) -> list[Mail]:
+        """Until `count` messages have come; all there are."""
+        wait_until(lambda: len(self.mails) >= count, lambda: f"{count} mails: {self.mails}", limit)
+        return list(self.mails)
+
+    def __enter__(self) -> "SmtpServer":
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="smtp", daemon=True)
+        self._thread.start()
+        self._run(self._open())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.down()
+        self._run(_end_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _open(self) -> None:
+        implicit = self._tls if self.security == "tls" else None
+        self._protocols: list[SMTP] = []
+        self._server = await self._loop.create_server(
+            self._protocol, sock=self._socket, ssl=implicit
+        )
+
+    async def _close(self) -> None:
+        self._server.close()
+        for protocol in self._protocols:
+            transport = protocol.transport
+            if isinstance(transport, asyncio.WriteTransport) and not transport.is_closing():
+                transport.abort()
+        await asyncio.sleep(0)
+
+    def _protocol(self) -> SMTP:
+        starttls = self.security == "starttls"
+        logins = self._handler.logins
+        protocol = SMTP(
+            self._handler,
+            hostname="lab.example",
+            loop=self._loop,
+            enable_SMTPUTF8=True,
+            tls_context=self._tls if starttls else None,
+            require_starttls=starttls,
+            auth_required=bool(logins),
+            auth_require_tls=starttls,
+            authenticator=self._handler.authenticate if logins else None,
+        )
+        self._protocols.append(protocol)
+        return protocol
+
+    def _run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+
+class _Handler:
+    """aiosmtpd's hooks; each returns the server's answer."""
+
+    def __init__(self, mails: list[Mail], logins: Mapping[str, str]) -> None:
+        self.mails, self.logins = mails, logins
+        self.refused: dict[str, str] = {}
+        self.data_answer = ""
+        self.delay = 0.0
+
+    async def handle_EHLO(
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, answers: list[str]
+    ) -> list[str]:
+        await asyncio.sleep(self.delay)
+        session.host_name = hostname
+        return answers
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        await asyncio.sleep(self.delay)
+        if address in self.refused:
+            return self.refused[address]
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        await asyncio.sleep(self.delay)
+        if self.data_answer:
+            return self.data_answer
+        raw = envelope.content
+        assert isinstance(raw, bytes)
+        message = message_from_bytes(raw, policy=policy.default)
+        self.mails.append(Mail(envelope.mail_from or "", list(envelope.rcpt_tos), message, raw))
+        return "250 taken"
+
+    def authenticate(
+        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: object
+    ) -> AuthResult:
+        """Only names and passwords that were given are let in."""
+        known = isinstance(data, LoginPassword) and (
+            self.logins.get(data.login.decode()) == data.password.decode()
+        )
+        return AuthResult(success=known, handled=False)
+
+
+async def _end_tasks() -> None:
+    """Connections that were cut in the middle of an answer leave tasks behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    return listener
+
+
+def _certificate(ca_file: Path) -> ssl.SSLContext:
+    """A certificate for localhost, and its authority written to `ca_file`."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(ca_file))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    return context
