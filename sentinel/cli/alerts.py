@@ -36,7 +36,7 @@ def register(commands: Any) -> None:
 def call_list(args: argparse.Namespace) -> int:
     """Pending and firing alerts."""
     with _State(args.config) as state:
-        rows = [_alert(a, state) for a in state.store.alerts()]
+        rows = [_alert(a, state) for a in state.store.alerts() if not a.over]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -64,7 +64,7 @@ def call_explain(args: argparse.Namespace) -> int:
         alert = state.find(args.alert)
         facts = {
             "alert": alert,
-            "now": next((_alert(a, state) for a in state.store.alerts() if a.id == alert), None),
+            "now": next((_alert(a, state) for a in state.store.alerts() if a.id == alert and not a.over), None),
             "transitions": [
                 _transition(t, state) for t in reversed(state.store.history(500, alert))
             ],
@@ -123,7 +123,7 @@ def _alert(alert: Alert, state: _State) -> dict[str, Any]:
         "summary": visible(alert.summary),
         "details": visible_lines(alert.details),
         "commands": [visible(c) for c in alert.commands],
-        "told": {name: iso(at, state.zone) for name, at in alert.told.items()},
+        "told": {name: iso(told.at, state.zone) for name, told in alert.told.items()},
         "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
         "runs": alert.runs,
     }

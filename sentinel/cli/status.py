@@ -30,7 +30,7 @@ def call(args: argparse.Namespace) -> int:
         "state": app.state_of(settings),
         "leader": store.leader(),
         "notices": notices,
-        "alerts": [_alert(a, now) for a in store.alerts()],
+        "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
         "checks": _checks(settings, {r.check: r for r in store.runs()}, now),
         "unsent": [_unsent(row, now) for row in store.outbox()],
     }

@@ -1,5 +1,7 @@
 """crontab(5) read as crontab(5) means it: 0 and 7 are Sunday, day-of-month OR day-of-week."""
 
+from datetime import datetime
+
 from msgspec import Struct
 
 from sentinel.core.errors import Invalid
@@ -97,3 +99,14 @@ def _refuse_never(cron: Cron, text: str) -> None:
     possible = any(d <= longest.get(m, 31) for m in cron.months for d in cron.days)
     if not possible and not cron.either_day:
         raise Invalid(f"{text!r} never comes: no such day in these months")
+
+
+def fits(cron: Cron, local: datetime) -> bool:
+    """Whether the schedule names this minute of local time."""
+    day, weekday = local.day in cron.days, local.isoweekday() % 7 in cron.weekdays
+    return (
+        local.minute in cron.minutes
+        and local.hour in cron.hours
+        and local.month in cron.months
+        and (day or weekday if cron.either_day else day and weekday)
+    )

@@ -1,13 +1,14 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
-from sentinel.core.lifecycle import Policy, Step, repeated, step
+from sentinel.core.flapping import FlapPolicy
+from sentinel.core.lifecycle import Policy, announced, step
 from sentinel.core.model import (
     Alert,
     Batch,
@@ -17,12 +18,17 @@ from sentinel.core.model import (
     Outgoing,
     Run,
     Status,
+    Told,
     Transition,
 )
+from sentinel.core.mute import Orders, inhibited, silenced
 from sentinel.core.outcome import Outcome
-from sentinel.core.routing import audience, recipients, repeats_due
-from sentinel.core.settings import Route
+from sentinel.core.routing import Listener, audience
+from sentinel.core.settings import Inhibit, Route, Window
+from sentinel.core.telling import owed
+from sentinel.core.windows import standing
 
+NO_ORDERS = Orders()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -33,32 +39,52 @@ class Plan(Struct, frozen=True, kw_only=True):
     policies: Mapping[str, Policy]
     channels: Sequence[str]
     routes: Sequence[Route] = ()
+    inhibit: Sequence[Inhibit] = ()
+    windows: Sequence[Window] = ()
     zone: tzinfo = timezone.utc
     dry_run: bool = False
 
 
 def digest(
-    outcomes: Sequence[Outcome], alerts: Mapping[Key, Alert], plan: Plan, now: Instant
+    outcomes: Sequence[Outcome],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
 ) -> Batch:
     """What one transaction has to write about these runs."""
-    work = _Work(plan, now)
+    work = _Work(alerts, plan, now, orders)
     for outcome in outcomes:
-        policy = plan.policies[outcome.check]
         for key, finding in _observations(outcome, alerts, plan.cluster):
-            work.observe(alerts.get(key), step(key, alerts.get(key), finding, policy, now), key)
+            work.observe(key, finding, plan.policies[outcome.check])
+    work.tell({outcome.check for outcome in outcomes})
     return work.batch(outcomes)
 
 
-def forget(keys: Iterable[Key], alerts: Mapping[Key, Alert], plan: Plan, now: Instant) -> Batch:
-    """End alerts whose check is no longer configured; those who were told hear of it."""
-    work = _Work(plan, now)
-    for key in keys:
-        policy = Policy(kind=alerts[key].kind)
-        work.observe(alerts[key], step(key, alerts[key], None, policy, now), key)
+def review(
+    alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders = NO_ORDERS
+) -> Batch:
+    """What is owed although nothing new was seen: repeats, escalation, a silence that has ended."""
+    work = _Work(alerts, plan, now, orders)
+    work.tell({key.check for key in alerts})
     return work.batch(())
 
 
-def notification(alert: Alert, transition: Transition, plan: Plan) -> Notification:
+def forget(
+    keys: Iterable[Key],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+) -> Batch:
+    """End alerts whose check is no longer configured; those who were told hear of it."""
+    work = _Work(alerts, plan, now, orders)
+    for key in keys:
+        work.observe(key, None, Policy(kind=alerts[key].kind, flap=FlapPolicy(changes=0)))
+    return work.batch(())
+
+
+def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
     """The message about a transition, with times as the reader's clock shows them."""
     return Notification(
         at=iso(transition.at, plan.zone),
@@ -78,6 +104,7 @@ def notification(alert: Alert, transition: Transition, plan: Plan) -> Notificati
         labels=alert.labels,
         values=alert.values if transition.status is not Status.OK else {},
         runbook=alert.runbook,
+        note=note,
         dry_run=plan.dry_run,
     )
 
@@ -107,31 +134,52 @@ def _observations(
 
 
 class _Work:
-    """Collects one batch."""
+    """Collects one batch: first what was seen, then who is owed a word about it."""
 
-    def __init__(self, plan: Plan, now: Instant) -> None:
-        self._plan, self._now = plan, now
-        self._alerts: dict[Key, Alert] = {}
-        self._closed: list[Key] = []
+    def __init__(
+        self, alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders
+    ) -> None:
+        self._before, self._plan, self._now = alerts, plan, now
+        self._orders = orders
+        self._silences = (*orders.silences, *standing(plan.windows, now, plan.zone))
+        self._alerts = dict(alerts)
+        self._fresh: dict[Key, Transition] = {}
         self._transitions: list[Transition] = []
         self._outbox: list[Outgoing] = []
 
-    def observe(self, before: Alert | None, what: Step, key: Key) -> None:
-        alert = self._announce(before, what)
-        if alert is None:
-            if before is not None:
-                self._closed.append(key)
+    def observe(self, key: Key, finding: Finding | None, policy: Policy) -> None:
+        """One step of the life of one alert."""
+        before = self._before.get(key)
+        done = step(key, before, finding, policy, self._now)
+        if done.alert is None:
+            self._alerts.pop(key, None)
+        else:
+            self._alerts[key] = done.alert
+        if done.transition is None:
             return
-        alert = self._repeat(alert) if what.transition is None else alert
-        if alert != before:
-            self._alerts[key] = alert
+        self._transitions.append(done.transition)
+        about = done.alert or before
+        if about is None:
+            return
+        if done.transition.reason in ("firing", "worse"):
+            self._fresh[key] = done.transition
+        else:
+            self._tell_change(key, about, done.transition)
+
+    def tell(self, checks: Container[str]) -> None:
+        """Give every channel what it is owed about the alerts of these checks."""
+        for key, alert in list(self._alerts.items()):
+            if alert.firing and key.check in checks:
+                self._alerts[key] = self._tell_owed(key, alert)
 
     def batch(self, outcomes: Sequence[Outcome]) -> Batch:
+        """All of it, as one transaction."""
         reports = [(o.check, o.report) for o in outcomes if o.report is not None]
+        changed = (a for k, a in self._alerts.items() if a != self._before.get(k))
         return Batch(
             at=self._now,
-            alerts=tuple(self._alerts.values()),
-            closed=tuple(self._closed),
+            alerts=tuple(changed),
+            closed=tuple(k for k in self._before if k not in self._alerts),
             transitions=tuple(self._transitions),
             outbox=tuple(self._outbox),
             memory={check: r.memory for check, r in reports if r.memory is not None},
@@ -139,29 +187,72 @@ class _Work:
             runs=tuple(_run(o, self._now) for o in outcomes),
         )
 
-    def _announce(self, before: Alert | None, what: Step) -> Alert | None:
-        about = what.alert or before
-        if what.transition is None or about is None:
-            return what.alert
-        heard = audience(about, self._plan.routes, self._plan.channels)
-        told = self._tell(about, what.transition, recipients(about, what.transition, heard))
-        return told if what.alert else None
+    def _tell_change(self, key: Key, alert: Alert, transition: Transition) -> None:
+        """An end or a settling goes to those who know of the trouble, muted or not; flapping
+        to whoever would hear of a firing now."""
+        heard = self._heard(alert)
+        flaps = transition.reason == "flapping"
+        names = (heard if not self._mute(alert) else {}) if flaps else alert.told
+        told = self._send(alert, transition, list(names), heard)
+        if key in self._alerts:
+            self._alerts[key] = told
 
-    def _repeat(self, alert: Alert) -> Alert:
-        heard = audience(alert, self._plan.routes, self._plan.channels)
-        due = repeats_due(alert, heard, self._now)
-        again = repeated(alert, self._now) if due else None
-        if again is None or again.alert is None or again.transition is None:
+    def _tell_owed(self, key: Key, alert: Alert) -> Alert:
+        held = self._mute(alert)
+        alert = alert if held == alert.held else replace(alert, held=held)
+        if held:
             return alert
-        return self._tell(again.alert, again.transition, due)
+        heard = self._heard(alert)
+        acked = alert.id in self._orders.acks
+        for reason, names in owed(alert, heard, self._now, acked=acked).items():
+            transition = self._fresh.get(key)
+            if transition is None or transition.reason != reason:
+                alert, transition = announced(alert, reason, self._now)
+                self._transitions.append(transition)
+            alert = self._send(alert, transition, names, heard)
+        return alert
 
-    def _tell(self, alert: Alert, transition: Transition, channels: Sequence[str]) -> Alert:
-        message = notification(alert, transition, self._plan)
-        self._transitions.append(transition)
-        self._outbox += [
-            Outgoing(channel=name, notification=message, created=self._now) for name in channels
-        ]
-        return replace(alert, told={**alert.told, **dict.fromkeys(channels, self._now)})
+    def _heard(self, alert: Alert) -> dict[str, Listener]:
+        acked = alert.id in self._orders.acks
+        plan = self._plan
+        return audience(alert, plan.routes, plan.channels, self._now, plan.zone, acked)
+
+    def _mute(self, alert: Alert) -> str:
+        """Why nobody is told just now; empty when they are."""
+        silence = silenced(alert, self._silences, self._now)
+        if silence is not None:
+            why = f": {silence.reason}" if silence.reason else ""
+            until = iso(Instant(wall=silence.ends), self._plan.zone)
+            return f"silenced until {until} by {silence.who or 'somebody'}{why}"
+        cause = inhibited(alert, self._plan.inhibit, self._alerts)
+        return f"muted while {cause.key.check} {cause.key.subject} fires" if cause else ""
+
+    def _send(
+        self,
+        alert: Alert,
+        transition: Transition,
+        names: Sequence[str],
+        heard: Mapping[str, Listener],
+    ) -> Alert:
+        message = notification(alert, transition, self._plan, self._note(alert))
+        for name in names:
+            how = heard.get(name, Listener())
+            self._outbox.append(
+                Outgoing(
+                    channel=name,
+                    notification=message,
+                    created=self._now,
+                    group=how.group,
+                    hold=how.wait,
+                )
+            )
+        known = dict.fromkeys(names, Told(self._now, alert.severity))
+        return replace(alert, told={**alert.told, **known}) if names else alert
+
+    def _note(self, alert: Alert) -> str:
+        ack = self._orders.acks.get(alert.id)
+        by = f"acknowledged by {ack.who or 'somebody'}" if ack else ""
+        return "; ".join(part for part in (self._mute(alert), by) if part)
 
 
 def _run(outcome: Outcome, now: Instant) -> Run:

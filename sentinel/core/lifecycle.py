@@ -1,4 +1,4 @@
-"""The life of an alert: pending, firing, clearing, over. Pure; every decision is named."""
+"""The life of an alert: pending, firing, clearing, flapping, over. Pure; decisions are named."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -6,7 +6,9 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.core import flapping
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.flapping import FlapPolicy
 from sentinel.core.model import Alert, Finding, Key, Status, Transition
 
 
@@ -19,6 +21,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     blind_after: int = 3
     runbook: str = ""
     labels: Mapping[str, str] = {}
+    flap: FlapPolicy = FlapPolicy()
 
 
 class Step(Struct, frozen=True):
@@ -37,6 +40,20 @@ def step(
     Unknown neither opens nor closes an alert about a subject: only the check itself (the
     empty subject) can be alerted on as unknown, when it stays blind.
     """
+    raw = _raw(key, alert, finding, policy, now)
+    if alert is not None and alert.flapping:
+        return _damped(alert, raw, policy, now)
+    return _counted(alert, raw, policy, now)
+
+
+def announced(alert: Alert, reason: str, now: Instant) -> tuple[Alert, Transition]:
+    """A firing alert told to somebody who does not know, or not any more (repeat)."""
+    return _told(alert, reason, alert.status, now)
+
+
+def _raw(
+    key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
+) -> Step:
     if finding is None:
         return _clear(alert, "gone", "no longer reported", policy, now)
     if finding.status is Status.UNKNOWN and key.subject:
@@ -47,24 +64,56 @@ def step(
     return _worsen(seen, now) if seen.firing else _fire(seen, policy, now)
 
 
-def repeated(alert: Alert, now: Instant) -> Step:
-    """Tell a firing alert again, unchanged."""
-    return _tell(alert, "repeat", alert.status, now, "repeat interval passed")
+def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> Step:
+    """Remember firings and ends; too many of them are told as flapping instead."""
+    if raw.transition is None or raw.transition.reason == "worse":
+        return raw
+    if raw.alert is None:
+        return Step(_over(before, policy, now), raw.transition, raw.why)
+    alert = flapping.changed(raw.alert, now, policy.flap)
+    if not flapping.starts(alert, now, policy.flap):
+        return Step(alert, raw.transition, raw.why)
+    return Step(
+        replace(alert, flapping=True),
+        replace(raw.transition, reason="flapping"),
+        "changes too often",
+    )
+
+
+def _kept(alert: Alert, policy: Policy, now: Instant) -> Alert | None:
+    """What has ended, while its changes may still add up to flapping."""
+    left = policy.flap.changes and flapping.recent(alert, now, policy.flap)
+    return replace(alert, over=True) if left else None
+
+
+def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
+    if alert is None or not policy.flap.changes:
+        return None
+    done = replace(alert, over=True, firing=False, clear_since=None, held="", last=now)
+    return flapping.changed(done, now, policy.flap)
+
+
+def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
+    """Changes are counted and not told, until there are few of them again."""
+    quiet = raw.alert or replace(alert, firing=False, clear_since=None, last=now)
+    if raw.transition is not None and raw.transition.reason != "worse":
+        quiet = flapping.changed(replace(quiet, count=alert.count), now, policy.flap)
+    if not flapping.ends(quiet, now, policy.flap):
+        return Step(quiet, None, "flapping: not told")
+    status = quiet.status if quiet.firing else Status.OK
+    summary = quiet.summary if quiet.firing else "good, and no change for a while"
+    settled, transition = _told(
+        replace(quiet, flapping=False, summary=summary), "settled", status, now
+    )
+    if quiet.firing:
+        return Step(settled, transition, "settled, and still bad")
+    return Step(_over(settled, policy, now), transition, "settled, and good")
 
 
 def _observe(
     key: Key, alert: Alert | None, finding: Finding, policy: Policy, now: Instant
 ) -> Alert:
-    before = alert or Alert(
-        key=key,
-        id=_episode(key, now),
-        kind=policy.kind,
-        status=finding.status,
-        summary=finding.summary,
-        since=now,
-        last=now,
-        runs=0,
-    )
+    before = alert if alert and not alert.over else _begun(key, alert, finding, policy, now)
     return replace(
         before,
         status=finding.status,
@@ -80,6 +129,22 @@ def _observe(
     )
 
 
+def _begun(
+    key: Key, earlier: Alert | None, finding: Finding, policy: Policy, now: Instant
+) -> Alert:
+    return Alert(
+        key=key,
+        id=_episode(key, now),
+        kind=policy.kind,
+        status=finding.status,
+        summary=finding.summary,
+        since=now,
+        last=now,
+        runs=0,
+        changes=earlier.changes if earlier else (),
+    )
+
+
 def _fire(alert: Alert, policy: Policy, now: Instant) -> Step:
     needed = policy.blind_after if not alert.key.subject else 1
     if alert.runs < needed:
@@ -87,33 +152,33 @@ def _fire(alert: Alert, policy: Policy, now: Instant) -> Step:
     if elapsed(alert.since, now) < policy.for_:
         return Step(alert, None, "pending: not bad for long enough")
     fired = replace(alert, firing=True, fired=now, severity=alert.status)
-    return _tell(fired, "firing", fired.status, now, "bad for long enough")
+    return Step(*_told(fired, "firing", fired.status, now), "bad for long enough")
 
 
 def _worsen(alert: Alert, now: Instant) -> Step:
     if alert.status.rank <= alert.severity.rank:
         return Step(alert, None, "still firing")
     worse = replace(alert, severity=alert.status)
-    return _tell(worse, "worse", worse.status, now, "worse than what was told")
+    return Step(*_told(worse, "worse", worse.status, now), "worse than what was told")
 
 
 def _clear(alert: Alert | None, reason: str, summary: str, policy: Policy, now: Instant) -> Step:
     if alert is None:
         return Step(None, None, "fine")
+    if alert.over:
+        return Step(_kept(alert, policy, now), None, "over")
     if not alert.firing:
-        return Step(None, None, "passed before it fired")
+        return Step(_kept(alert, policy, now), None, "passed before it fired")
     since = alert.clear_since or now
     if elapsed(since, now) < policy.keep_firing_for:
         return Step(
             replace(alert, clear_since=since, last=now), None, "clear, kept firing for a while"
         )
-    told = _tell(
-        replace(alert, summary=summary, last=now), reason, Status.OK, now, "clear for long enough"
-    )
-    return Step(None, told.transition, told.why)
+    ended = replace(alert, summary=summary, last=now)
+    return Step(None, _told(ended, reason, Status.OK, now)[1], "clear for long enough")
 
 
-def _tell(alert: Alert, reason: str, status: Status, now: Instant, why: str) -> Step:
+def _told(alert: Alert, reason: str, status: Status, now: Instant) -> tuple[Alert, Transition]:
     count = alert.count + 1
     transition = Transition(
         id=f"{alert.id}-{count}",
@@ -127,7 +192,7 @@ def _tell(alert: Alert, reason: str, status: Status, now: Instant, why: str) -> 
         at=now,
         since=alert.since,
     )
-    return Step(replace(alert, count=count), transition, why)
+    return replace(alert, count=count), transition
 
 
 def _episode(key: Key, since: Instant) -> str:

@@ -93,11 +93,20 @@ class Report(Struct, frozen=True, kw_only=True):
         return worst(f.status for f in self.findings)
 
 
+class Told(Struct, frozen=True):
+    """What a channel was last given about an alert: when, and how bad it was said to be."""
+
+    at: Instant
+    severity: Status
+
+
 class Alert(Struct, frozen=True, kw_only=True):
     """A trouble from its first sight to its end; `id` names this episode of it.
 
-    `told` maps each channel to when it was last given something about this alert:
-    only they hear of its end, and repeats count from there.
+    `told` holds what each channel knows: only they hear of its end, and repeats count from
+    there. `held` says why somebody is not told just now. `changes` are the wall clocks of its
+    last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
+    kept only to notice flapping.
     """
 
     key: Key
@@ -118,7 +127,11 @@ class Alert(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     values: Mapping[str, Value] = {}
     runbook: str = ""
-    told: Mapping[str, Instant] = {}
+    told: Mapping[str, Told] = {}
+    held: str = ""
+    changes: tuple[int, ...] = ()
+    flapping: bool = False
+    over: bool = False
 
 
 class Transition(Struct, frozen=True, kw_only=True):
@@ -164,6 +177,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     values: Mapping[str, Value] = {}
     runbook: str = ""
+    note: str = ""
     dry_run: bool = False
 
 
@@ -177,13 +191,16 @@ class Receipt(Struct, frozen=True):
 class Outgoing(Struct, frozen=True, kw_only=True):
     """An outbox row: one transition for one channel, unsent until `sent`.
 
-    `seq` orders rows. It is due when `wait` seconds have passed since `tried`.
+    `seq` orders rows. It is due when `wait` seconds have passed since `tried`, and not before
+    `hold` seconds after `created`, so that others of its `group` can join it in one message.
     """
 
     seq: int = 0
     channel: str
     notification: Notification
     created: Instant
+    group: str = ""
+    hold: float = 0.0
     attempts: int = 0
     tried: Instant | None = None
     wait: float = 0.0

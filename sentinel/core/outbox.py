@@ -1,6 +1,6 @@
 """Which outbox rows are sent next, and how long a failed one waits. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -24,17 +24,7 @@ def due(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
     Only a row that was refused for good, or failed very often, lets rows of other alerts
     pass; what concerns one alert on one channel is never reordered.
     """
-    chosen: list[Outgoing] = []
-    held: set[tuple[str, str]] = set()
-    for row in sorted(rows, key=lambda r: r.seq):
-        alert = (row.channel, row.notification.alert)
-        if (row.channel, "") in held or alert in held:
-            continue
-        if is_due(row, now):
-            chosen.append(row)
-        elif not row.permanent:
-            held.add(alert if row.attempts >= BLOCKING_ATTEMPTS else (row.channel, ""))
-    return chosen
+    return [row for row in _free(rows, now) if is_due(row, now)]
 
 
 def is_due(row: Outgoing, now: Instant) -> bool:
@@ -42,10 +32,10 @@ def is_due(row: Outgoing, now: Instant) -> bool:
     return row.tried is None or row.tried.wall > now.wall or elapsed(row.tried, now) >= row.wait
 
 
-def next_wait(rows: Iterable[Outgoing], now: Instant) -> float | None:
-    """Seconds until some row becomes due; None when nothing waits."""
-    waits = [0.0 if r.tried is None else r.wait - elapsed(r.tried, now) for r in rows]
-    return max(0.0, min(waits)) if waits else None
+def next_wait(rows: Sequence[Outgoing], now: Instant) -> float | None:
+    """Seconds until some row can be sent; None when nothing waits."""
+    waits = [_left(row, now) for row in _free(rows, now)]
+    return min(waits) if waits else None
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
@@ -61,3 +51,19 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
 def expired(rows: Iterable[Outgoing], now: Instant) -> list[Outgoing]:
     """Rows too old to matter to anybody, if they were tried at all."""
     return [r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP]
+
+
+def _free(rows: Sequence[Outgoing], now: Instant) -> Iterator[Outgoing]:
+    """The rows that no earlier one holds up, due or not."""
+    held: set[tuple[str, str]] = set()
+    for row in sorted(rows, key=lambda r: r.seq):
+        alert = (row.channel, row.notification.alert)
+        if (row.channel, "") in held or alert in held:
+            continue
+        yield row
+        if not is_due(row, now) and not row.permanent:
+            held.add(alert if row.attempts >= BLOCKING_ATTEMPTS else (row.channel, ""))
+
+
+def _left(row: Outgoing, now: Instant) -> float:
+    return 0.0 if row.tried is None or is_due(row, now) else row.wait - elapsed(row.tried, now)

@@ -1,80 +1,97 @@
-"""Who hears of what. Pure: the first matching route decides, unless it says continue."""
+"""Who hears of an alert, how often and together with what. Pure.
+
+The first matching route decides, unless it says continue; without routes every channel hears
+everything.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from datetime import datetime, timedelta, timezone, tzinfo
+
+from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.model import Alert, Transition
-from sentinel.core.settings import Match, Route
+from sentinel.core.match import matches
+from sentinel.core.model import Alert, Status
+from sentinel.core.settings import Hours, Route
 
 DEFAULT_REPEAT = 86400.0
 """Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
 
-_LABELS = ("node", "user", "partition", "job")
-_ENDS = ("resolved", "gone")
+DEFAULT_GROUP = ("cluster", "check")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def audience(alert: Alert, routes: Sequence[Route], channels: Sequence[str]) -> dict[str, float]:
-    """The channels that hear of the alert, each with its repeat interval in seconds.
+class Listener(Struct, frozen=True):
+    """How a channel hears of an alert: repeated after so many seconds, told together with
+    others of the same `group` that come within `wait` seconds."""
 
-    Without routes every channel hears everything.
+    repeat: float = DEFAULT_REPEAT
+    group: str = ""
+    wait: float = 0.0
+
+
+def audience(
+    alert: Alert,
+    routes: Sequence[Route],
+    channels: Sequence[str],
+    now: Instant,
+    zone: tzinfo = timezone.utc,
+    acked: bool = False,
+) -> dict[str, Listener]:
+    """The channels that hear of the alert now.
+
+    Outside a route's hours it tells only of what is critical; escalation adds channels when
+    nobody has acknowledged for long enough.
     """
     if not routes:
-        return dict.fromkeys(channels, DEFAULT_REPEAT)
-    heard: dict[str, float] = {}
-    for route in _decisive(alert, routes):
-        repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
-        heard |= {name: repeat for name in route.to if name in channels and name not in heard}
+        return dict.fromkeys(channels, Listener(group=_group(alert, DEFAULT_GROUP, 0)))
+    heard: dict[str, Listener] = {}
+    for number, route in _decisive(alert, routes):
+        if asleep(route.hours, alert, now, zone):
+            continue
+        listener = _listener(alert, route, number)
+        names = [*route.to, *_escalated(alert, route, now, acked)]
+        heard |= {n: listener for n in names if n in channels and n not in heard}
     return heard
 
 
-def recipients(alert: Alert, transition: Transition, heard: Iterable[str]) -> list[str]:
-    """Who is told of this transition: of an end only those who were told of the trouble."""
-    return list(alert.told) if transition.reason in _ENDS else list(heard)
+def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
+    """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
+    if hours is None or alert.severity is Status.CRITICAL:
+        return False
+    local = (_EPOCH + timedelta(microseconds=now.wall)).astimezone(zone)
+    begin, end = hours.minutes()
+    minute = local.hour * 60 + local.minute
+    inside = begin <= minute < end if begin <= end else minute >= begin or minute < end
+    return not (inside and local.isoweekday() in hours.weekdays())
 
 
-def repeats_due(alert: Alert, heard: Mapping[str, float], now: Instant) -> list[str]:
-    """The channels whose repeat interval has passed; a channel not told yet is due at once.
-
-    Nothing is repeated while the alert is clear and only kept firing.
-    """
-    if not alert.firing or alert.clear_since is not None:
-        return []
-    return [name for name, repeat in heard.items() if _due(alert.told.get(name), repeat, now)]
-
-
-def matches(match: Match, alert: Alert) -> bool:
-    """Whether every key given fits; values are shell patterns, a list is alternatives."""
-    facts = _facts(alert)
-    given = {f: getattr(match, f) for f in match.__struct_fields__ if f != "labels"}
-    return all(_fits(want, facts[f]) for f, want in given.items() if want is not None) and all(
-        _fits(want, alert.labels.get(name, "")) for name, want in match.labels.items()
-    )
-
-
-def _decisive(alert: Alert, routes: Sequence[Route]) -> Iterable[Route]:
-    for route in routes:
+def _decisive(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
+    for number, route in enumerate(routes):
         if matches(route.match, alert):
-            yield route
+            yield number, route
             if not route.continue_:
                 return
 
 
-def _facts(alert: Alert) -> dict[str, str]:
-    return {
-        "severity": alert.severity.value,
-        "status": alert.status.value,
+def _listener(alert: Alert, route: Route, number: int) -> Listener:
+    repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
+    by = DEFAULT_GROUP if route.group_by is None else tuple(route.group_by)
+    return Listener(repeat, _group(alert, by, number), float(route.group_wait))
+
+
+def _escalated(alert: Alert, route: Route, now: Instant, acked: bool) -> list[str]:
+    if route.escalate is None or acked or alert.fired is None:
+        return []
+    return route.escalate.to if elapsed(alert.fired, now) >= route.escalate.after else []
+
+
+def _group(alert: Alert, by: Sequence[str], number: int) -> str:
+    known: Mapping[str, str] = {
+        "cluster": alert.key.cluster,
         "check": alert.key.check,
         "kind": alert.kind,
-        "cluster": alert.key.cluster,
         "subject": alert.key.subject,
-        **{name: alert.labels.get(name, "") for name in _LABELS},
+        "severity": alert.severity.value,
     }
-
-
-def _fits(want: str | list[str], have: str) -> bool:
-    return any(fnmatchcase(have, w) for w in ([want] if isinstance(want, str) else want))
-
-
-def _due(told: Instant | None, repeat: float, now: Instant) -> bool:
-    return told is None or elapsed(told, now) >= repeat
+    return "\0".join([str(number), *(f"{k}={known.get(k, alert.labels.get(k, ''))}" for k in by)])

@@ -23,42 +23,71 @@ Call = Callable[..., Awaitable[Any]]
 class Delivery:
     """Sends what is due, each channel on its own, in order.
 
-    `call` runs a method of the store where it may block.
+    `call` runs a method of the store where it may block. `trouble` tells by channel what is
+    wrong with it, None once it took a message; a channel that was not tried is not in it.
     """
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], clock: Clock, call: Call
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        call: Call,
+        idle: Callable[[], None],
     ) -> None:
         self._store, self.channels, self._clock, self._call = store, channels, clock, call
-        self.trouble: dict[str, Trouble] = {}
-        self._sending = asyncio.Lock()
+        self._idle = idle
+        self.trouble: dict[str, Trouble | None] = {}
+        self._beginning = asyncio.Lock()
+        self._at_work: dict[str, asyncio.Future[None]] = {}
+
+    async def recall(self) -> None:
+        """Know what earlier attempts met: a trouble does not begin anew with each process."""
+        for row in await self._call(self._store.outbox):
+            if row.attempts and row.channel not in self.trouble:
+                self.trouble[row.channel] = Trouble(row.created, row.error, row.permanent)
+
+    async def begin(self) -> float | None:
+        """Start sending what is due on every channel that is not at it, and wait for none.
+
+        Seconds until there is more to send on an idle one, None when nothing waits there;
+        `idle` is called whenever a channel has ended. Raises what kept one from ending well.
+        """
+        async with self._beginning:
+            self._reap()
+            rows = await self._without_expired(await self._call(self._store.outbox))
+            left = [row for row in rows if row.channel not in self._at_work]
+            ready = sorted(due(left, self._clock.now()), key=lambda r: (r.channel, r.seq))
+            for name, batch in groupby(ready, lambda r: r.channel):
+                task = asyncio.ensure_future(self._queue(name, list(batch)))
+                task.add_done_callback(lambda _: self._idle())
+                self._at_work[name] = task
+            return next_wait([r for r in left if r.channel not in self._at_work], self._clock.now())
 
     async def round(self) -> float | None:
         """Send all that is due; seconds until something else is, None when all is sent."""
-        async with self._sending:
-            return await self._round()
-
-    async def _round(self) -> float | None:
-        rows = await self._call(self._store.outbox)
-        rows = await self._without_expired(rows)
-        ready = due(rows, self._clock.now())
-        by_channel = groupby(sorted(ready, key=lambda r: (r.channel, r.seq)), lambda r: r.channel)
-        await asyncio.gather(*(self._queue(name, list(rows)) for name, rows in by_channel))
-        left = await self._call(self._store.outbox)
-        return next_wait(left, self._clock.now())
+        wait = await self.begin()
+        while self._at_work:
+            await asyncio.wait(self._at_work.values())
+            wait = await self.begin()
+        return wait
 
     async def drain(self, limit: float) -> bool:
-        """Rounds until nothing is due any more or the limit is over; whether all was sent."""
+        """A round that ends after `limit` seconds at the latest; whether all was sent."""
         try:
-            return await asyncio.wait_for(self._drain(), limit)
+            return await asyncio.wait_for(self.round(), limit) is None
         except asyncio.TimeoutError:
+            for task in self._at_work.values():
+                task.cancel()
             return False
 
-    async def _drain(self) -> bool:
-        wait = await self.round()
-        while wait is not None and not wait:
-            wait = await self.round()
-        return wait is None
+    def _reap(self) -> None:
+        """A channel counts as at work until its end was seen here: rows read before are old."""
+        for name, task in list(self._at_work.items()):
+            if task.done():
+                del self._at_work[name]
+                if not task.cancelled():
+                    task.result()
 
     async def _without_expired(self, rows: Sequence[Outgoing]) -> list[Outgoing]:
         old = expired(rows, self._clock.now())
@@ -115,7 +144,7 @@ class Delivery:
             refused = ", ".join(visible(r) for r in receipt.refused)
             self._troubled(name, f"refused: {refused}", sure=True)
         else:
-            self.trouble.pop(name, None)
+            self.trouble[name] = None
 
     def _troubled(self, name: str, text: str, *, sure: bool) -> None:
         before = self.trouble.get(name)

@@ -54,7 +54,9 @@ class Engine:
         self._store, self._clock, self._notices = store, clock, notices
         self._db = threads.Worker("state")
         self._runner = Runner()
-        self._delivery = Delivery(store, world.channels, clock, self._db.call)
+        self._delivery = Delivery(
+            store, world.channels, clock, self._db.call, self.committed.set
+        )
         self._finished: list[Outcome] = []
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
@@ -65,6 +67,7 @@ class Engine:
         await self._db.call(self._store.lead, holder, self._clock.now())
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
         await self._db.call(self._pipeline.replan, self.world.plan)
+        await self._delivery.recall()
 
     async def switch(self, world: World) -> None:
         """Go on with another configuration."""
@@ -103,6 +106,12 @@ class Engine:
         """One round of sending; seconds until the next is due, None when all is sent."""
         self.committed.clear()
         return await self._delivery.round()
+
+    async def begin_delivery(self) -> float | None:
+        """As `deliver`, but no channel is waited for: a slow one holds up no other. `committed`
+        is set when one has ended."""
+        self.committed.clear()
+        return await self._delivery.begin()
 
     async def drain(self, seconds: float) -> bool:
         """Send all that can be sent within the limit; whether nothing is left."""

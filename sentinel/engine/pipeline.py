@@ -22,7 +22,7 @@ class Pipeline:
     @property
     def alerts(self) -> list[Alert]:
         """Pending and firing alerts."""
-        return list(self._alerts.values())
+        return [a for a in self._alerts.values() if not a.over]
 
     def replan(self, plan: Plan) -> None:
         """Go on with another configuration; alerts of checks that are gone end."""

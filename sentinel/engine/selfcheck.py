@@ -28,11 +28,18 @@ class Trouble(Struct, frozen=True):
 
 
 def outcome(
-    state: Iterable[str], channels: Mapping[str, Trouble], names: Iterable[str], now: Instant
+    state: Iterable[str],
+    channels: Mapping[str, Trouble | None],
+    names: Iterable[str],
+    now: Instant,
 ) -> Outcome:
-    """The run of the check that watches sentinel; `state` are one-line troubles, none if fine."""
+    """The run of the check that watches sentinel; `state` are one-line troubles, none if fine.
+
+    Of a channel that is not in `channels` nothing is known: that neither opens nor ends an
+    alert about it.
+    """
     findings = [_state(list(state))]
-    findings += [_channel(name, channels.get(name), now) for name in names]
+    findings += [_channel(name, channels, now) for name in names]
     return Outcome(
         check=NAME,
         kind=NAME,
@@ -49,13 +56,16 @@ def _state(troubles: list[str]) -> Finding:
     return Finding(subject="state", status=Status.CRITICAL, summary=summary)
 
 
-def _channel(name: str, trouble: Trouble | None, now: Instant) -> Finding:
+def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) -> Finding:
     subject = f"channel {name}"
+    if name not in channels:
+        return Finding(subject=subject, status=Status.UNKNOWN, summary="nothing sent yet")
+    trouble = channels[name]
     if trouble is None:
         return Finding(subject=subject, status=Status.OK, summary="delivers")
     age = elapsed(trouble.since, now)
     if not trouble.sure and age < PATIENCE:
         return Finding(subject=subject, status=Status.OK, summary="retrying")
-    summary = f"not delivering for {duration_text(age)}: {trouble.text}"
+    summary = f"not delivering for {duration_text(age)}: {visible(trouble.text)}"
     command = f"sentinel notify test {name}"
     return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))

@@ -75,7 +75,7 @@ class Service:
                 await asyncio.sleep(AFTER_ERROR)
 
     async def _deliver(self) -> None:
-        wait = await self._engine.deliver()
+        wait = await self._engine.begin_delivery()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._engine.committed.wait(), wait)
 

@@ -10,6 +10,9 @@ from sentinel.engine.schedule import moment, next_run
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""
 
+LAST_WORD_LIMIT = 10.0
+"""Seconds for what sentinel has to say about its channels after that."""
+
 
 async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tuple[list[Run], bool]:
     """Run what is due (or all), deliver; the runs made and whether nothing is left unsent."""
@@ -17,8 +20,9 @@ async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tup
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
     await asyncio.gather(*(engine.check(name) for name in names))
     await engine.look_at_self()
-    delivered = await engine.drain(DELIVERY_LIMIT)
-    await engine.look_at_self()
+    await engine.drain(DELIVERY_LIMIT)
+    await engine.look_at_self()  # what sending has shown about the channels
+    delivered = await engine.drain(LAST_WORD_LIMIT)
     return [run for run in await engine.runs() if run.check in names], delivered
 
 

@@ -74,7 +74,7 @@ def test_a_subject_that_a_good_run_leaves_out_is_gone() -> None:
     )
     second = digest([ran(disk("/b", Status.OK))], after(first), PLAN, shifted(START, 60))
     assert reasons(second) == [("/a", "gone")]
-    assert second.closed == (Key("lab", "disks", "/a"),)
+    assert [(a.key.subject, a.over) for a in second.alerts] == [("/a", True)]
 
 
 def test_the_end_goes_to_those_who_were_told_even_when_routes_changed() -> None:

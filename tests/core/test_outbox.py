@@ -79,8 +79,13 @@ def test_only_rows_that_were_tried_for_a_week_are_given_up() -> None:
     assert expired([tried], shifted(START, 7 * 86400)) == []
 
 
-def test_the_next_wait_is_the_shortest() -> None:
-    """None when nothing is left, zero when something is due."""
+def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
+    """None when nothing is left, zero when something is due; what waits behind a failed row of
+    its channel is not asked for again and again."""
     assert next_wait([], START) is None
-    assert next_wait([row(1, tried=START, wait=9.0), row(2, tried=START, wait=5.0)], START) == 5.0
-    assert next_wait([row(1, tried=START, wait=9.0), row(2)], START) == 0.0
+    failed = row(1, tried=START, wait=9.0, attempts=1)
+    other = row(2, channel="file", tried=START, wait=5.0, attempts=1)
+    assert next_wait([failed, other], START) == 5.0
+    assert next_wait([failed, row(2, channel="file")], START) == 0.0
+    assert next_wait([failed, row(2), row(3, "b")], START) == 9.0
+    assert next_wait([failed, row(2)], shifted(START, 9)) == 0.0

@@ -1,15 +1,20 @@
 """Who hears of what, one rule a test."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
-from sentinel.core.clock import shifted
-from sentinel.core.model import Alert, Key, Status, Transition
-from sentinel.core.routing import DEFAULT_REPEAT, audience, matches, recipients, repeats_due
-from sentinel.core.settings import Match, Route
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.errors import Invalid
+from sentinel.core.match import matches
+from sentinel.core.model import Alert, Key, Status
+from sentinel.core.routing import DEFAULT_REPEAT, asleep, audience
+from sentinel.core.settings import Escalate, Hours, Match, Route
 from sentinel.core.values import Duration
 from sentinel.testing import START
 
 CHANNELS = ["mail", "chat", "book"]
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def alert(**more: object) -> Alert:
@@ -28,16 +33,23 @@ def alert(**more: object) -> Alert:
     return Alert(**(facts | more))  # type: ignore[arg-type]
 
 
+def heard(
+    an_alert: Alert, routes: list[Route], at: float = 0.0, acked: bool = False
+) -> dict[str, float]:
+    now = shifted(START, at)
+    return {n: h.repeat for n, h in audience(an_alert, routes, CHANNELS, now, acked=acked).items()}
+
+
 def test_without_routes_every_channel_hears_everything() -> None:
     """The interface's default, repeated once a day."""
-    assert audience(alert(), [], CHANNELS) == dict.fromkeys(CHANNELS, DEFAULT_REPEAT)
+    assert heard(alert(), []) == dict.fromkeys(CHANNELS, DEFAULT_REPEAT)
 
 
 def test_the_first_matching_route_decides() -> None:
     """Later routes are not asked, even where they match, too."""
     routes = [Route(to=["mail"], match=Match(kind="drained")), Route(to=["chat"])]
-    assert list(audience(alert(), routes, CHANNELS)) == ["mail"]
-    assert list(audience(alert(kind="fs"), routes, CHANNELS)) == ["chat"]
+    assert list(heard(alert(), routes)) == ["mail"]
+    assert list(heard(alert(kind="fs"), routes)) == ["chat"]
 
 
 def test_continue_asks_the_next_route_too() -> None:
@@ -47,12 +59,76 @@ def test_continue_asks_the_next_route_too() -> None:
         Route(to=["mail", "chat"], repeat=Duration(3600)),
         Route(to=["book"]),
     ]
-    assert audience(alert(), routes, CHANNELS) == {"mail": 60.0, "chat": 3600.0}
+    assert heard(alert(), routes) == {"mail": 60.0, "chat": 3600.0}
 
 
 def test_when_no_route_matches_nobody_is_told() -> None:
     """A route is a promise to tell only whom it names."""
-    assert audience(alert(), [Route(to=["mail"], match=Match(kind="fs"))], CHANNELS) == {}
+    assert heard(alert(), [Route(to=["mail"], match=Match(kind="fs"))]) == {}
+
+
+def test_escalation_adds_a_channel_after_its_time_unless_acknowledged() -> None:
+    """Exactly at `after`, counted from the firing."""
+    routes = [Route(to=["mail"], escalate=Escalate(after=Duration(1800), to=["chat"]))]
+    fired = alert(fired=START)
+    assert list(heard(fired, routes, 1799)) == ["mail"]
+    assert list(heard(fired, routes, 1800)) == ["mail", "chat"]
+    assert list(heard(fired, routes, 1800, acked=True)) == ["mail"]
+
+
+def test_alerts_of_one_group_share_a_message() -> None:
+    """By default those of one check; else by the keys and labels of the route."""
+
+    def group(an_alert: Alert, *routes: Route) -> str:
+        return audience(an_alert, routes, CHANNELS, START)["mail"].group
+
+    other = alert(key=Key("lab", "drained", "node-2"), labels={"node": "node-2", "team": "six"})
+    assert group(alert()) == group(other)
+    assert group(alert()) != group(alert(key=Key("lab", "disks", "/")))
+    by_node = Route(to=["mail"], group_by=["node"])
+    assert group(alert(), by_node) != group(other, by_node)
+    by_team = Route(to=["mail"], group_by=["team"])
+    assert group(alert(), by_team) == group(other, by_team)
+
+
+NIGHT = Instant(wall=1_800_000_000_000_000)  # Fri 2027-01-15 09:00 in Berlin
+
+
+@pytest.mark.parametrize(
+    ("hours", "at_hour", "sleeps"),
+    [
+        (Hours(days="mon-fri", from_="09:00", until="17:00"), 0, False),
+        (Hours(days="mon-fri", from_="09:01", until="17:00"), 0, True),
+        (Hours(days="mon-fri", from_="08:00", until="09:00"), 0, True),
+        (Hours(days="mon-thu", from_="09:00", until="17:00"), 0, True),
+        (Hours(days="fri-mon", from_="09:00", until="17:00"), 0, False),
+        (Hours(from_="22:00", until="06:00"), 0, True),
+        (Hours(from_="22:00", until="06:00"), 13, False),
+        (Hours(from_="22:00", until="06:00"), 20, False),
+        (Hours(), 12, False),
+        (None, 12, False),
+    ],
+)
+def test_outside_its_hours_a_route_sleeps(hours: Hours | None, at_hour: int, sleeps: bool) -> None:
+    """Begin inclusive, end exclusive, over midnight where the end lies before the begin."""
+    now = shifted(NIGHT, 3600 * at_hour)
+    assert asleep(hours, alert(), now, BERLIN) is sleeps
+    assert asleep(hours, alert(severity=Status.CRITICAL), now, BERLIN) is False
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"days": "mon-fry"}, "'fry' is no day"),
+        ({"from_": "8"}, "'8' is no time of the day"),
+        ({"until": "24:01"}, "no time of the day"),
+        ({"until": "12:60"}, "no time of the day"),
+    ],
+)
+def test_hours_that_make_no_sense_are_refused(bad: dict[str, str], words: str) -> None:
+    """When the file is read, not at night."""
+    with pytest.raises(Invalid, match=words):
+        Hours(**bad)
 
 
 @pytest.mark.parametrize(
@@ -75,34 +151,3 @@ def test_when_no_route_matches_nobody_is_told() -> None:
 def test_every_key_given_must_fit(match: Match, fits: bool) -> None:
     """Values are shell patterns, a list is alternatives."""
     assert matches(match, alert()) is fits
-
-
-def transition(reason: str) -> Transition:
-    a = alert()
-    return Transition(
-        id="a1-1", alert="a1", key=a.key, kind=a.kind, reason=reason, status=a.status,
-        severity=a.severity, summary="", at=START, since=START,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("reason", ["resolved", "gone"])
-def test_only_those_who_were_told_hear_of_the_end(reason: str) -> None:
-    """Whatever the routes say by then."""
-    told = alert(told={"mail": START})
-    assert recipients(told, transition(reason), ["chat"]) == ["mail"]
-    assert recipients(told, transition("worse"), ["chat"]) == ["chat"]
-
-
-def test_repeats_are_due_per_channel() -> None:
-    """At the interval, not before; a channel that was never told is due at once."""
-    told = alert(told={"mail": START})
-    heard = {"mail": 60.0, "chat": 60.0}
-    assert repeats_due(told, heard, shifted(START, 59)) == ["chat"]
-    assert repeats_due(told, heard, shifted(START, 60)) == ["mail", "chat"]
-
-
-def test_nothing_is_repeated_of_what_does_not_fire_or_is_clear() -> None:
-    """Pending alerts are nobody's business yet; keep_firing_for is a wait for the end."""
-    later = shifted(START, 10**6)
-    assert repeats_due(alert(firing=False), {"mail": 60.0}, later) == []
-    assert repeats_due(alert(clear_since=START), {"mail": 60.0}, later) == []
