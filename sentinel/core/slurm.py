@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class Job(Struct, frozen=True, gc=False):
     """A row of squeue. Times are epoch seconds UTC or None; texts are as Slurm has them.
 
     `id` is `%i` (`15`, `15_3`, `15_[4-9%1]`), `job_id` what scancel takes (`%A`),
@@ -11,6 +11,8 @@ class Job(Struct, frozen=True, kw_only=True):
     `time_limit` in seconds, None without limit.
     """
 
+    # By position too, and unseen by the garbage collector (it holds only text and numbers):
+    # a queue has 100,000 of them, and each pass makes them anew.
     id: str
     job_id: str
     array_id: str
@@ -72,7 +74,10 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 class Controller(Struct, frozen=True, kw_only=True):
-    """Answer of `scontrol ping`: each slurmctld with whether it is up, and the latency."""
+    """Answer of `scontrol ping`: each slurmctld with whether it is up, and the latency.
+
+    `trouble` is what scontrol complained of beside it (munge), in one line.
+    """
 
     primary: str
     primary_up: bool
@@ -80,3 +85,4 @@ class Controller(Struct, frozen=True, kw_only=True):
     latency: float = 0.0
     cluster: str = ""
     version: str = ""
+    trouble: str = ""

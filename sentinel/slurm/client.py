@@ -1,0 +1,205 @@
+"""Slurm's commands: argv in, text out, bounded, in an environment without surprises.
+
+Other tools' switches (SQUEUE_FORMAT, SQUEUE_STATES, SLURM_CLUSTERS, …) change what these
+commands print or whom they ask; times are epoch seconds, so that neither a locale nor a time
+zone matters. Slurm prints errors with exit code 0 (an unknown user, a bad field): whatever is
+on stderr is a failure, except for warnings known to leave the answer whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from _thread import allocate_lock
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+
+SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+MOST_OUTPUT = 512 * 2**20  # a million jobs
+
+# How to reach slurmctld and to prove who asks: slurm.conf(5), slurm(1), auth/jwt, auth/slurm.
+KEPT = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
+_FOREIGN = re.compile(r"(SQUEUE|SINFO|SCONTROL|SACCT|SACCTMGR|SLURM|SBATCH|SRUN|SALLOC|SCANCEL)_")
+
+# On another host only names can be unset: what squeue(1), scontrol(1) and sacct(1) read.
+ELSEWHERE = (
+    *(
+        f"SQUEUE_{name}"
+        for name in [
+            "ACCOUNT",
+            "ALL",
+            "ARRAY",
+            "ARRAY_UNIQUE",
+            "FEDERATION",
+            "FORMAT",
+            "FORMAT2",
+            "LICENSES",
+            "LOCAL",
+            "NAMES",
+            "PARTITION",
+            "PRIORITY",
+            "QOS",
+            "SIB",
+            "SIBLING",
+            "SORT",
+            "STATES",
+            "USERS",
+        ]
+    ),
+    *(f"SCONTROL_{name}" for name in ["ALL", "FEDERATION", "FUTURE", "LOCAL", "SIB", "SIBLING"]),
+    *(f"SACCT_{name}" for name in ["FEDERATION", "FORMAT", "LOCAL"]),
+    *(f"SLURM_{name}" for name in ["CLUSTERS", "DEBUG_FLAGS", "JSON", "YAML"]),
+)
+
+# Each leaves the answer whole and would else blind a cluster for good. In order: an option of
+# slurm.conf that a newer Slurm ignores (clients say so up to 23.11: _defunct_option() in
+# src/common/read_config.c); its successor's warnings (same file, 23.11 on); a host key that
+# ssh met for the first time (ssh_config(5), StrictHostKeyChecking).
+HARMLESS = (
+    re.compile(r'\w+: error: The option "[^"]*" is defunct, (see man|please remove)'),
+    re.compile(r"\w+: warning: (JobContainerType has been replaced|MCSParameters=\S* can't be)"),
+    re.compile(r"Warning: Permanently added '[^']*' \([\w-]+\) to the list of known hosts\."),
+)
+_REMOTE_SHELLS = frozenset({"ssh", "rsh"})
+_NOT_THERE = 127
+
+
+class Count(Struct):
+    """How often a command was run, how often in vain, and the seconds all that took."""
+
+    requests: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
+class Client:
+    """Asks Slurm and keeps count, by command, in `counts`.
+
+    `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit`: seconds a command has.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: float = 20.0,
+        prefix: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        max_output: int = MOST_OUTPUT,
+    ) -> None:
+        self.limit = limit
+        self._max_output = max_output
+        self.counts: dict[str, Count] = {}
+        self._prefix = tuple(prefix)
+        self._environ = environ
+        self._lock = allocate_lock()
+        self._stuck: proc.Stuck | None = None
+
+    def ask(self, *argv: str) -> bytes:
+        """What the command prints; CannotTell, in one line, unless it plainly succeeded."""
+        return self.believe(argv[0], self.run(*argv))
+
+    def believe(self, name: str, done: proc.Done) -> bytes:
+        """What a command printed that ended well and complained of nothing, else CannotTell."""
+        wrong = complaint(done.err)
+        if done.code or wrong:
+            self._count(name, failures=1)
+            raise CannotTell(f"{_named(name, wrong)}{wrong or _ending(done.code)}")
+        return done.out
+
+    def run(self, *argv: str) -> proc.Done:
+        """As `ask`, for commands whose failures have a meaning; CannotTell if it never ended."""
+        name = argv[0]
+        self._refuse_to_pile_up(name)
+        try:
+            done = self._start(argv)
+        except CannotTell as error:
+            late = isinstance(error, proc.TimedOut)
+            self._count(name, requests=1, failures=1, seconds=self.limit if late else 0.0)
+            raise CannotTell(self._why(name, error)) from None
+        self._count(name, requests=1, seconds=done.seconds)
+        return done
+
+    def _start(self, argv: Sequence[str]) -> proc.Done:
+        done = proc.run(
+            command(argv, self._prefix),
+            limit=self.limit,
+            env=neutral(os.environ if self._environ is None else self._environ),
+            max_output=self._max_output,
+        )
+        if done.code == _NOT_THERE and self._prefix:
+            raise proc.NotFound(complaint(done.err))
+        return done
+
+    def _refuse_to_pile_up(self, name: str) -> None:
+        if self._stuck and proc.still_stuck(self._stuck):
+            raise CannotTell(
+                f"{name}: not asked while process {self._stuck.pid}, an earlier question, "
+                "hangs in the kernel (a file system that Slurm's commands need hangs)"
+            )
+        self._stuck = None
+
+    def _why(self, name: str, error: CannotTell) -> str:
+        if isinstance(error, proc.TimedOut):
+            self._stuck = error.stuck
+            limit = duration_text(self.limit)
+            hint = "slurmctld, munge or the network hangs"
+            return f"{name}: no answer within {limit}, it was ended ({hint})"
+        if not isinstance(error, proc.NotFound):
+            return f"{name}: {error}"
+        if self._prefix:
+            return f"{name} cannot be run through {visible(' '.join(self._prefix))}: {error}"
+        return f"Slurm's client commands are not installed or not in PATH ({error})"
+
+    def _count(self, name: str, requests: int = 0, failures: int = 0, seconds: float = 0.0) -> None:
+        with self._lock:
+            count = self.counts.setdefault(name, Count())
+            count.requests += requests
+            count.failures += failures
+            count.seconds += seconds
+
+
+def neutral(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with Slurm's switches taken out and sentinel's own put in."""
+    kept = {k: v for k, v in environ.items() if KEPT.fullmatch(k) or not _FOREIGN.match(k)}
+    return kept | SETTINGS
+
+
+def command(argv: Sequence[str], prefix: Sequence[str]) -> list[str]:
+    """The command as it is started: through the prefix, env(1) sets the environment there.
+
+    ssh joins its arguments and gives them to a shell on the other side: quoted for it.
+    """
+    if not prefix:
+        return list(argv)
+    unset = [word for name in ELSEWHERE for word in ("-u", name)]
+    there = ["/usr/bin/env", *unset, *(f"{k}={v}" for k, v in SETTINGS.items()), *argv]
+    if any(os.path.basename(word) in _REMOTE_SHELLS for word in prefix):
+        there = [shlex.quote(word) for word in there]
+    return [*prefix, *there]
+
+
+def complaint(err: bytes) -> str:
+    """What stderr says beyond harmless warnings, in one visible line."""
+    lines = err.decode("utf-8", "backslashreplace").splitlines()
+    said = [s for line in lines if (s := line.strip()) and not _harmless(s)]
+    return shortened(visible("; ".join(said)), 500)
+
+
+def _harmless(line: str) -> bool:
+    return any(pattern.match(line) for pattern in HARMLESS)
+
+
+def _named(name: str, wrong: str) -> str:
+    """Most complaints open with the command's name; the others get it."""
+    return "" if wrong.startswith(f"{name}: ") else f"{name}: "
+
+
+def _ending(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code} without a word"

@@ -1,0 +1,73 @@
+"""slurmctld itself: `scontrol ping` and `scontrol show config`, asked and understood."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell
+from sentinel.slurm.words import text
+
+PING = ("scontrol", "ping")
+CONFIG = ("scontrol", "show", "config")
+VERSION = ("scontrol", "--version")
+
+# _ping_slurmctld() in src/scontrol/scontrol.c, the same from 20.11 to 26.05.
+_PING = re.compile(r"^Slurmctld\((primary|backup\d*)\) at (\S+) is (UP|DOWN)$", re.MULTILINE)
+_PAIR = re.compile(r"^(\S+)\s*= (.*)$", re.MULTILINE)
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """What sentinel has to know of slurm.conf, as the running slurmctld has it.
+
+    `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer.
+    """
+
+    cluster: str
+    version: str
+    slurm_user: str
+    private: frozenset[str] = frozenset()
+    controllers: tuple[str, ...] = ()
+    accounting: bool = False
+
+
+def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
+    """Each slurmctld's host and whether it answers, the primary first; CannotTell."""
+    found = _PING.findall(text(out))
+    if not found or found[0][0] != "primary":
+        raise CannotTell(f"scontrol ping names no slurmctld: {text(out)[:80]!r}")
+    return tuple((host, state == "UP") for _, host, state in found)
+
+
+def read_config(out: bytes) -> Config:
+    """CannotTell when the answer lacks what every version prints."""
+    pairs = {key: value.strip() for key, value in reversed(_PAIR.findall(text(out)))}
+    missing = [key for key in ("ClusterName", "SlurmUser", "SLURM_VERSION") if key not in pairs]
+    if missing:
+        raise CannotTell(f"scontrol show config says nothing of {' and '.join(missing)}")
+    return Config(
+        cluster=pairs["ClusterName"],
+        version=pairs["SLURM_VERSION"],
+        slurm_user=pairs["SlurmUser"].partition("(")[0],
+        private=frozenset(_words(pairs.get("PrivateData", ""))),
+        controllers=tuple(value.partition("(")[0] for _, value in sorted(_hosts(pairs).items())),
+        accounting=pairs.get("AccountingStorageType", "").endswith("slurmdbd"),
+    )
+
+
+def read_version(out: bytes) -> str:
+    """`22.05.8` of `slurm 22.05.8`; CannotTell."""
+    name, _, version = text(out).strip().partition(" ")
+    if name != "slurm" or not version:
+        raise CannotTell(f"scontrol --version prints {text(out)[:80]!r}")
+    return version
+
+
+def _words(value: str) -> list[str]:
+    return [word for word in value.split(",") if word not in ("", "none", "(null)")]
+
+
+def _hosts(pairs: dict[str, str]) -> dict[int, str]:
+    found = ((re.fullmatch(r"SlurmctldHost\[(\d+)\]", key), value) for key, value in pairs.items())
+    return {int(match[1]): value for match, value in found if match}

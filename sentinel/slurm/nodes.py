@@ -1,0 +1,131 @@
+"""`scontrol -o -a show node`: what is asked, and nodes from its answer.
+
+One line per node: the order of the fields is that of slurm_sprint_node_table()
+(src/api/node_info.c), the same from 20.11 to 26.05. Everything before `Reason=` is Slurm's
+own; the reason, and the comment after it, are administrators' and health checks' free text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.slurm import Node
+from sentinel.slurm.words import epoch, hosts, text
+
+QUESTION = ("scontrol", "-o", "-a", "show", "node")
+
+BASES = frozenset(["UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE"])
+
+# 20.11 prints one suffix and lets words take the place of the base state: node_state_string()
+# in src/common/slurm_protocol_defs.c at slurm-20-11-9-1. MAINT, RESERVED and PERFCTRS stand
+# for idle nodes; REBOOT may hide DOWN, so its base is not known.
+_SUFFIXES = {
+    "$": "MAINTENANCE",
+    "^": "REBOOT_ISSUED",
+    "@": "REBOOT_REQUESTED",
+    "#": "POWERING_UP",
+    "%": "POWERING_DOWN",
+    "~": "POWERED_DOWN",
+    "!": "POWER_DOWN",
+    "*": "NOT_RESPONDING",
+    "-": "PLANNED",
+}
+_WORDS = {
+    "MAINT": ("IDLE", "MAINTENANCE"),
+    "RESERVED": ("IDLE", "RESERVED"),
+    "PERFCTRS": ("IDLE", "PERFCTRS"),
+    "REBOOT": ("UNKNOWN", "REBOOT_REQUESTED"),
+}
+_FLAGS = {"POWER": "POWERED_DOWN"}
+
+_NAME = re.compile(r"NodeName=(\S+) ")
+_STATE = re.compile(r" State=(\S+) ")
+_FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime)=(\S*)")
+_FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
+_FREE_TEXT = re.compile(_FREE)
+_STAMP = re.compile(rf" \[([^\s\[\]]+)@(\w+)\](?=\s*$|\s{{8}}|\s*{_FREE})")
+
+
+def read_nodes(out: bytes) -> list[Node]:
+    """All nodes of an answer; CannotTell unless every line is whole and says a state."""
+    try:
+        return [node for line in _lines(text(out)) for node in _read(line)]
+    except ValueError as error:
+        raise CannotTell(f"scontrol's answer about nodes is not understood: {error}") from None
+
+
+def read_state(word: str) -> tuple[str, frozenset[str]]:
+    """The base state and the flags, in the words of 21.08 and later.
+
+    A base that no version until 26.05 has is told as a flag of an UNKNOWN one.
+    """
+    first, *flags = word.split("+")
+    base = first.rstrip("".join(_SUFFIXES))
+    found = {_SUFFIXES[mark] for mark in first[len(base) :]}
+    found |= {_FLAGS.get(flag, flag) for flag in flags if flag}
+    if base not in BASES:
+        base, flag = _WORDS.get(base, ("UNKNOWN", base))
+        found.add(flag)
+    return base, frozenset(found)
+
+
+def _lines(answer: str) -> Iterator[str]:
+    """One line per node: a comment may hold line ends, which Slurm prints as they are."""
+    if not answer.endswith("\n"):
+        raise ValueError("it is cut off" if answer else "it is empty")
+    whole = ""
+    for line in answer[:-1].split("\n"):
+        if line.startswith("NodeName=") and whole:
+            yield whole
+            whole = line
+        else:
+            whole = f"{whole} {line}" if whole else line
+    yield whole
+
+
+def _read(line: str) -> Iterator[Node]:
+    name, state = _NAME.match(line), _STATE.search(line)
+    if not name or not state:
+        raise ValueError(f"no NodeName and State in {line[:80]!r}")
+    base, flags = read_state(state[1])
+    head, reason, user, time = _reason(line, state.end())
+    fields = dict(_FIELD.findall(head))
+    for one in hosts(name[1]):
+        yield Node(
+            name=one,
+            state=base,
+            flags=flags,
+            reason=reason,
+            reason_user=user,
+            reason_time=time,
+            partitions=tuple(filter(None, fields.get("Partitions", "").split(","))),
+            gres=fields.get("Gres", "").replace("(null)", ""),
+            cpus=int(fields["CPUTot"]) if "CPUTot" in fields else 0,
+            boot_time=epoch(fields.get("BootTime", "").encode()),
+            version=fields.get("Version", ""),
+        )
+
+
+def _reason(line: str, start: int) -> tuple[str, str, str, int | None]:
+    """What is before the free texts, and the reason with who gave it and when.
+
+    A reason may hold ` Comment=` or ` [root@1]`; the stamp that Slurm itself adds is the last.
+    """
+    free = _FREE_TEXT.search(line, start)
+    if not free or free[1] != "Reason":
+        return line[: free.start() if free else None], "", "", None
+    head, told = line[: free.start()], line[free.end() :]
+    stamps = list(_STAMP.finditer(told))
+    if not stamps:
+        return head, _before_free_text(told), "", None
+    stamp = stamps[-1]
+    more = _before_free_text(told[stamp.end() :])
+    reason = f"{told[: stamp.start()]} {more}" if more else told[: stamp.start()]
+    return head, reason, stamp[1], epoch(stamp[2].encode())
+
+
+def _before_free_text(told: str) -> str:
+    end = _FREE_TEXT.search(told)
+    return told[: end.start() if end else None].strip()

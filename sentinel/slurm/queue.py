@@ -1,0 +1,157 @@
+"""squeue: what is asked, and jobs from its answer.
+
+Names, comments, directories and dependencies are the users' own text: newlines, escape
+sequences, bytes in no encoding, rows that pretend to be other jobs. Fields and records are
+therefore ended by marks that are drawn anew for every call, so that nothing a user wrote
+earlier can hold them. `-o` prints whatever stands between its letters, which exist in every
+version from 20.11 to 26.05 (src/squeue/opts.c), and a letter without a width is never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.slurm import Job
+from sentinel.slurm.words import Memo, elements, epoch, optional_text, seconds, text
+
+_OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough
+_SHARED = ("%u", "%a", "%P", "%T", "%r", "%l", "%D", "%x")  # alike in thousands of jobs
+_FILES = ("%Z", "%o")
+_PIECE = 1 << 20  # bytes that are taken apart at once: the peak of memory stays low
+_REMEMBERED = 1 << 14  # distinct texts kept for sharing; unlike ones would only cost memory
+
+
+class Marks(Struct, frozen=True):
+    """The ends of one call's columns (`group`), of fields within them, and of records."""
+
+    group: bytes
+    field: bytes
+    record: bytes
+
+
+def marks(nonce: str) -> Marks:
+    """What separates the answer of the call that was given this nonce."""
+    return Marks(*(f"{nonce}{end}".encode("ascii") for end in ("|", ";", ".\n")))
+
+
+def columns(nonce: str) -> str:
+    """The value of squeue's `-o` whose answer `read_jobs` understands."""
+    field = f"{nonce};"
+    groups = (_OWN, field.join(_SHARED), "%j", "%E", field.join(_FILES))
+    return f"{nonce}|".join(groups) + f"{nonce}."
+
+
+def read_jobs(out: bytes, nonce: str) -> list[Job]:
+    """All jobs of an answer; CannotTell unless every record is whole and as asked for."""
+    ends = marks(nonce)
+    jobs: list[Job] = []
+    reader = _Reader(ends)
+    try:
+        for piece in _pieces(out, ends.record):
+            reader.read(piece.split(ends.record), jobs)
+    except ValueError as error:
+        raise CannotTell(
+            f"squeue's answer is not in the form asked for, after {len(jobs)} jobs: {error}"
+        ) from None
+    return jobs
+
+
+def _pieces(out: bytes, record: bytes) -> Iterator[bytes]:
+    """The answer in pieces of whole records, each without its last mark."""
+    start, size = 0, len(out)
+    while start < size:
+        end = out.rfind(record, start, start + _PIECE)
+        if end < 0:
+            end = out.find(record, start)
+        if end < 0:
+            raise ValueError("the last record is cut off")
+        yield out[start:end]
+        start = end + len(record)
+
+
+Shared = tuple[str, str, str, str, str, int | None, int, str]
+
+
+class _Reader:
+    """Jobs from records, with a memory of the words they share."""
+
+    def __init__(self, ends: Marks) -> None:
+        self._ends = ends
+        self._shared: Memo[Shared] = Memo(self._read_shared)
+        self._files: Memo[tuple[str, str]] = Memo(self._read_files)
+        self._tasks: Memo[tuple[str, int]] = Memo(_read_task)
+        self._texts: Memo[str] = Memo(text)
+
+    def read(self, records: list[bytes], jobs: list[Job]) -> None:
+        """Append one job per record. ValueError where a record has another form."""
+        # 100,000 times per pass: local names, one split per kind of mark, no calls for
+        # what was seen before; names and nodes are rarely alike, and a memory of them costs
+        # more than it spares (benchmarks/bench_slurm.py).
+        group, texts = self._ends.group, self._texts
+        shared_of, files_of, tasks = self._shared, self._files, self._tasks
+        add = jobs.append
+        for record in records:
+            own, shared, name, dependency, files = record.split(group)
+            raw_id, raw_job, raw_array, task, submitted, started, ends, nodes = own.split(b" ")
+            user, account, partition, state, reason, limit, count, exclude = shared_of[shared]
+            workdir, command = files_of[files]
+            index, size = tasks[task]
+            if not raw_job.isdigit():
+                raise ValueError(f"{text(raw_job)!r} is no job id")
+            job_id = raw_job.decode("ascii")
+            add(
+                Job(
+                    job_id if raw_id == raw_job else raw_id.decode("ascii"),
+                    job_id,
+                    job_id if raw_array == raw_job else texts[raw_array],
+                    index,
+                    name.decode("utf-8", "backslashreplace"),
+                    user,
+                    partition,
+                    state,
+                    reason,
+                    nodes.decode("ascii"),
+                    count,
+                    "" if dependency == b"(null)" else texts[dependency],
+                    epoch(submitted),
+                    epoch(started),
+                    epoch(ends),
+                    limit,
+                    size,
+                    exclude,
+                    workdir,
+                    account,
+                    command,
+                )
+            )
+        self._forget()
+
+    def _forget(self) -> None:
+        for memo in (self._files, self._texts, self._tasks, self._shared):
+            if len(memo) > _REMEMBERED:
+                memo.clear()
+
+    def _read_shared(self, raw: bytes) -> Shared:
+        user, account, partition, state, reason, limit, count, exclude = raw.split(self._ends.field)
+        return (
+            text(user),
+            optional_text(account),
+            optional_text(partition),
+            text(state),
+            text(reason),
+            seconds(limit),
+            int(count),
+            optional_text(exclude),
+        )
+
+    def _read_files(self, raw: bytes) -> tuple[str, str]:
+        workdir, command = raw.split(self._ends.field)
+        return optional_text(workdir), optional_text(command)
+
+
+def _read_task(raw: bytes) -> tuple[str, int]:
+    task = optional_text(raw)
+    return task, elements(task)

@@ -1,0 +1,105 @@
+"""Slurm as all checks of a pass see it: asked once, and ever less often while it is ill."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Clock
+from sentinel.core.slurm import Controller, Job, JobEnd, Node
+from sentinel.slurm import control, nodes, queue
+from sentinel.slurm.answer import Answer
+from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.endings import Endings
+from sentinel.slurm.rights import Rights, find, refusal, who
+from sentinel.slurm.words import nonce
+
+SETTLED = 3600.0  # seconds for which configuration and rights are believed
+
+
+class Snapshot:
+    """The port `core.ports.Slurm`. `users` None: everybody; none at all: no job is of interest.
+
+    `max_age`: seconds for which jobs and nodes are kept. Its methods may be called from any
+    thread; the client's counters say what Slurm was asked.
+    """
+
+    def __init__(
+        self, client: Client, clock: Clock, *, users: Collection[str] | None, max_age: float
+    ) -> None:
+        self.client = client
+        self._users = users
+        wait = 4 * client.limit  # the first list of jobs needs up to four commands
+        self._me = Answer(lambda: who(client), clock, max_age=SETTLED, patience=wait)
+        self._config = Answer(self._ask_config, clock, max_age=SETTLED, patience=wait)
+        self._rights = Answer(self._ask_rights, clock, max_age=SETTLED, patience=wait)
+        self._jobs = Answer(self._ask_jobs, clock, max_age=max_age, patience=wait)
+        self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
+        self._endings = Endings(client, clock, self._config, settled=SETTLED)
+
+    def jobs(self) -> Sequence[Job]:
+        """Pending, running, suspended and completing jobs of the users asked for."""
+        if self._users is not None and not self._users:
+            return ()
+        return self._jobs.get()
+
+    def nodes(self) -> Sequence[Node]:
+        """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
+        return self._nodes.get()
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        """How a job ended; None when nothing remembers it. One still there has a live state."""
+        return self._endings.get(job_id)
+
+    def controller(self) -> Controller:
+        """Whether each slurmctld answers now, and how fast; never cached."""
+        done = self.client.run(*control.PING)
+        try:
+            (primary, up), *backups = control.read_ping(done.out)
+        except CannotTell as error:
+            raise CannotTell(
+                f"scontrol: {complaint(done.err)}" if done.err else str(error)
+            ) from None
+        config = self._config_if(up or any(answers for _, answers in backups))
+        return Controller(
+            primary=primary,
+            primary_up=up,
+            backups=tuple(backups),
+            latency=done.seconds,
+            cluster=config.cluster if config else "",
+            version=config.version if config else "",
+        )
+
+    def config(self) -> control.Config:
+        """What sentinel needs of the running slurm.conf, at most an hour old."""
+        return self._config.get()
+
+    def rights(self) -> Rights:
+        """As whom Slurm is asked and what that user may see, at most an hour old."""
+        return self._rights.get()
+
+    def _config_if(self, answering: bool) -> control.Config | None:
+        try:
+            return self._config.get() if answering else None
+        except CannotTell:
+            return None
+
+    def _ask_config(self) -> control.Config:
+        return control.read_config(self.client.ask(*control.CONFIG))
+
+    def _ask_rights(self) -> Rights:
+        return find(self.client, self._me.get(), self._config.get)
+
+    def _ask_nodes(self) -> tuple[Node, ...]:
+        return tuple(nodes.read_nodes(self.client.ask(*nodes.QUESTION)))
+
+    def _ask_jobs(self) -> tuple[Job, ...]:
+        # Somebody who watches only their own jobs needs no rights, and nothing more is asked.
+        if self._users is None or set(self._users) != {self._me.get().name}:
+            refused = refusal(self._rights.get(), self._users)
+            if refused:
+                raise CannotTell(refused)
+        mark = nonce()
+        whose = () if self._users is None else ("-u", ",".join(sorted(self._users)))
+        out = self.client.ask("squeue", "-h", "-a", "-o", queue.columns(mark), *whose)
+        return tuple(queue.read_jobs(out, mark))

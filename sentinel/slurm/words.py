@@ -1,0 +1,114 @@
+"""The words Slurm's commands print, whatever the command: texts, times, counts, host lists."""
+
+import re
+from binascii import b2a_base64
+from collections.abc import Callable, Iterator
+from os import urandom
+from typing import Generic, TypeVar
+
+Meaning = TypeVar("Meaning")
+
+UNSET = frozenset({b"N/A", b"NONE", b"None", b"Unknown", b"UNLIMITED", b"NOT_SET", b"INVALID", b""})
+MOST_HOSTS = 1_000_000
+
+_LIMIT = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+
+
+class Memo(dict[bytes, Meaning], Generic[Meaning]):
+    """What a piece of output means, worked out once: most jobs share most of their words."""
+
+    def __init__(self, read: Callable[[bytes], Meaning]) -> None:
+        self._read = read
+
+    def __missing__(self, raw: bytes) -> Meaning:
+        meaning = self[raw] = self._read(raw)
+        return meaning
+
+
+def nonce() -> str:
+    """64 random bits in twelve characters that no option of Slurm takes for syntax.
+
+    A user who fills a name of 1,000 characters with guesses is right once in 10^16 passes.
+    """
+    return "x" + b2a_base64(urandom(8), newline=False).rstrip(b"=").decode("ascii")
+
+
+def text(raw: bytes) -> str:
+    """UTF-8, and bytes that are not as `\\xff`: nothing is lost, nothing fails."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def optional_text(raw: bytes) -> str:
+    """As `text`; what C prints for a missing string is an empty one."""
+    return "" if raw in (b"(null)", b"N/A") else text(raw)
+
+
+def epoch(raw: bytes) -> int | None:
+    """Seconds since 1970 (SLURM_TIME_FORMAT=%s); None where Slurm has no time. ValueError."""
+    return None if raw in UNSET else int(raw)
+
+
+def seconds(raw: bytes) -> int | None:
+    """A time limit `[[days-]hours:]minutes:seconds`; None without one. ValueError."""
+    if raw in UNSET:
+        return None
+    match = _LIMIT.fullmatch(raw)
+    if not match:
+        raise ValueError(f"{text(raw)!r} is no time limit")
+    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+
+
+def elements(task: str) -> int:
+    """How many array elements `%K` stands for: `3`, `0-5,9%2`, `0-100:4`. ValueError.
+
+    A list that Slurm cut (`1,3,5,...`) is refused: SLURM_BITSTR_LEN=0 was not honoured.
+    """
+    if not task:
+        return 1
+    return sum(_count(part) for part in task.partition("%")[0].split(","))
+
+
+def _count(part: str) -> int:
+    first, dash, rest = part.partition("-")
+    if not dash:
+        int(first)
+        return 1
+    last, _, step = rest.partition(":")
+    return (int(last) - int(first)) // int(step or 1) + 1
+
+
+def hosts(expression: str) -> list[str]:
+    """The names in a host list such as `node-[0-1,3],gpu[08-10]`. ValueError.
+
+    https://slurm.schedmd.com/scontrol.html, "hostnames".
+    """
+    found: list[str] = []
+    for name in _expanded(expression):
+        found.append(name)
+        if len(found) > MOST_HOSTS:
+            raise ValueError(f"a host list of more than {MOST_HOSTS} names")
+    return found
+
+
+def _expanded(expression: str) -> Iterator[str]:
+    for part in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", expression):
+        yield from _unfold(part)
+
+
+def _unfold(name: str) -> Iterator[str]:
+    match = _BRACKET.search(name)
+    if not match:
+        yield name
+        return
+    for tail in _unfold(name[match.end() :]):
+        for number in _numbers(match[1]):
+            yield name[: match.start()] + number + tail
+
+
+def _numbers(ranges: str) -> Iterator[str]:
+    for part in ranges.split(","):
+        first, dash, last = part.partition("-")
+        for number in range(int(first), int(last if dash else first) + 1):
+            yield str(number).zfill(len(first))

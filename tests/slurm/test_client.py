@@ -1,0 +1,220 @@
+"""Slurm's commands are started in a neutral environment, bounded, and believed only when clean."""
+
+import shlex
+import subprocess
+import time
+
+import pytest
+
+from sentinel.core.errors import CannotTell
+from sentinel.slurm.client import ELSEWHERE, Client, command, complaint, neutral
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
+from tests.slurm.stand_ins import StandIns
+
+SWITCHES = {
+    "SQUEUE_FORMAT": "%i",
+    "SQUEUE_STATES": "RUNNING",
+    "SINFO_FORMAT": "%N",
+    "SCONTROL_ALL": "1",
+    "SACCT_FORMAT": "jobid",
+    "SLURM_CLUSTERS": "other",
+    "SLURM_JOB_ID": "5",
+    "SLURM_TIME_FORMAT": "relative",
+    "SLURM_BITSTR_LEN": "64",
+    "SBATCH_PARTITION": "x",
+    "SRUN_DEBUG": "3",
+}
+NEEDED = {
+    "SLURM_CONF": "/etc/slurm.conf",
+    "SLURM_CONF_SERVER": "ctl1",
+    "SLURM_JWT": "token",
+    "SLURM_SACK_SOCKET": "/run/sack",
+    "PATH": "/bin",
+    "HOME": "/root",
+}
+
+
+def test_switches_of_other_tools_are_taken_out() -> None:
+    """What tells the way to slurmctld stays, what changes an answer goes; times are epochs."""
+    ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+    assert neutral(SWITCHES | NEEDED | {"LC_ALL": "tr_TR.UTF-8"}) == NEEDED | ours
+
+
+def test_without_a_prefix_the_command_is_itself() -> None:
+    """The environment is given to the process, not written into its arguments."""
+    assert command(["squeue", "-h"], []) == ["squeue", "-h"]
+
+
+def test_through_a_prefix_the_environment_travels() -> None:
+    """env(1) unsets and sets on the other side; its arguments are not quoted for no shell."""
+    argv = command(["squeue", "-o", "%i x"], ["nsenter", "-t", "1"])
+    assert argv[:4] == ["nsenter", "-t", "1", "/usr/bin/env"]
+    assert argv[-6:] == [
+        "SLURM_TIME_FORMAT=%s",
+        "SLURM_BITSTR_LEN=0",
+        "LC_ALL=C",
+        "squeue",
+        "-o",
+        "%i x",
+    ]
+    assert argv[argv.index("SQUEUE_STATES") - 1] == "-u"
+
+
+@pytest.mark.parametrize(
+    "prefix", [["ssh", "login1"], ["sudo", "-u", "x", "/usr/bin/ssh", "-q", "l"]]
+)
+def test_through_ssh_arguments_survive_the_shell_there(prefix: list[str]) -> None:
+    """ssh joins its arguments with blanks for a shell: what that shell makes of them is ours."""
+    hostile = ["squeue", "-o", "%i;touch x|$HOME 'a' \"b\" \\ `id`", "-u", "DOM\\jane doe"]
+    there = " ".join(command(hostile, prefix)[len(prefix) :])
+    assert shlex.split(there)[-5:] == hostile
+    shown = there.replace("squeue", "printf '%s\\n'", 1)
+    done = subprocess.run(["sh", "-c", shown], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == hostile[1:]
+
+
+def test_all_variables_that_squeue_documents_are_unset_elsewhere() -> None:
+    """The list is complete for the squeue(1) of this machine, where it has one."""
+    page = subprocess.run(
+        "zcat -f /usr/share/man/man1/squeue.1* /usr/share/man/man1/scontrol.1* "
+        "/usr/share/man/man1/sacct.1* 2>/dev/null | grep -oE '(SQUEUE|SCONTROL|SACCT)_[A-Z0-9_]+'",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(page.stdout.split()) <= set(ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("err", "said"),
+    [
+        (b"", ""),
+        (b"\n", ""),
+        (b'squeue: error: The option "FastSchedule" is defunct, see man slurm.conf.\n', ""),
+        (
+            b'scontrol: error: The option "CacheGroups" is defunct, '
+            b"please remove it from slurm.conf.\n",
+            "",
+        ),
+        (
+            b"squeue: warning: MCSParameters=ondemand can't be used with MCSPlugin=mcs/none\n",
+            "",
+        ),
+        (b"Warning: Permanently added 'login1' (ED25519) to the list of known hosts.\r\n", ""),
+        (b"squeue: error: Invalid user: ghost\n", "squeue: error: Invalid user: ghost"),
+        (b"squeue: warning: something new\n", "squeue: warning: something new"),
+        (b"a\nb\n", "a; b"),
+        (b"\x1b[31mred\n", "\\x1b[31mred"),
+        (b"\xff\n", "\\xff"),
+    ],
+)
+def test_only_warnings_known_to_be_harmless_are_passed_over(err: bytes, said: str) -> None:
+    """Anything else on stderr is a complaint, in one line that no terminal obeys."""
+    assert complaint(err) == said
+
+
+def test_output_of_a_clean_run_is_the_answer(stand_ins: StandIns) -> None:
+    """stdout, byte for byte."""
+    stand_ins.says("squeue", b"a\xff\n")
+    assert Client(environ=stand_ins.env).ask("squeue", "-h") == b"a\xff\n"
+    assert stand_ins.told("squeue") == ["-h"]
+
+
+@pytest.mark.parametrize(
+    ("err", "code", "said"),
+    [
+        ("squeue: error: Invalid user: x\n", 0, "squeue: error: Invalid user: x"),
+        ("slurm_load_jobs error: down\n", 1, "squeue: slurm_load_jobs error: down"),
+        ("", 1, "squeue: exit code 1 without a word"),
+        ('squeue: error: The option "X" is defunct, see man\n', 1, "squeue: exit code 1 without"),
+    ],
+)
+def test_a_run_that_is_not_clean_is_cannot_tell(
+    stand_ins: StandIns, err: str, code: int, said: str
+) -> None:
+    """Text on stderr is a failure even with exit code 0, and an exit code without text too."""
+    stand_ins.says("squeue", b"1 RUNNING\n", err=err, code=code)
+    client = Client(environ=stand_ins.env)
+    with pytest.raises(CannotTell, match=said):
+        client.ask("squeue")
+    assert (client.counts["squeue"].requests, client.counts["squeue"].failures) == (1, 1)
+
+
+def test_a_command_that_a_signal_ended_is_cannot_tell(stand_ins: StandIns) -> None:
+    """The kernel's out-of-memory killer leaves no text behind."""
+    stand_ins.script("squeue", "#!/bin/sh\necho 15\nkill -9 $$\n")
+    with pytest.raises(CannotTell, match="squeue: ended by signal 9"):
+        Client(environ=stand_ins.env).ask("squeue")
+
+
+def test_a_command_that_never_ends_is_ended(stand_ins: StandIns) -> None:
+    """It and its children are gone when the call returns, which is soon after the limit."""
+    stand_ins.script("squeue", "#!/bin/sh\nsleep 987654 & sleep 987654\n")
+    client = Client(environ=stand_ins.env, limit=0.3)
+    began = time.monotonic()
+    with pytest.raises(CannotTell, match="squeue: no answer within 300ms, it was ended"):
+        client.ask("squeue")
+    assert time.monotonic() - began < 10
+    left = subprocess.run(["pgrep", "-f", "^sleep 987654$"], capture_output=True, check=False)
+    assert left.stdout == b""
+    assert client.counts["squeue"].failures == 1
+
+
+def test_a_command_that_nothing_ends_is_not_piled_upon(stand_ins: StandIns, fuse: Fuse) -> None:
+    """One process in state D for all questions, until the file system lets go of it."""
+    stand_ins.script("squeue", f"#!/bin/sh\nexec cat {fuse.point}/data\n")
+    stand_ins.says("scontrol", "fine\n")
+    client = Client(environ=stand_ins.env, limit=0.5)
+    fuse.hold("open")
+    with pytest.raises(CannotTell, match="squeue: no answer within 500ms"):
+        client.ask("squeue")
+    for name in ("squeue", "scontrol"):
+        with pytest.raises(CannotTell, match=rf"{name}: not asked while process \d+, an earlier"):
+            client.ask(name)
+    assert {name: count.requests for name, count in client.counts.items()} == {"squeue": 1}
+    fuse.release()
+    wait_until(lambda: not fails(client), "the stuck process is gone", 20.0)
+
+
+def fails(client: Client) -> bool:
+    try:
+        return client.ask("scontrol") != b"fine\n"
+    except CannotTell:
+        return True
+
+
+def test_output_beyond_all_measure_is_cannot_tell(stand_ins: StandIns) -> None:
+    """A command that runs wild fills no memory; its text says which one it was."""
+    stand_ins.script("squeue", "#!/bin/sh\nexec yes\n")
+    client = Client(environ=stand_ins.env, max_output=1 << 20)
+    with pytest.raises(CannotTell, match=r"squeue: squeue printed more than 1\.05 MB"):
+        client.ask("squeue")
+    assert client.counts["squeue"].failures == 1
+
+
+def test_no_slurm_on_this_machine_is_said_so() -> None:
+    """The text names the remedy: install the client commands or set PATH."""
+    with pytest.raises(CannotTell, match=r"not installed or not in PATH \(cannot start squeue"):
+        Client(environ={"PATH": "/nowhere"}).ask("squeue")
+
+
+def test_no_slurm_behind_a_prefix_is_said_so(stand_ins: StandIns) -> None:
+    """There the other host lacks it; the text says which way was taken."""
+    client = Client(environ=stand_ins.env, prefix=["env", "PATH=/nowhere"])
+    with pytest.raises(CannotTell, match="squeue cannot be run through env PATH=/nowhere"):
+        client.ask("squeue")
+
+
+def test_a_prefix_that_does_not_exist_is_said_so() -> None:
+    """A word in command_prefix that is no command is named."""
+    with pytest.raises(CannotTell, match="cannot be run through no-such-ssh login1"):
+        Client(prefix=["no-such-ssh", "login1"]).ask("squeue")
+
+
+def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
+    """The other side's own switches are gone, and sentinel's are there."""
+    stand_ins.script("squeue", "#!/bin/sh\nenv | grep -E '^(SQUEUE|SLURM|LC_)' | sort\n")
+    client = Client(environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"])
+    assert client.ask("squeue") == b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\n"

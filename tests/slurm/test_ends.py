@@ -1,0 +1,194 @@
+"""How a job ended, from squeue's memory and from accounting."""
+
+import pytest
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.slurm import JobEnd
+from sentinel.slurm.ends import (
+    chosen,
+    exit_status,
+    read_sacct,
+    read_squeue,
+    sacct_columns,
+    squeue_columns,
+)
+from tests.slurm.answers import NONCE
+
+
+def remembered(**fields: bytes) -> bytes:
+    """A record of `squeue -O`: a failed job but for the fields given."""
+    job = {
+        "job": b"15",
+        "form": b"15",
+        "state": b"FAILED",
+        "reason": b"NonZeroExitCode",
+        "nodes": b"n[1-2]",
+        "start": b"1790000000",
+        "end": b"1790000100",
+        "exit": b"768",
+        "stdout": b"/work/slurm-15.out",
+    } | fields
+    return f"{NONCE}|".encode().join(job.values()) + f"{NONCE}.\n".encode()
+
+
+def booked(**fields: bytes) -> bytes:
+    """A line of `sacct -P`: a job cancelled by uid 1000 but for the fields given."""
+    job = {
+        "job": b"15",
+        "form": b"15",
+        "state": b"CANCELLED by 1000",
+        "exit": b"0:15",
+        "start": b"1790000000",
+        "end": b"1790000100",
+        "nodes": b"n[1-2]",
+        "reason": b"None",
+    } | fields
+    return NONCE.encode().join(job.values()) + b"\n"
+
+
+def from_squeue(job_id: str, *records: bytes) -> JobEnd | None:
+    return chosen(read_squeue(b"".join(records), NONCE), job_id)
+
+
+def from_sacct(job_id: str, *lines: bytes) -> JobEnd | None:
+    return chosen(read_sacct(b"".join(lines), NONCE), job_id)
+
+
+def test_what_squeue_remembers() -> None:
+    """State, exit code, reason, nodes, times and the path of stdout."""
+    assert from_squeue("15", remembered()) == JobEnd(
+        job_id="15",
+        state="FAILED",
+        exit_code=3,
+        reason="NonZeroExitCode",
+        nodes="n[1-2]",
+        started=1790000000,
+        ended=1790000100,
+        stdout="/work/slurm-15.out",
+        source="squeue",
+    )
+
+
+def test_what_accounting_has() -> None:
+    """Who cancelled it is the uid that stands in the state."""
+    assert from_sacct("15", booked()) == JobEnd(
+        job_id="15",
+        state="CANCELLED",
+        exit_code=0,
+        signal=15,
+        cancelled_by="1000",
+        nodes="n[1-2]",
+        started=1790000000,
+        ended=1790000100,
+        source="sacct",
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "status"),
+    [
+        (b"0", (0, None)),
+        (b"256", (1, None)),
+        (b"768", (3, None)),
+        (b"9", (0, 9)),
+        (b"139", (0, 11)),
+        (b"0:0", (0, None)),
+        (b"3:0", (3, None)),
+        (b"0:9", (0, 9)),
+        (b"", (None, None)),
+    ],
+)
+def test_exit_codes_of_all_versions(printed: bytes, status: tuple[int | None, int | None]) -> None:
+    """A wait status up to 22.05 (139 is signal 11 with a core), `code:signal` since 23.02."""
+    assert exit_status(printed) == status
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"])
+def test_a_job_that_is_still_there_has_no_end(state: str) -> None:
+    """Its end time is a plan and its exit code says nothing yet."""
+    end = from_squeue("15", remembered(state=state.encode(), exit=b"0"))
+    assert end is not None
+    assert (end.state, end.ended, end.exit_code) == (state, None, None)
+
+
+def test_only_the_job_asked_for_is_told() -> None:
+    """Slurm lists an array's other elements too."""
+    records = [
+        remembered(job=b"16", form=b"15_0", state=b"COMPLETED"),
+        remembered(job=b"17", form=b"15_1", state=b"TIMEOUT"),
+        remembered(job=b"15", form=b"15_2", state=b"FAILED"),
+    ]
+    states = {job: from_squeue(job, *records) for job in ("15", "15_1", "16", "15_2", "18")}
+    assert {job: end.state if end else None for job, end in states.items()} == {
+        "15": "FAILED",
+        "15_1": "TIMEOUT",
+        "16": "COMPLETED",
+        "15_2": "FAILED",
+        "18": None,
+    }
+
+
+def test_a_requeued_job_ended_as_its_last_finished_run() -> None:
+    """sacct -D lists every run; the one that waits again is no end."""
+    runs = [
+        booked(state=b"TIMEOUT"),
+        booked(state=b"NODE_FAIL", nodes=b"n7"),
+        booked(state=b"PENDING", start=b"Unknown", end=b"Unknown", nodes=b"None assigned"),
+    ]
+    end = from_sacct("15", *runs)
+    assert end is not None
+    assert (end.state, end.nodes) == ("NODE_FAIL", "n7")
+
+
+def test_the_failed_node_is_asked_for_where_sacct_knows_it() -> None:
+    """FailedNode exists from 23.02 on; an unknown field is an error of sacct."""
+    assert sacct_columns(["State", "FailedNode"])[-1] == "FailedNode"
+    assert "FailedNode" not in sacct_columns(["State", "NodeList"])
+    end = from_sacct("15", booked(state=b"NODE_FAIL", reason=b"None", failed=b"n2"))
+    assert end is not None
+    assert end.failed_node == "n2"
+
+
+def test_nothing_is_remembered() -> None:
+    """No row is None, not an error."""
+    assert from_squeue("15") is None
+    assert from_sacct("15") is None
+
+
+def test_a_path_may_hold_anything() -> None:
+    """stdout is the user's own text; it cannot end the record."""
+    end = from_squeue("15", remembered(stdout=b"/tmp/x\n16|16|COMPLETED\xff"))
+    assert end is not None
+    assert (end.state, end.stdout) == ("FAILED", "/tmp/x\n16|16|COMPLETED\\xff")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        remembered()[:-1],
+        remembered() + remembered()[:20],
+        remembered(exit=b"badly"),
+        remembered(end=b"2026-11-21T01:28:53"),
+        remembered() + b"more\n",
+        remembered(job=f"1{NONCE}|".encode()),
+    ],
+)
+def test_a_broken_answer_of_squeue_is_cannot_tell(answer: bytes) -> None:
+    """Cut, of another form, or with text that Slurm does not print."""
+    with pytest.raises(CannotTell, match="squeue's answer about a job"):
+        read_squeue(answer, NONCE)
+
+
+@pytest.mark.parametrize(
+    "answer", [booked()[:-1], booked() + b"sacct: error\n", booked(exit=b"1:x")]
+)
+def test_a_broken_answer_of_sacct_is_cannot_tell(answer: bytes) -> None:
+    """Likewise."""
+    with pytest.raises(CannotTell, match="sacct's answer"):
+        read_sacct(answer, NONCE)
+
+
+def test_no_field_is_cut() -> None:
+    """-O cuts at 20 bytes unless a mark, which may not open with a digit, follows the colon."""
+    assert squeue_columns("xN").split(",")[0] == "JobID:xN|"
+    assert squeue_columns("xN").endswith(",exit_code:xN|,STDOUT:xN.")

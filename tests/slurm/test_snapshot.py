@@ -1,0 +1,278 @@
+"""Slurm as all checks of a pass see it: what is asked, how often, and what a failure means."""
+
+import pytest
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.settings import SlurmSettings
+from sentinel.core.slurm import Controller
+from sentinel.slurm import connect
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.testing import ManualClock
+from tests.slurm.answers import NONCE, PLAIN_JOB, row
+from tests.slurm.stand_ins import StandIns
+from tests.slurm.test_control import CONFIG
+from tests.slurm.test_ends import booked, remembered
+
+ALICE_ID = "uid=1000(alice) gid=1000(alice)\n"
+ROOT_ID = "uid=0(root) gid=0(root)\n"
+NODES = "NodeName=n1 Arch=x86_64 State=IDLE ThreadsPerCore=1 \n"
+UP = "Slurmctld(primary) at ctl1 is UP\n"
+
+
+def unmarked(answer: bytes) -> bytes:
+    """An answer whose nonce the stand-in puts in."""
+    return answer.replace(NONCE.encode(), b"@")
+
+
+class World:
+    """A healthy cluster of stand-ins, asked by alice, who has no rights."""
+
+    def __init__(self, stand_ins: StandIns) -> None:
+        self.stand_ins, self.clock = stand_ins, ManualClock()
+        self.client = Client(environ=stand_ins.env, limit=10)
+        stand_ins.says("id", ALICE_ID)
+        stand_ins.says("squeue", unmarked(row()))
+        self.scontrol(config=CONFIG)
+
+    def scontrol(self, *, config: str = CONFIG, nodes: str = NODES, ping: str = UP) -> None:
+        """One program for three questions."""
+        answers = {"show config": config, "show node": nodes, "ping": ping}
+        cases = "".join(f"*'{q}'*) cat <<'E'\n{a}E\n;;\n" for q, a in answers.items())
+        log = f'echo "$0 $*" >> {self.stand_ins._log}'
+        self.stand_ins.script("scontrol", f'#!/bin/sh\n{log}\ncase "$*" in\n{cases}esac\n')
+
+    def snapshot(self, *users: str, everybody: bool = False) -> Snapshot:
+        asked = None if everybody else users
+        return Snapshot(self.client, self.clock, users=asked, max_age=30.0)
+
+    @property
+    def requests(self) -> dict[str, int]:
+        return {name: count.requests for name, count in self.client.counts.items()}
+
+
+@pytest.fixture
+def world(stand_ins: StandIns) -> World:
+    return World(stand_ins)
+
+
+def test_a_pass_asks_once_whatever_the_number_of_checks(world: World) -> None:
+    """One squeue and one scontrol for a hundred checks; the next pass asks again."""
+    slurm = world.snapshot("alice")
+    for _ in range(100):
+        assert slurm.jobs() == (PLAIN_JOB,)
+        assert [node.name for node in slurm.nodes()] == ["n1"]
+    assert world.requests == {"id": 1, "squeue": 1, "scontrol": 1}
+    world.clock.advance(30)
+    slurm.jobs()
+    assert world.requests == {"id": 1, "squeue": 2, "scontrol": 1}
+
+
+def test_only_the_watched_users_are_asked_for(world: World) -> None:
+    """-u with all of them in one call, sorted."""
+    world.snapshot("carol", "alice").jobs()
+    [asked] = world.stand_ins.told("squeue")
+    assert asked.startswith("-h -a -o %i %A")
+    assert asked.endswith(" -u alice,carol")
+
+
+def test_nobody_watched_is_no_question(world: World) -> None:
+    """A configuration without job checks costs Slurm nothing."""
+    assert world.snapshot().jobs() == ()
+    assert world.requests == {}
+
+
+def test_an_administrator_asks_for_everybody(world: World) -> None:
+    """root needs no question about rights; no -u then."""
+    world.stand_ins.says("id", ROOT_ID)
+    assert world.snapshot(everybody=True).jobs() == (PLAIN_JOB,)
+    assert "-u" not in world.stand_ins.told("squeue")[0].split()
+    assert world.requests == {"id": 1, "squeue": 1}
+
+
+def test_everybody_without_rights_is_cannot_tell(world: World) -> None:
+    """The whole queue is not asked for as an ordinary user."""
+    with pytest.raises(CannotTell, match="administrator's rights in Slurm, and alice has none"):
+        world.snapshot(everybody=True).jobs()
+    assert "squeue" not in world.requests
+
+
+def test_hidden_jobs_are_cannot_tell(world: World) -> None:
+    """PrivateData=jobs would make an empty list with exit code 0 of a full queue."""
+    world.scontrol(config=CONFIG.replace("= none", "= jobs,usage"))
+    with pytest.raises(CannotTell, match="PrivateData=jobs hides the jobs of bob from alice"):
+        world.snapshot("alice", "bob").jobs()
+    assert world.snapshot("alice").jobs() == (PLAIN_JOB,)
+
+
+def test_rights_are_asked_for_once_an_hour(world: World) -> None:
+    """slurm.conf does not change by the minute."""
+    slurm = world.snapshot("alice", "bob")
+    for _ in range(59):
+        slurm.jobs()
+        world.clock.advance(60)
+    assert world.requests == {"id": 1, "scontrol": 1, "squeue": 59}
+    world.clock.advance(60)
+    slurm.jobs()
+    assert world.requests == {"id": 2, "scontrol": 2, "squeue": 60}
+
+
+def test_a_failing_squeue_is_not_an_empty_queue(world: World) -> None:
+    """It is said again without asking while the pause lasts, and healed by the next success."""
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.clock.advance(30)
+    world.stand_ins.says("squeue", err="slurm_load_jobs error: Zero Bytes\n", code=1)
+    for _ in range(100):
+        with pytest.raises(CannotTell, match="squeue: slurm_load_jobs error: Zero Bytes"):
+            slurm.jobs()
+    assert world.requests["squeue"] == 2
+    world.stand_ins.says("squeue", unmarked(row()))
+    world.clock.advance(5)
+    assert slurm.jobs() == (PLAIN_JOB,)
+
+
+def test_a_failing_squeue_does_not_blind_the_checks_of_nodes(world: World) -> None:
+    """Each question has its own answer."""
+    world.stand_ins.says("squeue", err="squeue: error: Invalid user: alice\n")
+    slurm = world.snapshot("alice")
+    with pytest.raises(CannotTell, match="Invalid user"):
+        slurm.jobs()
+    assert len(slurm.nodes()) == 1
+
+
+def test_an_answer_of_another_call_is_not_believed(world: World) -> None:
+    """A row that was recorded earlier, and is now somebody's job name, has the old nonce."""
+    world.stand_ins.says("squeue", row())
+    with pytest.raises(CannotTell, match="not in the form asked for"):
+        world.snapshot("alice").jobs()
+
+
+def test_the_controller_is_asked_each_time(world: World) -> None:
+    """Its answer is about now; the cluster's name comes with it, asked once an hour."""
+    slurm = world.snapshot()
+    for _ in range(3):
+        told = slurm.controller()
+    assert (told.primary, told.primary_up, told.cluster, told.version) == (
+        "ctl1",
+        True,
+        "h100",
+        "22.05.8",
+    )
+    assert told.latency > 0
+    assert world.requests == {"scontrol": 4}
+
+
+def test_a_controller_that_is_down_is_an_answer(world: World) -> None:
+    """Not CannotTell: ping exists to say so. Its configuration is not asked for."""
+    world.scontrol(ping="Slurmctld(primary) at ctl1 is DOWN\nSlurmctld(backup) at b is DOWN\n")
+    told = world.snapshot().controller()
+    assert told == Controller(
+        primary="ctl1", primary_up=False, backups=(("b", False),), latency=told.latency
+    )
+    assert world.requests == {"scontrol": 1}
+
+
+def test_a_ping_that_says_nothing_is_cannot_tell(world: World) -> None:
+    """scontrol without a configuration prints its error, and no controller."""
+    world.stand_ins.says("scontrol", err="scontrol: fatal: no configuration\n", code=1)
+    with pytest.raises(CannotTell, match="scontrol: fatal: no configuration"):
+        world.snapshot().controller()
+
+
+def test_an_end_is_asked_for_once(world: World) -> None:
+    """A job that is over stays over."""
+    world.stand_ins.says("squeue", unmarked(remembered()))
+    slurm = world.snapshot("alice")
+    for _ in range(10):
+        end = slurm.job_end("15")
+    assert end is not None
+    assert (end.state, end.exit_code, world.requests) == ("FAILED", 3, {"squeue": 1})
+
+
+def test_a_job_that_lives_is_asked_for_again(world: World) -> None:
+    """Its state may be another one now."""
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"RUNNING")))
+    slurm = world.snapshot("alice")
+    slurm.job_end("15")
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"TIMEOUT")))
+    end = slurm.job_end("15")
+    assert end is not None
+    assert end.state == "TIMEOUT"
+
+
+FORGOTTEN = "slurm_load_jobs error: Invalid job id specified\n"
+ACCOUNTING = CONFIG.replace("accounting_storage/none", "accounting_storage/slurmdbd")
+
+
+def test_a_job_that_nothing_remembers_is_none(world: World) -> None:
+    """slurmctld forgot it and there is no accounting: that is an answer too."""
+    world.stand_ins.says("squeue", err=FORGOTTEN, code=1)
+    assert world.snapshot("alice").job_end("15") is None
+
+
+def test_what_slurmctld_forgot_accounting_knows(world: World) -> None:
+    """-D: the run that a failed node ended is listed only so. The uid becomes a name."""
+    world.scontrol(config=ACCOUNTING)
+    world.stand_ins.says("squeue", err=FORGOTTEN, code=1)
+    world.stand_ins.says("sacct", unmarked(booked()))
+    world.stand_ins.says("id", "bob\n")
+    end = world.snapshot("alice").job_end("15")
+    assert end is not None
+    assert (end.state, end.cancelled_by, end.source) == ("CANCELLED", "bob", "sacct")
+    help_call, asked = world.stand_ins.told("sacct")
+    assert help_call == "--helpformat"
+    assert asked.startswith("-n -P -X -D --delimiter=x")
+    assert asked.endswith(" -o JobIDRaw,JobID,State,ExitCode,Start,End,NodeList,Reason -j 15")
+
+
+def test_accounting_says_who_cancelled_a_job_slurmctld_remembers(world: World) -> None:
+    """Only there is it written down."""
+    world.scontrol(config=ACCOUNTING)
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"CANCELLED", exit=b"0")))
+    world.stand_ins.says("sacct", unmarked(booked(state=b"CANCELLED by 1")))
+    world.stand_ins.says("id", err="id: '1': no such user\n", code=1)
+    end = world.snapshot("alice").job_end("15")
+    assert end is not None
+    assert (end.cancelled_by, end.stdout, end.source) == ("1", "/work/slurm-15.out", "squeue")
+
+
+def test_accounting_that_lags_behind_is_not_mixed_in(world: World) -> None:
+    """What it says of the run before is not told of this one."""
+    world.scontrol(config=ACCOUNTING)
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"NODE_FAIL", exit=b"0")))
+    world.stand_ins.says("sacct", unmarked(booked(state=b"CANCELLED by 1000")))
+    end = world.snapshot("alice").job_end("15")
+    assert end is not None
+    assert (end.state, end.cancelled_by) == ("NODE_FAIL", "")
+
+
+def test_a_broken_accounting_does_not_hide_what_slurmctld_says(world: World) -> None:
+    """Half of the story is told; for a job only accounting could know, it is cannot tell."""
+    world.scontrol(config=ACCOUNTING)
+    world.stand_ins.says("sacct", err="sacct: error: slurmdbd: Connection refused\n", code=1)
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"CANCELLED", exit=b"0")))
+    slurm = world.snapshot("alice")
+    end = slurm.job_end("15")
+    assert end is not None
+    assert (end.state, end.cancelled_by) == ("CANCELLED", "")
+    world.stand_ins.says("squeue", err=FORGOTTEN, code=1)
+    with pytest.raises(CannotTell, match="Connection refused"):
+        slurm.job_end("16")
+
+
+def test_many_dead_jobs_do_not_hammer_a_dead_slurmctld(world: World) -> None:
+    """The first failure speaks for all jobs until its pause is over."""
+    world.stand_ins.says("squeue", err="slurm_load_jobs error: Unable to contact\n", code=1)
+    slurm = world.snapshot("alice")
+    for job in range(50):
+        with pytest.raises(CannotTell, match="Unable to contact"):
+            slurm.job_end(str(job))
+    assert world.requests == {"squeue": 1}
+
+
+def test_connect_asks_nothing(stand_ins: StandIns) -> None:
+    """A service may start while Slurm is down; settings become limit and prefix."""
+    settings = SlurmSettings(command_prefix=["env", "X=1"])
+    slurm = connect(settings, frozenset({"alice"}), 30.0, ManualClock())
+    assert (slurm.client.limit, slurm.client.counts) == (20.0, {})
