@@ -1,0 +1,44 @@
+"""What differs between the databases, as the store sees it."""
+
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from sentinel.store.lease import Lease
+
+
+class Backend(Protocol):
+    """One place where a state lives. Its text is fit for messages (no password)."""
+
+    place: str
+    dialect: str
+
+    def connect(self) -> Connection:
+        """A new connection, with the schema unseen; raises Unavailable or Damaged."""
+
+    def guard(self, connection: Connection) -> None:
+        """Keep two processes from creating or upgrading the schema at once.
+
+        Raises StoreError for a database that cannot hold the state.
+        """
+
+    def still_there(self) -> None:
+        """Raises Damaged when what the connection writes to is no longer at its place."""
+
+    def take(self, connection: Connection | None, lease: Lease) -> bool:
+        """Become the only leader, for as long as this process (or its session) lives."""
+
+    def drop(self, connection: Connection | None) -> None:
+        """Stop being it; harmless otherwise."""
+
+    @property
+    def needs_session(self) -> bool:
+        """Whether `take` needs a connection and ends with it."""
+
+    def holder(self, connection: Connection | None, stored: Lease) -> Lease:
+        """Who leads just now; `stored` is the last lease that was written."""
+
+    def set_aside(self, stamp: str) -> str:
+        """Move what is damaged out of the way; returns where it is now, empty if it is gone."""
+
+    def close(self) -> None: ...

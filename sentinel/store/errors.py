@@ -1,0 +1,26 @@
+"""What can go wrong with the state beyond core.errors, by what follows from it.
+
+StoreError
+├── Unavailable   cannot be read or written now, may pass: full disk, lost connection
+├── Damaged       what is stored makes no sense; set aside and start afresh
+├── TooNew        written by a newer sentinel; nothing is touched
+└── Unstorable    the caller's data have no stored form; trying again is of no use
+"""
+
+from sentinel.core.errors import StoreError
+
+
+class Unavailable(StoreError):
+    """The state cannot be read or written just now; the same may work later."""
+
+
+class Damaged(StoreError):
+    """The state is damaged, removed or replaced; `SqlStore.reopen` goes on with a new one."""
+
+
+class TooNew(StoreError):
+    """A newer sentinel wrote the state; this one does not touch it."""
+
+
+class Unstorable(StoreError):
+    """Data of a check that cannot be written, whatever the state of the state."""

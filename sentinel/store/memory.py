@@ -1,0 +1,210 @@
+"""The state in memory: for tests and one-offs, and as the mirror while a disk is full."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Transition
+from sentinel.store.codec import decode, encode
+from sentinel.store.keep import USUAL, Keep
+from sentinel.store.lease import Lease
+from sentinel.store.rows import Outcome, Series, given_up, numbered, numbers, rows_of, taken
+from sentinel.store.snapshot import Snapshot
+
+Thing = TypeVar("Thing")
+RECENT = 1000  # transitions, rows that are done, and samples of one series
+
+
+class State:
+    """What several MemoryStores share, as several processes share a database."""
+
+    def __init__(self) -> None:
+        self.turn = threading.RLock()
+        self.token = 0
+        self.seq = 0
+        self.lease = Lease()
+        self.leader: MemoryStore | None = None
+        self.alerts: dict[Key, Alert] = {}
+        self.runs: dict[str, Run] = {}
+        self.memory: dict[str, str] = {}
+        self.outbox: dict[int, Outgoing] = {}
+        self.done: deque[tuple[Outgoing, Outcome]] = deque(maxlen=RECENT)
+        self.transitions: deque[Transition] = deque(maxlen=RECENT)
+        self.samples: dict[Series, deque[tuple[Instant, float]]] = {}
+
+
+class MemoryStore:
+    """core.ports.Store in memory. Of history it keeps the newest thousand of each kind."""
+
+    def __init__(self, keep: Keep = USUAL, state: State | None = None) -> None:
+        self._keep = keep
+        self._state = state or State()
+        self._token: int | None = None
+
+    def close(self) -> None:
+        self.release()
+
+    # Leading
+
+    def lead(self, holder: str, now: Instant) -> int:
+        state = self._state
+        with state.turn:
+            if state.leader not in (None, self):
+                raise StoreBusy(f"another sentinel leads: {state.lease}")
+            state.leader, state.lease = self, Lease(holder, now.wall)
+            state.token += 1
+            self._token = state.token
+            return state.token
+
+    def release(self) -> None:
+        with self._state.turn:
+            self._token = None
+            if self._state.leader is self:
+                self._state.leader, self._state.lease = None, Lease()
+
+    def leader(self) -> str:
+        return str(self._state.lease)
+
+    # Reading
+
+    def alerts(self) -> list[Alert]:
+        return list(self._state.alerts.values())
+
+    def runs(self) -> list[Run]:
+        return list(self._state.runs.values())
+
+    def memory(self, check: str) -> Mapping[str, Any]:
+        text = self._state.memory.get(check)
+        return {} if text is None else decode(text, dict)
+
+    def outbox(self) -> list[Outgoing]:
+        with self._state.turn:
+            return [row for _, row in sorted(self._state.outbox.items())]
+
+    def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
+        newest = [t for t in reversed(self._state.transitions) if alert in ("", t.alert)]
+        return newest[:limit]
+
+    def deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
+        with self._state.turn:
+            waiting = [(row, None, "") for row in self._state.outbox.values()]
+            done = [(row, o.at if o.sent else None, o.text) for row, o in self._state.done]
+        about = [told for told in waiting + done if told[0].notification.alert == alert]
+        return sorted(about, key=lambda told: told[0].seq)
+
+    def samples(
+        self, check: str, subject: str, name: str, since: int
+    ) -> list[tuple[Instant, float]]:
+        told = self._state.samples.get((check, subject, name), ())
+        return [(at, value) for at, value in told if at.wall >= since]
+
+    # Writing
+
+    def commit(self, batch: Batch) -> None:
+        rows_of(batch)  # refuses here what a database would refuse later
+        with self._state.turn:
+            self._require_lead()
+            self._apply(batch)
+
+    def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
+        self._finish(rows, taken(now, receipt))
+
+    def failed(self, rows: Sequence[Outgoing]) -> None:
+        with self._state.turn:
+            self._require_lead()
+            self._state.outbox.update({r.seq: r for r in rows if r.seq in self._state.outbox})
+
+    def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
+        self._finish([given_up(row, why) for row in rows], Outcome(now, False, why))
+
+    def prune(self, now: Instant) -> None:
+        state, keep = self._state, self._keep
+        with state.turn:
+            self._require_lead()
+            _retain(state.done, now.wall - keep.sent * SECOND, lambda done: done[1].at)
+            _retain(state.transitions, now.wall - keep.transitions * SECOND, lambda t: t.at)
+            for told in state.samples.values():
+                _retain(told, now.wall - keep.samples * SECOND, lambda sample: sample[0])
+            state.samples = {series: told for series, told in state.samples.items() if told}
+
+    # Mirroring
+
+    def snapshot(self) -> Snapshot:
+        """All that a running sentinel needs, of one moment."""
+        state = self._state
+        with state.turn:
+            return Snapshot(
+                alerts=tuple(state.alerts.values()),
+                runs=tuple(state.runs.values()),
+                memory={check: decode(text, dict) for check, text in state.memory.items()},
+                outbox=tuple(self.outbox()),
+                seq=state.seq,
+            )
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Become what the snapshot says, without history."""
+        fresh = State()
+        fresh.seq = snapshot.seq
+        fresh.alerts = {alert.key: alert for alert in snapshot.alerts}
+        fresh.runs = {run.check: run for run in snapshot.runs}
+        fresh.memory = {check: encode(memory) for check, memory in snapshot.memory.items()}
+        fresh.outbox = {row.seq: row for row in snapshot.outbox}
+        self._state, self._token = fresh, None
+
+    def numbered(self, rows: Sequence[Outgoing]) -> tuple[Outgoing, ...]:
+        """Rows with the numbers that `commit` would give them."""
+        return numbered(rows, self._state.seq)
+
+    def outcomes(self) -> dict[int, Outcome]:
+        """What became of the rows that were done lately."""
+        return {row.seq: outcome for row, outcome in self._state.done}
+
+    def forget_samples(self) -> None:
+        """They are safe elsewhere."""
+        self._state.samples.clear()
+
+    def _apply(self, batch: Batch) -> None:
+        state = self._state
+        for key in batch.closed:
+            state.alerts.pop(key, None)
+        state.alerts |= {alert.key: alert for alert in batch.alerts}
+        state.runs |= {run.check: run for run in batch.runs}
+        state.memory |= {check: encode(memory) for check, memory in batch.memory.items()}
+        known = {t.id for t in state.transitions}
+        state.transitions.extend(t for t in batch.transitions if t.id not in known)
+        self._enqueue(batch.outbox)
+        for series, value in numbers(batch.samples).items():
+            _note(state.samples.setdefault(series, deque(maxlen=RECENT)), batch.at, value)
+
+    def _enqueue(self, rows: Sequence[Outgoing]) -> None:
+        state, done = self._state, self.outcomes()
+        told = self.numbered(rows)
+        new = (row for row in told if row.seq not in done and row.seq not in state.outbox)
+        state.outbox |= {row.seq: row for row in new}
+        state.seq = max([state.seq, *(row.seq for row in told)])
+
+    def _finish(self, rows: Iterable[Outgoing], outcome: Outcome) -> None:
+        with self._state.turn:
+            self._require_lead()
+            for row in rows:
+                if self._state.outbox.pop(row.seq, None) is not None:
+                    self._state.done.append((row, outcome))
+
+    def _require_lead(self) -> None:
+        if self._token is None or self._token != self._state.token:
+            raise Fenced("another sentinel took over; this one stops")
+
+
+def _note(told: deque[tuple[Instant, float]], at: Instant, value: float) -> None:
+    if told and told[-1][0] == at:
+        told.pop()
+    told.append((at, value))
+
+
+def _retain(things: deque[Thing], since: int, when: Callable[[Thing], Instant]) -> None:
+    kept = [thing for thing in things if when(thing).wall >= since]
+    things.clear()
+    things.extend(kept)

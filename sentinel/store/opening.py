@@ -1,0 +1,78 @@
+"""From the configured `state:` to a store that is ready."""
+
+import os
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant
+from sentinel.core.errors import StoreError
+from sentinel.store.backend import Backend
+from sentinel.store.buffered import Buffered
+from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.keep import USUAL, Keep
+from sentinel.store.memory import MemoryStore
+from sentinel.store.sql import SqlStore
+
+_REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
+
+
+class Opened(Struct, frozen=True):
+    """A store, and what a person must hear about how it was found."""
+
+    store: Buffered
+    notices: tuple[str, ...] = ()
+
+
+def open_store(state: str, now: Instant, keep: Keep = USUAL) -> Opened:
+    """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
+
+    A damaged file is set aside and told in `notices`; a full disk or a server that is away
+    is met again at the first use. Raises StoreError with the remedy for all else.
+    """
+    store = SqlStore(_backend(state), keep)
+    notices: tuple[str, ...] = ()
+    try:
+        store.prepare()
+    except Damaged:
+        notices = (store.reopen(now),)
+    except Unavailable:
+        pass  # `lead` tells whether it is still so, and Buffered carries on
+    return Opened(Buffered(store, MemoryStore(keep)), notices)
+
+
+def _backend(state: str) -> Backend:
+    if "://" in state:
+        return _postgres(state)
+    from sentinel.store.sqlite import SqliteBackend
+
+    directory = os.path.abspath(state)
+    _make(directory)
+    _require_writable(directory)
+    return SqliteBackend(directory)
+
+
+def _postgres(url: str) -> Backend:
+    from sentinel.store.postgres import PostgresBackend
+
+    scheme = url.partition("://")[0]
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"state: {scheme}:// is not supported; use a directory or postgresql://")
+    return PostgresBackend(url)
+
+
+def _make(directory: str) -> None:
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        raise StoreError(f"{directory}: is not a directory; set state: to one") from error
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be made: {error.strerror}; {_REMEDY}") from error
+
+
+def _require_writable(directory: str) -> None:
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        raise StoreError(f"{directory}: not writable by uid {os.geteuid()}; {_REMEDY}")
+    for name in ("sentinel.db", "lock"):
+        path = os.path.join(directory, name)
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+            raise StoreError(f"{path}: not writable by uid {os.geteuid()}; {_REMEDY}")

@@ -1,0 +1,104 @@
+"""The tables as they are now. A change here needs a step in migrations/ beside it.
+
+Every column is a number, a digest (see codec) or JSON of the noun it belongs to: a new
+field of a noun needs no new schema.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+_Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER is SQLite's row id
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+def _digest(name: str, primary_key: bool = False) -> Column[str]:
+    return Column(name, String(32), primary_key=primary_key, nullable=False)
+
+
+def _body() -> Column[str]:
+    return Column("body", Text, nullable=False)
+
+
+schema_version = Table("schema_version", metadata, _number("version"))
+
+# One row. `seq`: the highest number of an outbox row. `expires` (µs UTC) is for standbys.
+leader = Table(
+    "leader",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _number("token"),
+    _number("seq"),
+    _number("expires"),
+    _body(),
+)
+
+alerts = Table("alerts", metadata, _digest("key", primary_key=True), _body())
+runs = Table("runs", metadata, _digest("key", primary_key=True), _body())
+memory = Table("memory", metadata, _digest("key", primary_key=True), _body())
+
+transitions = Table(
+    "transitions",
+    metadata,
+    Column("seq", _Number, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    _digest("alert"),
+    _number("at"),
+    _body(),
+    Index("transitions_alert", "alert"),
+    Index("transitions_at", "at"),
+)
+
+# `done` is 0 while unsent, else µs UTC; `outcome` is JSON of what became of the row.
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("seq", _Number, primary_key=True, autoincrement=False),
+    _digest("alert"),
+    _number("done"),
+    Column("outcome", Text, nullable=False),
+    _body(),
+    Index("outbox_alert", "alert"),
+    Index("outbox_done", "done", "seq"),
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("id", _Number, primary_key=True),
+    Column("key", String(32), nullable=False, unique=True),
+    _body(),
+)
+
+# When samples were taken: one row a pass instead of a boot id in every sample.
+moments = Table(
+    "moments",
+    metadata,
+    Column("id", _Number, primary_key=True),
+    Column("key", String(32), nullable=False, unique=True),
+    _number("at"),
+    _body(),
+    Index("moments_at", "at"),
+)
+
+# The primary key is the table: about 16 bytes a sample in SQLite.
+samples = Table(
+    "samples",
+    metadata,
+    Column("series", _Number, primary_key=True, autoincrement=False),
+    Column("moment", _Number, primary_key=True, autoincrement=False),
+    Column("value", Double, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,60 @@
+"""What a database driver raises, as one of our errors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sqlite3 import Error as SqliteError
+
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoResultFound,
+    ProgrammingError,
+)
+
+from sentinel.core.errors import StoreError
+from sentinel.core.text import visible
+from sentinel.store.codec import Unreadable
+from sentinel.store.errors import Damaged, Unavailable, Unstorable
+
+# sqlite3_errstr() of SQLITE_CORRUPT and SQLITE_NOTADB, and what half a schema looks like.
+_SQLITE_DAMAGE = (
+    "malformed",
+    "not a database",
+    "no such table",
+    "no such column",
+    "Could not decode",
+)
+# undefined_table, data_corrupted, index_corrupted: postgresql.org/docs/current/errcodes-appendix.html
+_POSTGRES_DAMAGE = {"42P01", "XX001", "XX002"}
+_POSTGRES_PRIVILEGE = "42501"
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Errors of drivers leave as StoreError, with the place and the driver's first line."""
+    try:
+        yield
+    except (DBAPIError, SqliteError) as error:
+        raise translate(error, place) from error
+    except Unreadable as error:
+        raise Damaged(f"{place}: damaged: {error}") from error
+    except NoResultFound as error:
+        raise Damaged(f"{place}: damaged: a row that is always there is missing") from error
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise Unstorable(f"{place}: {error}") from error
+    except OSError as error:
+        raise Unavailable(f"{place}: {error.strerror or error}") from error
+
+
+def translate(error: Exception, place: str) -> StoreError:
+    """The kind follows from what a person or sentinel would do about it."""
+    cause = getattr(error, "orig", None) or error
+    told = visible(str(cause).strip().split("\n")[0]) or type(cause).__name__
+    state = getattr(cause, "sqlstate", None)
+    if state in _POSTGRES_DAMAGE or (state is None and any(w in told for w in _SQLITE_DAMAGE)):
+        return Damaged(f"{place}: damaged: {told}")
+    refused = isinstance(error, DataError | IntegrityError | ProgrammingError)
+    if refused and state != _POSTGRES_PRIVILEGE:
+        return Unstorable(f"{place}: {told}")
+    return Unavailable(f"{place}: {told}")

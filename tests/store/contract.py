@@ -1,0 +1,427 @@
+"""What every store keeps its word about. Subclasses bring a `place` fixture."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status
+from sentinel.core.ports import Store
+from sentinel.store.errors import Unstorable
+from sentinel.store.keep import DAY
+from tests.store.nouns import (
+    HOSTILE,
+    alert,
+    at,
+    key,
+    measured,
+    outgoing,
+    remembered,
+    run,
+    summaries,
+    told,
+    transition,
+)
+
+OK = Receipt("250 ok")
+
+
+class Place(Protocol):
+    """Where a state lives, as several processes would meet it."""
+
+    def open(self) -> Store:
+        """Another handle to the same state."""
+
+    def usurp(self) -> None:
+        """Another sentinel takes over although the first still runs."""
+
+    def close(self) -> None: ...
+
+
+WRITES: dict[str, Callable[[Store, list[Outgoing]], object]] = {
+    "commit": lambda store, rows: store.commit(remembered("late")),
+    "sent": lambda store, rows: store.sent(rows, at(), OK),
+    "failed": lambda store, rows: store.failed([replace(r, attempts=9) for r in rows]),
+    "dropped": lambda store, rows: store.dropped(rows, at(), "no such user"),
+    "prune": lambda store, rows: store.prune(at(400 * DAY)),
+}
+
+
+class StoreContract:
+    """One rule, one test."""
+
+    @pytest.fixture
+    def store(self, place: Place) -> Iterator[Store]:
+        """A leading store."""
+        store = place.open()
+        store.lead("sentinel run, pid 1 on login1", at())
+        yield store
+        store.close()
+
+    def test_a_new_state_is_empty(self, place: Place) -> None:
+        """Nothing is known before anything was written."""
+        store = place.open()
+        read = (store.alerts(), store.runs(), store.outbox(), store.history(), store.leader())
+        assert read == ([], [], [], [], "")
+        assert store.memory("fs") == {}
+        assert store.samples("fs", "/scratch", "used", 0) == []
+        assert store.deliveries("alert") == []
+
+    def test_what_is_committed_is_what_others_read(self, place: Place, store: Store) -> None:
+        """Every field of every noun comes back, in another process too."""
+        rich = alert(
+            firing=True,
+            fired=at(2),
+            labels={"node": "n1"},
+            values={"used": 96.5, "free": 12, "read_only": False, "mount": "x", "none": None},
+            commands=("df -h", "lfs quota"),
+            told={"mail": at(3)},
+        )
+        batch = Batch(
+            at=at(),
+            alerts=(rich,),
+            runs=(run(),),
+            transitions=(transition(),),
+            outbox=(outgoing(),),
+            memory={"fs": {"seen": [1, {"deep": True}]}},
+        )
+        store.commit(batch)
+        other = place.open()
+        assert other.alerts() == [rich]
+        assert other.runs() == [run()]
+        assert other.history() == [transition()]
+        assert [replace(row, seq=0) for row in other.outbox()] == [outgoing()]
+        assert other.memory("fs") == {"seen": [1, {"deep": True}]}
+
+    def test_an_alert_is_one_row_per_key(self, store: Store) -> None:
+        """A later alert of a key replaces the earlier one; others stay."""
+        store.commit(Batch(at=at(), alerts=(alert("/a"), alert("/b"))))
+        later = alert("/a", id="another", summary="fuller")
+        store.commit(Batch(at=at(), alerts=(later,)))
+        assert sorted(store.alerts(), key=lambda a: a.key) == [later, alert("/b")]
+
+    def test_closed_alerts_are_gone_and_their_history_is_not(self, store: Store) -> None:
+        """Closing comes before opening, so that a key may do both in one batch."""
+        store.commit(Batch(at=at(), alerts=(alert("/a"), alert("/b")), transitions=(transition(),)))
+        again = alert("/b", id="again")
+        store.commit(Batch(at=at(), closed=(key("/a"), key("/b"), key("/c")), alerts=(again,)))
+        assert store.alerts() == [again]
+        assert store.history() == [transition()]
+
+    def test_the_last_run_of_each_check_is_kept(self, store: Store) -> None:
+        """One row a check."""
+        store.commit(Batch(at=at(), runs=(run("fs"), run("job"))))
+        store.commit(Batch(at=at(), runs=(run("fs", Status.CRITICAL),)))
+        assert sorted(store.runs(), key=lambda r: r.check) == [
+            run("fs", Status.CRITICAL),
+            run("job"),
+        ]
+
+    # All or nothing
+
+    @pytest.mark.parametrize("bad", [{"x": object()}, {"x": {(1, 2): 3}}], ids=["object", "key"])
+    def test_a_batch_that_cannot_be_stored_leaves_nothing(self, store: Store, bad: Any) -> None:
+        """All of a batch or nothing."""
+        batch = Batch(
+            at=at(),
+            alerts=(alert(),),
+            runs=(run(),),
+            outbox=(outgoing(),),
+            memory={"good": {}, "bad": bad},
+            samples={"fs": (Sample("/", "used", 1.0),)},
+        )
+        with pytest.raises(Unstorable):
+            store.commit(batch)
+        assert (store.alerts(), store.runs(), store.outbox()) == ([], [], [])
+        assert store.samples("fs", "/", "used", 0) == []
+        store.commit(told("after"))
+        assert summaries(store.outbox()) == ["after"]
+
+    # Outbox
+
+    def test_the_outbox_keeps_the_order_of_commits(self, store: Store) -> None:
+        """Rows are told in the order in which they were written, each with a number."""
+        store.commit(told("a", "b"))
+        store.commit(told("c"))
+        rows = store.outbox()
+        assert summaries(rows) == ["a", "b", "c"]
+        assert [row.seq for row in rows] == sorted({row.seq for row in rows})
+
+    def test_a_given_number_is_kept_and_repeating_it_changes_nothing(self, store: Store) -> None:
+        """A batch that is written twice is told once; later numbers come after it."""
+        batch = Batch(at=at(), outbox=(replace(outgoing("a"), seq=7),), transitions=(transition(),))
+        store.commit(batch)
+        store.commit(batch)
+        store.commit(told("b"))
+        assert [(r.seq, r.notification.summary) for r in store.outbox()] == [(7, "a"), (8, "b")]
+        assert store.history() == [transition()]
+
+    def test_numbers_are_never_used_again(self, store: Store) -> None:
+        """Not even when all earlier rows are forgotten."""
+        store.commit(told("a"))
+        first = store.outbox()
+        store.sent(first, at(), OK)
+        store.prune(at(400 * DAY))
+        store.commit(told("b"))
+        assert store.outbox()[0].seq > first[0].seq
+
+    def test_sent_rows_are_not_sent_again(self, store: Store) -> None:
+        """They leave the outbox and keep when and with which answer, refusals named."""
+        store.commit(told("a", "b"))
+        first, second = store.outbox()
+        store.sent([first], at(5), Receipt("250 queued", ("x@example.org",)))
+        assert store.outbox() == [second]
+        assert store.deliveries("alert-/scratch") == [
+            (first, at(5), "250 queued; refused: x@example.org"),
+            (second, None, ""),
+        ]
+
+    def test_failed_rows_stay_with_what_was_tried(self, store: Store) -> None:
+        """Attempts, times and errors of a row survive; its place in the order too."""
+        store.commit(told("a", "b"))
+        first, second = store.outbox()
+        tried = replace(first, attempts=3, tried=at(9), wait=30.0, error=HOSTILE)
+        store.failed([tried])
+        assert store.outbox() == [tried, second]
+
+    def test_dropped_rows_stay_visible(self, store: Store) -> None:
+        """They leave the outbox and say why."""
+        store.commit(told("a"))
+        rows = store.outbox()
+        store.dropped(rows, at(5), "no such user")
+        assert store.outbox() == []
+        given_up = replace(rows[0], permanent=True, error="no such user")
+        assert store.deliveries("alert-/scratch") == [(given_up, None, "no such user")]
+
+    @pytest.mark.parametrize("late", ["sent", "failed", "dropped"])
+    def test_what_is_done_stays_done(self, store: Store, late: str) -> None:
+        """A slow answer about a row that is done changes nothing."""
+        store.commit(told("a"))
+        rows = store.outbox()
+        store.sent(rows, at(5), OK)
+        WRITES[late](store, rows)
+        assert store.outbox() == []
+        assert store.deliveries("alert-/scratch") == [(rows[0], at(5), "250 ok")]
+
+    def test_deliveries_are_those_of_one_alert(self, store: Store) -> None:
+        """By the alert's id, whatever text that is."""
+        store.commit(
+            Batch(at=at(), outbox=(outgoing("a", about="one"), outgoing("b", about="two")))
+        )
+        assert summaries([row for row, _, _ in store.deliveries("two")]) == ["b"]
+        assert store.deliveries(HOSTILE) == []
+
+    def test_writing_nothing_is_allowed(self, store: Store) -> None:
+        """Empty sequences and batches are no error."""
+        store.commit(Batch(at=at()))
+        store.sent([], at(), OK)
+        store.failed([])
+        store.dropped([], at(), "")
+        assert store.outbox() == []
+
+    # Leading
+
+    def test_two_do_not_lead_at_once(self, place: Place, store: Store) -> None:
+        """The second is told who leads, on which host and since when."""
+        with pytest.raises(StoreBusy, match=r"sentinel run, pid 1 on login1 since 2027-01-15T08"):
+            place.open().lead("sentinel tick", at(1))
+
+    def test_the_next_leads_after_release(self, place: Place, store: Store) -> None:
+        """Tokens only grow, and who no longer leads no longer writes."""
+        old = store.lead("again", at(1))
+        store.release()
+        store.release()
+        other = place.open()
+        assert other.lead("other", at(2)) > old
+        with pytest.raises(Fenced):
+            store.commit(Batch(at=at()))
+        other.close()
+
+    def test_the_leader_is_named_while_it_leads(self, place: Place, store: Store) -> None:
+        """By itself and by others; nobody leads after release."""
+        other = place.open()
+        assert (
+            other.leader()
+            == store.leader()
+            == ("sentinel run, pid 1 on login1 since 2027-01-15T08:00:00Z")
+        )
+        store.release()
+        assert other.leader() == store.leader() == ""
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_only_the_leader_writes(self, place: Place, store: Store, write: str) -> None:
+        """A store that never led is refused, and nothing changes."""
+        store.commit(told("a"))
+        with pytest.raises(Fenced):
+            WRITES[write](place.open(), store.outbox())
+        assert summaries(store.outbox()) == ["a"]
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_an_old_token_writes_nothing(self, place: Place, store: Store, write: str) -> None:
+        """Whoever was overtaken learns it from the write itself, each time."""
+        store.commit(Batch(at=at(), outbox=(outgoing(),), transitions=(transition(),)))
+        place.usurp()
+        for _ in range(2):
+            with pytest.raises(Fenced):
+                WRITES[write](store, store.outbox())
+        other = place.open()
+        assert [row.attempts for row in other.outbox()] == [0]
+        assert other.memory("fs") == {}
+        assert other.history() == [transition()]
+
+    # Texts and numbers
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            [[], {}, {"a": [{"b": [None, True, False, -1, 2**62, 1.5e300]}]}],
+            HOSTILE,
+            {HOSTILE: [HOSTILE]},
+            "\x00",
+            "\ud800",
+            "x" * 2_000_000,
+            2**80,
+        ],
+        ids=["nested", "hostile", "hostile key", "NUL", "lone surrogate", "2 MB", "big number"],
+    )
+    def test_memory_comes_back(self, place: Place, store: Store, value: Any) -> None:
+        """Nested JSON and every text, in another process too."""
+        store.commit(remembered(value))
+        assert place.open().memory("fs") == {"value": value}
+
+    def test_memory_is_a_copy(self, store: Store) -> None:
+        """A check that changes what it was given changes nothing stored."""
+        mine = {"seen": [1]}
+        store.commit(Batch(at=at(), memory={"fs": mine}))
+        mine["seen"].append(2)
+        read: Any = store.memory("fs")
+        read["seen"].append(3)
+        assert store.memory("fs") == {"seen": [1]}
+
+    def test_memory_of_other_checks_is_kept(self, store: Store) -> None:
+        """A batch replaces the memory of the checks it names, as a whole."""
+        store.commit(Batch(at=at(), memory={"a": {"x": 1, "y": 2}, "b": {"x": 1}}))
+        store.commit(Batch(at=at(), memory={"a": {"y": 3}}))
+        assert (store.memory("a"), store.memory("b")) == ({"y": 3}, {"x": 1})
+
+    def test_hostile_text_is_only_text(self, place: Place, store: Store) -> None:
+        """NUL, lone surrogates, emoji, quotes and great length in any field of any noun."""
+        hostile = alert(HOSTILE, id=HOSTILE, summary=HOSTILE, labels={HOSTILE: HOSTILE})
+        row = outgoing(HOSTILE, HOSTILE, HOSTILE)
+        moved = replace(transition(about=HOSTILE), id=HOSTILE)
+        sample = Sample(HOSTILE, HOSTILE, 1.0)
+        batch = Batch(
+            at=at(),
+            alerts=(hostile,),
+            outbox=(row,),
+            transitions=(moved,),
+            runs=(run(HOSTILE),),
+            memory={HOSTILE: {}},
+            samples={HOSTILE: (sample,)},
+        )
+        store.commit(batch)
+        store.commit(batch)
+        other = place.open()
+        assert other.alerts() == [hostile]
+        assert other.history(alert=HOSTILE) == [moved]
+        assert other.runs() == [run(HOSTILE)]
+        assert other.samples(HOSTILE, HOSTILE, HOSTILE, 0) == [(at(), 1.0)]
+        assert [replace(r, seq=0) for r, _, _ in other.deliveries(HOSTILE)] == [row, row]
+
+    # History
+
+    def test_history_is_newest_first_and_bounded(self, store: Store) -> None:
+        """By commit, not by clock; of one alert where asked."""
+        store.commit(Batch(at=at(), transitions=(transition(1), transition(2, "other"))))
+        store.commit(Batch(at=at(), transitions=(transition(3, moment=at(-60)),)))
+        assert [t.summary for t in store.history()] == ["number 3", "number 2", "number 1"]
+        assert [t.summary for t in store.history(2)] == ["number 3", "number 2"]
+        assert [t.summary for t in store.history(alert="alert-/scratch")] == [
+            "number 3",
+            "number 1",
+        ]
+
+    # Samples
+
+    def test_samples_are_told_from_a_moment_on(self, store: Store) -> None:
+        """Oldest first, that moment included, with both clocks; each series by itself."""
+        for minute in range(4):
+            store.commit(measured(float(minute), at(60 * minute)))
+        store.commit(measured(9.0, at(300), name="inodes"))
+        told = store.samples("fs", "/scratch", "used", at(60).wall)
+        assert told == [(at(60), 1.0), (at(120), 2.0), (at(180), 3.0)]
+        assert store.samples("fs", "/scratch", "used", at(180).wall + 1) == []
+        assert store.samples("fs", "/other", "used", 0) == []
+
+    def test_samples_are_ordered_by_commit_when_the_clock_jumps_back(self, store: Store) -> None:
+        """The wall clock of a host may be set back an hour."""
+        store.commit(measured(1.0, at(3600)))
+        store.commit(measured(2.0, at(60)))
+        assert [value for _, value in store.samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
+
+    def test_of_one_moment_the_last_value_counts(self, store: Store) -> None:
+        """Within a batch and by a repeated batch."""
+        twice = (Sample("/scratch", "used", 1.0), Sample("/scratch", "used", 2.0))
+        store.commit(Batch(at=at(), samples={"fs": twice}))
+        assert store.samples("fs", "/scratch", "used", 0) == [(at(), 2.0)]
+        store.commit(measured(3.0))
+        assert store.samples("fs", "/scratch", "used", 0) == [(at(), 3.0)]
+
+    @pytest.mark.parametrize("value", [math.inf, -math.inf, 0.0, 1e-300, float(2**60)])
+    def test_every_number_is_a_sample(self, store: Store, value: float) -> None:
+        """Infinite ones too."""
+        store.commit(measured(value))
+        assert store.samples("fs", "/scratch", "used", 0) == [(at(), value)]
+
+    def test_not_a_number_is_no_sample(self, store: Store) -> None:
+        """And costs nothing else of its batch."""
+        store.commit(replace(measured(math.nan), runs=(run(),)))
+        assert store.samples("fs", "/scratch", "used", 0) == []
+        assert store.runs() == [run()]
+
+    # Prune
+
+    @pytest.mark.parametrize(
+        ("days", "samples", "moved", "sent"),
+        [(34, 1, 1, 1), (36, 0, 1, 1), (89, 0, 1, 1), (91, 0, 0, 0)],
+    )
+    def test_old_things_are_forgotten(
+        self, store: Store, days: int, samples: int, moved: int, sent: int
+    ) -> None:
+        """Samples after 35 days, transitions and sent rows after 90."""
+        store.commit(replace(measured(1.0), outbox=(outgoing(),), transitions=(transition(),)))
+        store.sent(store.outbox(), at(), OK)
+        store.prune(at(days * DAY))
+        assert len(store.samples("fs", "/scratch", "used", 0)) == samples
+        assert len(store.history()) == moved
+        assert len(store.deliveries("alert-/scratch")) == sent
+
+    def test_what_is_open_or_unsent_is_never_forgotten(self, store: Store) -> None:
+        """However old it is."""
+        store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing(),), runs=(run(),)))
+        store.commit(remembered(1))
+        store.prune(at(4000 * DAY))
+        assert (store.alerts(), store.runs()) == ([alert()], [run()])
+        assert summaries(store.outbox()) == ["full"]
+        assert store.memory("fs") == {"value": 1}
+
+    def test_a_series_goes_on_after_prune(self, store: Store) -> None:
+        """Of each series only what is old goes; one that was forgotten may begin again."""
+        store.commit(measured(1.0, name="old"))
+        store.commit(measured(2.0, at(40 * DAY)))
+        store.commit(measured(3.0, at(70 * DAY)))
+        store.prune(at(70 * DAY))
+        store.commit(measured(4.0, at(71 * DAY), name="old"))
+        assert [v for _, v in store.samples("fs", "/scratch", "used", 0)] == [2.0, 3.0]
+        assert [v for _, v in store.samples("fs", "/scratch", "old", 0)] == [4.0]
+
+    def test_times_are_microseconds(self, store: Store) -> None:
+        """A moment comes back as it was, to the microsecond."""
+        odd = replace(at(), wall=at().wall + 1, mono=at().mono + 1)
+        store.commit(measured(1.0, odd))
+        assert store.samples("fs", "/scratch", "used", odd.wall) == [(odd, 1.0)]
+        assert odd.wall % SECOND == 1

@@ -1,0 +1,115 @@
+"""A disk that is really full: watching goes on and nothing is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.model import Batch, Receipt
+from sentinel.store.buffered import SPACING, Buffered
+from sentinel.store.errors import Unavailable
+from sentinel.store.memory import MemoryStore
+from sentinel.store.opening import open_store
+from sentinel.store.sql import SqlStore
+from sentinel.store.sqlite import SqliteBackend
+from tests.store.disk import Disk
+from tests.store.nouns import alert, at, key, measured, outgoing, remembered, summaries, told
+from tests.store.ticking import Ticking
+
+OK = Receipt("250 ok")
+
+
+def buffered(state: Path, clock: Ticking) -> Buffered:
+    return Buffered(SqlStore(SqliteBackend(str(state))), MemoryStore(), monotonic=clock)
+
+
+@pytest.fixture
+def clock() -> Ticking:
+    return Ticking()
+
+
+@pytest.fixture
+def state(disk: Disk) -> Path:
+    disk.state.mkdir()
+    return disk.state
+
+
+def test_the_database_says_that_the_disk_is_full(disk: Disk, state: Path) -> None:
+    """Unavailable, with the place and the reason; what is stored can still be read."""
+    store = SqlStore(SqliteBackend(str(state)))
+    store.lead("test", at())
+    store.commit(told("before"))
+    disk.fill()
+    with pytest.raises(Unavailable, match=r"sentinel\.db: .*(full|I/O)"):
+        store.commit(remembered("x" * 100_000))
+    assert summaries(store.outbox()) == ["before"]
+    store.close()
+
+
+def test_watching_goes_on_and_is_written_when_there_is_room(
+    disk: Disk, state: Path, clock: Ticking
+) -> None:
+    """All that was written meanwhile is read at once, and is on disk in the end."""
+    store = buffered(state, clock)
+    store.lead("test", at())
+    store.commit(Batch(at=at(), alerts=(alert("/old"),), outbox=(outgoing("before"),)))
+    disk.fill()
+    store.commit(Batch(at=at(1), memory={"big": {"x": "y" * 100_000}}, closed=(key("/old"),)))
+    store.commit(Batch(at=at(2), alerts=(alert("/new"),), outbox=(outgoing("during"),)))
+    store.sent(store.outbox()[:1], at(3), OK)
+    store.commit(measured(1.0, at(4)))
+    assert store.trouble
+    assert store.trouble.since == at(1)
+    assert store.trouble.waiting == 4
+    assert [a.key.subject for a in store.alerts()] == ["/new"]
+    assert summaries(store.outbox()) == ["during"]
+
+    disk.free()
+    clock.advance(SPACING)
+    store.commit(remembered("after"))
+    assert store.trouble is None
+    store.close()
+    again = open_store(str(state), at()).store
+    assert [a.key.subject for a in again.alerts()] == ["/new"]
+    assert summaries(again.outbox()) == ["during"]
+    assert [text for _, _, text in again.deliveries("alert-/scratch")] == ["250 ok", ""]
+    assert again.samples("fs", "/scratch", "used", 0) == [(at(4), 1.0)]
+    assert again.memory("fs") == {"value": "after"}
+
+
+def test_a_start_on_a_full_disk_knows_what_was(disk: Disk, state: Path, clock: Ticking) -> None:
+    """The state is read, the lock is held, and later rows come after earlier ones."""
+    before = open_store(str(state), at()).store
+    before.lead("before", at())
+    before.commit(Batch(at=at(), alerts=(alert("/old"),), outbox=(outgoing("before"),)))
+    before.close()
+    disk.fill()
+    store = buffered(state, clock)
+    store.lead("test", at(1))
+    assert store.trouble
+    assert [a.key.subject for a in store.alerts()] == ["/old"]
+    store.commit(Batch(at=at(2), closed=(key("/old"),), outbox=(outgoing("during"),)))
+    assert summaries(store.outbox()) == ["before", "during"]
+    disk.free()
+    clock.advance(SPACING)
+    assert store.catch_up()
+    store.close()
+    again = open_store(str(state), at()).store
+    assert again.alerts() == []
+    assert summaries(again.outbox()) == ["before", "during"]
+
+
+def test_a_first_start_on_a_full_disk(disk: Disk) -> None:
+    """Nothing can be made but an empty directory: alerts are sent, and stored later."""
+    disk.state.mkdir()
+    disk.fill()
+    store = open_store(str(disk.state), at()).store
+    store.lead("test", at())
+    assert store.trouble
+    assert "sentinel.db" in store.trouble.why
+    store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("during"),)))
+    assert summaries(store.outbox()) == ["during"]
+    disk.free()
+    store.close()
+    again = open_store(str(disk.state), at()).store
+    assert again.alerts() == [alert()]
+    assert summaries(again.outbox()) == ["during"]

@@ -1,0 +1,57 @@
+"""Which directories are on this host's own disks."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.store.mounts import LOCAL, is_local, type_of
+from tests.store.disk import Disk
+
+MOUNTINFO = r"""
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
+30 22 0:30 / /home rw,relatime shared:3 - nfs4 server:/home rw,vers=4.2
+31 30 0:31 / /home/local rw,relatime - xfs /dev/sdb rw
+32 22 0:32 / /scratch rw shared:4 master:1 - lustre 10.0.0.1@o2ib:/scratch rw
+33 22 0:33 / /gpfs/my\040work rw - gpfs work rw
+34 22 0:34 / /sshfs rw - fuse.sshfs host:/ rw
+35 22 0:35 / /both rw - xfs /dev/sdc rw
+36 35 0:36 / /both rw - beegfs beegfs_nodev rw
+37 22 0:37 / /homes rw - btrfs /dev/sdd rw
+""".strip()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "ext4"),
+        ("/var/lib/sentinel", "ext4"),
+        ("/home", "nfs4"),
+        ("/home/alice/.local/state", "nfs4"),
+        ("/home/local/x", "xfs"),
+        ("/homes/x", "btrfs"),
+        ("/homestead", "ext4"),
+        ("/scratch/x", "lustre"),
+        ("/gpfs/my work/x", "gpfs"),
+        ("/sshfs/x", "fuse.sshfs"),
+        ("/both/x", "beegfs"),
+    ],
+)
+def test_the_deepest_and_last_mount_decides(path: str, kind: str) -> None:
+    """Blanks in mount points are escaped; a longer name is another directory."""
+    assert type_of(path, MOUNTINFO) == kind
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "fuse", "cifs", "9p", ""],
+)
+def test_what_several_hosts_may_share_is_not_local(kind: str) -> None:
+    """Nor is what is not known."""
+    assert kind not in LOCAL
+
+
+def test_a_real_mount(disk: Disk, tmp_path: Path) -> None:
+    """A link is followed to where its directory is."""
+    (tmp_path / "link").symlink_to(disk.point)
+    assert is_local(str(tmp_path / "link"))
+    assert not is_local("/proc/self")

@@ -1,0 +1,90 @@
+"""From `state:` to a store, with the remedy where it cannot be."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.errors import StoreError
+from sentinel.store.keep import DAY, Keep
+from sentinel.store.opening import open_store
+from tests.store.disk import Disk
+from tests.store.nouns import at, measured
+
+AS_NOBODY = """
+import os, sys
+from sentinel.core.errors import StoreError
+from sentinel.store.opening import open_store
+from sentinel.testing import START
+os.setuid(65534)
+try:
+    open_store(sys.argv[1], START)
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def passable() -> Iterator[Path]:
+    """A directory that every user may enter; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+def test_a_missing_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    """With its parents; messages and memory of checks are nobody else's to read."""
+    state = tmp_path / "a" / "b"
+    open_store(str(state), at()).store.close()
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert (state / "sentinel.db").exists()
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    """It is left as it is."""
+    (tmp_path / "state").write_text("mine")
+    with pytest.raises(StoreError, match="/state: is not a directory; set state: to one"):
+        open_store(str(tmp_path / "state"), at())
+    assert (tmp_path / "state").read_text() == "mine"
+
+
+def test_a_read_only_file_system(disk: Disk) -> None:
+    """Told at once, also to root, with the place and the remedy."""
+    disk.state.mkdir()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk.point)], check=True)
+    with pytest.raises(StoreError, match=rf"{disk.state}: not writable by uid 0; make it writable"):
+        open_store(str(disk.state), at())
+    with pytest.raises(StoreError, match=r"/new: cannot be made: Read-only file system; make it"):
+        open_store(str(disk.point / "new"), at())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize("what", ["", "sentinel.db", "lock"])
+def test_another_users_state(passable: Path, what: str) -> None:
+    """The message names the path, who tried, and what to do."""
+    state = passable / "state"
+    store = open_store(str(state), at()).store
+    store.lead("test", at())
+    store.close()
+    if what:
+        state.chmod(0o777)
+        for name in {"sentinel.db", "lock"} - {what}:
+            (state / name).chmod(0o666)
+    argv = [sys.executable, "-c", AS_NOBODY, str(state)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert f"{state / what}: not writable by uid 65534; make it writable (chown" in done.stdout
+
+
+def test_retention_is_a_parameter(tmp_path: Path) -> None:
+    """How long samples are kept is the caller's to say."""
+    store = open_store(str(tmp_path), at(), Keep(samples=DAY)).store
+    store.lead("test", at())
+    store.commit(measured(1.0))
+    store.prune(at(2 * DAY))
+    assert store.samples("fs", "/scratch", "used", 0) == []
+    store.close()

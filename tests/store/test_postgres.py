@@ -1,0 +1,133 @@
+"""A PostgreSQL server that goes away and comes back, and URLs that lead nowhere."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from sentinel.core.errors import StoreError
+from sentinel.core.model import Batch
+from sentinel.store.buffered import SPACING, Buffered
+from sentinel.store.errors import Unavailable
+from sentinel.store.memory import MemoryStore
+from sentinel.store.opening import open_store
+from sentinel.store.postgres import PostgresBackend
+from sentinel.store.sql import SqlStore
+from tests.lab.postgres import Postgres
+from tests.store.nouns import alert, at, outgoing, summaries, told
+from tests.store.ticking import Ticking
+
+
+@pytest.fixture
+def server(postgres: Postgres) -> Iterator[Callable[[str], None]]:
+    """Runs a statement on the server as its owner."""
+    with postgres.database() as url:
+        engine = create_engine(
+            url.replace("postgresql:", "postgresql+psycopg:"),
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+        )
+
+        def say(statement: str) -> None:
+            with engine.connect() as connection:
+                connection.execute(text(statement))
+
+        yield say
+
+
+KILL = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE application_name = 'sentinel' AND pid <> pg_backend_pid()"
+)
+
+
+def test_a_server_that_is_away_delays_nothing_and_loses_nothing(
+    postgres: Postgres, postgres_url: str
+) -> None:
+    """Writes wait in memory while it is down; afterwards they are there in order."""
+    clock = Ticking()
+    store = Buffered(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
+    store.lead("test", at())
+    store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("before"),)))
+    postgres.stop()
+    try:
+        store.commit(told("during"))
+        assert store.trouble
+        assert summaries(store.outbox()) == ["before", "during"]
+    finally:
+        postgres.start()
+    clock.advance(SPACING)
+    store.commit(told("after"))
+    assert store.trouble is None
+    assert summaries(open_store(postgres_url, at()).store.outbox()) == ["before", "during", "after"]
+    store.close()
+
+
+def test_a_lost_session_leads_again_when_nobody_else_did(
+    postgres_url: str, server: Callable[[str], None]
+) -> None:
+    """With its token and its lock: another is still refused."""
+    store = SqlStore(PostgresBackend(postgres_url))
+    store.lead("test", at())
+    server(KILL)
+    with pytest.raises(Unavailable):
+        store.commit(told("lost"))
+    store.commit(told("kept"))
+    other = SqlStore(PostgresBackend(postgres_url))
+    with pytest.raises(StoreError, match="another sentinel leads: test since"):
+        other.lead("other", at())
+    assert summaries(other.outbox()) == ["kept"]
+    other.close()
+    store.close()
+
+
+def test_two_schemas_of_one_database_are_two_states(
+    postgres_url: str, server: Callable[[str], None]
+) -> None:
+    """The lock is the table's, not the database's."""
+    engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE SCHEMA other"))
+    engine.dispose()
+    here = open_store(postgres_url, at()).store
+    there = open_store(f"{postgres_url}&options=-csearch_path%3Dother", at()).store
+    here.lead("here", at())
+    there.lead("there", at())
+    here.commit(told("here"))
+    assert there.outbox() == []
+    here.close()
+    there.close()
+
+
+def test_nobody_leads_without_a_server() -> None:
+    """Opening is put off, leading is not possible: exclusivity cannot be had elsewhere."""
+    opened = open_store("postgresql://u:secret@127.0.0.1:1/none", at())
+    with pytest.raises(Unavailable, match=r"postgresql://u:\*\*\*@127\.0\.0\.1:1/none: ") as info:
+        opened.store.lead("test", at())
+    assert "secret" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("postgresql://[::1", "state: not a URL like postgresql://user@host:5432/database"),
+        ("mysql://root@localhost/x", "mysql:// is not supported; use a directory or postgresql://"),
+    ],
+)
+def test_urls_that_are_none(state: str, message: str) -> None:
+    """One line that says what would be one."""
+    with pytest.raises(StoreError, match=message.replace("?", r"\?")):
+        open_store(state, at())
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(
+    postgres: Postgres, server: Callable[[str], None]
+) -> None:
+    """LATIN1 has no emoji; the remedy is in the message."""
+    server("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    with postgres.database() as url:
+        latin = url.replace(url.split("/")[3].split("?")[0], "latin", 1)
+        with pytest.raises(StoreError, match=r"encoding LATIN1 .*ENCODING 'UTF8'"):
+            open_store(latin, at())
+    server("DROP DATABASE latin")
