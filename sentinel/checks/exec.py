@@ -1,0 +1,151 @@
+"""The `exec` kind: any plugin that speaks the Nagios plugin API.
+
+https://nagios-plugins.org/doc/guidelines.html: exit code 0 to 3, one line of text,
+performance data after `|`, then longer text. NHC, Icinga and Checkmk local plugins do too.
+"""
+
+import os
+import re
+import signal
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.ports import Context
+from sentinel.core.text import shortened, visible, visible_lines
+
+MOST = 1_000_000  # bytes; Nagios itself keeps 8 KiB
+_SHOWN = 4000
+_STATUS = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
+# 'label'=value[UOM];[warn];[crit];[min];[max], a quote inside a quoted label is doubled
+_PERFORMANCE = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^\s='|]+))=(-?[\d.]+|U)([^\s;\d]*)(;\S*)?")
+_NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error")
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a plugin printed, taken apart: its line, longer text, and numbers by label."""
+
+    line: str
+    details: str = ""
+    numbers: Mapping[str, float] = {}
+
+
+class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Nagios, Icinga or NHC plugin: its exit code, text and performance data.
+
+    `command` is run as it stands, by no shell; `env` is added to sentinel's own environment.
+    """
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 30
+
+    command: list[str]
+    env: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if not self.command or not self.command[0]:
+            raise Invalid("names no program; give it and its arguments as a list", "command")
+
+    def run(self, ctx: Context) -> Report:
+        """One finding about the check's own name; raises CannotTell when it did not run."""
+        _refuse_while_stuck(ctx.memory)
+        try:
+            done = proc.run(
+                self.command, limit=ctx.limit, env={**os.environ, **self.env}, max_output=MOST
+            )
+        except proc.TimedOut as late:
+            if late.stuck is None:
+                raise
+            return _hung(ctx.name, late)
+        answer = parse(os.fsdecode(done.out))
+        finding = judged(ctx.name, self.command[0], done, answer)
+        samples = tuple(Sample(ctx.name, name, value) for name, value in answer.numbers.items())
+        return Report(findings=(finding,), samples=samples, memory={})
+
+
+def parse(text: str) -> Answer:
+    """Take a plugin's standard output apart; what is not of the documented form is text."""
+    first, _, rest = text.lstrip("\n").partition("\n")
+    line, _, performance = first.partition("|")
+    details, _, more = rest.partition("|")
+    return Answer(
+        line=shortened(visible(line.strip()), 500),
+        details=shortened(visible_lines(details.strip()), _SHOWN),
+        numbers=numbers(f"{performance} {more}"),
+    )
+
+
+def numbers(performance: str) -> dict[str, float]:
+    """The values by label, in the unit the plugin chose; undetermined ones are left out."""
+    found = {}
+    for match in _PERFORMANCE.finditer(performance):
+        label = visible((match[1] or match[2] or "").replace("''", "'").strip())
+        try:
+            found[label] = float(match[3])
+        except ValueError:
+            continue
+    return found
+
+
+def judged(name: str, program: str, done: proc.Done, answer: Answer) -> Finding:
+    """The finding that the plugin's end stands for."""
+    status, summary = _verdict(visible(program), done, answer)
+    return Finding(
+        subject=name,
+        status=status,
+        summary=summary,
+        values=answer.numbers,
+        details=answer.details or _said(done.err) if status is not Status.OK else answer.details,
+    )
+
+
+def _verdict(program: str, done: proc.Done, answer: Answer) -> tuple[Status, str]:
+    said = answer.line or shortened(_said(done.err).replace("\n", " "), 300)
+    if done.code < 0:
+        return Status.UNKNOWN, f"{program} was ended by {_signal(-done.code)}{_tail(said)}"
+    if not done.out.strip() and _NO_PROGRAM.search(done.err):
+        return Status.UNKNOWN, f"{program} is no program that this machine can run{_tail(said)}"
+    if done.code not in _STATUS:
+        code = f"{program} ended with code {done.code}, which is no plugin's answer"
+        return Status.UNKNOWN, code + _tail(said)
+    return _STATUS[done.code], said or f"{program} ended with code {done.code} and said nothing"
+
+
+def _said(err: bytes) -> str:
+    return shortened(visible_lines(os.fsdecode(err[:_SHOWN]).strip()), _SHOWN)
+
+
+def _tail(said: str) -> str:
+    return f": {said}" if said else ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _hung(name: str, late: proc.TimedOut) -> Report:
+    pid = late.stuck.pid if late.stuck else 0
+    finding = Finding(
+        subject=name,
+        status=Status.UNKNOWN,
+        summary=f"{late}, but process {pid} does not go away (what it waits for hangs)",
+    )
+    return Report(findings=(finding,), memory={"stuck": to_builtins(late.stuck)})
+
+
+def _refuse_while_stuck(memory: Mapping[str, Any]) -> None:
+    try:
+        stuck = convert(memory.get("stuck"), proc.Stuck | None)
+    except ValidationError:
+        return
+    if stuck and proc.still_stuck(stuck):
+        raise CannotTell(
+            f"process {stuck.pid} of an earlier run still hangs; no other is started beside it"
+        )

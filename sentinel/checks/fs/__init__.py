@@ -1,0 +1,5 @@
+"""The `fs` kind: space, inodes, hangs and lost mounts of file systems."""
+
+from sentinel.checks.fs.check import Fs
+
+__all__ = ["Fs"]

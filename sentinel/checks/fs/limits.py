@@ -1,0 +1,87 @@
+"""Limits on a file system's use, and what is said when one is crossed. Pure."""
+
+from msgspec import Struct
+
+from sentinel.checks.fs.usage import Usage
+from sentinel.core.errors import Invalid
+from sentinel.core.model import Status
+from sentinel.core.values import Share, Size, size_text
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bad from this share used on, below this much free, from this share of inodes on."""
+
+    used: Share | None = None
+    free: Size | None = None
+    inodes_used: Share | None = None
+
+
+WARN = Limits(used=Share(85), inodes_used=Share(85))
+CRIT = Limits(used=Share(95), inodes_used=Share(95))
+
+
+def completed(warn: Limits, crit: Limits) -> tuple[Limits, Limits]:
+    """Fill in the defaults for space and for inodes where neither degree says anything."""
+    space = _unset(warn.used, warn.free, crit.used, crit.free)
+    inodes = _unset(warn.inodes_used, crit.inodes_used)
+    return _fill(warn, WARN, space, inodes), _fill(crit, CRIT, space, inodes)
+
+
+def refuse_reversed(warn: Limits, crit: Limits) -> None:
+    """Raises Invalid where the warning would come after the critical."""
+    for name, sign in (("used", 1), ("free", -1), ("inodes_used", 1)):
+        early, late = getattr(warn, name), getattr(crit, name)
+        if early is not None and late is not None and sign * early > sign * late:
+            raise Invalid(
+                f"warns at {early} but is critical at {late} already: "
+                f"{name} has to be {'lower' if sign > 0 else 'higher'} in warn than in crit",
+                "warn",
+                name,
+            )
+
+
+def judge(usage: Usage, warn: Limits, crit: Limits) -> tuple[Status, str]:
+    """The stricter limit decides; the summary names every limit crossed at that degree."""
+    if usage.used_percent is None:
+        return Status.UNKNOWN, f"reports no size (type {usage.type}): there is nothing to watch"
+    for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
+        if crossed := _crossed(usage, limits):
+            limit = f" ({status.value} {' and '.join(crossed)})"
+            return status, _described(usage, "inodes" in limit) + limit
+    return Status.OK, _described(usage, inodes=False)
+
+
+def floored(percent: float) -> str:
+    """Tenths, cut: 94.97 must not read as 95% while the limit of 95% is not reached."""
+    return f"{int(percent * 10 + 1e-9) / 10:g}%"
+
+
+def _described(usage: Usage, inodes: bool) -> str:
+    text = f"{floored(usage.used_percent or 0)} used, {size_text(usage.free)} free"
+    if inodes:
+        text += f", {floored(usage.inodes_used_percent or 0)} of inodes used"
+    return text
+
+
+def _crossed(usage: Usage, limits: Limits) -> list[str]:
+    used, inodes = usage.used_percent, usage.inodes_used_percent
+    crossed = []
+    if limits.used is not None and used is not None and used >= limits.used:
+        crossed.append(f"from {limits.used}")
+    if limits.free is not None and usage.free < limits.free:
+        crossed.append(f"below {limits.free}")
+    if limits.inodes_used is not None and inodes is not None and inodes >= limits.inodes_used:
+        crossed.append(f"from {limits.inodes_used} of inodes")
+    return crossed
+
+
+def _unset(*values: object) -> bool:
+    return all(value is None for value in values)
+
+
+def _fill(given: Limits, default: Limits, space: bool, inodes: bool) -> Limits:
+    return Limits(
+        used=default.used if space else given.used,
+        free=given.free,
+        inodes_used=default.inodes_used if inodes else given.inodes_used,
+    )

@@ -1,0 +1,109 @@
+"""The mount table, from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Pure."""
+
+import os
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+# Types whose blocks lie on this machine's own disks; everything else is memory, a view of
+# something else, or somebody else's disk (a network mount has to be named to be probed).
+LOCAL = frozenset(
+    {"bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "hfsplus", "jfs"}
+    | {"nilfs2", "ntfs", "ntfs3", "reiserfs", "ufs", "vfat", "xfs", "zfs"}
+)
+
+
+class Mount(Struct, frozen=True, kw_only=True):
+    """One mounted file system. Names that are in no encoding keep their bytes as surrogates."""
+
+    id: int
+    parent: int
+    device: str
+    root: str
+    point: str
+    type: str
+    options: frozenset[str]
+    super_options: frozenset[str]
+
+    @property
+    def writable(self) -> frozenset[str]:
+        """Which of its two layers may be written: `mount`, `superblock`.
+
+        The kernel remounts the superblock read-only after an error, a person mostly the mount.
+        """
+        layers = {"mount": self.options, "superblock": self.super_options}
+        return frozenset(name for name, options in layers.items() if "ro" not in options)
+
+
+class Mounts:
+    """The table; answers as the kernel's own walk through a path would."""
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self._all = tuple(mounts)
+        ids = {m.id for m in self._all}
+        self._below: dict[int, list[Mount]] = {}
+        for mount in self._all:
+            top = mount.parent not in ids or mount.parent == mount.id
+            self._below.setdefault(-1 if top else mount.parent, []).append(mount)
+
+    def holding(self, path: str) -> Mount | None:
+        """The mount that an absolute path without symbolic links leads into."""
+        found, at = None, -1
+        while inside := [m for m in self._below.get(at, ()) if _within(path, m.point)]:
+            found = min(inside, key=lambda m: len(m.point))
+            at = found.id
+        return found
+
+    def is_point(self, path: str) -> bool:
+        """Whether that very name is a mount point; such names hold no symbolic link."""
+        found = self.holding(path)
+        return found is not None and found.point == path
+
+    def local(self) -> list[Mount]:
+        """Every reachable file system on this machine's disks, each once, by its best name."""
+        best: dict[str, Mount] = {}
+        for mount in sorted(self._all, key=_plainness):
+            if _is_local(mount) and self.holding(mount.point) is mount:
+                best.setdefault(mount.device, mount)
+        return sorted(best.values(), key=lambda m: m.point)
+
+
+def parse(table: bytes) -> Mounts:
+    """Raises ValueError for a line that is not of the documented form."""
+    return Mounts(_mount(line) for line in table.splitlines())
+
+
+def _mount(line: bytes) -> Mount:
+    left, _, right = line.partition(b" - ")
+    number, parent, device, root, point, options, *_ = left.split(b" ")
+    kind, _source, super_options = [*right.split(b" "), b"", b""][:3]
+    return Mount(
+        id=int(number),
+        parent=int(parent),
+        device=device.decode("ascii"),
+        root=_name(root),
+        point=_name(point),
+        type=_name(kind),
+        options=frozenset(_name(options).split(",")),
+        super_options=frozenset(_name(super_options).split(",")),
+    )
+
+
+def _name(raw: bytes) -> str:
+    if b"\\" in raw:
+        raw = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8) & 255]), raw)
+    return os.fsdecode(raw)
+
+
+def _within(path: str, point: str) -> bool:
+    return path == point or point == "/" or path.startswith(point + "/")
+
+
+def _is_local(mount: Mount) -> bool:
+    return mount.type in LOCAL or (mount.point == "/" and mount.type == "overlay")
+
+
+def _plainness(mount: Mount) -> tuple[bool, int, str]:
+    """Whole file systems before binds of a part, short names before long ones."""
+    return mount.root != "/", len(mount.point), mount.point

@@ -1,0 +1,102 @@
+"""Asks about file systems in child processes, several at a time, never two of one path."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.checks.fs.usage import FORMAT, Usage, parse
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
+
+PARALLEL = 32
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a path answered: numbers, or an error in the C library's words, or a hang.
+
+    `real` is the path without symbolic links; `waited` the seconds given to a hung one.
+    `blind`: why nobody could ask at all.
+    """
+
+    usage: Usage | None = None
+    real: str = ""
+    error: str = ""
+    blind: str = ""
+    hung: bool = False
+    waited: float = 0.0
+    stuck: proc.Stuck | None = None
+
+
+def probe(path: str, limit: float, *, plain: bool = False) -> Answer:
+    """Ask one path; returns within the limit and what proc takes to kill a hung child.
+
+    `plain`: the path is known to hold no symbolic link, which saves a second question.
+    """
+    deadline = time.monotonic() + limit
+    try:
+        # The slash makes a plain file an error without needing rights inside a directory.
+        said = _ask(["stat", "-f", "-c", FORMAT, "--", path.rstrip("/") + "/"], limit)
+        real = path if plain else _ask(["realpath", "--", path], deadline - time.monotonic())
+        return Answer(usage=parse(said), real=real.removesuffix("\n"))
+    except proc.TimedOut as late:
+        return Answer(hung=True, waited=limit, stuck=late.stuck)
+    except _Refused as refused:
+        return Answer(error=visible(str(refused)))
+    except (CannotTell, ValueError) as error:
+        return Answer(blind=visible(str(error)))
+
+
+def probe_all(
+    paths: Iterable[str], limit: float, patience: float, ask: Callable[[str, float], Answer]
+) -> Mapping[str, Answer]:
+    """Ask all, at most PARALLEL at once, each for `patience` at most, within `limit` in all.
+
+    A path whose turn never came is missing from the result.
+    """
+    waiting, answers = deque(paths), dict[str, Answer]()
+    deadline = time.monotonic() + limit
+
+    def work() -> None:
+        while waiting:
+            try:
+                path = waiting.popleft()
+            except IndexError:
+                return
+            left = deadline - time.monotonic()
+            if left < min(patience, 0.1):
+                return
+            answers[path] = ask(path, min(patience, left))
+
+    _in_threads(work, min(PARALLEL, len(waiting)))
+    return dict(answers)
+
+
+def _in_threads(work: Callable[[], None], count: int) -> None:
+    if count <= 1:
+        return work()
+    from threading import Thread
+
+    threads = [Thread(target=work, name="fs-probe", daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return None
+
+
+def _ask(argv: list[str], limit: float) -> str:
+    done = proc.run(
+        argv, limit=max(limit, 0.05), env={**os.environ, "LC_ALL": "C"}, max_output=65536
+    )
+    if done.code == 0:
+        return os.fsdecode(done.out)
+    text = os.fsdecode(done.err).strip()
+    raise _Refused(text.rpartition(": ")[2] or f"{argv[0]} ended with {done.code}")
+
+
+class _Refused(CannotTell):
+    """The file system itself answered with an error."""

@@ -1,0 +1,51 @@
+"""What statfs(2) says about a file system, from the text of `stat -f`. Pure."""
+
+from msgspec import Struct
+
+# GNU stat(1): fundamental block size; total, free, available blocks; total, free inodes; type
+FORMAT = "%S %b %f %a %c %d %T"
+_SIGN = 1 << 63
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Bytes and inodes. `free` is what ordinary users may still write (f_bavail)."""
+
+    size: int
+    used: int
+    free: int
+    inodes: int
+    inodes_free: int
+    type: str
+
+    @property
+    def used_percent(self) -> float | None:
+        """As df(1) has it: of what is not reserved for root. None without any space."""
+        return _percent(self.used, self.used + self.free)
+
+    @property
+    def inodes_used_percent(self) -> float | None:
+        """None where inodes are not fixed in number (btrfs, many network file systems)."""
+        return _percent(self.inodes - self.inodes_free, self.inodes)
+
+
+def parse(text: str) -> Usage:
+    """Raises ValueError when the text is not of FORMAT."""
+    *numbers, kind = text.strip().split(" ", 6)
+    unit, blocks, free, available, inodes, inodes_free = map(int, numbers)
+    return Usage(
+        size=blocks * unit,
+        used=max(0, blocks - free) * unit,
+        free=_unsigned(available) * unit,
+        inodes=inodes,
+        inodes_free=min(_unsigned(inodes_free), inodes),
+        type=kind,
+    )
+
+
+def _unsigned(number: int) -> int:
+    """Some servers send less than nothing once the reserve itself is used; df knows it too."""
+    return 0 if number >= _SIGN else number
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return round(100 * part / whole, 2) if whole > 0 else None

@@ -1,0 +1,173 @@
+"""From what a path answered, and what was seen of it before, to a finding. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.fs.limits import Limits, judge
+from sentinel.checks.fs.mounts import Mount
+from sentinel.checks.fs.probe import Answer
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.model import Finding, Sample, Status, Value, worst
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.proc import Stuck
+
+# Errors about the question, not about the file system: nothing was seen of it.
+_UNSEEN = {
+    "Permission denied": "may not be looked at: permission denied on the way to it",
+    "Not a directory": "is not a directory; give the directory that is to be watched",
+    "Too many levels of symbolic links": "is a loop of symbolic links",
+    "File name too long": "has too long a name",
+}
+Problem = tuple[Status, str]
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What is remembered of a path: what it once had, and the probe that hangs in it."""
+
+    mounted: bool = False
+    writable: tuple[str, ...] = ()
+    hangs_since: Instant | None = None
+    stuck: Stuck | None = None
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """The settings that a verdict needs. `mounted` None: as it was before."""
+
+    warn: Limits
+    crit: Limits
+    mounted: bool | None
+    read_only: Status
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """One path in one run: its answer (None: never asked) and the mount it leads into."""
+
+    path: str
+    answer: Answer | None
+    mount: Mount | None = None
+    at: Instant
+
+    @property
+    def mounted(self) -> bool:
+        return bool(self.mount and self.answer and self.mount.point == self.answer.real)
+
+
+def remembered(sight: Sight, seen: Seen) -> Seen:
+    """What to remember now. Having been mounted or writable is never forgotten."""
+    answer = sight.answer
+    if answer is None:
+        return seen
+    if answer.hung:
+        return replace(seen, hangs_since=seen.hangs_since or sight.at, stuck=answer.stuck)
+    well = replace(seen, hangs_since=None, stuck=None)
+    if answer.usage is None or (seen.mounted and not sight.mounted):
+        return well
+    now = sight.mount.writable if sight.mount else frozenset()
+    return replace(
+        well, mounted=sight.mounted or seen.mounted, writable=tuple(sorted({*seen.writable, *now}))
+    )
+
+
+def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
+    """The worst of what is wrong decides; the summary tells all of it."""
+    problems = _problems(sight, seen, rules)
+    status = worst(status for status, _ in problems)
+    return Finding(
+        subject=visible(sight.path),
+        status=status,
+        summary="; ".join(text for _, text in problems),
+        values=values(sight) if not _lost(sight, seen, rules) else {},
+        commands=_commands(sight) if status.bad else (),
+    )
+
+
+def samples(finding: Finding) -> list[Sample]:
+    """The numbers worth a history."""
+    kept = ("used_percent", "free_bytes", "inodes_used_percent")
+    return [
+        Sample(finding.subject, name, float(number))
+        for name in kept
+        if isinstance(number := finding.values.get(name), int | float)
+    ]
+
+
+def values(sight: Sight) -> dict[str, Value]:
+    """What `check` prints in its table and as JSON; empty where nothing was measured."""
+    usage = sight.answer.usage if sight.answer else None
+    if usage is None:
+        return {}
+    return {
+        "used_percent": usage.used_percent,
+        "free_bytes": usage.free,
+        "inodes_used_percent": usage.inodes_used_percent,
+        "size_bytes": usage.size,
+        "used_bytes": usage.used,
+        "inodes": usage.inodes,
+        "inodes_free": usage.inodes_free,
+        "type": sight.mount.type if sight.mount else usage.type,
+        "mount": visible(sight.mount.point) if sight.mount else None,
+        "read_only": len(sight.mount.writable) < 2 if sight.mount else None,
+    }
+
+
+def _problems(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:
+    answer = sight.answer
+    if answer is None:
+        return [(Status.UNKNOWN, "was not asked: too many other file systems hang")]
+    if answer.hung:
+        return [(Status.CRITICAL, _hang(answer, seen, sight.at))]
+    if answer.blind:
+        return [(Status.UNKNOWN, f"could not be asked: {answer.blind}")]
+    if answer.usage is None:
+        return [_refused(answer.error)]
+    if _lost(sight, seen, rules):
+        return [(Status.CRITICAL, _elsewhere(sight))]
+    return [judge(answer.usage, rules.warn, rules.crit), *_read_only(sight, seen, rules)]
+
+
+def _hang(answer: Answer, seen: Seen, now: Instant) -> str:
+    if seen.hangs_since is None:
+        return f"hangs: statfs did not answer within {duration_text(answer.waited)}"
+    since = duration_text(elapsed(seen.hangs_since, now))
+    if answer.stuck:
+        return f"still hangs, since {since} (probe {answer.stuck.pid} is stuck; no other is sent)"
+    return f"still hangs, since {since}: statfs does not answer"
+
+
+def _refused(error: str) -> Problem:
+    if error in _UNSEEN:
+        return Status.UNKNOWN, _UNSEEN[error]
+    if error == "No such file or directory":
+        return Status.CRITICAL, "does not exist"
+    return Status.CRITICAL, f"cannot be read: {error}"
+
+
+def _lost(sight: Sight, seen: Seen, rules: Rules) -> bool:
+    must = seen.mounted if rules.mounted is None else rules.mounted
+    return must and not sight.mounted
+
+
+def _elsewhere(sight: Sight) -> str:
+    if sight.mount is None:
+        return "is not mounted"
+    return f"is not mounted: it lies on {visible(sight.mount.point)} ({sight.mount.type})"
+
+
+def _read_only(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:
+    if sight.mount is None or len(sight.mount.writable) == 2:
+        return []
+    if set(seen.writable) - sight.mount.writable:
+        return [(rules.read_only, "has become read-only")]
+    return [(Status.OK, "read-only")]
+
+
+def _commands(sight: Sight) -> tuple[str, ...]:
+    from shlex import quote
+
+    path = quote(visible(sight.path))
+    if sight.answer and sight.answer.hung:
+        return (f"grep -F {path} /proc/mounts", "ps -eo pid,stat,wchan:32,args | awk '$2 ~ /D/'")
+    return f"df -h {path}", f"df -i {path}"

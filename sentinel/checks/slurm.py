@@ -1,0 +1,145 @@
+"""The `slurm` kind: does slurmctld answer, how fast, and are its backups there."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Report, Sample, Status, Value
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Controller
+from sentinel.core.text import visible
+from sentinel.core.values import Duration, duration_text
+
+# What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
+_MUNGE = ("munge", "authentication")
+# Said by the port when nothing could be asked; that is no answer about slurmctld.
+_NOT_ASKED = ("not installed", "cannot be run", "hangs in the kernel")
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bad when an answer takes this long."""
+
+    latency: Duration | None = None
+
+
+class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Slurm itself: controller, backup controllers, latency, munge."""
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 60
+
+    warn: Limits = Limits(latency=Duration(2))
+    crit: Limits = Limits(latency=Duration(10))
+
+    def __post_init__(self) -> None:
+        early, late = self.warn.latency, self.crit.latency
+        if early is not None and late is not None and early > late:
+            raise Invalid(
+                f"warns at {early} but is critical at {late} already: "
+                "latency has to be lower in warn than in crit",
+                "warn",
+                "latency",
+            )
+
+    def run(self, ctx: Context) -> Report:
+        """One finding per controller. That none answers is the finding; not to be able to ask
+        (no client commands) raises CannotTell.
+        """
+        try:
+            controller = ctx.slurm.controller()
+        except CannotTell as error:
+            if any(words in str(error) for words in _NOT_ASKED):
+                raise
+            return Report(findings=(_silent(_known(ctx.memory), str(error)),))
+        return Report(
+            findings=(self._primary(controller), *map(_backup, controller.backups)),
+            samples=_samples(controller),
+            memory={"primary": controller.primary},
+        )
+
+    def _primary(self, seen: Controller) -> Finding:
+        if not seen.primary_up:
+            return _down(seen)
+        status, limit = self._judged(seen.latency)
+        slow = f" ({status.value} from {limit})" if status.bad else ""
+        return Finding(
+            subject=visible(seen.primary),
+            status=status,
+            summary=f"slurmctld answers in {duration_text(seen.latency)}{slow}",
+            values=_values(seen),
+            commands=("sdiag", "scontrol ping") if status.bad else (),
+        )
+
+    def _judged(self, latency: float) -> tuple[Status, Duration | None]:
+        for status, limit in (
+            (Status.CRITICAL, self.crit.latency),
+            (Status.WARNING, self.warn.latency),
+        ):
+            if limit is not None and latency >= limit:
+                return status, limit
+        return Status.OK, None
+
+
+def _down(seen: Controller) -> Finding:
+    """The primary does not answer: whose fault it is, and whether a backup took over."""
+    if any(word in seen.trouble.lower() for word in _MUNGE):
+        return _silent(seen.primary, seen.trouble)
+    takers = [visible(host) for host, up in seen.backups if up]
+    status = Status.WARNING if takers else Status.CRITICAL
+    instead = f"; {' and '.join(takers)} answers in its place" if takers else ""
+    because = f": {visible(seen.trouble)}" if seen.trouble else ""
+    return Finding(
+        subject=visible(seen.primary),
+        status=status,
+        summary=f"slurmctld does not answer{instead}{because}",
+        values=_values(seen),
+        commands=("scontrol ping", f"ssh {visible(seen.primary)} systemctl status slurmctld"),
+    )
+
+
+def _silent(primary: str, error: str) -> Finding:
+    """Nothing answers at all; `error` says what the client met."""
+    munge = any(word in error.lower() for word in _MUNGE) and "no answer within" not in error
+    return Finding(
+        subject=visible(primary),
+        status=Status.CRITICAL,
+        summary=(
+            f"slurmctld cannot be asked, munge on this host fails: {visible(error)}"
+            if munge
+            else f"slurmctld does not answer: {visible(error)}"
+        ),
+        commands=("munge -n | unmunge", "systemctl status munge", "scontrol ping"),
+    )
+
+
+def _backup(backup: tuple[str, bool]) -> Finding:
+    host, up = backup
+    return Finding(
+        subject=visible(host),
+        status=Status.OK if up else Status.WARNING,
+        summary=f"the backup slurmctld {'answers' if up else 'does not answer'}",
+        values={"up": up},
+        commands=() if up else (f"ssh {visible(host)} systemctl status slurmctld",),
+    )
+
+
+def _values(seen: Controller) -> Mapping[str, Value]:
+    return {
+        "up": seen.primary_up,
+        "latency_seconds": round(seen.latency, 4),
+        "cluster": visible(seen.cluster),
+        "version": visible(seen.version),
+    }
+
+
+def _samples(seen: Controller) -> tuple[Sample, ...]:
+    if not seen.primary_up:
+        return ()
+    return (Sample(visible(seen.primary), "latency_seconds", seen.latency),)
+
+
+def _known(memory: Mapping[str, Any]) -> str:
+    """The primary's name as of the last answer, so that the alert stays one."""
+    return str(memory.get("primary") or "slurmctld")

@@ -1,0 +1,59 @@
+"""Slurm's filename patterns (sbatch(1), "filename pattern"): where a job's output goes. Pure."""
+
+import re
+
+from sentinel.core.slurm import Job
+
+NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array
+_WIDEST = 10  # fname.c, MAX_WIDTH
+_FIRST = re.compile(r"(?:[^,[]|\[[^]]*\])*")
+_SYMBOL = re.compile(r"%(?:%|(\d*)([AabJjNnstux]))")
+
+
+def has_symbols(pattern: str) -> bool:
+    """Whether the name depends on a job."""
+    return "\\" not in pattern and any(m[2] for m in _SYMBOL.finditer(pattern))
+
+
+def expanded(pattern: str, job: Job) -> str:
+    """The file that the batch script of the job writes to, as slurmstepd names it.
+
+    A backslash anywhere switches all symbols off and is itself removed; a relative name is
+    meant from the job's working directory. Per-node and per-task symbols name the first.
+    Seen so on 22.05, where only %b (24.05 and later) is still left as it stands.
+    """
+    if "\\" in pattern:
+        name = re.sub(r"\\(.?)", r"\1", pattern, flags=re.DOTALL)
+    else:
+        name = _SYMBOL.sub(lambda m: _value(m, job), pattern)
+    return name if name.startswith("/") else f"{job.workdir.rstrip('/')}/{name}"
+
+
+def first_host(nodes: str) -> str:
+    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`."""
+    first = _FIRST.match(nodes)
+    host = first[0] if first else nodes
+    return re.sub(r"\[([^],-]*)[^]]*\]", r"\1", host).partition(".")[0]
+
+
+def _value(match: "re.Match[str]", job: Job) -> str:
+    symbol = match[2]
+    if symbol is None:
+        return "%"
+    texts = {"N": first_host(job.nodes), "u": job.user, "x": job.name, "s": "batch"}
+    if symbol in texts:
+        return texts[symbol]
+    return str(_number(symbol, job)).zfill(min(int(match[1] or 0), _WIDEST))
+
+
+def _number(symbol: str, job: Job) -> int | str:
+    element = job.task.isdigit()
+    task = int(job.task) if element else NO_VAL
+    numbers: dict[str, int | str] = {
+        "A": job.array_id if element else job.job_id,
+        "a": task,
+        "b": task % 10,
+        "J": job.job_id,
+        "j": job.job_id,
+    }
+    return numbers.get(symbol, 0)

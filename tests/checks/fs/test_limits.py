@@ -1,0 +1,244 @@
+"""Rules of use and limits; numbers in, words out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.checks.fs import Fs
+from sentinel.checks.fs.limits import CRIT, WARN, Limits, completed, floored, judge
+from sentinel.checks.fs.usage import Usage, parse
+from sentinel.core.errors import Invalid
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Share, Size
+
+TB = 10**12
+NONE = Limits()
+
+
+def usage(used: int, free: int, *, inodes: int = 0, inodes_free: int = 0) -> Usage:
+    return Usage(
+        size=used + free, used=used, free=free, inodes=inodes, inodes_free=inodes_free, type="xfs"
+    )
+
+
+def test_the_share_used_leaves_the_reserve_of_root_out() -> None:
+    """As df: 600 of 1000 blocks used and 300 available are two thirds, not 60%."""
+    seen = parse("4096 1000 400 300 100 50 ext2/ext3\n")
+    assert (seen.size, seen.used, seen.free) == (4096000, 2457600, 1228800)
+    assert seen.used_percent == 66.67
+    assert seen.inodes_used_percent == 50.0
+
+
+def test_an_exhausted_reserve_is_full() -> None:
+    """Nothing available to users is 100%, whatever root still has."""
+    assert parse("4096 1000 40 0 100 50 ext4").used_percent == 100.0
+
+
+def test_less_than_nothing_available_is_nothing() -> None:
+    """NFS servers send negative numbers as huge ones."""
+    assert parse(f"4096 1000 0 {2**64 - 5} 100 50 nfs").free == 0
+    assert parse(f"4096 1000 0 {2**64 - 5} 100 50 nfs").used_percent == 100.0
+
+
+@pytest.mark.parametrize("text", ["", "4096 1 2 3", "a b c d e f g", "1 2 3 4 5 6"])
+def test_numbers_of_another_form_are_refused(text: str) -> None:
+    """What cannot be read is an error, never a zero."""
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_a_type_without_a_name_has_spaces() -> None:
+    """GNU stat prints UNKNOWN (0x…) for types it does not know."""
+    assert parse("1 2 3 4 5 6 UNKNOWN (0x47504653)").type == "UNKNOWN (0x47504653)"
+
+
+number = st.integers(0, 2**64 - 1)
+
+
+@given(number, number, number, number, number)
+def test_shares_are_shares_whatever_a_server_says(a: int, b: int, c: int, d: int, e: int) -> None:
+    """Between 0 and 100, or none."""
+    seen = parse(f"4096 {a} {b} {c} {d} {e} odd")
+    for share in (seen.used_percent, seen.inodes_used_percent):
+        assert share is None or 0 <= share <= 100
+
+
+@pytest.mark.parametrize(
+    ("seen", "warn", "crit", "status", "summary"),
+    [
+        pytest.param(
+            usage(96 * TB, 4 * TB),
+            Limits(used=Share(85), free=Size(40 * TB)),
+            Limits(used=Share(99), free=Size(10 * TB)),
+            Status.CRITICAL,
+            "96% used, 4 TB free (critical below 10 TB)",
+            id="the absolute limit is the stricter",
+        ),
+        pytest.param(
+            usage(96 * TB, 40 * TB),
+            Limits(free=Size(50 * TB)),
+            Limits(used=Share(70)),
+            Status.CRITICAL,
+            "70.5% used, 40 TB free (critical from 70%)",
+            id="the relative limit is the stricter",
+        ),
+        pytest.param(
+            usage(97, 3),
+            NONE,
+            Limits(used=Share(95), free=Size(10)),
+            Status.CRITICAL,
+            "97% used, 3 B free (critical from 95% and below 10 B)",
+            id="both crossed, both named",
+        ),
+        pytest.param(
+            usage(85, 15),
+            Limits(used=Share(85)),
+            NONE,
+            Status.WARNING,
+            "85% used, 15 B free (warning from 85%)",
+            id="a share used is bad from the limit on",
+        ),
+        pytest.param(
+            usage(8499, 1501),
+            Limits(used=Share(85)),
+            NONE,
+            Status.OK,
+            "84.9% used, 1.5 kB free",
+            id="and well just below, also to the reader",
+        ),
+        pytest.param(
+            usage(1, 10),
+            NONE,
+            Limits(free=Size(10)),
+            Status.OK,
+            "9% used, 10 B free",
+            id="free: at the limit",
+        ),
+        pytest.param(
+            usage(2, 9),
+            NONE,
+            Limits(free=Size(10)),
+            Status.CRITICAL,
+            "18.1% used, 9 B free (critical below 10 B)",
+            id="free: below",
+        ),
+        pytest.param(
+            usage(1, 99, inodes=100, inodes_free=5),
+            NONE,
+            Limits(inodes_used=Share(95)),
+            Status.CRITICAL,
+            "1% used, 99 B free, 95% of inodes used (critical from 95% of inodes)",
+            id="inodes alone",
+        ),
+        pytest.param(
+            usage(1, 99),
+            NONE,
+            Limits(inodes_used=Share(0)),
+            Status.OK,
+            "1% used, 99 B free",
+            id="no fixed inodes, no limit on them",
+        ),
+        pytest.param(
+            usage(0, 0),
+            WARN,
+            CRIT,
+            Status.UNKNOWN,
+            "reports no size (type xfs): there is nothing to watch",
+            id="no size is no answer",
+        ),
+    ],
+)
+def test_the_stricter_limit_decides_and_is_named(
+    seen: Usage, warn: Limits, crit: Limits, status: Status, summary: str
+) -> None:
+    """Shares from the limit on, space below it; every limit crossed at that degree is named."""
+    assert judge(seen, warn, crit) == (status, summary)
+
+
+def test_a_share_is_never_shown_above_what_it_is() -> None:
+    """94.99 must not read as 95."""
+    assert [floored(p) for p in (94.99, 95.0, 100.0, 0.04, 66.67)] == [
+        "94.9%",
+        "95%",
+        "100%",
+        "0%",
+        "66.6%",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("warn", "crit", "effective"),
+    [
+        pytest.param(NONE, NONE, (WARN, CRIT), id="nothing given: the defaults"),
+        pytest.param(
+            Limits(used=Share(97)),
+            NONE,
+            (Limits(used=Share(97), inodes_used=Share(85)), Limits(inodes_used=Share(95))),
+            id="one degree of space given: no default for the other",
+        ),
+        pytest.param(
+            NONE,
+            Limits(free=Size(TB)),
+            (Limits(inodes_used=Share(85)), Limits(free=Size(TB), inodes_used=Share(95))),
+            id="free space given: a share of it is not asked for",
+        ),
+        pytest.param(
+            Limits(inodes_used=Share(50)),
+            NONE,
+            (Limits(used=Share(85), inodes_used=Share(50)), Limits(used=Share(95))),
+            id="inodes given: space keeps its defaults",
+        ),
+    ],
+)
+def test_what_is_not_mentioned_keeps_its_default(
+    warn: Limits, crit: Limits, effective: tuple[Limits, Limits]
+) -> None:
+    """Space and inodes each: given in any degree, or watched by default."""
+    assert completed(warn, crit) == effective
+
+
+@pytest.mark.parametrize(
+    ("warn", "crit", "message", "path"),
+    [
+        (
+            Limits(used=Share(95)),
+            Limits(used=Share(85)),
+            "warns at 95% but is critical at 85% already: used has to be lower in warn than in crit",
+            ("warn", "used"),
+        ),
+        (
+            Limits(free=Size(10 * TB)),
+            Limits(free=Size(40 * TB)),
+            "warns at 10 TB but is critical at 40 TB already: "
+            "free has to be higher in warn than in crit",
+            ("warn", "free"),
+        ),
+        (
+            Limits(inodes_used=Share(90.5)),
+            Limits(inodes_used=Share(90)),
+            "warns at 90.5% but is critical at 90% already: "
+            "inodes_used has to be lower in warn than in crit",
+            ("warn", "inodes_used"),
+        ),
+    ],
+)
+def test_limits_the_wrong_way_round_are_refused(
+    warn: Limits, crit: Limits, message: str, path: tuple[str, ...]
+) -> None:
+    """The message names both, the remedy and the key."""
+    with pytest.raises(Invalid) as error:
+        Fs(warn=warn, crit=crit)
+    assert (str(error.value), error.value.path) == (message, path)
+
+
+def test_equal_limits_are_allowed() -> None:
+    """Critical at once is a choice."""
+    assert Fs(warn=Limits(used=Share(90)), crit=Limits(used=Share(90))).warn.used == Share(90)
+
+
+def test_a_relative_path_is_refused() -> None:
+    """It would mean another folder after a restart."""
+    with pytest.raises(Invalid, match="'scratch' is no absolute path") as error:
+        Fs(paths=[FilePath("/a"), FilePath("scratch")])
+    assert error.value.path == ("paths", 1)

@@ -1,0 +1,270 @@
+"""Rules of the log check on real files, and on real jobs in the lab."""
+
+import getpass
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from sentinel.checks.log import Log
+from sentinel.clock import SystemClock
+from sentinel.core.clock import SECOND, shifted
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job, JobEnd
+from sentinel.core.values import Duration
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.testing import START, FixedSlurm, ManualClock, context
+from tests.checks.log.jobs import job
+from tests.lab.cluster import Lab
+from tests.lab.fuse import Fuse
+
+ME = getpass.getuser()
+ITERATION = re.compile(r"iteration\s+(\d+)")
+
+
+class Watch:
+    """A log check run again and again, its memory sent through JSON as a store would."""
+
+    def __init__(self, *jobs: Job, ends: Any = None, **settings: Any) -> None:
+        self.check = Log(**{"stale_after": Duration(600), "startup": Duration(600), **settings})
+        self.jobs, self.ends = jobs, ends
+        self.clock, self.memory = ManualClock(START), {}  # type: ignore[var-annotated]
+
+    def report(self, minutes: float = 0, **more: Any) -> Report:
+        now = self.clock.advance(minutes * 60)
+        slurm = FixedSlurm(jobs=self.jobs, ends=self.ends)
+        report = self.check.run(context(slurm, now=now, memory=self.memory, **more))
+        if report.memory is not None:
+            self.memory = msgspec.json.decode(msgspec.json.encode(report.memory))
+        return report
+
+    def look(self, minutes: float = 0, **more: Any) -> Finding:
+        (finding,) = self.report(minutes, **more).findings
+        return finding
+
+
+def mine(**fields: Any) -> Job:
+    return job(**{"user": ME, "started": START.wall // SECOND - 3600, **fields})
+
+
+def test_a_file_that_stops_growing_is_stale_and_quoted(tmp_path: Path) -> None:
+    """The finding carries the last lines and what to run next."""
+    log = tmp_path / "log"
+    log.write_text("one\ntwo\n")
+    watch = Watch(path=FilePath(log))
+    assert watch.look().status is Status.OK
+    with log.open("a") as file:
+        file.write("three \x1b[31m\n")
+    assert watch.look(10).summary == f"grows ({log})"
+    stale = watch.look(10)
+    assert (stale.status, stale.summary) == (
+        Status.CRITICAL,
+        "has not grown for 10m (stale after 10m)",
+    )
+    assert stale.details == "one\ntwo\nthree \\x1b[31m"
+    assert stale.commands == (f"tail -n 50 {log}",)
+    assert (stale.subject, type(stale.subject)) == (str(log), str)
+
+
+def test_a_number_that_stops_is_stale_though_the_file_grows(tmp_path: Path) -> None:
+    """The training hangs; only the watchdog's own lines are new."""
+    log = tmp_path / "log"
+    log.write_text("iteration 5\n")
+    watch = Watch(path=FilePath(log), progress=ITERATION)
+    assert watch.look().values["progress"] == 5
+    with log.open("a") as file:
+        file.write("PULSE still there\n")
+    assert watch.look(10).summary == "progress at 5 for 10m (stale after 10m)"
+    with log.open("a") as file:
+        file.write("iteration 6\n")
+    report = watch.report(1)
+    assert report.findings[0].status is Status.OK
+    assert {(s.name, s.value) for s in report.samples} >= {("progress", 6.0)}
+
+
+def test_one_look_uses_the_modification_time_and_keeps_nothing(tmp_path: Path) -> None:
+    """`sentinel check log --path F` needs no state."""
+    log = tmp_path / "log"
+    log.write_text("x")
+    os.utime(log, (0, START.wall // SECOND - 601))
+    watch = Watch(path=FilePath(log))
+    assert watch.look(one_shot=True).summary.startswith("last written 10m 01s ago (one look")
+    assert watch.report(one_shot=True).memory is None
+
+
+def special(folder: Path) -> dict[str, tuple[Path, str]]:
+    fifo, loop = folder / "fifo", folder / "loop"
+    os.mkfifo(fifo)
+    loop.symlink_to(loop)
+    return {
+        "directory": (folder, f"{folder} is a directory, not a log; name a regular file"),
+        "fifo": (fifo, f"{fifo} is a fifo, not a log; name a regular file"),
+        "device": (Path("/dev/null"), "/dev/null is a character special file, not a log"),
+        "loop": (loop, f"{loop} cannot be read: Too many levels of symbolic links"),
+        "missing": (folder / "none", f"{folder}/none does not exist; check the path"),
+        "unreadable": (Path("/proc/self/mem"), "/proc/self/mem cannot be read: Input/output"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo", "device", "loop", "missing", "unreadable"])
+def test_what_is_no_log_is_told_in_one_line(tmp_path: Path, kind: str) -> None:
+    """And nothing hangs on it."""
+    path, summary = special(tmp_path)[kind]
+    finding = Watch(path=FilePath(path), progress=ITERATION).look()
+    assert finding.status is Status.UNKNOWN
+    assert finding.summary.startswith(summary)
+
+
+def test_the_path_may_depend_on_the_job(tmp_path: Path) -> None:
+    """Slurm's symbols, filled in from the running job."""
+    (tmp_path / "train-7.out").write_text("iteration 1\n")
+    watch = Watch(mine(), job="train", path=FilePath(f"{tmp_path}/%x-%j.out"), progress=ITERATION)
+    finding = watch.look()
+    assert (finding.subject, finding.status) == ("train", Status.OK)
+    assert finding.values["path"] == f"{tmp_path}/train-7.out"
+    assert finding.labels == {"job": "train", "user": ME, "partition": "p"}
+
+
+def test_without_a_path_the_jobs_own_output_is_watched(tmp_path: Path) -> None:
+    """Slurm is asked for it once per run of a job."""
+    log = tmp_path / "7.out"
+    log.write_text("x")
+    end = JobEnd(job_id="7", state="RUNNING", stdout=f"{tmp_path}/%j.out")
+    watch = Watch(mine(), ends={"7": end}, job="train")
+    assert watch.look().values["path"] == str(log)
+    watch.ends = {}
+    assert watch.look(1).values["path"] == str(log)
+    watch.jobs = (mine(started=START.wall // SECOND),)
+    assert watch.look(1).summary == ("Slurm does not tell where job 7 writes; give the `path`")
+
+
+def test_output_that_belongs_to_somebody_else_is_not_read(tmp_path: Path) -> None:
+    """A job names its output itself: a link to a secret must not be mailed around."""
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    (tmp_path / "out").symlink_to(secret)
+    end = JobEnd(job_id="7", state="RUNNING", stdout=f"{tmp_path}/out")
+    other = mine(user="mallory")
+    finding = Watch(other, ends={"7": end}, job="train", users=["mallory"]).look(60)
+    assert finding.status is Status.UNKNOWN
+    assert f"belongs to {ME}, not to mallory" in finding.summary
+    assert "s3cret" not in finding.details
+
+
+def test_only_running_jobs_of_that_very_name_and_user_are_watched(tmp_path: Path) -> None:
+    """Nothing runs, nothing to watch: that alarm is the job check's."""
+    others = [mine(name="train2"), mine(state="PENDING"), mine(user="somebody")]
+    finding = Watch(*others, job="train", path=FilePath(tmp_path / "log")).look()
+    assert (finding.status, finding.summary) == (
+        Status.OK,
+        "no such job is running, so there is no log to watch",
+    )
+
+
+def test_a_job_without_a_log_after_its_startup_is_critical(tmp_path: Path) -> None:
+    """Honestly: it runs and writes nothing."""
+    watch = Watch(mine(), job="train", path=FilePath(tmp_path / "log"))
+    finding = watch.look()
+    assert finding.status is Status.CRITICAL
+    assert "but there is no log at" in finding.summary
+
+
+def test_the_worst_of_several_jobs_speaks(tmp_path: Path) -> None:
+    """One subject, however many elements of an array run."""
+    for number in (7, 8, 9):
+        (tmp_path / f"{number}.out").write_text("x")
+    jobs = [mine(id=str(n), job_id=str(n)) for n in (7, 8, 9)]
+    watch = Watch(*jobs, job="train", path=FilePath(f"{tmp_path}/%j.out"))
+    assert watch.look().status is Status.OK
+    (tmp_path / "8.out").write_text("more")
+    finding = watch.look(10)
+    assert finding.status is Status.CRITICAL
+    assert finding.summary.endswith("; 1 more of 3 running jobs likewise")
+    assert finding.values["job"] in ("7", "9")
+
+
+def test_a_queue_that_cannot_be_read_is_no_answer() -> None:
+    """It is not `no such job`."""
+    with pytest.raises(CannotTell):
+        Log(job="train").run(context(FixedSlurm()))
+
+
+def test_damaged_memory_is_as_good_as_none(tmp_path: Path) -> None:
+    """The next look is the first one again."""
+    log = tmp_path / "log"
+    log.touch()
+    watch = Watch(path=FilePath(log))
+    watch.memory = {"logs": "?"}
+    assert watch.look().status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "needs a `path`, or a `job`"),
+        ({"path": FilePath("/l/%x.out")}, "'/l/%x.out' depends on a job; name the `job`"),
+        ({"path": FilePath("log")}, "'log' is no absolute path"),
+        ({"job": "j", "progress": re.compile("iteration")}, "captures nothing; put the number in"),
+        ({"job": "j", "stale_after": Duration(0)}, "has to be longer than nothing"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any], message: str) -> None:
+    """Each with the remedy."""
+    with pytest.raises(Invalid, match=re.escape(message)):
+        Log(**settings)
+
+
+def test_it_says_which_paths_count_by_growth() -> None:
+    """A pulse must not be written there; with `progress` it may."""
+    path = FilePath("/l/%x.out")
+    assert Log(job="j", path=path).watched_by_growth() == [path]
+    assert Log(job="j", path=path, progress=ITERATION).watched_by_growth() == []
+    assert Log(job="j").watched_by_growth() == []
+
+
+def test_it_asks_slurm_only_for_the_users_it_watches() -> None:
+    """And for nobody where only a path is watched."""
+    assert Log(path=FilePath("/l")).jobs_of() == frozenset()
+    assert Log(job="j", users=["alice"]).jobs_of() == frozenset(["alice"])
+    assert Log(job="j", users=["*"]).jobs_of() is None
+
+
+@pytest.mark.lab
+def test_a_log_on_a_mount_that_hangs_is_unknown_and_not_asked_twice(fuse: Fuse) -> None:
+    """One child waits there, however often the check runs."""
+    fuse.hold("lookup")
+    watch = Watch(path=FilePath(fuse.point / "data"))
+    first = watch.look(limit=2.0)
+    assert first.status is Status.UNKNOWN
+    assert first.summary.startswith(f"{fuse.point}/data hangs: stat did not finish within")
+    assert "still waits for it" in watch.look(1, limit=2.0).summary
+    assert fuse.withheld() <= 1
+    fuse.release()
+
+
+def test_a_real_jobs_output_is_found_and_followed(fresh: Lab) -> None:
+    """stdout with symbols, of an array element, as Slurm itself named the file."""
+    script = "for i in $(seq 1 1000); do echo iteration $i; sleep 0.1; done"
+    number = fresh.sbatch(script, name="train me", array="3", output="%x-%A_%4a.out")
+    fresh.wait_state(number, "RUNNING")
+    slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
+    check = Log(job="train me", users=["*"], progress=ITERATION)
+    memory: Any = {}
+    numbers: list[float] = []
+    for minute in range(200):
+        ctx = context(slurm, memory=memory, now=shifted(START, minute))  # type: ignore[arg-type]
+        report = check.run(ctx)
+        memory = report.memory
+        progress = report.findings[0].values.get("progress")
+        numbers += [progress] if isinstance(progress, float) and progress not in numbers else []
+        if len(numbers) > 2:
+            break
+    assert report.findings[0].values["path"] == f"{fresh.work}/train me-{number}_0003.out"
+    assert len(numbers) > 2
+    assert numbers == sorted(numbers)

@@ -1,0 +1,175 @@
+"""Rules of the slurm check: that slurmctld does not answer is the finding, not a doubt."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.slurm import Limits, SlurmCheck
+from sentinel.clock import SystemClock
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Status
+from sentinel.core.slurm import Controller
+from sentinel.core.values import Duration
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.testing import FixedSlurm, context
+from tests.lab.cluster import Lab
+
+WELL = Controller(primary="ctl1", primary_up=True, latency=0.01, cluster="c", version="22.05.8")
+MUNGE = 'scontrol: error: Munge encode failed: Failed to access "/run/munge/munge.socket.2"'
+
+
+def look(controller: Controller, **settings: Any) -> list[tuple[str, Status, str]]:
+    report = SlurmCheck(**settings).run(context(FixedSlurm(controller=controller)))
+    return [(f.subject, f.status, f.summary) for f in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("controller", "findings"),
+    [
+        pytest.param(WELL, [("ctl1", Status.OK, "slurmctld answers in 10ms")], id="up"),
+        pytest.param(
+            replace(WELL, latency=2.0),
+            [("ctl1", Status.WARNING, "slurmctld answers in 2s (warning from 2s)")],
+            id="slow from the limit on",
+        ),
+        pytest.param(
+            replace(WELL, latency=1.99),
+            [("ctl1", Status.OK, "slurmctld answers in 1s")],
+            id="and not before",
+        ),
+        pytest.param(
+            replace(WELL, latency=10.0),
+            [("ctl1", Status.CRITICAL, "slurmctld answers in 10s (critical from 10s)")],
+            id="very slow",
+        ),
+        pytest.param(
+            replace(WELL, primary_up=False),
+            [("ctl1", Status.CRITICAL, "slurmctld does not answer")],
+            id="down",
+        ),
+        pytest.param(
+            replace(WELL, backups=(("ctl2", True), ("ctl3", False))),
+            [
+                ("ctl1", Status.OK, "slurmctld answers in 10ms"),
+                ("ctl2", Status.OK, "the backup slurmctld answers"),
+                ("ctl3", Status.WARNING, "the backup slurmctld does not answer"),
+            ],
+            id="a backup that is down is a warning",
+        ),
+        pytest.param(
+            replace(WELL, primary_up=False, backups=(("ctl2", True),)),
+            [
+                ("ctl1", Status.WARNING, "slurmctld does not answer; ctl2 answers in its place"),
+                ("ctl2", Status.OK, "the backup slurmctld answers"),
+            ],
+            id="a backup has taken over",
+        ),
+        pytest.param(
+            replace(WELL, primary_up=False, backups=(("ctl2", False),)),
+            [
+                ("ctl1", Status.CRITICAL, "slurmctld does not answer"),
+                ("ctl2", Status.WARNING, "the backup slurmctld does not answer"),
+            ],
+            id="nobody answers",
+        ),
+        pytest.param(
+            replace(WELL, primary_up=False, trouble=MUNGE),
+            [
+                (
+                    "ctl1",
+                    Status.CRITICAL,
+                    f"slurmctld cannot be asked, munge on this host fails: {MUNGE}",
+                )
+            ],
+            id="munge is told as munge",
+        ),
+    ],
+)
+def test_each_controller_is_a_subject_of_its_own(
+    controller: Controller, findings: list[tuple[str, Status, str]]
+) -> None:
+    """Critical only when nobody answers, or far too slowly."""
+    assert look(controller) == findings
+
+
+class Failing(FixedSlurm):
+    """A Slurm whose controller question fails with these words."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self._words = words
+
+    def controller(self) -> Controller:
+        raise CannotTell(self._words)
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        (
+            "scontrol: no answer within 20s, it was ended (slurmctld, munge or the network hangs)",
+            "slurmctld does not answer: scontrol: no answer within 20s",
+        ),
+        (MUNGE, "slurmctld cannot be asked, munge on this host fails: scontrol: error"),
+        ("scontrol: error: resolve_ctls: no host", "slurmctld does not answer: scontrol: error"),
+    ],
+)
+def test_no_answer_at_all_is_critical_too(words: str, summary: str) -> None:
+    """The alert stays about the controller that answered last."""
+    report = SlurmCheck().run(context(Failing(words), memory={"primary": "ctl1"}))
+    (finding,) = report.findings
+    assert (finding.subject, finding.status) == ("ctl1", Status.CRITICAL)
+    assert finding.summary.startswith(summary)
+    assert report.memory is None
+    assert SlurmCheck().run(context(Failing(words))).findings[0].subject == "slurmctld"
+
+
+def test_where_nobody_can_ask_nothing_is_said_about_slurmctld() -> None:
+    """No client commands on this host: cannot tell."""
+    words = "Slurm's client commands are not installed or not in PATH (cannot start scontrol)"
+    with pytest.raises(CannotTell, match="not installed"):
+        SlurmCheck().run(context(Failing(words)))
+
+
+def test_the_primary_is_remembered_and_its_latency_kept() -> None:
+    """As memory and as a sample."""
+    report = SlurmCheck().run(context(FixedSlurm(controller=WELL)))
+    assert report.memory == {"primary": "ctl1"}
+    assert [(s.subject, s.name, s.value) for s in report.samples] == [
+        ("ctl1", "latency_seconds", 0.01)
+    ]
+
+
+def test_limits_can_be_set_and_have_to_be_in_order() -> None:
+    """The warning comes first."""
+    slow = replace(WELL, latency=5.0)
+    assert look(slow, warn=Limits(), crit=Limits())[0][1] is Status.OK
+    assert look(slow, crit=Limits(latency=Duration(5)))[0][1] is Status.CRITICAL
+    with pytest.raises(Invalid, match="warns at 20s but is critical at 10s already") as error:
+        SlurmCheck(warn=Limits(latency=Duration(20)))
+    assert error.value.path == ("warn", "latency")
+
+
+def asked(lab: Lab) -> list[tuple[str, Status, str]]:
+    slurm = Snapshot(Client(environ=lab.env, limit=5.0), SystemClock(), users=None, max_age=0.0)
+    report = SlurmCheck().run(context(slurm))  # type: ignore[arg-type]
+    return [(f.subject, f.status, f.summary) for f in report.findings]
+
+
+def test_a_real_controller_that_is_killed_is_critical_until_it_is_back(fresh: Lab) -> None:
+    """The subject is its host, before, during and after."""
+    assert [f[:2] for f in asked(fresh)] == [("controller", Status.OK)]
+    fresh.kill_controller()
+    assert asked(fresh) == [("controller", Status.CRITICAL, "slurmctld does not answer")]
+    fresh.start_controller()
+    assert [f[:2] for f in asked(fresh)] == [("controller", Status.OK)]
+
+
+def test_a_real_controller_that_hangs_is_critical(fresh: Lab) -> None:
+    """Stopped, it takes connections and says nothing."""
+    fresh.stop_controller()
+    ((_, status, summary),) = asked(fresh)
+    assert status is Status.CRITICAL
+    assert summary.startswith("slurmctld does not answer: scontrol: no answer within 5s")
