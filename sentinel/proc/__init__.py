@@ -1,0 +1,90 @@
+"""The one place that starts a process: bounded in time and output, killed with its group.
+
+Every program is started through env(1). posix_spawn(3) and subprocess both hold the
+interpreter's lock until the child has replaced itself, so a program (or a directory of
+PATH, or a working directory) on a mount that hangs would stop every thread of sentinel
+for good. env lives with the system; whatever hangs after it hangs in the child.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel.core.text import visible
+from sentinel.proc.child import GRACE, Child
+from sentinel.proc.errors import NotFound, TimedOut, TooMuch
+from sentinel.proc.stuck import Stuck, boot_id, bury, still_stuck
+
+__all__ = [
+    "GRACE",
+    "Done",
+    "NotFound",
+    "Stuck",
+    "TimedOut",
+    "TooMuch",
+    "boot_id",
+    "run",
+    "still_stuck",
+]
+
+_NOT_STARTED = (125, 126, 127)  # env(1): itself failed, cannot be invoked, not found
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """A command that ended by itself; `code` is negative for a signal."""
+
+    code: int
+    out: bytes
+    err: bytes
+    seconds: float
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    limit: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    cwd: str | None = None,
+    max_output: int = 64 * 2**20,
+) -> Done:
+    """Run a command to its end, at most `limit` seconds and GRACE for killing it.
+
+    The command has ended when it and all who hold its output are gone. Raises NotFound,
+    TimedOut or TooMuch. `env` None: this process's own.
+    """
+    bury()
+    began = time.monotonic()
+    child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
+    try:
+        child.talk(began + limit)
+        status = child.wait(began + limit)
+        if status is None:
+            raise TimedOut(child.late(limit), child.kill(limit))
+    except BaseException as error:
+        if not isinstance(error, TimedOut):
+            child.kill(limit)
+        raise
+    finally:
+        child.close()
+    done = Done(
+        code=os.waitstatus_to_exitcode(status),
+        out=bytes(child.out),
+        err=bytes(child.err),
+        seconds=time.monotonic() - began,
+    )
+    _raise_if_not_started(argv, cwd, done)
+    return done
+
+
+def _raise_if_not_started(argv: Sequence[str], cwd: str | None, done: Done) -> None:
+    """Tell env's own complaint from an answer of the command."""
+    if done.code not in _NOT_STARTED or done.out or not done.err.startswith(b"env: "):
+        return
+    said = visible(os.fsdecode(done.err[5:]).strip().rpartition(": ")[2])
+    if done.code == 125 and cwd:
+        raise NotFound(f"cannot start {visible(argv[0])} in {visible(cwd)}: {said}")
+    hint = " (not a file that may be executed)" if done.code == 126 else ""
+    raise NotFound(f"cannot start {visible(argv[0])}: {said}{hint}")

@@ -1,0 +1,213 @@
+"""One running command and the pipes to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text, size_text
+from sentinel.proc.errors import NotFound, TooMuch
+from sentinel.proc.stuck import Stuck, abandon
+
+GRACE = 1.0  # seconds a killed group has to go away before it is abandoned
+_POLITE = 0.3  # part of it between SIGTERM and SIGKILL: srun and ssh tell their other side
+_CHUNK = 1 << 16
+_ENV = "/usr/bin/env"
+_DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Child:
+    """A running command with the three pipes to it."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        stdin: bytes,
+        cwd: str | None,
+        max_output: int,
+    ) -> None:
+        self.name = visible(shortened(argv[0], 200))
+        self.out, self.err = bytearray(), bytearray()
+        self._max_output = max_output
+        self._stdin = memoryview(stdin)
+        self._reaped = False
+        self._reading: dict[int, bytearray] = {}
+        self._writing = -1
+        self.pid = self._start(argv, env, cwd)
+
+    def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> int:
+        theirs: list[int] = []
+        try:
+            for stream in (self.out, self.err):
+                ours, their = _pipe()
+                self._reading[ours] = stream
+                theirs.append(their)
+            their, self._writing = _pipe()
+            theirs.append(their)
+            return _spawn(_command(argv, cwd), env, *theirs)
+        except ValueError as error:
+            self.close()
+            raise NotFound(f"cannot start {self.name}: {visible(str(error))}") from error
+        except OSError as error:  # of this process or of env: too many files or processes
+            self.close()
+            why = os.strerror(error.errno or errno.EIO)
+            raise CannotTell(f"cannot start {self.name}: {why}") from error
+        finally:
+            for fd in theirs:
+                os.close(fd)
+
+    def talk(self, deadline: float) -> None:
+        """Feed and read until all pipes are closed or the deadline has passed."""
+        poll = select.poll()
+        for fd in self._reading:
+            poll.register(fd, select.POLLIN)
+        if self._stdin:
+            os.set_blocking(self._writing, False)
+            poll.register(self._writing, select.POLLOUT)
+        else:
+            self._stop_writing(poll)
+        while self._reading and (left := deadline - time.monotonic()) > 0:
+            for fd, _ in poll.poll(left * 1000 + 1):
+                self._write(poll) if fd == self._writing else self._read(poll, fd)
+
+    def _write(self, poll: select.poll) -> None:
+        try:
+            self._stdin = self._stdin[os.write(self._writing, self._stdin[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._stdin = self._stdin[:0]
+        if not self._stdin:
+            self._stop_writing(poll)
+
+    def _stop_writing(self, poll: select.poll) -> None:
+        with suppress(KeyError):
+            poll.unregister(self._writing)
+        os.close(self._writing)
+        self._writing = -1
+
+    def _read(self, poll: select.poll, fd: int) -> None:
+        data = os.read(fd, _CHUNK)
+        if not data:
+            poll.unregister(fd)
+            os.close(fd)
+            del self._reading[fd]
+        elif len(self.out) + len(self.err) + len(data) > self._max_output:
+            size = size_text(self._max_output)
+            raise TooMuch(f"{self.name} printed more than {size}; it was ended")
+        else:
+            self._reading[fd] += data
+
+    def wait(self, deadline: float) -> int | None:
+        """The wait status once the command is gone and its output read, else None."""
+        pause = 0.0005
+        while not self._reading:
+            pid, status = _reap(self.pid)
+            if pid:
+                self._reaped = True
+                return status
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+        return None
+
+    def late(self, limit: float) -> str:
+        """Why the limit passed, in words."""
+        if self._ended():
+            return (
+                f"{self.name} ended, but a process it left behind kept its output open "
+                f"for {duration_text(limit)}; it was ended too"
+            )
+        return f"{self.name} did not finish within {duration_text(limit)}; it was ended"
+
+    def kill(self, limit: float) -> Stuck | None:
+        """End the whole group; abandon the child if even SIGKILL does not within GRACE."""
+        if self._reaped:
+            return None
+        grace = min(GRACE, max(0.1, limit))
+        self._signal(signal.SIGTERM, grace * _POLITE)
+        self._signal(signal.SIGKILL, grace * (1 - _POLITE))
+        if self._ended():
+            with suppress(CannotTell):
+                _reap(self.pid)
+            return None
+        return abandon(self.pid)
+
+    def _signal(self, number: int, patience: float) -> None:
+        # The leader is not reaped before the group was killed: its pid names the group.
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+        deadline = time.monotonic() + patience
+        while not self._ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def _ended(self) -> bool:
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def close(self) -> None:
+        """Let go of the pipes, whoever still holds their other ends."""
+        for fd in (*self._reading, self._writing):
+            if fd >= 0:
+                os.close(fd)
+        self._reading, self._writing = {}, -1
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are above 2: sentinel may itself run without standard streams, and up
+    to glibc 2.28 (RHEL 8) a descriptor that is duplicated onto itself is closed in the child.
+    """
+    low: list[int] = []
+    try:
+        while True:
+            ends = os.pipe()
+            if min(ends) > 2:
+                return ends
+            low += ends
+    finally:
+        for fd in low:
+            os.close(fd)
+
+
+def _command(argv: Sequence[str], cwd: str | None) -> list[str]:
+    if "=" in argv[0]:
+        raise ValueError("its name holds '=', which env(1) takes for a variable")
+    return ["env", *(["-C", cwd] if cwd else []), "--", *argv]
+
+
+def _spawn(command: list[str], env: Mapping[str, str], out: int, err: int, stdin: int) -> int:
+    """Start env in a session of its own, with default signals and nothing inherited."""
+    return os.posix_spawn(
+        _ENV,
+        command,
+        env,
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, out, 1),
+            (os.POSIX_SPAWN_DUP2, err, 2),
+        ],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=_DEFAULTS,
+    )
+
+
+def _reap(pid: int) -> tuple[int, int]:
+    try:
+        return os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        raise CannotTell(
+            "the exit status of a command was lost: SIGCHLD is ignored or another "
+            "part of this process waits for all children"
+        ) from None

@@ -1,0 +1,20 @@
+"""Why a command gave no answer."""
+
+from sentinel.core.errors import CannotTell
+from sentinel.proc.stuck import Stuck
+
+
+class NotFound(CannotTell):
+    """The command could not be started: missing, not executable, a directory, no such cwd."""
+
+
+class TimedOut(CannotTell):
+    """The limit passed and the group was killed; `stuck` when that did not end the child."""
+
+    def __init__(self, message: str, stuck: Stuck | None = None) -> None:
+        super().__init__(message)
+        self.stuck = stuck
+
+
+class TooMuch(CannotTell):
+    """The command printed more than was asked for and was killed."""

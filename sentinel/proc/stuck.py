@@ -1,0 +1,61 @@
+"""Children that not even SIGKILL ends: remembered, recognised later, reaped when they end."""
+
+import os
+from _thread import allocate_lock
+
+from msgspec import Struct
+
+_abandoned: list[int] = []
+_lock = allocate_lock()
+
+
+class Stuck(Struct, frozen=True):
+    """A child that not even SIGKILL ended: pid, start time in ticks, and its boot."""
+
+    pid: int
+    started: int
+    boot: str
+
+
+def still_stuck(stuck: Stuck) -> bool:
+    """Whether that very child is still there, in this boot, and not merely a zombie."""
+    bury()
+    return stuck.boot == boot_id() and started(stuck.pid) == stuck.started
+
+
+def boot_id() -> str:
+    """The kernel's random name of this boot (proc(5)); empty where it has none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def abandon(pid: int) -> Stuck:
+    """Wait for that child no longer, and remember it."""
+    with _lock:
+        _abandoned.append(pid)
+    return Stuck(pid, started(pid) or 0, boot_id())
+
+
+def bury() -> None:
+    """Reap abandoned children that have ended since."""
+    with _lock:
+        for pid in tuple(_abandoned):
+            try:
+                gone = os.waitpid(pid, os.WNOHANG)[0]
+            except ChildProcessError:
+                gone = pid
+            if gone:
+                _abandoned.remove(pid)
+
+
+def started(pid: int) -> int | None:
+    """Start time in clock ticks since boot, field 22 of proc_pid_stat(5); None when gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
