@@ -15,20 +15,21 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As `visible`, but the line structure stays (log tails, message bodies)."""
-    return "\n".join(visible(line) for line in text.splitlines())
+    """As `visible`, but the line structure stays (log tails, message bodies).
+
+    Only LF and CRLF end a line: what str.splitlines also takes for one (form feed, NEL,
+    U+2028) would let a log line forge the next. A newline at the very end is dropped.
+    """
+    lines = text.removesuffix("\n").split("\n")
+    return "\n".join(visible(line.removesuffix("\r")) for line in lines)
 
 
 def _escape(char: str) -> str:
     if char == " " or unicodedata.category(char)[0] not in "CZ":
         return char
-    return (
-        char.encode("unicode_escape", "backslashreplace").decode("ascii")
-        if ord(char) != 0xA0
-        else " "
-    )
+    return " " if char == "\N{NO-BREAK SPACE}" else char.encode("unicode_escape").decode("ascii")
 
 
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, an ellipsis in place of what was cut from the end."""
-    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+    return text if len(text) <= limit else (text[: limit - 1] + "…") if limit > 0 else ""

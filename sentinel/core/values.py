@@ -9,8 +9,9 @@ import math
 import re
 
 from sentinel.core.errors import Invalid
+from sentinel.core.text import shortened
 
-_NUMBER = r"([0-9]{1,15})(?:\.([0-9]{1,15}))?"
+_NUMBER = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
 
 _MILLISECONDS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _DURATION = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _MILLISECONDS))
@@ -35,11 +36,11 @@ class Duration(float):
         compact = text.strip()
         match = _DURATION.fullmatch(compact)
         if not match or not compact:
-            raise Invalid(f"{text!r} is no duration; write it like 90s, 15m, 2h or 3d")
+            raise Invalid(f"{_quoted(text)} is no duration; write it like 90s, 15m, 2h or 3d")
         pairs = zip(match.groups()[::2], match.groups()[1::2], _MILLISECONDS.values(), strict=True)
         seconds = sum(_scaled(whole, part, unit) for whole, part, unit in pairs) / 1000
         if seconds > _LONGEST:
-            raise Invalid(f"{text!r} is longer than 100 years")
+            raise Invalid(f"{_quoted(text)} is longer than 100 years")
         return cls(seconds)
 
     def exact(self) -> str:
@@ -62,10 +63,10 @@ class Size(int):
         """Raises Invalid with the forms that are understood."""
         match = _SIZE.fullmatch(text.strip())
         if not match or match[3] not in _BYTES:
-            raise Invalid(f"{text!r} is no size; write it like 500GB, 40TB or 2TiB")
+            raise Invalid(f"{_quoted(text)} is no size; write it like 500GB, 40TB or 2TiB")
         size = _scaled(match[1], match[2], _BYTES[match[3]])
         if size > _LARGEST:
-            raise Invalid(f"{text!r} is larger than any file system")
+            raise Invalid(f"{_quoted(text)} is larger than any file system")
         return cls(size)
 
     def exact(self) -> str:
@@ -87,10 +88,10 @@ class Share(float):
         """Raises Invalid with the form that is understood."""
         match = _SHARE.fullmatch(text.strip())
         if not match:
-            raise Invalid(f"{text!r} is no share; write it like 85%")
+            raise Invalid(f"{_quoted(text)} is no share; write it like 85%")
         share = float(f"{match[1]}.{match[2] or 0}")
         if share > 100:
-            raise Invalid(f"{text!r} is more than 100%")
+            raise Invalid(f"{_quoted(text)} is more than 100%")
         return cls(share)
 
     def exact(self) -> str:
@@ -137,5 +138,9 @@ def size_text(size: float) -> str:
 
 def _scaled(whole: str | None, part: str | None, unit: int) -> int:
     """`whole.part` times the unit, rounded to one, in integers: floats lose bytes above 2^53."""
-    scale = 10 ** len(part or "")
+    scale: int = 10 ** len(part or "")
     return (int((whole or "0") + (part or "")) * unit * 2 + scale) // (scale * 2)
+
+
+def _quoted(text: str) -> str:
+    return repr(shortened(text, 40))

@@ -1,0 +1,43 @@
+"""What sentinel does when nobody has configured it: this machine, told on the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.config.assemble import Assembler
+from sentinel.config.convert import Converter
+from sentinel.config.kinds import Kinds
+from sentinel.config.problems import Collector
+from sentinel.config.sources import Sources
+from sentinel.config.tree import plain
+from sentinel.core import cron
+from sentinel.core.settings import Settings
+from sentinel.registry import Registry
+
+
+def embedded_default(
+    checks: Registry, channels: Registry, *, hostname: str = "", slurm: bool = False
+) -> Settings:
+    """Local file systems on the console; Slurm's controller too where `slurm` says it is there.
+
+    `hostname` is the label on messages where there is no Slurm that names its cluster.
+    """
+    return from_data(_data(hostname, slurm), checks, channels)
+
+
+def from_data(data: Mapping[str, Any], checks: Registry, channels: Registry) -> Settings:
+    """Settings from what a file would hold; raises ConfigError as the loader does."""
+    collector = Collector("built-in default")
+    converter = Converter(collector, Sources({}))
+    kinds = Kinds(converter, collector, checks, channels, cron.parse)
+    settings = Assembler(converter, collector, kinds).settings(plain(data))
+    collector.check()
+    return settings
+
+
+def _data(hostname: str, slurm: bool) -> dict[str, Any]:
+    controller = {"slurm": {"kind": "slurm"}} if slurm else {}
+    return {
+        "cluster": "" if slurm else hostname,
+        "checks": {"disks": {"kind": "fs"}, **controller},
+        "channels": {"terminal": {"kind": "console"}},
+    }

@@ -1,0 +1,107 @@
+"""Settings -> the YAML that would make them, without any secret."""
+
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.config.problems import Path
+from sentinel.config.shapes import default, fields
+from sentinel.config.sources import Reference
+from sentinel.config.yamltext import written
+from sentinel.core.settings import ChannelConfig, CheckConfig, Common, FilePath, Secret, Settings
+from sentinel.core.values import Duration, Share, Size
+
+HIDDEN = "***"
+
+_PASSWORD_IN_URL = re.compile(r"(\w://[^:/?#\s]*):[^/?#\s]*@")
+
+
+def show(settings: Settings, references: Mapping[Path, Reference] | None = None) -> str:
+    """The effective configuration, defaults included, as YAML that `load` reads.
+
+    Texts that are kept elsewhere appear as their references, plain secrets as `***`.
+    """
+    return written(Shown(references or {}).settings(settings))
+
+
+class Shown:
+    """Settings as plain data; the path of every value decides whether it may be shown."""
+
+    def __init__(self, references: Mapping[Path, Reference]) -> None:
+        self._references = references
+
+    def settings(self, settings: Settings) -> dict[str, Any]:
+        """The sections in the order of Settings."""
+        state = settings.state if "://" in settings.state else FilePath(settings.state)
+        sections = {
+            **self.plain(replace(settings, path="", state=state, checks=(), channels=()), ()),
+            "checks": dict(self._check(check) for check in settings.checks),
+            "channels": dict(self._channel(channel) for channel in settings.channels),
+        }
+        return {key: sections[key] for key in fields(Settings) if key in sections}
+
+    def plain(self, value: Any, path: Path) -> Any:
+        """Dictionaries, lists, texts and numbers, as they would stand in the file."""
+        if path in self._references:
+            return {self._references[path].how: self._references[path].name}
+        if isinstance(value, Struct):
+            return dict(self._keys(value, path))
+        if isinstance(value, Mapping):
+            return {str(k): self.plain(v, (*path, str(k))) for k, v in value.items()}
+        if isinstance(value, list | tuple | AbstractSet):
+            return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
+        return _single(value)
+
+    def _keys(self, value: Struct, path: Path) -> Iterator[tuple[str, Any]]:
+        """The keys that say something: what is empty by default is not worth a line."""
+        for key, info in fields(type(value)).items():
+            item = getattr(value, info.name)
+            shown = self.plain(item, (*path, key))
+            if shown not in (None, "", [], {}) or item != default(info):
+                yield key, shown
+
+    def _check(self, check: CheckConfig) -> tuple[str, dict[str, Any]]:
+        path = ("checks", check.name)
+        known = {**self.plain(check.common, path), **_timing(check)}
+        common = {key: known[key] for key in fields(Common) if key in known}
+        own = self.plain(check.plugin, path)
+        return check.name, {"kind": common.pop("kind"), **own, **common}
+
+    def _channel(self, channel: ChannelConfig) -> tuple[str, dict[str, Any]]:
+        settings = self.plain(channel.plugin, ("channels", channel.name))
+        return channel.name, {"kind": channel.kind, **settings}
+
+
+def _timing(check: CheckConfig) -> dict[str, str]:
+    """`every` and `timeout` as they are in effect: the kind's own where none is given."""
+    common, kind = check.common, type(check.plugin)
+    every = common.every if common.every is not None else getattr(kind, "EVERY", None)
+    timeout = common.timeout if common.timeout is not None else getattr(kind, "TIMEOUT", None)
+    known = {"every": None if common.cron else every, "timeout": timeout}
+    return {key: Duration(value).exact() for key, value in known.items() if value is not None}
+
+
+def _single(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return HIDDEN
+    if isinstance(value, Duration | Size | Share):
+        return value.exact()
+    if isinstance(value, re.Pattern):
+        return value.pattern
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, FilePath):
+        return _unexpanded(value)
+    return _PASSWORD_IN_URL.sub(rf"\1:{HIDDEN}@", str(value))
+
+
+def _unexpanded(path: str) -> str:
+    """So that the loader's expansion gives this path again."""
+    return ("./" if path.startswith("~") else "") + path.replace("$", "$$")

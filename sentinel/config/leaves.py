@@ -1,0 +1,118 @@
+"""A single value -> what its setting is: text, number, word, duration, path, pattern, secret."""
+
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from sentinel.config.shapes import Leaf, shape, words
+from sentinel.config.sources import expanded
+from sentinel.config.tree import Scalar
+from sentinel.config.wording import did_you_mean, expected, got, near, quoted
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import FilePath, Secret
+
+_BOOLEAN_ONCE = ("yes", "no", "on", "off", "y", "n")
+_PATTERN_MOST = 10_000
+
+
+def leaf(node: Scalar, hint: Any, env: Mapping[str, str]) -> Any:
+    """The value as the type wants it; raises Invalid, which never holds a Secret's text."""
+    found = shape(hint)
+    assert isinstance(found, Leaf)
+    if found.type is Any:
+        return node.value
+    if found.type is type(None) and node.value is None:
+        return None
+    if node.value is None and not node.loose:
+        remedy = '; a bare ~ is YAML for nothing, write "~"' if node.text == "~" else ""
+        raise Invalid(f"it has no value; expected {expected(hint)}{remedy}")
+    return _typed(node, hint, found.type, env)
+
+
+def _typed(node: Scalar, hint: Any, kind: Any, env: Mapping[str, str]) -> Any:
+    if kind is bool:
+        return _boolean(node)
+    if kind is Secret:
+        return Secret(_text(node, hint, secret=True))
+    if kind is FilePath:
+        return _path(_text(node, hint), env)
+    if kind is re.Pattern:
+        return _pattern(_text(node, hint))
+    if isinstance(kind, type) and hasattr(kind, "parse"):
+        return _parsed(node, kind, hint)
+    if kind is str or (node.loose and node.text in words(hint)):
+        return _checked(_text(node, hint), hint, node)
+    return _checked(node.value, hint, node)
+
+
+def _text(node: Scalar, hint: Any, secret: bool = False) -> str:
+    if isinstance(node.value, str):
+        return node.value
+    if node.loose:
+        return node.text
+    remedy = "put it in quotes" if secret else f'write "{node.text}" in quotes'
+    raise Invalid(f"expected {expected(hint)}, got {got(node, secret)}; {remedy}")
+
+
+def _boolean(node: Scalar) -> bool:
+    if isinstance(node.value, bool):
+        return node.value
+    if node.loose and not node.text:
+        return True
+    problem = f"expected true or false, got {got(node)}"
+    if isinstance(node.value, str) and node.value.lower() in _BOOLEAN_ONCE:
+        meant = "true" if node.value.lower() in ("yes", "on", "y") else "false"
+        problem += f"; in YAML 1.2 that is text, write {meant}"
+    raise Invalid(problem)
+
+
+def _path(text: str, env: Mapping[str, str]) -> FilePath:
+    path = expanded(text, env)
+    if not path or "\0" in path:
+        raise Invalid("the path is empty" if not path else "the path holds a NUL byte")
+    return FilePath(path)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    if len(text) > _PATTERN_MOST:
+        raise Invalid(f"the regular expression is longer than {_PATTERN_MOST} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Invalid(f"{text!r} is no regular expression: {error}") from None
+
+
+def _parsed(node: Scalar, kind: Any, hint: Any) -> Any:
+    """A type that brings its own `parse`: Duration, Size, Share and those of plugins."""
+    if isinstance(node.value, bool):
+        raise Invalid(f"expected {expected(hint)}, got {got(node)}")
+    return kind.parse(node.text)
+
+
+def _checked(value: Any, hint: Any, node: Scalar) -> Any:
+    try:
+        converted = msgspec.convert(value, hint)
+    except (msgspec.ValidationError, OverflowError):
+        raise Invalid(_mismatch(node, hint)) from None
+    if isinstance(converted, float) and not math.isfinite(converted):
+        raise Invalid(f"expected a finite number, got {node.text}")
+    return converted
+
+
+def _mismatch(node: Scalar, hint: Any) -> str:
+    known = words(hint)
+    if known and near(node.text, known):
+        return f"{quoted(node)} is not one of {', '.join(known)}{did_you_mean(node.text, known)}"
+    return f"expected {expected(hint)}, got {got(node)}"
+
+
+def is_text(hint: Any) -> bool:
+    """Whether a reference to a text kept elsewhere may stand there."""
+    found = shape(hint)
+    return isinstance(found, Leaf) and found.type in (str, Secret, FilePath)

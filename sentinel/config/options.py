@@ -1,0 +1,146 @@
+"""Settings of a kind from the command line, through the same converter as the file."""
+
+import os
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from sentinel.config.convert import Converter
+from sentinel.config.problems import BadOptions, Collector, Path
+from sentinel.config.shapes import (
+    Leaf,
+    Record,
+    TableOf,
+    alternatives,
+    default,
+    fields,
+    is_list,
+    item_of,
+    required,
+)
+from sentinel.config.sources import Sources
+from sentinel.config.tree import Entry, Items, Node, Table, loose
+from sentinel.config.wording import expected, near
+from sentinel.core.errors import Invalid
+
+
+def one_shot(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
+    """The settings object that the options describe, each with all its texts in order.
+
+    `--warn used=85%` fills a mapping, repeated options fill a list, and a flag without a
+    value is the text '' or true. Raises BadOptions that names the option.
+    """
+    collector = Collector(show=option_text, error=BadOptions)
+    converter = Converter(collector, Sources(os.environ))
+    entries: dict[str, Entry] = {}
+    for option, texts in options.items():
+        try:
+            key = _key(kind_class, option)
+            before = entries[key].value if key in entries else None
+            entries[key] = Entry(key, 0, _node(kind_class, key, texts, before))
+        except Invalid as error:
+            collector.error(0, (option.lstrip("-"),), str(error))
+    collector.check()
+    settings = converter.record(Table(entries), kind_class, ())
+    collector.check()
+    return settings
+
+
+def options_of(kind_class: Any) -> list[tuple[str, str, bool]]:
+    """Each setting as `stale-after`, one line of help, and whether it may be repeated."""
+    return [
+        (_dashed(_singular(key) if repeats else key), _help(info), repeats or nested)
+        for key, info in fields(kind_class).items()
+        for repeats, nested in [(is_list(info.type), _is_table(info.type))]
+    ]
+
+
+def option_text(path: Path) -> str:
+    """`--warn used` for the setting `warn.used`, `--paths` for any item of `paths`."""
+    steps = [str(step) for step in path if isinstance(step, str)]
+    return " ".join([f"--{_dashed(steps[0])}", ".".join(steps[1:])]).strip() if steps else ""
+
+
+def _key(kind_class: Any, option: str) -> str:
+    word = option.lstrip("-").replace("-", "_")
+    names = {key: key for key in fields(kind_class)}
+    singular = {_singular(k): k for k, info in fields(kind_class).items() if is_list(info.type)}
+    names = {**singular, **names}
+    if word not in names:
+        close = near(word, names)
+        known = ", ".join(f"--{option}" for option, _, _ in options_of(kind_class))
+        hint = f" (did you mean --{_dashed(close)}?)" if close else f"; known: {known or 'none'}"
+        raise Invalid(f"there is no such option{hint}")
+    return names[word]
+
+
+def _node(kind_class: Any, key: str, texts: Sequence[str], before: Node | None) -> Node:
+    hint = fields(kind_class)[key].type
+    if is_list(hint):
+        items = before.items if isinstance(before, Items) else ()
+        return Items((*items, *(loose(text) for text in texts)))
+    if _is_table(hint) and all("=" in text for text in texts):
+        return _table(texts, _keys(hint))
+    if len(texts) != 1 or before is not None:
+        raise Invalid(f"given more than once; expected {expected(hint)}")
+    if _is_table(hint) and not _is_leaf(hint):
+        raise Invalid(f"expected KEY=VALUE, got '{texts[0]}'")
+    return loose(texts[0])
+
+
+def _table(texts: Sequence[str], known: Container[str]) -> Table:
+    """`used=85%` and, one level down, `checkpoint.allow=15m`."""
+    root = Table({})
+    for text in texts:
+        path, _, value = text.partition("=")
+        path = path.strip().replace("-", "_") if path.replace("-", "_") in known else path.strip()
+        *above, last = path.split(".")
+        table = root
+        for step in above:
+            table = _below(table, step)
+        if last in table.entries:
+            raise Invalid(f"{path} is given more than once")
+        table.entries[last] = Entry(last, 0, loose(value))
+    return root
+
+
+def _below(table: Table, step: str) -> Table:
+    entry = table.entries.setdefault(step, Entry(step, 0, Table({})))
+    if not isinstance(entry.value, Table):
+        raise Invalid(f"{step} is given both as a value and with keys below it")
+    return entry.value
+
+
+def _help(info: Any) -> str:
+    """What is expected, and what holds without the option."""
+    keys = ", ".join(sorted(_keys(info.type)))
+    table = f"KEY=VALUE{keys and f' with {keys}'}"
+    what = table if _is_table(info.type) else expected(item_of(info.type))
+    if required(info):
+        return f"{what}; required"
+    value = default(info)
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+    return f"{what}; default {value}" if plain else what
+
+
+def _keys(hint: Any) -> set[str]:
+    return {k for f in alternatives(hint) if isinstance(f, Record) for k in fields(f.cls)}
+
+
+def _is_table(hint: Any) -> bool:
+    return any(isinstance(found, Record | TableOf) for found in alternatives(hint))
+
+
+def _is_leaf(hint: Any) -> bool:
+    return any(isinstance(f, Leaf) and f.type is not type(None) for f in alternatives(hint))
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _dashed(word: str) -> str:
+    return word.replace("_", "-")

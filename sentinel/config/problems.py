@@ -1,0 +1,118 @@
+"""Everything that is wrong with a configuration, collected and told at once."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from msgspec import Struct
+
+from sentinel.core.errors import SentinelError
+from sentinel.core.text import visible
+
+Path = tuple[str | int, ...]
+
+_WORD = re.compile(r"[\w-]+")
+_SHORTEST_HIDDEN = 4
+"""Blotting out shorter secrets would blot out half of every sentence and tell them by that."""
+
+
+class Problem(Struct, frozen=True, order=True):
+    """One thing that is wrong, and where; line 0 and empty texts mean that there is none."""
+
+    file: str
+    line: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return ": ".join(part for part in (place, self.path, self.message) if part)
+
+
+class ConfigError(SentinelError):
+    """The configuration cannot be used. Its text is one line for each of `problems`.
+
+    `exit_code` is EX_CONFIG of sysexits(3).
+    """
+
+    exit_code = 78
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class BadOptions(ConfigError):
+    """The same about the command line; `exit_code` is EX_USAGE of sysexits(3)."""
+
+    exit_code = 64
+
+
+class Collector:
+    """Gathers errors and warnings of one file; `show` writes a path as its reader knows it."""
+
+    def __init__(
+        self,
+        file: str = "",
+        show: Callable[[Path], str] | None = None,
+        error: type[ConfigError] = ConfigError,
+    ) -> None:
+        self.file = visible(file)
+        self._show, self._error = show or dotted, error
+        self._errors: list[tuple[int, Path, str]] = []
+        self._warnings: list[tuple[int, Path, str]] = []
+        self._hidden: set[str] = set()
+
+    def error(self, line: int, path: Path, message: str) -> None:
+        """Keep an error; the message may hold text that nobody has looked at."""
+        self._errors.append((line, path, message))
+
+    def refuse(self, line: int, message: str) -> NoReturn:
+        """Raise with this error and those that came before: nothing more can be judged."""
+        self.error(line, (), message)
+        raise self._all()
+
+    def warn(self, line: int, path: Path, message: str) -> None:
+        """Keep something that works but is hardly meant so."""
+        self._warnings.append((line, path, message))
+
+    def hide(self, secret: str) -> None:
+        """No message will show this text, whoever wrote the message."""
+        if len(secret) >= _SHORTEST_HIDDEN:
+            self._hidden.add(secret)
+
+    def mark(self) -> tuple[int, int]:
+        """A point to `rewind` to when one of several readings has failed."""
+        return len(self._errors), len(self._warnings)
+
+    def rewind(self, mark: tuple[int, int]) -> None:
+        """Forget what was collected since."""
+        del self._errors[mark[0] :], self._warnings[mark[1] :]
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """The warnings in the order of their lines."""
+        return tuple(sorted({self._problem(*w) for w in self._warnings}))
+
+    def check(self) -> None:
+        """Raise ConfigError (or what takes its place) if any error was collected."""
+        if self._errors:
+            raise self._all()
+
+    def _all(self) -> ConfigError:
+        return self._error({self._problem(*e) for e in self._errors})
+
+    def _problem(self, line: int, path: Path, message: str) -> Problem:
+        for secret in sorted(self._hidden, key=len, reverse=True):
+            message = message.replace(secret, "***").replace(repr(secret)[1:-1], "***")
+        return Problem(self.file, line, visible(self._show(path)), visible(message))
+
+
+def dotted(path: Path) -> str:
+    """`checks.scratch.paths[0]`; names that hold more than word characters are quoted."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += ("." if text else "") + (step if _WORD.fullmatch(step) else f'"{step}"')
+    return text

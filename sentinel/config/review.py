@@ -1,0 +1,167 @@
+"""What only shows when all sections are read: references between them, and what is missing."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timezone
+from fnmatch import fnmatchcase
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.config.problems import Collector, Path
+from sentinel.config.shapes import fields
+from sentinel.config.tree import Table, line_at
+from sentinel.config.wording import did_you_mean
+from sentinel.core.errors import Invalid
+from sentinel.core.model import Status
+from sentinel.core.settings import Escalate, Match, Route, Settings, Window
+from sentinel.core.windows import moment
+from sentinel.registry import Registry
+
+Lists = Mapping[str, Mapping[int, Any]]
+"""Section -> place in the file -> what could be read there."""
+
+_STATUS = tuple(status.value for status in Status)
+
+
+class Review:
+    """One look over everything; errors and warnings go to the collector."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        root: Table,
+        settings: Settings,
+        kinds: Registry,
+        check_cron: Callable[[str], object],
+    ) -> None:
+        self._collector, self._root = collector, root
+        self._settings, self._kinds, self._check_cron = settings, kinds, check_cron
+        self._check_names = _names(root, "checks")
+        self._channel_names = _names(root, "channels")
+
+    def all(self, lists: Lists) -> None:
+        """Everything there is to review; `lists` also holds what stands beside a fault."""
+        for path, item in _objects(lists):
+            if isinstance(item, Route | Escalate):
+                self._recipients((*path, "to"), item.to)
+            elif isinstance(item, Match):
+                self._match(path, item)
+            elif isinstance(item, Window):
+                self._window(path, item)
+        self._unreached(lists["routes"])
+        self._conflicts()
+        self._nothing()
+
+    def _error(self, path: Path, message: str) -> None:
+        self._collector.error(line_at(self._root, path), path, message)
+
+    def _warn(self, path: Path, message: str) -> None:
+        self._collector.warn(line_at(self._root, path), path, message)
+
+    def _recipients(self, path: Path, names: list[str]) -> None:
+        if not names:
+            self._error(path, "name at least one channel")
+        for place, name in enumerate(names):
+            if name not in self._channel_names:
+                hint = did_you_mean(name, self._channel_names, "there are")
+                self._error((*path, place), f"there is no channel '{name}'{hint}")
+
+    def _match(self, path: Path, match: Match) -> None:
+        for key in ("severity", "status"):
+            for place, word in _wanted(getattr(match, key), (*path, key)):
+                if not _fits(word, _STATUS):
+                    self._error(place, f"'{word}' is no {key}{did_you_mean(word, _STATUS)}")
+        for place, word in _wanted(match.kind, (*path, "kind")):
+            used = {check.common.kind for check in self._settings.checks}
+            if not _fits(word, used) and not _fits(word, self._kinds.names()):
+                hint = did_you_mean(word, self._kinds.names())
+                self._error(place, f"there is no kind '{word}'{hint}")
+        for place, word in _wanted(match.check, (*path, "check")):
+            if not _fits(word, self._check_names):
+                hint = did_you_mean(word, self._check_names, "there are")
+                self._warn(place, f"there is no check '{word}'{hint}")
+
+    def _window(self, path: Path, window: Window) -> None:
+        try:
+            if window.cron is not None:
+                _within("cron", self._check_cron, window.cron)
+            else:
+                _judge_span(window)
+        except Invalid as error:
+            self._error((*path, *error.path), str(error))
+
+    def _unreached(self, routes: Mapping[int, Route]) -> None:
+        first = next((i for i, route in routes.items() if _takes_all(route)), None)
+        for index in routes:
+            if first is not None and index > first:
+                self._warn(("routes", index), f"never reached: routes[{first}] takes every alert")
+        heard = {name for route in routes.values() for name in _told(route)}
+        for name in self._channel_names if routes else ():
+            if name not in heard:
+                self._warn(("channels", name), "no route leads to this channel")
+
+    def _conflicts(self) -> None:
+        plugins = {check.name: check.plugin for check in self._settings.checks}
+        for name, plugin in plugins.items():
+            others = {n: p for n, p in plugins.items() if n != name}
+            for key, message in getattr(plugin, "conflicts", lambda _: ())(others):
+                self._error(("checks", name, *key.split(".")), message)
+
+    def _nothing(self) -> None:
+        for section, names, what in (
+            ("checks", self._check_names, "no check: nothing is watched"),
+            ("channels", self._channel_names, "no channel: nobody is told"),
+        ):
+            if not names:
+                self._warn((section,), what)
+
+
+def _objects(lists: Lists) -> Iterator[tuple[Path, Struct]]:
+    """Every settings object in the lists, with its path."""
+    for section, items in lists.items():
+        for index, item in items.items():
+            yield from _within_object((section, index), item)
+
+
+def _within_object(path: Path, item: Any) -> Iterator[tuple[Path, Struct]]:
+    if isinstance(item, Struct):
+        yield path, item
+        for key, info in fields(type(item)).items():
+            yield from _within_object((*path, key), getattr(item, info.name))
+
+
+def _judge_span(window: Window) -> None:
+    begin = moment(window.from_ or "", timezone.utc, "from")
+    if moment(window.until or "", timezone.utc, "until") <= begin:
+        raise Invalid("ends before it begins", "until")
+
+
+def _within(key: str, judge: Callable[[str], object], text: str) -> None:
+    try:
+        judge(text)
+    except Invalid as error:
+        raise Invalid(str(error), key) from None
+
+
+def _names(root: Table, section: str) -> tuple[str, ...]:
+    named = root.entries[section].value if section in root.entries else None
+    return tuple(named.entries) if isinstance(named, Table) else ()
+
+
+def _wanted(value: str | list[str] | None, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, list):
+        yield from (((*path, index), word) for index, word in enumerate(value))
+    elif value is not None:
+        yield path, value
+
+
+def _fits(pattern: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+def _takes_all(route: Route) -> bool:
+    return route.match == Match() and not route.continue_
+
+
+def _told(route: Route) -> list[str]:
+    return [*route.to, *(route.escalate.to if route.escalate else ())]

@@ -1,0 +1,152 @@
+"""What the surroundings lend to a configuration: variables, home directories, secret files."""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from sentinel.config.tree import Entry, Scalar, Table
+from sentinel.config.wording import did_you_mean
+from sentinel.core.errors import Invalid
+
+HOWS = ("credential", "env", "file")
+
+_VARIABLE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[^}]*\}?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LARGEST_SECRET = 64 * 1024
+
+
+class Reference(Struct, frozen=True):
+    """Where a text is kept: `{env: NAME}`, `{file: PATH}` or `{credential: NAME}`."""
+
+    how: str
+    name: str
+
+
+class Sources(Struct, frozen=True):
+    """The variables, and the folder that relative secret files are relative to."""
+
+    env: Mapping[str, str]
+    folder: str = ""
+
+
+def reference(table: Table) -> Reference:
+    """The reference that the mapping is; raises Invalid when it is none."""
+    remedy = "{env: NAME}, {file: PATH} or {credential: NAME}"
+    if len(table.entries) != 1:
+        raise Invalid(f"expected text or one of {remedy}, got a mapping")
+    entry: Entry = next(iter(table.entries.values()))
+    if entry.key not in HOWS:
+        hint = did_you_mean(entry.key, HOWS, "known")
+        raise Invalid(f"a text can be kept elsewhere by {remedy}, not by '{entry.key}'{hint}")
+    if not isinstance(entry.value, Scalar) or not entry.value.text:
+        raise Invalid(f"{{{entry.key}: …}} needs a name", entry.key)
+    return Reference(entry.key, entry.value.text)
+
+
+def resolved(ref: Reference, sources: Sources) -> tuple[str, str]:
+    """The text that is meant, without the newline at its end, and a warning or ''.
+
+    Raises Invalid that names what is missing; no message holds the text.
+    """
+    if ref.how == "env":
+        if ref.name not in sources.env:
+            raise Invalid(f"the environment variable {ref.name} is not set", ref.how)
+        text, warning = sources.env[ref.name], ""
+    else:
+        text, warning = _file_text(_place(ref, sources), ref.how)
+    if not text.rstrip("\r\n"):
+        raise Invalid(f"{ref.how} {ref.name} is empty", ref.how)
+    return text.rstrip("\r\n"), warning
+
+
+def expanded(text: str, env: Mapping[str, str]) -> str:
+    """The path with `~`, `~user`, `$NAME` and `${NAME}` replaced; `$$` is a dollar sign.
+
+    Raises Invalid on an undefined variable: a path without it would be another path.
+    """
+    if text.startswith("~"):
+        user, slash, rest = text[1:].partition("/")
+        text = _home(user, env).replace("$", "$$") + slash + rest
+    return _VARIABLE.sub(lambda m: "$" if m[1] == "$" else _variable(m[1].strip("{}"), env), text)
+
+
+def _place(ref: Reference, sources: Sources) -> str:
+    if ref.how == "file":
+        return os.path.join(sources.folder, expanded(ref.name, sources.env))
+    folder = sources.env.get("CREDENTIALS_DIRECTORY", "")
+    if not folder:
+        raise Invalid(
+            f"credential {ref.name}: $CREDENTIALS_DIRECTORY is not set; "
+            f"systemd sets it for a unit with LoadCredential={ref.name}:PATH",
+            ref.how,
+        )
+    if "/" in ref.name or ref.name in (".", ".."):
+        raise Invalid(f"'{ref.name}' is no name of a credential", ref.how)
+    return os.path.join(folder, ref.name)
+
+
+def _file_text(path: str, how: str) -> tuple[str, str]:
+    try:
+        data, mode = contents(path, _LARGEST_SECRET)
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise Invalid(f"{path} is not UTF-8 text", how) from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror or error}", how) from None
+    except ValueError:
+        raise Invalid(f"{path!r} is no possible file name", how) from None
+    loose = how == "file" and mode & stat.S_IROTH
+    return text, f"{path} can be read by everybody; chmod 600 {path}" if loose else ""
+
+
+def contents(path: str, most: int) -> tuple[bytes, int]:
+    """The bytes and the mode of a regular file; never waits for a FIFO. Raises OSError."""
+    if "\0" in path:
+        raise OSError("its name holds a NUL byte")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError("it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+        return _bounded(descriptor, most), mode
+    finally:
+        os.close(descriptor)
+
+
+def _bounded(descriptor: int, most: int) -> bytes:
+    data = b""
+    while chunk := os.read(descriptor, most + 1 - len(data)):
+        data += chunk
+    if len(data) > most:
+        raise OSError(f"it is larger than {most // 1024} KiB")
+    return data
+
+
+def _variable(name: str, env: Mapping[str, str]) -> str:
+    if not _NAME.fullmatch(name):
+        raise Invalid(f"'${{{name}}}' names no variable")
+    if name in env:
+        return env[name]
+    if name == "HOME":
+        return _home("", env)
+    if name == "USER":
+        return _account("")[0]
+    raise Invalid(f"${name} is not set; set it, or write $$ for a dollar sign")
+
+
+def _home(user: str, env: Mapping[str, str]) -> str:
+    return (env.get("HOME") if not user else None) or _account(user)[1]
+
+
+def _account(user: str) -> tuple[str, str]:
+    """Name and home of a user, the current one by default: cron sets neither USER nor, at times, HOME."""
+    import pwd
+
+    try:
+        entry = pwd.getpwnam(user) if user else pwd.getpwuid(os.getuid())
+    except (KeyError, ValueError):
+        raise Invalid(f"there is no user {user or os.getuid()} on this host") from None
+    return entry.pw_name, entry.pw_dir

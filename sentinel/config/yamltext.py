@@ -1,0 +1,75 @@
+"""Plain data -> YAML text that means the same to readers of YAML 1.1 and of 1.2."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z/][A-Za-z0-9_./@%+-]*|(?:[0-9]+(?:ms|[wdhms]|%|[kKMGTPE]i?B|B))+")
+_TAKEN = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|nan|inf")
+"""Words that some reader of YAML takes for something else than text."""
+
+_WIDTH = 88
+
+
+def written(data: dict[str, Any]) -> str:
+    """A block mapping; short lists and mappings stand in one line."""
+    return "".join(f"{line}\n" for line in _table(data, "")) or "{}\n"
+
+
+def _table(data: dict[str, Any], indent: str) -> Iterator[str]:
+    for key, value in data.items():
+        yield from _entry(f"{indent}{scalar(key)}:", value, f"{indent}  ")
+
+
+def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
+    line = f"{head} {flow(value)}"
+    short = len(line) <= _WIDTH and not (isinstance(value, dict) and _holds_containers(value))
+    if not value or not isinstance(value, dict | list) or short:
+        yield line
+    elif isinstance(value, dict):
+        yield head
+        yield from _table(value, indent)
+    else:
+        yield head
+        yield from (f"{indent}- {flow(item)}" for item in value)
+
+
+def _holds_containers(value: dict[str, Any]) -> bool:
+    return any(isinstance(item, dict | list) for item in value.values())
+
+
+def flow(value: Any) -> str:
+    """The value in one line."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{scalar(k)}: {flow(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow, value))}]"
+    return scalar(value)
+
+
+def scalar(value: Any) -> str:
+    """Text in quotes wherever some reader could take it for something else."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, int):
+        return str(value)
+    bare = _BARE.fullmatch(value) and not _TAKEN.fullmatch(value)
+    return value if bare else f'"{"".join(map(_escaped, value))}"'
+
+
+def _number(value: float) -> str:
+    text = repr(value).replace("inf", ".inf").replace("nan", ".nan")
+    return text if "e" not in text or "." in text else text.replace("e", ".0e")
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )

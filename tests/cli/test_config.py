@@ -1,0 +1,153 @@
+"""`sentinel config` as people and scripts call it: real processes, real files."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Called = subprocess.CompletedProcess[str]
+Call = Callable[..., Called]
+
+GOOD = "checks: {disks: {kind: fs}}\nchannels: {terminal: {kind: console}}\n"
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    """Run `sentinel config …` in an empty directory that is the home as well."""
+
+    def do(*words: str, **env: str) -> Called:
+        return subprocess.run(
+            [sys.executable, "-m", "sentinel", "config", *words],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return do
+
+
+def test_check_says_ok_in_one_line(tmp_path: Path, call: Call) -> None:
+    """Exit 0, how many of each, nothing on standard error."""
+    (tmp_path / "sentinel.yaml").write_text(GOOD)
+    done = call("check")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "sentinel.yaml: ok: 1 check, 1 channel\n"
+
+
+def test_check_prints_every_problem_and_exits_2(tmp_path: Path, call: Call) -> None:
+    """One line each, file and line first, as compilers do."""
+    (tmp_path / "bad.yaml").write_text("checks:\n  a: {kind: fss}\n  b: {kind: fs, every: 5}\n")
+    done = call("check", "-c", "bad.yaml")
+    assert done.returncode == 2
+    assert done.stdout.splitlines() == [
+        "bad.yaml:2: checks.a.kind: there is no kind 'fss' (did you mean 'fs'?)",
+        "bad.yaml:3: checks.b.every: '5' is no duration; write it like 90s, 15m, 2h or 3d",
+    ]
+    assert done.stderr == ""
+
+
+def test_warnings_go_to_standard_error_and_change_no_answer(tmp_path: Path, call: Call) -> None:
+    """A script that reads standard output sees the answer alone."""
+    (tmp_path / "sentinel.yaml").write_text("checks: {disks: {kind: fs}}\n")
+    done = call("check")
+    assert (done.returncode, done.stdout) == (0, "sentinel.yaml: ok: 1 check, 0 channels\n")
+    assert done.stderr == "warning: sentinel.yaml:1: channels: no channel: nobody is told\n"
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_without_any_file_the_places_are_told(tmp_path: Path, call: Call, command: str) -> None:
+    """Exit 78, EX_CONFIG, and what to do."""
+    done = call(command)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert "looked for -c FILE, $SENTINEL_CONFIG, ./sentinel.yaml" in done.stderr
+    assert f"{tmp_path}/.config/sentinel/sentinel.yaml" in done.stderr
+    assert "`sentinel config init` writes one" in done.stderr
+
+
+def test_the_file_of_the_environment_is_used(tmp_path: Path, call: Call) -> None:
+    """And -c goes before it."""
+    (tmp_path / "one.yaml").write_text(GOOD)
+    assert call("check", SENTINEL_CONFIG="one.yaml").stdout.startswith("one.yaml: ok")
+    done = call("check", "-c", "two.yaml", SENTINEL_CONFIG="one.yaml")
+    assert done.returncode == 2
+    assert done.stdout == "two.yaml: the file cannot be read: No such file or directory\n"
+
+
+def test_show_prints_what_is_in_effect_without_secrets(tmp_path: Path, call: Call) -> None:
+    """References stay references; what is printed is a configuration again."""
+    channels = "channels: {terminal: {kind: console}, hook: {kind: webhook, url: {env: HOOK}}}\n"
+    (tmp_path / "sentinel.yaml").write_text(f"checks: {{disks: {{kind: fs}}}}\n{channels}")
+    done = call("show", HOOK="https://example.org/T0K3N")
+    assert done.returncode == 0
+    assert "url: {env: HOOK}" in done.stdout
+    assert "every: 1m" in done.stdout
+    assert "T0K3N" not in done.stdout + done.stderr
+    (tmp_path / "again.yaml").write_text(done.stdout)
+    again = call("show", "-c", "again.yaml", HOOK="https://example.org/T0K3N")
+    assert again.stdout == done.stdout
+
+
+def test_show_refuses_a_file_with_errors(tmp_path: Path, call: Call) -> None:
+    """Exit 78 and the problems on standard error: half a configuration is none."""
+    (tmp_path / "sentinel.yaml").write_text("chekcs: {}\n")
+    done = call("show")
+    assert (done.returncode, done.stdout) == (78, "")
+    assert "sentinel.yaml:1: chekcs: unknown key (did you mean 'checks'?)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_schema_is_one_json_document(call: Call) -> None:
+    """With the keys of every kind."""
+    done = call("schema")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert {"check.fs", "check.job", "channel.email"} <= found["$defs"].keys()
+
+
+def test_init_writes_a_file_that_check_accepts(tmp_path: Path, call: Call) -> None:
+    """Private, for the user who calls, under the name that was asked for."""
+    done = call("init", "mine.yaml", "--cluster", "h100", "--user", "bob")
+    assert done.returncode == 0
+    assert done.stdout == (
+        "mine.yaml: written; check it with: sentinel config check -c mine.yaml\n"
+    )
+    path = tmp_path / "mine.yaml"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "cluster: h100\n" in path.read_text()
+    assert "users: [bob]" in path.read_text()
+    assert call("check", "-c", "mine.yaml").returncode == 0
+
+
+def test_init_replaces_nothing(tmp_path: Path, call: Call) -> None:
+    """Exit 73, EX_CANTCREAT, and the file as it was."""
+    (tmp_path / "sentinel.yaml").write_text("mine")
+    done = call("init")
+    assert (done.returncode, done.stdout) == (73, "")
+    assert done.stderr == (
+        "sentinel config: sentinel.yaml exists and is left as it is; name another FILE\n"
+    )
+    assert (tmp_path / "sentinel.yaml").read_text() == "mine"
+
+
+def test_init_says_why_it_cannot_write(call: Call) -> None:
+    """The system's reason, not a traceback."""
+    done = call("init", "no/such/dir.yaml")
+    assert done.returncode == 73
+    assert done.stderr == (
+        "sentinel config: no/such/dir.yaml cannot be written: No such file or directory\n"
+    )
+
+
+def test_config_alone_is_a_wrong_call(call: Call) -> None:
+    """Exit 64 with the commands there are."""
+    done = call()
+    assert done.returncode == 64
+    assert "schema" in done.stderr

@@ -1,0 +1,590 @@
+"""The file as a whole: every error at its line with its remedy, all of them at once."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.config import ConfigError, load
+from sentinel.core.settings import (
+    ChannelConfig,
+    CheckConfig,
+    Common,
+    Match,
+    Route,
+    Settings,
+    SlurmSettings,
+)
+from sentinel.core.values import Duration, Share, Size
+
+from .conftest import Errors, Loader
+from .kinds import CHANNELS, CHECKS, Disk, Limits, Mail, Screen, Watch
+
+FULL = """\
+cluster: h100
+state: $WORK/state
+timezone: Europe/Berlin
+slurm: {timeout: 5s, command_prefix: [ssh, login1]}
+x-mine: &base {kind: disk, every: 5m}
+checks:
+  scratch:
+    <<: *base
+    for: 10m
+    keep_firing_for: 1m
+    timeout: 3s
+    severity: warning
+    blind_after: 5
+    labels: {team: llm}
+    runbook: call
+    paths: [/scratch, ~/x]
+    warn: {used: 80%, full_in: 3d}
+    crit: {free: 2TiB}
+  log: {kind: watch, cron: "*/5 * * * *", path: /log, stale_after: auto, progress: 'it (\\d+)'}
+channels:
+  mail: {kind: mail, to: [a@b], port: 587}
+  tty: {kind: screen}
+routes:
+  - {match: {severity: critical, check: [scratch, "l*"]}, to: [mail], repeat: 4h, continue: true}
+  - {to: [tty]}
+"""
+
+
+def test_every_key_of_the_file_reaches_the_settings(loaded: Loader) -> None:
+    """One file with everything in it, against the settings written out."""
+    found = loaded(FULL, {"WORK": "/work/me", "HOME": "/home/me"})
+    common = Common(
+        kind="disk",
+        every=Duration(300),
+        for_=Duration(600),
+        keep_firing_for=Duration(60),
+        timeout=Duration(3),
+        severity="warning",
+        blind_after=5,
+        labels={"team": "llm"},
+        runbook="call",
+    )
+    scratch = Disk(
+        paths=["/scratch", "/home/me/x"],
+        warn=Limits(used=Share(80), full_in=Duration(259_200)),
+        crit=Limits(free=Size(2 * 2**40)),
+    )
+    log = Watch(path="/log", stale_after="auto", progress=re.compile(r"it (\d+)"))
+    assert found.warnings == ()
+    assert found.settings == Settings(
+        path=found.settings.path,
+        cluster="h100",
+        state="/work/me/state",
+        timezone="Europe/Berlin",
+        slurm=SlurmSettings(timeout=Duration(5), command_prefix=["ssh", "login1"]),
+        checks=(
+            CheckConfig(name="scratch", common=common, plugin=scratch),
+            CheckConfig(name="log", common=Common(kind="watch", cron="*/5 * * * *"), plugin=log),
+        ),
+        channels=(
+            ChannelConfig(name="mail", kind="mail", plugin=Mail(to=["a@b"], port=587)),
+            ChannelConfig(name="tty", kind="screen", plugin=Screen()),
+        ),
+        routes=(
+            Route(
+                to=["mail"],
+                match=Match(severity="critical", check=["scratch", "l*"]),
+                repeat=Duration(14_400),
+                continue_=True,
+            ),
+            Route(to=["tty"]),
+        ),
+    )
+
+
+def in_check(text: str) -> str:
+    """The settings of a disk check, its first key in line 4."""
+    return f"checks:\n  a:\n    kind: disk\n{text}"
+
+
+def in_watch(text: str) -> str:
+    """The settings of a watch check, its first key in line 5."""
+    return f"checks:\n  a:\n    kind: watch\n    path: /x\n{text}"
+
+
+KNOWN = ", ".join(sorted(key for key in Settings.__struct_fields__ if key != "path"))
+
+BAD = [
+    # the top level
+    ("chekcs: {}", "1: chekcs: unknown key (did you mean 'checks'?)"),
+    ("heartbeat: {}", f"1: heartbeat: unknown key; this version knows: {KNOWN}"),
+    ("remote: {}", f"1: remote: unknown key; this version knows: {KNOWN}"),
+    ("cluster: 12", '1: cluster: expected text, got the number 12; write "12" in quotes'),
+    ("cluster: true", '1: cluster: expected text, got true; write "true" in quotes'),
+    ("cluster: [a]", "1: cluster: expected text, got a list"),
+    ("state: $NOPE/x", "1: state: $NOPE is not set; set it, or write $$ for a dollar sign"),
+    (
+        "timezone: Europe/Berln",
+        "1: timezone: there is no time zone 'Europe/Berln' (did you mean 'Europe/Berlin'?)",
+    ),
+    ("timezone: Europe", "1: timezone: there is no time zone 'Europe' (did you mean 'Europe/..."),
+    ("timezone: /etc/passwd", "1: timezone: there is no time zone '/etc/passwd'..."),
+    (
+        "timezone: qqq",
+        "1: timezone: there is no time zone 'qqq'; write it like Europe/Berlin or UTC",
+    ),
+    ("slurm: 5", "1: slurm: expected a mapping, got the number 5"),
+    ("slurm: {timout: 5s}", "1: slurm.timout: unknown key (did you mean 'timeout'?)"),
+    (
+        "slurm:\n  command_prefix: ssh login1",
+        "2: slurm.command_prefix: expected a list, got text 'ssh login1'; write [ssh login1]",
+    ),
+    ("checks: [a]", "1: checks: expected a mapping of names, got a list"),
+    ("routes: {}", "1: routes: expected a list, got a mapping"),
+    # names and kinds
+    ("checks:\n  a:", "2: checks.a: expected a mapping with the key 'kind', got nothing"),
+    (
+        "checks:\n  -x: {kind: disk}",
+        "2: checks.-x: a name must not be empty, begin with '-', or hold control characters "
+        "or outer blanks",
+    ),
+    (
+        'checks:\n  "a\\nb": {kind: disk}',
+        "2: checks.\"a\\nb\": a name must not be empty, begin with '-', or hold control "
+        "characters or outer blanks",
+    ),
+    (
+        "checks:\n  a:\n    every: 5m",
+        "2: checks.a.kind: this key is missing; expected one of disk, watch",
+    ),
+    (
+        "checks:\n  a:\n    kind: [disk]",
+        "3: checks.a.kind: got a list; expected one of disk, watch",
+    ),
+    (
+        "checks:\n  a:\n    kind: dsk",
+        "3: checks.a.kind: there is no kind 'dsk' (did you mean 'disk'?)",
+    ),
+    (
+        "checks:\n  a: {kind: mail}",
+        "2: checks.a.kind: there is no kind 'mail'; known: disk, watch",
+    ),
+    (
+        "channels:\n  a: {to: [b]}",
+        "2: channels.a.kind: this key is missing; expected one of mail, screen",
+    ),
+    (
+        "channels:\n  a: {kind: screem}",
+        "2: channels.a.kind: there is no kind 'screem' (did you mean 'screen'?)",
+    ),
+    # keys
+    (in_check("    evry: 5m"), "4: checks.a.evry: unknown key (did you mean 'every'?)"),
+    (in_check("    Path: [/x]"), "4: checks.a.Path: unknown key (did you mean 'paths'?)"),
+    (
+        in_check("    keep-firing-for: 5m"),
+        "4: checks.a.keep-firing-for: unknown key (did you mean 'keep_firing_for'?)",
+    ),
+    (
+        in_check("    warn: {fre: 5TB}"),
+        "4: checks.a.warn.fre: unknown key (did you mean 'free'?)",
+    ),
+    (
+        in_check("    warn: {zzz: 5TB}"),
+        "4: checks.a.warn.zzz: unknown key; known: free, full_in, used",
+    ),
+    (
+        "channels:\n  a: {kind: mail}",
+        "2: channels.a.to: this key is missing; expected a list",
+    ),
+    # values
+    (
+        in_check("    every: 90"),
+        "4: checks.a.every: '90' is no duration; write it like 90s, 15m, 2h or 3d",
+    ),
+    (in_check("    every: true"), "4: checks.a.every: expected a duration like 15m, got true"),
+    (in_check("    for:"), "4: checks.a.for: it has no value; expected a duration like 15m"),
+    (in_check("    every: 999ms"), "4: checks.a.every: 999ms is too often; at least 1s"),
+    (in_check("    timeout: 0s"), "4: checks.a.timeout: a run needs some time; write it like 10s"),
+    (
+        in_check("    every: 5m\n    cron: 0 * * * *"),
+        "5: checks.a.cron: a check runs by 'every' or by 'cron'; remove one of them",
+    ),
+    (
+        in_check("    cron: 0 * * *"),
+        "4: checks.a.cron: '0 * * *' is no crontab schedule: five fields are needed "
+        "(minute hour day-of-month month day-of-week), or @hourly, @daily, @weekly, @monthly",
+    ),
+    (
+        in_check("    severity: warn"),
+        "4: checks.a.severity: 'warn' is not one of warning, critical (did you mean 'warning'?)",
+    ),
+    (
+        in_check("    severity: red"),
+        "4: checks.a.severity: expected warning or critical, got text 'red'",
+    ),
+    (in_check("    blind_after: 0"), "4: checks.a.blind_after: expected at least 1 run, got 0"),
+    (
+        in_check("    labels: {rack: 7}"),
+        '4: checks.a.labels.rack: expected text, got the number 7; write "7" in quotes',
+    ),
+    (
+        in_check("    hidden: yes"),
+        "4: checks.a.hidden: expected true or false, got text 'yes'; "
+        "in YAML 1.2 that is text, write true",
+    ),
+    (
+        in_check("    hidden: Off"),
+        "4: checks.a.hidden: expected true or false, got text 'Off'; "
+        "in YAML 1.2 that is text, write false",
+    ),
+    (in_check("    hidden: 1"), "4: checks.a.hidden: expected true or false, got the number 1"),
+    (
+        in_check("    paths: /scratch"),
+        "4: checks.a.paths: expected a list, got text '/scratch'; write [/scratch]",
+    ),
+    (
+        in_check("    paths:\n      - /a\n      - 5"),
+        '6: checks.a.paths[1]: expected a path, got the number 5; write "5" in quotes',
+    ),
+    (
+        in_check("    paths: [~]"),
+        "4: checks.a.paths[0]: it has no value; expected a path; "
+        'a bare ~ is YAML for nothing, write "~"',
+    ),
+    (in_check("    paths: ['']"), "4: checks.a.paths[0]: the path is empty"),
+    (in_check('    paths: ["a\\0b"]'), "4: checks.a.paths[0]: the path holds a NUL byte"),
+    (in_check("    warn: 85%"), "4: checks.a.warn: expected a mapping, got text '85%'"),
+    (
+        in_check("    warn:\n      used: 85"),
+        "5: checks.a.warn.used: '85' is no share; write it like 85%",
+    ),
+    (
+        in_check("    warn: {free: 40}"),
+        "4: checks.a.warn.free: '40' is no size; write it like 500GB, 40TB or 2TiB",
+    ),
+    (
+        in_check("    crit: {used: 80%}\n    warn: {used: 81%}"),
+        "5: checks.a.warn.used: warn must be below crit",
+    ),
+    (
+        in_check("    crit: {used: 80%}"),
+        "2: checks.a.warn.used: warn must be below crit",
+    ),
+    (
+        in_watch("    stale_after: autp"),
+        "5: checks.a.stale_after: expected a duration like 15m or auto, got text 'autp'",
+    ),
+    (
+        in_watch("    progress: '('"),
+        "5: checks.a.progress: '(' is no regular expression: "
+        "missing ), unterminated subpattern at position 0",
+    ),
+    (
+        in_watch("    lines: 1.5"),
+        "5: checks.a.lines: expected a whole number at least 1 and at most 1000, got...",
+    ),
+    (
+        in_watch("    lines: 0"),
+        "5: checks.a.lines: expected a whole number at least 1 and at most 1000, got...",
+    ),
+    (
+        in_watch("    lines: 1001"),
+        "5: checks.a.lines: expected a whole number at least 1 and at most 1000, got...",
+    ),
+    (in_watch("    factor: .nan"), "5: checks.a.factor: expected a finite number, got .nan"),
+    (in_watch("    factor: 1e999"), "5: checks.a.factor: expected a finite number, got 1e999"),
+    (
+        in_watch(f"    factor: {'9' * 400}"),
+        f"5: checks.a.factor: expected a number, got the number {'9' * 59}…",
+    ),
+    (in_watch("    pair: []"), "5: checks.a.pair: expected a list of length >= 1"),
+    (
+        in_watch("    phases: {x: {used: 3}}"),
+        "5: checks.a.phases.x.used: '3' is no share; write it like 85%",
+    ),
+    (
+        in_watch("    match: 7"),
+        '5: checks.a.match: expected text, got the number 7; write "7" in quotes',
+    ),
+    (in_watch("    match: [[a]]"), "5: checks.a.match[0]: expected text, got a list"),
+    # between sections
+    (
+        "channels:\n  ops: {kind: screen}\nroutes:\n  - to: [opps]",
+        "4: routes[0].to[0]: there is no channel 'opps' (did you mean 'ops'?)",
+    ),
+    (
+        "channels:\n  ops: {kind: screen}\nroutes:\n  - to: [ops,\n         mail]",
+        "5: routes[0].to[1]: there is no channel 'mail'; there are: ops",
+    ),
+    ("routes:\n  - to: []", "2: routes[0].to: name at least one channel"),
+    ("routes:\n  - repeat: 4h", "2: routes[0].to: this key is missing; expected a list"),
+    ("routes: [5]", "1: routes[0]: expected a mapping, got the number 5"),
+    (
+        "channels: {a: {kind: screen}}\nroutes:\n  - match: {severity: crit}\n    to: [a]",
+        "3: routes[0].match.severity: 'crit' is no severity (did you mean 'critical'?)",
+    ),
+    (
+        "channels: {a: {kind: screen}}\nroutes:\n  - match: {status: [ok, 'x*']}\n    to: [a]",
+        "3: routes[0].match.status[1]: 'x*' is no status; known: critical, ok, unknown, warning",
+    ),
+    (
+        "channels: {a: {kind: screen}}\nroutes:\n  - match: {kind: dsk}\n    to: [a]",
+        "3: routes[0].match.kind: there is no kind 'dsk' (did you mean 'disk'?)",
+    ),
+    (
+        "channels: {a: {kind: screen}}\nroutes:\n  - match: {chek: a}\n    to: [a]",
+        "3: routes[0].match.chek: unknown key (did you mean 'check'?)",
+    ),
+    (
+        "channels: {a: {kind: screen}}\nroutes:\n  - to: [a]\n    escalate: {after: 5m, to: [b]}",
+        "4: routes[0].escalate.to[0]: there is no channel 'b'; there are: a",
+    ),
+    (
+        "inhibit:\n  - when: {kind: disc}\n    mute: {severity: [crit]}",
+        "2: inhibit[0].when.kind: there is no kind 'disc' (did you mean 'disk'?)",
+    ),
+    (
+        "inhibit:\n  - when: {kind: disk}\n    mute: {severity: [crit]}",
+        "3: inhibit[0].mute.severity[0]: 'crit' is no severity (did you mean 'critical'?)",
+    ),
+    (
+        "silences:\n  - from: 2026-12-24T18:00\n    until: tomorrow",
+        "3: silences[0].until: 'tomorrow' is no moment; write it like 2026-12-24T18:00",
+    ),
+    (
+        "silences:\n  - from: 2026-12-24T18:00\n    until: 2026-12-24",
+        "3: silences[0].until: ends before it begins",
+    ),
+    (
+        "silences:\n  - for: 2h\n    cron: 0 0 1 *",
+        "3: silences[0].cron: '0 0 1 *' is no crontab schedule...",
+    ),
+    (
+        "silences:\n  - until: 2026-12-24T18:00",
+        "2: silences[0]: needs `from` and `until`, or `cron` and `for`: a silence always ends",
+    ),
+    (
+        "checks:\n  a: {kind: watch, path: /x}\n  b:\n    kind: disk\n  c: {path: /x, kind: watch}",
+        "2: checks.a.path: the check 'c' watches this file already",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[m for _, m in BAD])
+def test_a_fault_is_told_at_its_line_with_the_remedy(
+    errors: Errors, text: str, message: str
+) -> None:
+    """The first line of the errors is exactly this one; three dots stand for any rest."""
+    first, wanted = errors(text)[0], message.removesuffix("...")
+    assert first == wanted if wanted == message else first.startswith(wanted)
+
+
+def test_all_errors_come_at_once_in_the_order_of_the_file(errors: Errors) -> None:
+    """One fault hides no other: not within a check, not within the routes."""
+    text = """\
+routs: []
+checks:
+  a: {kind: disk, evry: 5m, every: 90, warn: {used: 85, free: lots}}
+  b: {kind: dsk, for: 5}
+channels:
+  m: {kind: mail}
+routes:
+  - {to: [x], match: {severity: red}}
+  - {to: m}
+  - {to: [y]}
+"""
+    assert errors(text) == [
+        "1: routs: unknown key (did you mean 'routes'?)",
+        "3: checks.a.every: '90' is no duration; write it like 90s, 15m, 2h or 3d",
+        "3: checks.a.evry: unknown key (did you mean 'every'?)",
+        "3: checks.a.warn.free: 'lots' is no size; write it like 500GB, 40TB or 2TiB",
+        "3: checks.a.warn.used: '85' is no share; write it like 85%",
+        "4: checks.b.for: '5' is no duration; write it like 90s, 15m, 2h or 3d",
+        "4: checks.b.kind: there is no kind 'dsk' (did you mean 'disk'?)",
+        "6: channels.m.to: this key is missing; expected a list",
+        "8: routes[0].match.severity: 'red' is no severity; known: critical, ok, unknown, warning",
+        "8: routes[0].to[0]: there is no channel 'x'; there are: m",
+        "9: routes[1].to: expected a list, got text 'm'; write [m]",
+        "10: routes[2].to[0]: there is no channel 'y'; there are: m",
+    ]
+
+
+def test_an_error_object_has_the_parts_apart(tmp_path: Path) -> None:
+    """For those who show problems otherwise than as lines."""
+    path = tmp_path / "s.yaml"
+    path.write_text("\nroutes: 5")
+    with pytest.raises(ConfigError) as caught:
+        load(str(path), CHECKS, CHANNELS)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line, problem.path) == (str(path), 2, "routes")
+    assert caught.value.exit_code == 78
+
+
+@pytest.mark.parametrize("target", ["missing", ".", "fifo", "large", "\0"])
+def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, target: str) -> None:
+    """Missing, a directory, a FIFO that nobody writes to, too large: told, never waited for."""
+    import os
+
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "large").write_bytes(b"#" * (4 * 1024 * 1024 + 1))
+    path = f"{tmp_path}/{target}"
+    with pytest.raises(ConfigError) as caught:
+        load(path, CHECKS, CHANNELS)
+    reasons = {
+        "missing": "No such file or directory",
+        ".": "it is a directory",
+        "fifo": "it is no regular file",
+        "large": "it is larger than 4096 KiB",
+        "\0": "its name holds a NUL byte",
+    }
+    shown = path.replace("\0", "\\x00")
+    assert str(caught.value) == f"{shown}: the file cannot be read: {reasons[target]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "warnings"),
+    [
+        (
+            "",
+            [
+                "1: channels: no channel: nobody is told",
+                "1: checks: no check: nothing is watched",
+            ],
+        ),
+        (
+            "checks: {a: {kind: disk}}\nchannels:\n",
+            ["2: channels: no channel: nobody is told"],
+        ),
+        (
+            "checks: {a: {kind: disk}}\n"
+            "channels:\n  x: {kind: screen}\n  y: {kind: screen}\n"
+            "routes:\n  - {to: [x], continue: true}\n  - {to: [x]}\n  - {to: [x]}\n",
+            [
+                "4: channels.y: no route leads to this channel",
+                "8: routes[2]: never reached: routes[1] takes every alert",
+            ],
+        ),
+        (
+            "checks: {disks: {kind: disk}}\nchannels: {x: {kind: screen}}\n"
+            "routes:\n  - {match: {check: disk}, to: [x]}\n  - {match: {check: 'd*'}, to: [x]}\n",
+            ["4: routes[0].match.check: there is no check 'disk' (did you mean 'disks'?)"],
+        ),
+    ],
+)
+def test_what_works_but_is_hardly_meant_is_a_warning(
+    loaded: Loader, text: str, warnings: list[str]
+) -> None:
+    """It is loaded all the same."""
+    found = [str(w).partition("sentinel.yaml:")[2] for w in loaded(text).warnings]
+    assert found == warnings
+
+
+def test_the_schedule_is_judged_by_whoever_runs_it(tmp_path: Path) -> None:
+    """check_cron gets the text; what it raises is told at the key."""
+    from sentinel.core.errors import Invalid
+
+    def refuse(text: str) -> None:
+        raise Invalid(f"not {text}")
+
+    path = tmp_path / "s.yaml"
+    path.write_text("checks: {a: {kind: disk, cron: x y}}")
+    with pytest.raises(ConfigError, match=r"1: checks\.a\.cron: not x y"):
+        load(str(path), CHECKS, CHANNELS, check_cron=refuse)
+
+
+@pytest.mark.parametrize("state", ["postgresql://u@h/$db", "~/s", "$WORK/s", "/a$$b"])
+def test_state_is_a_url_or_a_path_with_variables(loaded: Loader, state: str) -> None:
+    """A URL is left alone: its password may hold any character."""
+    expected = {
+        "postgresql://u@h/$db": "postgresql://u@h/$db",
+        "~/s": "/home/me/s",
+        "$WORK/s": "/work/me/s",
+        "/a$$b": "/a$b",
+    }
+    env = {"HOME": "/home/me", "WORK": "/work/me"}
+    assert loaded(f"state: {state}", env).settings.state == expected[state]
+
+
+WORDS = st.sampled_from(
+    [
+        "kind",
+        "disk",
+        "watch",
+        "mail",
+        "screen",
+        "every",
+        "cron",
+        "for",
+        "paths",
+        "path",
+        "warn",
+        "crit",
+        "used",
+        "free",
+        "to",
+        "match",
+        "severity",
+        "checks",
+        "channels",
+        "routes",
+        "state",
+        "slurm",
+        "timeout",
+        "timezone",
+        "5m",
+        "85%",
+        "40TB",
+        "true",
+        "yes",
+        "null",
+        "0",
+        "-1",
+        "1.5",
+        "~",
+        "$X",
+        "a",
+        "b",
+        "env",
+        "file",
+        "credential",
+        "critical",
+        "continue",
+        "labels",
+        "x-y",
+        "<<",
+        "stale_after",
+        "auto",
+        "progress",
+        "(",
+        ".nan",
+    ]
+)
+TREES = st.recursive(
+    WORDS | st.text(max_size=5) | st.none() | st.booleans() | st.integers() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(TREES, st.sampled_from(["", "checks", "channels", "routes", "slurm"]))
+def test_no_document_makes_the_loader_fail_otherwise(
+    tmp_path_factory: pytest.TempPathFactory, tree: object, section: str
+) -> None:
+    """Any tree of words the loader knows, anywhere: loaded, or refused by ConfigError."""
+    import json
+
+    path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
+    named = {"x": tree} if section in ("checks", "channels") else tree
+    path.write_text(json.dumps({section: named} if section else tree))
+    with suppress(ConfigError):
+        load(str(path), CHECKS, CHANNELS, env={})
+
+
+@given(st.dictionaries(st.sampled_from(sorted(Watch.__struct_fields__)), TREES, max_size=5))
+def test_no_settings_of_a_kind_make_the_loader_fail_otherwise(
+    tmp_path_factory: pytest.TempPathFactory, settings: dict[str, object]
+) -> None:
+    """Every type a setting may have against any value."""
+    import json
+
+    path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
+    path.write_text(json.dumps({"checks": {"a": {"kind": "watch", **settings}}}))
+    with suppress(ConfigError):
+        load(str(path), CHECKS, CHANNELS, env={})

@@ -1,0 +1,91 @@
+"""Where the configuration is looked for, and what there is without one."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.config import embedded_default, find, searched
+from sentinel.core.settings import Common
+from sentinel.registry import Registry
+
+from .kinds import HERE, Disk, Screen, Watch
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home that is the working directory as well."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_places_are_looked_at_in_their_order(home: Path) -> None:
+    """-c, $SENTINEL_CONFIG, the working directory, $XDG_CONFIG_HOME, the home's .config."""
+    env = {"HOME": str(home)}
+    in_home = home / ".config" / "sentinel" / "sentinel.yaml"
+    in_xdg = home / "xdg" / "sentinel" / "sentinel.yaml"
+    for path in (in_home, in_xdg):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert find(None, env) == str(in_home)
+    env["XDG_CONFIG_HOME"] = str(home / "xdg")
+    assert find(None, env) == str(in_xdg)
+    (home / "sentinel.yaml").touch()
+    assert find(None, env) == "sentinel.yaml"
+    env["SENTINEL_CONFIG"] = "from-env.yaml"
+    assert find(None, env) == "from-env.yaml"
+    assert find("asked.yaml", env) == "asked.yaml"
+
+
+def test_nothing_found_is_none_and_a_sentence_with_all_places(home: Path) -> None:
+    """With what to do about it."""
+    assert find(None, {"HOME": str(home)}) is None
+    assert searched({"HOME": "/h"}) == (
+        "no configuration found; looked for -c FILE, $SENTINEL_CONFIG, ./sentinel.yaml, "
+        "/h/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml; "
+        "`sentinel config init` writes one"
+    )
+
+
+def test_a_file_asked_for_is_not_replaced_by_another(home: Path) -> None:
+    """A typing error in -c must not start the service on ./sentinel.yaml."""
+    (home / "sentinel.yaml").touch()
+    assert find("sentinle.yaml", {}) == "sentinle.yaml"
+    assert find(None, {"SENTINEL_CONFIG": "gone.yaml"}) == "gone.yaml"
+
+
+def test_without_a_home_only_the_rest_is_looked_at(home: Path) -> None:
+    """No `.config` relative to wherever one is."""
+    (home / ".config" / "sentinel").mkdir(parents=True)
+    (home / ".config" / "sentinel" / "sentinel.yaml").touch()
+    assert find(None, {}) is None
+
+
+def test_a_link_to_nowhere_is_found_so_that_it_is_told(home: Path) -> None:
+    """Rather than silently passed over."""
+    (home / "sentinel.yaml").symlink_to("gone")
+    assert find(None, {}) == "sentinel.yaml"
+
+
+CHECKS = Registry({"fs": f"{HERE}:Disk", "slurm": f"{HERE}:Disk"}, "sentinel.test.none")
+CHANNELS = Registry({"console": f"{HERE}:Screen"}, "sentinel.test.none")
+
+
+def test_without_a_file_the_disks_are_told_on_the_terminal() -> None:
+    """Under the host's name where no Slurm names the cluster."""
+    settings = embedded_default(CHECKS, CHANNELS, hostname="box")
+    assert settings.cluster == "box"
+    assert [(c.name, c.common, c.plugin) for c in settings.checks] == [
+        ("disks", Common(kind="fs"), Disk())
+    ]
+    assert [(c.name, c.kind, c.plugin) for c in settings.channels] == [
+        ("terminal", "console", Screen())
+    ]
+    assert settings.routes == ()
+
+
+def test_where_there_is_slurm_its_controller_is_watched_too() -> None:
+    """And Slurm's own name of the cluster is the label."""
+    settings = embedded_default(CHECKS, CHANNELS, hostname="box", slurm=True)
+    assert settings.cluster == ""
+    assert [c.common.kind for c in settings.checks] == ["fs", "slurm"]
+    assert not any(isinstance(c.plugin, Watch) for c in settings.checks)
