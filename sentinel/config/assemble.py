@@ -37,15 +37,14 @@ class Assembler:
             self._collector.error(root.line, (), f"the file must be a mapping, not {got(root)}")
             return Settings(path=path)
         self._refuse_unknown(root)
-        plain = {key: self._plain(root.entries[key]) for key in PLAIN if given(root, key)}
         lists = {key: self._list(root, key) for key in LISTS}
-        settings = Settings(
-            path=path,
-            checks=tuple(self._named(root, "checks", self._kinds.check)),
-            channels=tuple(self._named(root, "channels", self._kinds.channel)),
+        read: dict[str, Any] = {
+            **{key: self._plain(root.entries[key]) for key in PLAIN if given(root, key)},
             **{key: tuple(items.values()) for key, items in lists.items()},
-            **{key: value for key, value in plain.items() if value is not FAILED},
-        )
+            "checks": tuple(self._named(root, "checks", self._kinds.check)),
+            "channels": tuple(self._named(root, "channels", self._kinds.channel)),
+        }
+        settings = Settings(path=path, **{k: v for k, v in read.items() if v is not FAILED})
         checks, cron = self._kinds.known()
         Review(self._collector, root, settings, checks, cron).all(lists)
         return settings

@@ -105,7 +105,7 @@ class SqliteBackend:
         cursor.close()
 
     def _set_pragmas(self, cursor: Any) -> None:
-        if self._journal == "wal" and False:
+        if self._journal == "wal" and _is_full(self._directory):
             cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != self._journal:

@@ -78,8 +78,8 @@ def test_every_earlier_version_becomes_the_newest(tmp_path: Path, number: int) -
 def test_steps_are_taken_in_order_once(tmp_path: Path) -> None:
     """From any version to the newest, and never again."""
     load(DUMPS / "v1.sql", tmp_path)
-    for _ in range(2):
-        store = SqlStore(SqliteBackend(str(tmp_path)), steps=(*STEPS, later, latest))
+    for steps in ((later,), (later, latest), (later, latest)):
+        store = SqlStore(SqliteBackend(str(tmp_path)), steps=(*STEPS, *steps))
         assert len(store.alerts()) == 1
         store.close()
     assert version(tmp_path) == newest() + 2
