@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def wall(argv: Sequence[str], runs: int = 15) -> float:
@@ -23,11 +24,16 @@ def interleaved(commands: dict[str, Sequence[str]], runs: int = 15) -> dict[str,
 
 
 def peak_memory(argv: Sequence[str]) -> int:
-    """Bytes of resident memory at its largest, of the process itself."""
+    """Bytes of resident memory at its largest (VmHWM), polled while it runs; ru_maxrss would
+    count this process' own memory, which a child has until it calls exec."""
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    return usage.ru_maxrss * 1024
+    peak = 0
+    while process.poll() is None:
+        with suppress(OSError), open(f"/proc/{process.pid}/status") as status:
+            fields = dict(line.split(":", 1) for line in status)
+            peak = max(peak, int(fields.get("VmHWM", "0 kB").split()[0]) * 1024)
+        time.sleep(0.001)
+    return peak
 
 
 def cpu_children() -> float:

@@ -161,12 +161,15 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
     from sentinel.engine.engine import World
 
     slurm = LazySlurm(settings, settings.checks, clock)
-    policies = {c.name: _policy(c) for c in settings.checks} | {selfcheck.NAME: selfcheck.POLICY}
+    policies = {c.name: _policy(c, settings) for c in settings.checks}
+    policies[selfcheck.NAME] = selfcheck.POLICY
     plan = Plan(
         cluster=settings.cluster or _cluster_name(slurm),
         policies=policies,
         channels=[c.name for c in settings.channels],
         routes=settings.routes,
+        inhibit=settings.inhibit,
+        windows=settings.silences,
         zone=zone(settings),
         dry_run=dry_run,
     )
@@ -322,10 +325,11 @@ def _engine(
     return Engine(world(settings, clock, dry), store, clock, notices)
 
 
-def _policy(check: CheckConfig) -> Any:
+def _policy(check: CheckConfig, settings: Settings) -> Any:
+    from sentinel.core.flapping import FlapPolicy
     from sentinel.core.lifecycle import Policy
 
-    common = check.common
+    common, flapping = check.common, settings.flapping
     return Policy(
         kind=common.kind,
         for_=common.for_,
@@ -333,6 +337,7 @@ def _policy(check: CheckConfig) -> Any:
         blind_after=common.blind_after,
         runbook=common.runbook,
         labels=common.labels,
+        flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
 
 

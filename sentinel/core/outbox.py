@@ -29,6 +29,8 @@ def due(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
 
 def is_due(row: Outgoing, now: Instant) -> bool:
     """Whether the row's wait is over; a wall clock set back does not prolong it."""
+    if _gathers(row, now):
+        return False
     return row.tried is None or row.tried.wall > now.wall or elapsed(row.tried, now) >= row.wait
 
 
@@ -36,6 +38,22 @@ def next_wait(rows: Sequence[Outgoing], now: Instant) -> float | None:
     """Seconds until some row can be sent; None when nothing waits."""
     waits = [_left(row, now) for row in _free(rows, now)]
     return min(waits) if waits else None
+
+
+def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
+    """Rows of one channel as messages: those of a group together, each alert once in a message,
+    and no word about an alert before an earlier one."""
+    messages: list[list[Outgoing]] = []
+    place: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for row in rows:
+        alert, at = row.notification.alert, place.get(row.group, -1)
+        if not row.group or at <= last.get(alert, -1):
+            at = place[row.group] = len(messages)
+            messages.append([])
+        messages[at].append(row)
+        last[alert] = at
+    return messages
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
@@ -56,14 +74,32 @@ def expired(rows: Iterable[Outgoing], now: Instant) -> list[Outgoing]:
 def _free(rows: Sequence[Outgoing], now: Instant) -> Iterator[Outgoing]:
     """The rows that no earlier one holds up, due or not."""
     held: set[tuple[str, str]] = set()
+    ripe = {(r.channel, r.group) for r in rows if not _gathers(r, now)}
     for row in sorted(rows, key=lambda r: r.seq):
         alert = (row.channel, row.notification.alert)
         if (row.channel, "") in held or alert in held:
             continue
+        if (row.channel, row.group) in ripe:
+            row = replace(row, hold=0.0)
         yield row
-        if not is_due(row, now) and not row.permanent:
+        if _gathers(row, now):
+            held.add(alert)
+        elif not is_due(row, now) and not row.permanent:
             held.add(alert if row.attempts >= BLOCKING_ATTEMPTS else (row.channel, ""))
 
 
+def _gathers(row: Outgoing, now: Instant) -> bool:
+    """Whether the row waits for others of its group; all go when the first has waited enough."""
+    return (
+        not row.attempts and row.created.wall <= now.wall and elapsed(row.created, now) < row.hold
+    )
+
+
 def _left(row: Outgoing, now: Instant) -> float:
-    return 0.0 if row.tried is None or is_due(row, now) else row.wait - elapsed(row.tried, now)
+    if is_due(row, now):
+        return 0.0
+    return (
+        row.hold - elapsed(row.created, now)
+        if row.tried is None
+        else row.wait - elapsed(row.tried, now)
+    )

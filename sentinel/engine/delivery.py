@@ -8,7 +8,7 @@ from typing import Any
 
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Outgoing, Receipt
-from sentinel.core.outbox import after_failure, due, expired, next_wait
+from sentinel.core.outbox import after_failure, bundles, due, expired, next_wait
 from sentinel.core.ports import Channel, Clock, Store
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
@@ -45,7 +45,9 @@ class Delivery:
         """Know what earlier attempts met: a trouble does not begin anew with each process."""
         for row in await self._call(self._store.outbox):
             if row.attempts and row.channel not in self.trouble:
-                self.trouble[row.channel] = Trouble(row.created, row.error, row.permanent)
+                self.trouble[row.channel] = Trouble(
+                    row.created, f"not delivering: {row.error}", row.permanent
+                )
 
     async def begin(self) -> float | None:
         """Start sending what is due on every channel that is not at it, and wait for none.
@@ -98,27 +100,29 @@ class Delivery:
         return [r for r in rows if r not in old]
 
     async def _queue(self, name: str, rows: list[Outgoing]) -> None:
-        for row in rows:
-            if not await self._send(name, row):
+        groups = getattr(self.channels.get(name), "groups", False)
+        for message in bundles(rows) if groups else [[row] for row in rows]:
+            if not await self._send(name, message):
                 return
 
-    async def _send(self, name: str, row: Outgoing) -> bool:
-        """Whether the channel may go on with its next row."""
+    async def _send(self, name: str, rows: list[Outgoing]) -> bool:
+        """Whether the channel may go on with its next message."""
         try:
-            receipt = await self._deliver(name, row)
+            receipt = await self._deliver(name, rows)
         except ChannelError as error:
-            await self._failed(name, row, error)
+            await self._failed(name, rows, error)
             return error.permanent
         self._accepted(name, receipt)
-        await self._call(self._store.sent, [row], self._clock.now(), receipt)
+        await self._call(self._store.sent, rows, self._clock.now(), receipt)
         return True
 
-    async def _deliver(self, name: str, row: Outgoing) -> Receipt:
+    async def _deliver(self, name: str, rows: list[Outgoing]) -> Receipt:
         channel = self.channels.get(name)
         if channel is None:
             raise ChannelError(f"channel {name} is no longer configured", permanent=True)
         try:
-            return await asyncio.wait_for(channel.send([row.notification]), SEND_LIMIT)
+            message = [row.notification for row in rows]
+            return await asyncio.wait_for(channel.send(message), SEND_LIMIT)
         except ChannelError:
             raise
         except asyncio.TimeoutError:
@@ -127,22 +131,22 @@ class Delivery:
             _LOG.exception("channel %s failed inside", name)
             raise ChannelError(f"internal error: {error!r}", reason="internal") from error
 
-    async def _failed(self, name: str, row: Outgoing, error: ChannelError) -> None:
-        failed = after_failure(row, error, self._clock.now())
+    async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
+        failed = [after_failure(row, error, self._clock.now()) for row in rows]
         self._troubled(name, visible(str(error)), sure=error.permanent)
         _LOG.warning(
             "channel %s: %s not delivered (attempt %d): %s",
             name,
-            row.notification.key,
-            failed.attempts,
+            rows[0].notification.key + (f" and {len(rows) - 1} more" if rows[1:] else ""),
+            failed[0].attempts,
             visible(str(error)),
         )
-        await self._call(self._store.failed, [failed])
+        await self._call(self._store.failed, failed)
 
     def _accepted(self, name: str, receipt: Receipt) -> None:
         if receipt.refused:
-            refused = ", ".join(visible(r) for r in receipt.refused)
-            self._troubled(name, f"refused: {refused}", sure=True)
+            text = f"does not reach {', '.join(receipt.refused)}: {receipt.text}"
+            self._troubled(name, text, sure=True)
         else:
             self.trouble[name] = None
 

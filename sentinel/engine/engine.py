@@ -54,9 +54,7 @@ class Engine:
         self._store, self._clock, self._notices = store, clock, notices
         self._db = threads.Worker("state")
         self._runner = Runner()
-        self._delivery = Delivery(
-            store, world.channels, clock, self._db.call, self.committed.set
-        )
+        self._delivery = Delivery(store, world.channels, clock, self._db.call, self.committed.set)
         self._finished: list[Outcome] = []
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
@@ -124,6 +122,13 @@ class Engine:
             selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
         )
         await self.commit()
+
+    async def review(self) -> None:
+        """Commit what is owed although nothing new was seen: repeats, a silence that ended."""
+        async with self._commits:
+            batch = await self._db.call(self._pipeline.review)
+        if batch.outbox:
+            self.committed.set()
 
     async def prune(self) -> None:
         """Let the store forget what is old."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from sentinel.core.digest import Plan, digest, forget
+from sentinel.core.digest import Plan, digest, forget, review
 from sentinel.core.model import Alert, Batch, Key
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
@@ -37,6 +37,13 @@ class Pipeline:
         """Write what these runs mean; raises StoreError, and then nothing has changed."""
         batch = digest(outcomes, self._alerts, self._plan, self._clock.now())
         self._commit(batch)
+        return batch
+
+    def review(self) -> Batch:
+        """Write what is owed although nothing new was seen; see core.digest.review."""
+        batch = review(self._alerts, self._plan, self._clock.now())
+        if batch.alerts or batch.outbox:
+            self._commit(batch)
         return batch
 
     def _commit(self, batch: Batch) -> None:

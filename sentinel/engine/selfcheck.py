@@ -66,6 +66,7 @@ def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) ->
     age = elapsed(trouble.since, now)
     if not trouble.sure and age < PATIENCE:
         return Finding(subject=subject, status=Status.OK, summary="retrying")
-    summary = f"not delivering for {duration_text(age)}: {visible(trouble.text)}"
+    since = f" (for {duration_text(age)})" if age >= 1 else ""
+    summary = visible(trouble.text) + since
     command = f"sentinel notify test {name}"
     return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))

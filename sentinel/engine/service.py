@@ -81,6 +81,7 @@ class Service:
 
     async def _keep_house(self) -> None:
         await self._engine.look_at_self()
+        await self._engine.review()
         if time.monotonic() - self._pruned > PRUNE:
             self._pruned = time.monotonic()
             await self._engine.prune()

@@ -6,7 +6,15 @@ from msgspec.structs import replace
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Outgoing, Status
-from sentinel.core.outbox import BLOCKING_ATTEMPTS, after_failure, due, expired, is_due, next_wait
+from sentinel.core.outbox import (
+    BLOCKING_ATTEMPTS,
+    after_failure,
+    bundles,
+    due,
+    expired,
+    is_due,
+    next_wait,
+)
 from sentinel.testing import START
 
 
@@ -89,3 +97,35 @@ def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
     assert next_wait([failed, row(2, channel="file")], START) == 0.0
     assert next_wait([failed, row(2), row(3, "b")], START) == 9.0
     assert next_wait([failed, row(2)], shifted(START, 9)) == 0.0
+
+
+def test_a_group_waits_for_its_others_and_then_goes_together() -> None:
+    """group_wait counts from the first; whoever comes within it joins; other groups go on."""
+    first = row(1, "a", group="g", hold=30.0)
+    late = row(2, "b", group="g", hold=30.0, created=shifted(START, 29))
+    other = row(3, "c", group="h")
+    assert [r.seq for r in due([first, late, other], shifted(START, 29))] == [3]
+    assert [r.seq for r in due([first, late, other], shifted(START, 30))] == [1, 2, 3]
+    assert next_wait([first, late], shifted(START, 29)) == 1.0
+
+
+def test_rows_of_a_group_are_one_message() -> None:
+    """500 nodes that fail in one pass are one mail."""
+    rows = [row(i, f"alert-{i}", group="g") for i in range(500)]
+    assert [len(m) for m in bundles(rows)] == [500]
+
+
+def test_an_alert_stands_once_in_a_message_and_in_order() -> None:
+    """firing and resolved that waited together are two messages, whatever their groups."""
+    rows = [
+        row(1, "a", group="g"), row(2, "b", group="h"), row(3, "a", group="g"),
+        row(4, "b", group="g"), row(5, "c", group="h"),
+    ]  # fmt: skip
+    assert [[r.seq for r in m] for m in bundles(rows)] == [[1], [2, 5], [3, 4]]
+    changed = [row(1, "a", group="g"), row(2, "b", group="h"), row(3, "b", group="g")]
+    assert [[r.seq for r in m] for m in bundles(changed)] == [[1], [2], [3]]
+
+
+def test_rows_without_a_group_go_alone() -> None:
+    """Rows of an older sentinel."""
+    assert [len(m) for m in bundles([row(1, "a"), row(2, "b")])] == [1, 1]

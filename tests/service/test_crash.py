@@ -29,6 +29,7 @@ exit $(( (n % 2) * 2 ))
 CONFIG = """\
 cluster: lab
 state: {folder}/state
+flapping: {{changes: 0}}
 checks:
   flips: {{kind: exec, command: [{folder}/plugin], every: 1s}}
   steady: {{kind: exec, command: ["/bin/false"], every: 1s}}
