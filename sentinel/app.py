@@ -127,8 +127,10 @@ def serve(path: str | None, *, dry_run: bool) -> None:
 
     async def main() -> None:
         engine = _engine(settings, store, clock, notices, dry_run)
+        service = Service(engine, lambda: world(load_settings(path), clock, dry_run))
+        service.listen()
         await engine.start(holder())
-        await Service(engine, lambda: world(load_settings(path), clock, dry_run)).run()
+        await service.run()
 
     asyncio.run(main())
 

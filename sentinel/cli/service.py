@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from typing import Any
 
@@ -28,6 +29,7 @@ def register(commands: Any) -> None:
 
 def call_run(args: argparse.Namespace) -> int:
     """0 after a clean stop; 75 when another sentinel leads on this state."""
+    signal.signal(signal.SIGTERM, _not_begun)
     _log(args.verbose)
     try:
         app.serve(args.config, dry_run=args.dry_run)
@@ -35,6 +37,11 @@ def call_run(args: argparse.Namespace) -> int:
         print(f"sentinel: {error}", file=sys.stderr)
         return TEMPFAIL
     return 0
+
+
+def _not_begun(*_: object) -> None:
+    """Told to stop before the service was up: there is nothing pending."""
+    raise SystemExit(0)
 
 
 def call_tick(args: argparse.Namespace) -> int:

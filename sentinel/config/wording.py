@@ -63,10 +63,10 @@ def near(word: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    plain = {_plain(k): k for k in sorted(known, reverse=True)}
+    lower = {k.lower(): k for k in sorted(known, reverse=True)}
     cutoff = 0.6 if len(word) < 5 else 0.7
-    close = get_close_matches(_plain(word)[:100], plain, n=1, cutoff=cutoff)
-    return plain[close[0]] if close else ""
+    close = get_close_matches(word.lower()[:100], lower, n=1, cutoff=cutoff)
+    return lower[close[0]] if close else ""
 
 
 def did_you_mean(word: str, known: Iterable[str], label: str = "known") -> str:
@@ -76,10 +76,6 @@ def did_you_mean(word: str, known: Iterable[str], label: str = "known") -> str:
     if close:
         return f" (did you mean '{close}'?)"
     return f"; {label}: {', '.join(names)}" if names else ""
-
-
-def _plain(word: str) -> str:
-    return word.lower().replace("-", "_")
 
 
 def _joined(names: Iterable[str]) -> str:

@@ -71,12 +71,16 @@ class Sample(Struct, frozen=True):
 
 
 class ActionRequest(Struct, frozen=True, kw_only=True):
-    """A wish of a check; the guard decides whether it is carried out."""
+    """A wish of a check; the guard decides whether it is carried out.
+
+    `params` are the action's own; `evidence` is what the wish rests on, kept in the log.
+    """
 
     action: str
     target: str
     reason: str
     params: Mapping[str, str] = {}
+    evidence: Mapping[str, str] = {}
 
 
 class Report(Struct, frozen=True, kw_only=True):

@@ -41,18 +41,19 @@ def next_wait(rows: Sequence[Outgoing], now: Instant) -> float | None:
 
 
 def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
-    """Rows of one channel as messages: those of a group together, each alert once in a message,
-    and no word about an alert before an earlier one."""
+    """Rows of one channel as messages: those of a group together, each subject once in a
+    message, and no word about a subject before an earlier one."""
     messages: list[list[Outgoing]] = []
     place: dict[str, int] = {}
-    last: dict[str, int] = {}
+    last: dict[tuple[str, str], int] = {}
     for row in rows:
-        alert, at = row.notification.alert, place.get(row.group, -1)
-        if not row.group or at <= last.get(alert, -1):
+        about = (row.notification.check, row.notification.subject)
+        at = place.get(row.group, -1)
+        if not row.group or at <= last.get(about, -1):
             at = place[row.group] = len(messages)
             messages.append([])
         messages[at].append(row)
-        last[alert] = at
+        last[about] = at
     return messages
 
 

@@ -7,8 +7,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
 from sentinel.core.clock import Instant
+from sentinel.core.limits import Limits
 from sentinel.core.model import (
+    ActionRequest,
     Alert,
     Batch,
     Notification,
@@ -128,5 +131,74 @@ class Store(Protocol):
 
     def prune(self, now: Instant) -> None:
         """Forget sent rows, transitions and samples that are older than the store keeps."""
+
+    def close(self) -> None: ...
+
+
+class View(Protocol):
+    """How an action sees its target; raises CannotTell when blind."""
+
+    def node(self, name: str) -> Node | None:
+        """The node, or None where Slurm knows none of that name."""
+
+
+class Hands(View, Protocol):
+    """Changing Slurm. `node` asks anew each time; the rest is as in `Slurm`."""
+
+    def nodes(self) -> Sequence[Node]:
+        """Every node Slurm knows, as of this pass."""
+
+    def controller(self) -> Controller:
+        """Whether slurmctld answers now."""
+
+    def change(self, argv: Sequence[str]) -> Reply:
+        """Run one command of Slurm that changes something; never raises."""
+
+
+class Action(Protocol):
+    """A kind of change. `limits` are its caps where the configuration names none."""
+
+    limits: Limits
+
+    def look(self, request: ActionRequest, view: View) -> Look:
+        """What the target is like, and whether the wish makes sense; changes nothing."""
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        """The commands that fulfil the wish, in order: shown by a dry run, run by a real one."""
+
+
+class Books(Protocol):
+    """The audit log of actions and the ledger of nodes.
+
+    Services and commands by hand write them alike: no leadership is needed, each method is one
+    transaction, and those of several processes come one after another. Raises StoreError.
+    """
+
+    def past(self, target: str) -> Past:
+        """What a request about this target is judged by."""
+
+    def intend(self, target: str, decide: Callable[[Past], Decision]) -> Decision:
+        """Decide and write in one transaction: nobody else can decide at the same time."""
+
+    def conclude(self, record: ActionRecord) -> bool:
+        """Replace an open record of the same id; False, and nothing is written, if none is."""
+
+    def unresolved(self) -> list[ActionRecord]:
+        """Every open record, the oldest first."""
+
+    def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
+        """The newest records first; of one target where it is given."""
+
+    def observe(self, nodes: Sequence[Node], now: Instant) -> list[Reading]:
+        """Add to the ledger what is new about these nodes; returns it."""
+
+    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+        """The newest lines of the ledger about a node first."""
+
+    def switch(self, name: str, switch: Switch | None) -> None:
+        """Throw a switch (maintenance, breaker), or with None undo it."""
+
+    def prune(self, now: Instant) -> None:
+        """Forget what is older than the state keeps; never what caps may rest on."""
 
     def close(self) -> None: ...

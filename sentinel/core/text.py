@@ -10,7 +10,7 @@ def visible(text: str) -> str:
     visible escapes, newlines and tabs too; letters of every script stay as they are.
     """
     if text.isascii() and text.isprintable():
-        return text
+        return str(text)
     return "".join(_escape(c) for c in text)
 
 

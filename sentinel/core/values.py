@@ -1,6 +1,6 @@
-"""Durations, sizes and shares: parsed once, printed one way.
+"""Durations, sizes, shares and rates: parsed once, printed one way.
 
-Each is a number with its unit fixed (seconds, bytes, percent), so that code computes
+All but a rate are numbers with their unit fixed (seconds, bytes, percent), so that code computes
 with it as with any number. `str()` is for people and rounds; `exact()` is what a user
 would write and reads back as the same value.
 """
@@ -25,6 +25,7 @@ _LARGEST = 2**63 - 1
 """What statvfs, SQLite and PostgreSQL can hold."""
 
 _SHARE = re.compile(rf"{_NUMBER}\s*%")
+_RATE = re.compile(r"([0-9]{1,3}) in (\S.*)")
 
 
 class Duration(float):
@@ -100,6 +101,30 @@ class Share(float):
 
     def __str__(self) -> str:
         return f"{float(self):.6f}".rstrip("0").rstrip(".") + "%"
+
+
+class Rate(str):
+    """So many within a span. Written `3 in 7d`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "Rate":
+        """Raises Invalid with the form that is understood."""
+        match = _RATE.fullmatch(text.strip())
+        if not match or not int(match[1]):
+            raise Invalid(f"{_quoted(text)} is no rate; write it like 3 in 7d")
+        return cls(f"{int(match[1])} in {Duration.parse(match[2]).exact()}")
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return int(self.partition(" in ")[0])
+
+    @property
+    def window(self) -> float:
+        """Seconds."""
+        return Duration.parse(self.partition(" in ")[2])
 
 
 def duration_text(seconds: float) -> str:

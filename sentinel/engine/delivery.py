@@ -133,7 +133,7 @@ class Delivery:
 
     async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
         failed = [after_failure(row, error, self._clock.now()) for row in rows]
-        self._troubled(name, visible(str(error)), sure=error.permanent)
+        self._troubled(name, f"not delivering: {error}", sure=error.permanent)
         _LOG.warning(
             "channel %s: %s not delivered (attempt %d): %s",
             name,

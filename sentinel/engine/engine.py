@@ -81,9 +81,10 @@ class Engine:
         self._busy.add(name)
         try:
             async with self._slots:
-                self._finished.append(await self._look(config))
+                outcome = await self._look(config)
         finally:
             self._busy.discard(name)
+        self._finished.append(outcome)
         await self.commit()
 
     async def commit(self) -> None:

@@ -39,7 +39,6 @@ class Service:
 
     async def run(self) -> None:
         """Returns after a clean stop; raises what made going on impossible (Fenced)."""
-        self._listen()
         self._schedule.start(self._engine.world.checks)
         self._pruned = -PRUNE
         self._offset = time.time() - time.monotonic()
@@ -55,7 +54,8 @@ class Service:
         """End soon; what is pending is delivered first, within a bound."""
         self._stop.set()
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Obey signals from now on; before the engine starts, so that none finds it half way."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)

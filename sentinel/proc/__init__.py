@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.core.text import visible
+from sentinel.proc import running
 from sentinel.proc.child import GRACE, Child
 from sentinel.proc.errors import NotFound, TimedOut, TooMuch
 from sentinel.proc.stuck import Stuck, boot_id, bury, still_stuck
@@ -56,8 +57,10 @@ def run(
     TimedOut or TooMuch. `env` None: this process's own.
     """
     bury()
+    running.refuse_at_the_end()
     began = time.monotonic()
     child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
+    running.add(child.pid)
     try:
         child.talk(began + limit)
         status = child.wait(began + limit)
@@ -68,6 +71,7 @@ def run(
             child.kill(limit)
         raise
     finally:
+        running.discard(child.pid)
         child.close()
     done = Done(
         code=os.waitstatus_to_exitcode(status),

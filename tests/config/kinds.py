@@ -66,7 +66,7 @@ class Done(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of its keys is a word that references use as well."""
 
     file: FilePath
-    lines: int = 1
+    words: list[str] = []
 
 
 class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -97,3 +97,12 @@ def test_init_never_replaces_a_file_and_keeps_it_private(tmp_path: Path) -> None
     with pytest.raises(FileExistsError):
         write_new(str(tmp_path / "link"), "b: 1\n")
     assert path.read_text() == "a: 1\n"
+
+
+def test_the_example_of_the_documentation_loads(tmp_path: Path) -> None:
+    """The first block of docs/configuration.md, with a secret file that is there."""
+    page = (EXAMPLES.parent / "docs" / "configuration.md").read_text()
+    text = page.split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "sentinel.yaml"
+    path.write_text(text.replace("/etc/sentinel/smtp-password", "~/smtp-password"))
+    assert loaded(path, tmp_path).warnings == ()

@@ -181,6 +181,7 @@ BAD = [
         in_check("    keep-firing-for: 5m"),
         "4: checks.a.keep-firing-for: unknown key (did you mean 'keep_firing_for'?)",
     ),
+    (in_check("    FOR: 5m"), "4: checks.a.FOR: unknown key (did you mean 'for'?)"),
     (
         in_check("    warn: {fre: 5TB}"),
         "4: checks.a.warn.fre: unknown key (did you mean 'free'?)",
@@ -353,6 +354,10 @@ BAD = [
         "3: silences[0].until: ends before it begins",
     ),
     (
+        "silences:\n  - from: 2026-12-24\n    until: 2026-12-24",
+        "3: silences[0].until: ends before it begins",
+    ),
+    (
         "silences:\n  - for: 2h\n    cron: 0 0 1 *",
         "3: silences[0].cron: '0 0 1 *' is no crontab schedule...",
     ),
@@ -460,6 +465,11 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, target: str) ->
                 "4: channels.y: no route leads to this channel",
                 "8: routes[2]: never reached: routes[1] takes every alert",
             ],
+        ),
+        (
+            "checks: {a: {kind: disk}}\nchannels: {x: {kind: screen}, y: {kind: screen}}\n"
+            "routes: [{to: [x], escalate: {after: 5m, to: [y]}}]\n",
+            [],
         ),
         (
             "checks: {disks: {kind: disk}}\nchannels: {x: {kind: screen}}\n"

@@ -6,9 +6,10 @@ import pytest
 from msgspec import Struct
 
 from sentinel.config import ConfigError, one_shot, options_of
+from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, Size
 
-from .kinds import Disk, Limits, Mail, Watch
+from .kinds import Disk, Done, Limits, Mail, Watch
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,12 @@ from .kinds import Disk, Limits, Mail, Watch
                 },
             ),
         ),
+        (
+            Mail,
+            {"to": ["a@b"], "done": ["file=/x", "words=5"]},
+            Mail(to=["a@b"], done=Done(file=FilePath("/x"), words=["5"])),
+        ),
+        (Mail, {"to": ["a@b"], "done": ["yes"]}, Mail(to=["a@b"], done="yes")),
         (
             Mail,
             {"to": ["a@b"], "headers": ["X=1", "Y=a=b"]},

@@ -20,7 +20,7 @@ from sentinel.testing import START
 
 def row(seq: int, alert: str = "a", channel: str = "mail", **more: object) -> Outgoing:
     message = Notification(
-        at="", cluster="c", check="x", kind="fs", subject="/", severity=Status.WARNING,
+        at="", cluster="c", check="x", kind="fs", subject=alert, severity=Status.WARNING,
         status=Status.WARNING, reason="firing", summary="", since="", key=f"{alert}-{seq}",
         alert=alert,
     )  # fmt: skip
@@ -115,8 +115,9 @@ def test_rows_of_a_group_are_one_message() -> None:
     assert [len(m) for m in bundles(rows)] == [500]
 
 
-def test_an_alert_stands_once_in_a_message_and_in_order() -> None:
-    """firing and resolved that waited together are two messages, whatever their groups."""
+def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
+    """firing and resolved that waited together are two messages, whatever their groups, so that
+    each stays in the thread of its alert."""
     rows = [
         row(1, "a", group="g"), row(2, "b", group="h"), row(3, "a", group="g"),
         row(4, "b", group="g"), row(5, "c", group="h"),

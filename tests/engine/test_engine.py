@@ -1,9 +1,11 @@
 """From a run to a message: the engine over a real (memory) store, a manual clock and small channels."""
 
 import asyncio
+import time
 
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Status
+from sentinel.core.model import Report, Status
+from sentinel.core.ports import Context
 from sentinel.engine import selfcheck
 from sentinel.engine.tick import due, tick
 from tests.engine.worlds import Book, Says, Scene, play, world
@@ -225,3 +227,26 @@ def test_a_clock_set_back_makes_checks_due_at_once() -> None:
         assert due(scene.engine.world, last, back) == ["disk"]
 
     play(story, world({"disk": disk}, {}))
+
+
+def test_a_run_that_ends_while_another_is_committed_is_committed_too() -> None:
+    """A crash test lost runs here once: `finished.append(await …)` looks the list up before it
+    waits, and a commit takes the list away meanwhile."""
+
+    async def story(scene: Scene) -> None:
+        await asyncio.gather(*(scene.engine.check(name) for name in scene.engine.world.checks))
+        assert {r.check for r in scene.store.runs()} == {"slow", "quick"}
+
+    play(story, world({"slow": Slow(0.2), "quick": Slow(0.0)}, {}))
+
+
+class Slow(Says):
+    """A check that takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def run(self, ctx: Context) -> Report:
+        time.sleep(self._seconds)
+        return super().run(ctx)

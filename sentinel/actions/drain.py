@@ -1,0 +1,46 @@
+"""`drain`: no further jobs on a node; those that run there go on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.actions.nodes import changed, described, tagged
+from sentinel.core.actions import Look
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import View
+from sentinel.core.slurm import Node
+from sentinel.core.values import Duration, Rate
+
+
+class Drain(Struct, frozen=True):
+    """Sets nodes to DRAIN, with the reason; a node that is drained keeps the reason it has."""
+
+    # A node that fails again is drained again: its return to work is what is rationed.
+    limits: ClassVar[Limits] = Limits(per_node=Rate("20 in 7d"), cooldown=Duration(0))
+
+    def look(self, request: ActionRequest, view: View) -> Look:
+        """Done when the node carries our reason; a foreign one is never replaced."""
+        node = view.node(request.target)
+        if node is None:
+            return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
+        drained = "DRAIN" in node.flags
+        return Look(
+            text=described(node),
+            done=drained and node.reason == tagged(request.reason),
+            unneeded=f"it is drained already: {described(node)}" if drained else "",
+            not_ready=_not_ready(request, node),
+            mark=f"{drained} {node.state == 'DOWN'} {node.reason} {node.reason_time}",
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        reason = f"Reason={tagged(request.reason)}"
+        return (("scontrol", "update", f"NodeName={request.target}", "State=DRAIN", reason),)
+
+
+def _not_ready(request: ActionRequest, node: Node) -> str:
+    if not request.reason.strip():
+        return "a drain needs a reason"
+    return changed(request.params, node)

@@ -1,0 +1,56 @@
+"""`undrain`: a drained node takes jobs again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.actions.nodes import changed, described, seen
+from sentinel.core.actions import Look
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import View
+from sentinel.core.slurm import Node
+
+UNFIT = frozenset(
+    "COMPLETING FAIL INVALID_REG NOT_RESPONDING POWERED_DOWN POWERING_DOWN POWERING_UP POWER_DOWN "
+    "POWER_UP REBOOT_ISSUED REBOOT_REQUESTED MAINTENANCE BLOCKED".split()
+)
+"""Flags with which nobody knows yet what the node will be; scontrol(1), NODE STATE CODES."""
+
+
+class Undrain(Struct, frozen=True):
+    """Takes DRAIN off nodes that are up, and only that: a node that is down stays down.
+
+    State=UNDRAIN, not RESUME or IDLE, which raise a DOWN node too. The param `idle` "yes"
+    demands that no job runs there any more.
+    """
+
+    limits: ClassVar[Limits] = Limits()
+
+    def look(self, request: ActionRequest, view: View) -> Look:
+        """Fit while DRAIN is set, the node is up, and its reason is the one that was seen."""
+        node = view.node(request.target)
+        if node is None:
+            return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
+        drained = "DRAIN" in node.flags
+        return Look(
+            text=described(node),
+            done=not drained,
+            unneeded="" if drained else f"it is not drained: {described(node)}",
+            not_ready=_not_ready(request, node),
+            mark=" ".join([node.state, *sorted(node.flags & UNFIT), *seen(node).values()]),
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("scontrol", "update", f"NodeName={request.target}", "State=UNDRAIN"),)
+
+
+def _not_ready(request: ActionRequest, node: Node) -> str:
+    unfit = sorted(node.flags & UNFIT)
+    if node.state not in ("IDLE", "MIXED", "ALLOCATED") or unfit:
+        return f"it is {' and '.join([node.state, *unfit])}"
+    if request.params.get("idle") == "yes" and node.state != "IDLE":
+        return f"jobs still run there ({node.state})"
+    return changed(request.params, node)

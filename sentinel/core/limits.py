@@ -1,0 +1,46 @@
+"""How much sentinel may change, as settings."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from sentinel.core.values import Duration, Rate, Share
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Caps of one kind of action.
+
+    `per_hour` counts all its targets, `share` those of one partition within an hour (at least
+    one), `per_node` one node; `cooldown` is the rest of a node after any action.
+    """
+
+    per_hour: Annotated[int, Meta(ge=0, le=1000)] = 10
+    share: Share = Share(10)
+    per_node: Rate = Rate("3 in 7d")
+    cooldown: Duration = Duration(1800)
+
+
+class BreakerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When to stop acting at all: more than `nodes`, or more than `share` of all nodes (at least
+    one), left service `within` this time. It closes when nothing opened it for `cooldown`."""
+
+    nodes: Annotated[int, Meta(ge=1)] = 50
+    share: Share = Share(20)
+    within: Duration = Duration(600)
+    cooldown: Duration = Duration(1800)
+
+
+class ActionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of action: whether sentinel may do it by itself, and how often."""
+
+    enabled: bool = False
+    limits: Limits | None = None
+
+
+class GuardSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What holds for all actions. `maintenance` true: none happens until it is false again."""
+
+    maintenance: bool = False
+    breaker: BreakerSettings = BreakerSettings()
+
+

@@ -1,0 +1,52 @@
+"""The commands that run just now; they end when sentinel ends before them.
+
+Each is in a session of its own, so nothing else would: neither a terminal's Ctrl-C nor the
+SIGTERM to a service reaches it, and a squeue that hangs on munge stays for a minute.
+"""
+
+import atexit
+import os
+import signal
+import time
+from contextlib import suppress
+
+from sentinel.core.errors import CannotTell
+
+_POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
+
+_groups: set[int] = set()
+_ended = False
+
+
+def refuse_at_the_end() -> None:
+    """CannotTell once the interpreter exits: what a thread starts now nobody would end."""
+    if _ended:
+        raise CannotTell("sentinel is ending")
+
+
+def add(group: int) -> None:
+    """The process group of a command that was started."""
+    _groups.add(group)
+
+
+def discard(group: int) -> None:
+    """It is gone, or was given up."""
+    _groups.discard(group)
+
+
+@atexit.register
+def end_all() -> None:
+    """SIGTERM to every group, SIGKILL to what is left; waits a moment, and for nobody longer."""
+    global _ended
+    _ended = True
+    _signal(signal.SIGTERM)
+    deadline = time.monotonic() + _POLITE
+    while _groups and time.monotonic() < deadline:
+        time.sleep(0.01)
+    _signal(signal.SIGKILL)
+
+
+def _signal(number: int) -> None:
+    for group in tuple(_groups):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)

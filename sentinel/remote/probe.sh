@@ -1,0 +1,255 @@
+# Tells how a node is, in one go, with what every node has. POSIX sh; nothing is installed.
+#
+# Set before it: mark, sections, paths (a line each), limit, since_boot, since_source, since,
+# sys, proc. `text` is all of it. Prints, for each section,
+#   MARK SECTION STATE LINES [pid=N] [since=EPOCH] WHY
+# and its LINES, each behind a blank, so that nothing found on the node can look like a mark.
+#
+# Whatever may hang runs in the background, in a shell of its own, under timeout(1) and a lock
+# that the kernel drops when the last process of it is gone: a second probe sees the lock and
+# starts nothing. No such process holds the pipes of this session.
+
+LC_ALL=C TZ=UTC0 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL TZ PATH
+
+# -- sections: print, and end with one of these -------------------------------------------------
+
+denied() { echo "$*" >&2; exit 77; }
+missing() { echo "$*" >&2; exit 69; }
+need() { command -v "$1" >/dev/null || missing "$1 is not installed"; }
+
+section_identity() {
+    uname -n
+    uname -r
+    cat "$proc/sys/kernel/random/boot_id" "$proc/uptime" || exit 1
+    date +%s
+    id -u
+}
+
+# Facts of the kernel only: neither a name service nor a process's own memory is needed.
+section_processes() {
+    need ps
+    read -r _ <"$proc/1/stat" || denied "/proc hides the processes of others (hidepid)"
+    exec ps -e -ww -o pid=,ppid=,uid=,state=,lstart=,comm=
+}
+
+# These need both, and may wait for either.
+section_commands() {
+    need ps
+    exec ps -e -ww -o pid=,user:64=,args=
+}
+
+section_blocked() {
+    need ps
+    read -r _ <"$proc/1/stat" || denied "/proc hides the processes of others (hidepid)"
+    all=$(ps -eL -o pid=,ppid=,lwp=,state=,wchan:64=,comm=) || exit 1
+    printf '%s\n' "$all" | awk '$4 == "D"'
+}
+
+section_mounts() { exec cat "$proc/self/mounts"; }
+
+section_memory() {
+    cat "$proc/meminfo" || exit 1
+    sed -n 's/^oom_kill /OomKills: /p' "$proc/vmstat"
+}
+
+section_disk() {
+    path=$(printf '%s\n' "$paths" | sed -n "$1p")
+    exec stat -f -c '%S %b %f %a %c %d %T' -- "$path"
+}
+
+section_infiniband() {
+    [ -d "$sys/class/infiniband" ] || missing "no InfiniBand driver is loaded"
+    for port in "$sys"/class/infiniband/*/ports/*; do
+        device=${port%/ports/*}
+        for file in "$port"/state "$port"/phys_state "$port"/rate "$port"/link_layer \
+            "$port"/counters/* "$port"/hw_counters/*; do
+            if [ -f "$file" ] && read -r value <"$file"; then
+                echo "${device##*/} ${port##*/} ${file##*/} $value"
+            fi
+        done 2>/dev/null
+    done
+}
+
+# Three witnesses, none of which sees everything: the daemons of steps, the kernel's own
+# bookkeeping, and what processes inherited from a step that may be over.
+section_steps() {
+    need ps
+    all=$(ps -e -ww -o pid=,args=) || exit 1
+    echo "saw daemons"
+    printf '%s\n' "$all" | sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p'
+    echo "saw cgroups"
+    grep -s 'job_[0-9]' "$proc"/[0-9]*/cgroup /dev/null |
+        sed -n 's|^.*/\([0-9]*\)/cgroup:.*/job_\([0-9]*\)\(.*\)|cgroup \1 \2 \3|p' | sort -u
+    [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
+    echo "saw environments"
+    grep -s -z '^SLURM_JOB_ID=[0-9]' "$proc"/[0-9]*/environ /dev/null |
+        tr '\n\0' ' \n' | sed -n 's|^.*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p'
+}
+
+section_gpu_processes() {
+    need nvidia-smi
+    exec nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,process_name \
+        --format=csv,noheader,nounits
+}
+
+section_gpus() {
+    need nvidia-smi
+    exec nvidia-smi -q -x
+}
+
+# The kernel's log: exact from /dev/kmsg, else by time from dmesg, else what journald shows.
+section_kernel() {
+    read -r boot <"$proc/sys/kernel/random/boot_id"
+    [ "$boot" = "$since_boot" ] || since=-1 since_source=
+    kernel_kmsg || kernel_dmesg || kernel_journal ||
+        denied "the kernel's log is closed to this user (kernel.dmesg_restrict)"
+}
+
+kernel_kmsg() {
+    [ -r /dev/kmsg ] || return 1
+    dd if=/dev/kmsg iflag=nonblock bs=8192 >"$work/kmsg" 2>"$work/kmsg.err"
+    grep -q 'temporarily unavailable' "$work/kmsg.err" || return 1
+    [ "$since_source" = kmsg ] || since=-1
+    echo kmsg
+    awk -F '[,;]' -v since="$since" '/^[0-9]+,[0-9]+,/ && $2 + 0 > since + 0' "$work/kmsg" | last
+}
+
+kernel_dmesg() {
+    need dmesg
+    dmesg >"$work/dmesg" 2>/dev/null || return 1
+    echo dmesg
+    by_time dmesg <"$work/dmesg" | last
+}
+
+kernel_journal() {
+    journalctl -k -b -q --no-pager -o short-monotonic >"$work/journal" 2>/dev/null || return 1
+    [ -s "$work/journal" ] || return 1
+    echo journal
+    by_time journal <"$work/journal" | last
+}
+
+by_time() {
+    [ "$since_source" = "$1" ] || since=-1
+    awk -F '[][ ]+' -v since="$since" '/^\[ *[0-9]+\.[0-9]+\]/ && $2 * 1000000 > since + 0.5'
+}
+
+last() { tail -n 5000; }
+
+# -- running them ----------------------------------------------------------------------------
+
+# One section in a shell of its own; the process that may hang keeps this shell's number.
+section() {
+    echo "$$ $(date +%s)" >"$place/$2.running"
+    ulimit -f 16384 # blocks of 512 bytes
+    case $1 in
+    disk.*) section_disk "${1#disk.}" ;;
+    *) "section_$1" ;;
+    esac
+}
+
+# A directory that only this user can put anything into; names the host, as containers that
+# stand in for nodes may share /run.
+workplace() {
+    user=$(id -u)
+    place=/tmp/sentinel-$user.$(uname -n)
+    [ "$user" != 0 ] || place=/run/sentinel.$(uname -n)
+    mkdir -m 700 "$place" 2>/dev/null
+    # shellcheck disable=SC2012 # the name is ours, and stat(1) has no common options
+    owned=$(ls -ldn "$place" 2>/dev/null | awk '{ print substr($1, 1, 10), $3 }')
+    [ "$owned" = "drwx------ $user" ] || return 1
+    find "$place" -name 'call.*' -mmin +60 -exec rm -rf {} + 2>/dev/null
+    work=$place/call.$$
+    rm -rf "$work" && mkdir "$work" && export place work
+}
+
+# Which sections ask the same tool, and so wait for one another.
+lock_of() {
+    case $1 in
+    gpus | gpu_processes) echo nvidia-smi ;;
+    disk.*) echo "disk.$(printf '%s\n' "$paths" | sed -n "${1#disk.}p" | cksum | tr ' ' -)" ;;
+    *) echo "$1" ;;
+    esac
+}
+
+start() {
+    (
+        exec </dev/null >"$work/$1.out" 2>"$work/$1.err" 9>>"$place/$2.lock"
+        if enter "$2"; then
+            # Quoted for the inner shell.
+            # shellcheck disable=SC2016
+            printf '%s\n' "$text" |
+                timeout -k 1 "$limit" sh -c 'text=$(cat); eval "$text"; "$@"' sentinel section "$1" "$2"
+            code=$?
+            case $code in 124 | 137) ;; *) : >"$place/$2.running" ;; esac
+        else
+            code=busy
+        fi
+        echo "$code" >"$work/$1.code"
+    ) &
+}
+
+# Take the lock, or wait for as long as another probe may rightly hold it.
+enter() {
+    ! flock -n 9 || return 0
+    patience=$((limit + 2))
+    if holder "$1"; then patience=$((patience + began - $(date +%s))); fi
+    [ "$patience" -gt 0 ] && flock -w "$patience" 9
+}
+
+# Who holds a lock, and since when, as far as it is known and still there.
+holder() {
+    read -r pid began 2>/dev/null <"$place/$1.running" && [ -n "$began" ] && [ -d "$proc/$pid" ]
+}
+
+# Wait until a section has ended or can no longer be expected to.
+await() {
+    while [ ! -s "$work/$1.code" ] && [ "$(date +%s)" -lt "$deadline" ]; do
+        sleep 0.05 2>/dev/null || sleep 1
+    done
+}
+
+report() {
+    code=$(cat "$work/$1.code" 2>/dev/null)
+    state=failed why=$(cat "$work/$1.err" "$work/$1.out" 2>/dev/null | first)
+    case $code in
+    0) state=ok why= ;;
+    77) state=denied ;;
+    69) state=missing ;;
+    153) why="it printed more than 8 MiB" ;;
+    busy | '') hung "$2" ;;
+    124 | 137) if (flock -n 9) 9>>"$place/$2.lock"; then late; else hung "$2"; fi ;;
+    *) why="exit code $code: $why" ;;
+    esac
+    : >"$work/body"
+    [ "$state" != ok ] || tr -d '\000' <"$work/$1.out" | awk '{ print " " $0 }' >"$work/body"
+    echo "$mark $1 $state $(awk 'END { print NR }' "$work/body") $why"
+    cat "$work/body"
+}
+
+first() { head -n 1 | cut -c 1-300 | tr -cd '[:print:]'; }
+
+late() { state=late why="no answer within $limit s; it was ended"; }
+
+hung() {
+    state=hung why="an earlier one does not end; none was started"
+    if holder "$1"; then why="pid=$pid since=$began $why"; fi
+}
+
+main() {
+    echo "$mark begin 1"
+    if ! command -v flock >/dev/null || ! command -v timeout >/dev/null; then
+        echo "$mark trouble flock and timeout are needed (util-linux, coreutils)"
+    elif ! workplace; then
+        echo "$mark trouble $place is not ours alone, or cannot be made"
+    else
+        for one in $sections; do start "$one" "$(lock_of "$one")"; done
+        deadline=$(($(date +%s) + 2 * limit + 3))
+        for one in $sections; do
+            await "$one"
+            report "$one" "$(lock_of "$one")"
+        done
+        rm -rf "$work"
+    fi
+    echo "$mark end"
+}

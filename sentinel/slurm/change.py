@@ -1,0 +1,59 @@
+"""Changing Slurm: `scontrol update` and the like, and what their answers prove."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sentinel.core.actions import Answer, Reply
+from sentinel.core.errors import CannotTell
+from sentinel.core.slurm import Controller, Node
+from sentinel.slurm.client import complaint
+from sentinel.slurm.nodes import QUESTION, read_nodes
+from sentinel.slurm.snapshot import Snapshot
+
+# slurmctld's own refusals (src/common/slurm_errno.c) and scontrol's, made before anything was
+# sent. Whatever else went wrong (time-outs, lost connections, munge) may have reached it.
+_REFUSED = re.compile(
+    r"Invalid (user id|node name|node state|feature|partition|job id|reservation)"
+    r"|Access/permission denied|[Pp]ermission denied|not permitted"
+    r"|You must specify a reason|Requested operation is presently disabled"
+    r"|Update of this parameter is not supported|Invalid input"
+    r"|sudo: (a password is required|a terminal is required)|is not allowed to (execute|run)"
+)
+_UNKNOWN_NODE = re.compile(r"Node \S+ not found|Invalid node name")
+
+
+class SlurmHands:
+    """core.ports.Hands by Slurm's commands. `prefix`: how changes are run, e.g. [sudo, -n]."""
+
+    def __init__(self, snapshot: Snapshot, prefix: Sequence[str] = ()) -> None:
+        self._snapshot, self._client = snapshot, snapshot.client
+        self._prefix = tuple(prefix)
+
+    def nodes(self) -> Sequence[Node]:
+        return self._snapshot.nodes()
+
+    def controller(self) -> Controller:
+        return self._snapshot.controller()
+
+    def node(self, name: str) -> Node | None:
+        """Asked anew; a host list or another expression is no name."""
+        done = self._client.run(*QUESTION, name)
+        said = complaint(done.err) or done.out.decode("utf-8", "backslashreplace").strip()
+        if done.code or complaint(done.err):
+            if _UNKNOWN_NODE.search(said):
+                return None
+            raise CannotTell(f"scontrol: {said or f'exit code {done.code}'}")
+        return next((n for n in read_nodes(done.out) if n.name == name), None)
+
+    def change(self, argv: Sequence[str]) -> Reply:
+        try:
+            done = self._client.run(*self._prefix, *argv)
+        except CannotTell as error:
+            return Reply(Answer.UNSURE, str(error))
+        said = complaint(done.err)
+        if not done.code and not said:
+            return Reply(Answer.ACCEPTED)
+        said = said or f"{argv[0]}: exit code {done.code} without a word"
+        return Reply(Answer.REFUSED if _REFUSED.search(said) else Answer.UNSURE, said)
