@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
 
-from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
 from sentinel.core.clock import Instant
-from sentinel.core.limits import Limits
 from sentinel.core.model import (
     ActionRequest,
     Alert,
@@ -21,7 +19,12 @@ from sentinel.core.model import (
     Run,
     Transition,
 )
+from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.slurm import Controller, Job, JobEnd, Node
+
+if TYPE_CHECKING:
+    from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
+    from sentinel.core.limits import Limits
 
 
 class Clock(Protocol):
@@ -129,6 +132,15 @@ class Store(Protocol):
     ) -> list[tuple[Instant, float]]:
         """The history of one number from `since` (µs UTC) on, oldest first."""
 
+    def orders(self) -> Orders:
+        """Silences and acknowledgements, ended ones too until they are pruned."""
+
+    def silence(self, silence: Silence) -> None:
+        """Begin, or by its id change, a silence. Needs no leadership: people write it."""
+
+    def acknowledge(self, ack: Ack) -> None:
+        """Somebody has this alert. Needs no leadership."""
+
     def prune(self, now: Instant) -> None:
         """Forget sent rows, transitions and samples that are older than the store keeps."""
 
@@ -158,7 +170,7 @@ class Hands(View, Protocol):
 class Action(Protocol):
     """A kind of change. `limits` are its caps where the configuration names none."""
 
-    limits: Limits
+    limits: ClassVar[Limits]
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """What the target is like, and whether the wish makes sense; changes nothing."""
@@ -189,8 +201,8 @@ class Books(Protocol):
     def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
         """The newest records first; of one target where it is given."""
 
-    def observe(self, nodes: Sequence[Node], now: Instant) -> list[Reading]:
-        """Add to the ledger what is new about these nodes; returns it."""
+    def observe(self, nodes: Sequence[Node], now: Instant, *, whole: bool = True) -> list[Reading]:
+        """Add to the ledger what is new about these nodes (`whole`: all there are); returns it."""
 
     def readings(self, node: str, limit: int = 100) -> list[Reading]:
         """The newest lines of the ledger about a node first."""

@@ -31,17 +31,18 @@ class Pipeline:
             k for k in self._alerts if k.check not in plan.policies or k.cluster != plan.cluster
         ]
         if stale:
-            self._commit(forget(stale, self._alerts, plan, self._clock.now()))
+            now = self._clock.now()
+            self._commit(forget(stale, self._alerts, plan, now, self._store.orders()))
 
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         """Write what these runs mean; raises StoreError, and then nothing has changed."""
-        batch = digest(outcomes, self._alerts, self._plan, self._clock.now())
+        batch = digest(outcomes, self._alerts, self._plan, self._clock.now(), self._store.orders())
         self._commit(batch)
         return batch
 
     def review(self) -> Batch:
         """Write what is owed although nothing new was seen; see core.digest.review."""
-        batch = review(self._alerts, self._plan, self._clock.now())
+        batch = review(self._alerts, self._plan, self._clock.now(), self._store.orders())
         if batch.alerts or batch.outbox:
             self._commit(batch)
         return batch

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Transition
+from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.ports import Store
 from sentinel.store.backlog import LIMIT, Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
@@ -61,6 +62,7 @@ class Buffered:
         self._damaged = False
         self._next_try = 0.0
         self._notices: list[str] = []
+        self._orders = Orders()
 
     @property
     def trouble(self) -> Trouble | None:
@@ -150,7 +152,27 @@ class Buffered:
         older, recent = self._both(lambda store: store.samples(check, subject, name, since))
         return list((dict(older) | dict(recent)).items())
 
+    def orders(self) -> Orders:
+        """As last read while the primary cannot be."""
+        with self._turn:
+            if self._trouble is None:
+                try:
+                    self._orders = self._primary.orders()
+                except (Unavailable, Damaged) as error:
+                    if not self._leads:
+                        raise
+                    self._note(error)
+            return self._orders
+
     # Writing
+
+    def silence(self, silence: Silence) -> None:
+        """Of a person who waits for the answer: never kept for later."""
+        self._primary.silence(silence)
+
+    def acknowledge(self, ack: Ack) -> None:
+        """As `silence`."""
+        self._primary.acknowledge(ack)
 
     def commit(self, batch: Batch) -> None:
         with self._turn:

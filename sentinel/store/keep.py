@@ -11,6 +11,7 @@ class Keep(Struct, frozen=True, kw_only=True):
     sent: int = 90 * DAY
     transitions: int = 90 * DAY
     samples: int = 35 * DAY
+    actions: int = 400 * DAY
 
 
 USUAL = Keep()

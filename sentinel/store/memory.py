@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Transition
+from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.codec import decode, encode
 from sentinel.store.keep import USUAL, Keep
 from sentinel.store.lease import Lease
+from sentinel.store.orders import Order, together
 from sentinel.store.rows import Outcome, Series, given_up, numbered, numbers, rows_of, taken
 from sentinel.store.snapshot import Snapshot
 
@@ -34,6 +36,7 @@ class State:
         self.done: deque[tuple[Outgoing, Outcome]] = deque(maxlen=RECENT)
         self.transitions: deque[Transition] = deque(maxlen=RECENT)
         self.samples: dict[Series, deque[tuple[Instant, float]]] = {}
+        self.orders: dict[str, Order] = {}
 
 
 class MemoryStore:
@@ -120,10 +123,20 @@ class MemoryStore:
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         self._finish([given_up(row, why) for row in rows], Outcome(now, False, why))
 
+    def orders(self) -> Orders:
+        return together(list(self._state.orders.values()))
+
+    def silence(self, silence: Silence) -> None:
+        self._order(Order(silence=silence))
+
+    def acknowledge(self, ack: Ack) -> None:
+        self._order(Order(ack=ack))
+
     def prune(self, now: Instant) -> None:
         state, keep = self._state, self._keep
         with state.turn:
             self._require_lead()
+            state.orders = {n: o for n, o in state.orders.items() if o.ends >= now.wall}
             _retain(state.done, now.wall - keep.sent * SECOND, lambda done: done[1].at)
             _retain(state.transitions, now.wall - keep.transitions * SECOND, lambda t: t.at)
             for told in state.samples.values():
@@ -192,6 +205,11 @@ class MemoryStore:
             for row in rows:
                 if self._state.outbox.pop(row.seq, None) is not None:
                     self._state.done.append((row, outcome))
+
+    def _order(self, order: Order) -> None:
+        encode(order)  # refuses here what a database would refuse
+        with self._state.turn:
+            self._state.orders[order.name] = order
 
     def _require_lead(self) -> None:
         if self._token is None or self._token != self._state.token:

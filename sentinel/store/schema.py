@@ -102,3 +102,37 @@ samples = Table(
     Column("value", Double, nullable=False),
     sqlite_with_rowid=False,
 )
+
+# The audit log; `tried` and `unresolved` are 0 or 1. Written without leadership, see books.py.
+actions = Table(
+    "actions",
+    metadata,
+    Column("seq", _Number, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    _digest("target"),
+    _number("tried"),
+    _number("unresolved"),
+    _number("at"),
+    _body(),
+    Index("actions_target", "target"),
+    Index("actions_tried", "tried", "seq"),
+    Index("actions_unresolved", "unresolved"),
+)
+
+# The ledger of nodes; `departure` (µs UTC) is when a node left service, else 0.
+readings = Table(
+    "readings",
+    metadata,
+    Column("seq", _Number, primary_key=True),
+    _digest("node"),
+    _number("at"),
+    _number("departure"),
+    _body(),
+    Index("readings_node", "node", "seq"),
+    Index("readings_departure", "departure", "seq"),
+)
+
+switches = Table("switches", metadata, _digest("key", primary_key=True), _body())
+
+# Silences and acknowledgements; `ends` (µs UTC) is when they no longer matter.
+orders = Table("orders", metadata, _digest("key", primary_key=True), _number("ends"), _body())

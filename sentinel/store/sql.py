@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Transition
-from sentinel.store import queries, statements
+from sentinel.core.mute import Ack, Orders, Silence
+from sentinel.store import orders, queries, statements
 from sentinel.store.backend import Backend
 from sentinel.store.codec import decode, digest, encode
 from sentinel.store.errors import Unavailable
@@ -151,9 +152,22 @@ class SqlStore:
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         self._finish([given_up(row, why) for row in rows], Outcome(now, False, why))
 
+    def orders(self) -> Orders:
+        with self._session.reading() as connection:
+            return orders.read(connection)
+
+    def silence(self, silence: Silence) -> None:
+        with self._session.writing() as connection:
+            orders.write(connection, orders.Order(silence=silence))
+
+    def acknowledge(self, ack: Ack) -> None:
+        with self._session.writing() as connection:
+            orders.write(connection, orders.Order(ack=ack))
+
     def prune(self, now: Instant) -> None:
         keep, wall = self._keep, now.wall
         with self._leading() as (connection, _):
+            orders.forget(connection, wall)
             connection.execute(statements.forget_sent, {"t": wall - keep.sent * SECOND})
             connection.execute(
                 statements.forget_transitions, {"t": wall - keep.transitions * SECOND}

@@ -94,6 +94,11 @@ class Inserts:
         self.moments = insert(moments).on_conflict_do_nothing(index_elements=["key"])
 
 
+def replacing(dialect: str, table: Table) -> Any:
+    """Insert, or replace the row of the same key."""
+    return _replacing(_insert(dialect), table)
+
+
 def _insert(dialect: str) -> Any:
     if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert

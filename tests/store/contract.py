@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
-from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status
+from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status, Told
+from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Store
+from sentinel.core.settings import Match
 from sentinel.store.errors import Unstorable
 from sentinel.store.keep import DAY
 from tests.store.nouns import (
@@ -51,7 +53,41 @@ WRITES: dict[str, Callable[[Store, list[Outgoing]], object]] = {
 }
 
 
-class StoreContract:
+class OrderContract:
+    """Silences and acknowledgements, which people write while a sentinel leads."""
+
+    def test_people_write_without_leading(self, place: Place, store: Store) -> None:
+        """Another handle, as the command line has it; the leader reads it at once."""
+        silence = Silence(
+            id="s1", match=Match(check=["fs", "job"], labels={"team": HOSTILE}), starts=1,
+            ends=at(100).wall, who="alice", reason=HOSTILE,
+        )  # fmt: skip
+        ack = Ack(alert="a1", at=at(1), who="bob")
+        by_hand = place.open()
+        by_hand.silence(silence)
+        by_hand.acknowledge(ack)
+        assert store.orders().silences == (silence,)
+        assert store.orders().acks == {"a1": ack}
+
+    def test_a_later_order_of_the_same_name_replaces(self, store: Store) -> None:
+        """So a silence is ended early, and an alert has one who has it."""
+        for ends in (100, 50):
+            store.silence(Silence(id="s1", match=Match(), starts=0, ends=at(ends).wall))
+        for who in ("alice", "bob"):
+            store.acknowledge(Ack(alert="a1", at=at(1), who=who))
+        orders = store.orders()
+        assert [s.ends for s in orders.silences] == [at(50).wall]
+        assert [a.who for a in orders.acks.values()] == ["bob"]
+
+    def test_ended_silences_are_forgotten_when_pruned(self, store: Store) -> None:
+        """Not before they have ended."""
+        for name, ends in (("past", 10), ("now", 20)):
+            store.silence(Silence(id=name, match=Match(), starts=0, ends=at(ends).wall))
+        store.prune(at(20))
+        assert [s.id for s in store.orders().silences] == ["now"]
+
+
+class StoreContract(OrderContract):
     """One rule, one test."""
 
     @pytest.fixture
@@ -79,7 +115,7 @@ class StoreContract:
             labels={"node": "n1"},
             values={"used": 96.5, "free": 12, "read_only": False, "mount": "x", "none": None},
             commands=("df -h", "lfs quota"),
-            told={"mail": at(3)},
+            told={"mail": Told(at(3), Status.CRITICAL)},
         )
         batch = Batch(
             at=at(),

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, inspect, text
 
 from sentinel.store.errors import TooNew
+from sentinel.store.migrations import books, orders
 
 Step = Callable[[Connection], None]
 
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (books.step, orders.step)
 
 
 def version_of(connection: Connection) -> int:

@@ -1,0 +1,282 @@
+"""The one way in which sentinel changes anything: judge, write down, look again, do, look again.
+
+Checks of the service and people's commands come through here alike. Each step can be the last
+one before a crash: the log then says intended or unknown, and nothing more is done to that
+target until somebody has read it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.core.actions import (
+    ActionRecord,
+    Answer,
+    Decision,
+    Look,
+    Outcome,
+    Past,
+    Reply,
+    Situation,
+    Switch,
+    Verdict,
+    bounded,
+)
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.guard import judge, newest, trip
+from sentinel.core.limits import ActionSettings, GuardSettings, Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import Action, Books, Clock, Hands
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+from sentinel.engine.scene import Scene, survey
+
+IN_FLIGHT = 120.0
+"""Seconds from intent to change, at most: whoever was stopped for longer gives up."""
+
+SETTLED = 600.0
+"""Seconds after which a change that timed out can no longer happen: twice the life of the munge
+credential that it carries (munge(7): 300 s)."""
+
+
+LONGEST_REASON = 1000
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What the configuration allows. `kinds` are the loaded actions by name."""
+
+    kinds: Mapping[str, Action]
+    actions: Mapping[str, ActionSettings] = {}
+    guard: GuardSettings = GuardSettings()
+
+
+class NoSuchAction(SentinelError):
+    """A check asks for a kind of action that is not installed."""
+
+
+class Asker(Struct, frozen=True, kw_only=True):
+    """Who wants it. A person's command and a check whose own settings switch the action on
+    (`consent`) need no `enabled`; `limits` are the check's own; `forced` sets caps aside."""
+
+    name: str
+    consent: bool = False
+    limits: Limits | None = None
+    forced: bool = False
+    by_hand: bool = False
+
+
+class Actor:
+    """Carries requests out. Not for several threads; several processes may each have one."""
+
+    def __init__(
+        self, rules: Rules, books: Books, hands: Hands, clock: Clock, *, dry_run: bool = False
+    ) -> None:
+        self._rules, self._books, self._hands, self._clock = rules, books, hands, clock
+        self._dry_run = dry_run
+        self._imagined: list[ActionRecord] = []
+
+    def act(self, request: ActionRequest, asker: Asker) -> ActionRecord:
+        """What became of it. A dry run's record is `intended` where a real one would act.
+
+        Raises StoreError: what cannot be written down is not done.
+        """
+        request = replace(request, reason=_tidy(request.reason))
+        kind, scene = self._kind(request), survey(self._hands)
+        look = Look(text="not seen") if scene.unwell else kind.look(request, scene)
+        record = self._draft(kind, request, asker, look)
+        if look.unneeded:
+            return replace(record, outcome=Outcome.UNNEEDED, detail=look.unneeded)
+        record = self._intend(record, request, asker, self._situation(request, asker, scene, look))
+        if self._dry_run or not record.outcome.open:
+            return record
+        return self._carry_out(kind, request, record, look)
+
+    def resolve(self, targets: Sequence[str] | None = None) -> list[ActionRecord]:
+        """Read again what is open (None: all of it); returns what is known now.
+
+        To be called at every start and before requests about the same targets.
+        """
+        mine = [r for r in self._books.unresolved() if targets is None or r.target in targets]
+        return [done for record in mine if (done := self._resolve(record))]
+
+    # Deciding
+
+    def _situation(
+        self, request: ActionRequest, asker: Asker, scene: Scene, look: Look
+    ) -> Situation:
+        settings = self._rules.actions.get(request.action, ActionSettings())
+        node = scene.node(request.target)
+        return Situation(
+            enabled=asker.consent or settings.enabled,
+            nodes=len(scene.by_name),
+            partitions={p: scene.members[p] for p in (node.partitions if node else ())},
+            unwell=scene.unwell,
+            not_ready=look.not_ready,
+            maintenance=self._rules.guard.maintenance,
+            forced=asker.forced,
+            breaker=self._rules.guard.breaker,
+        )
+
+    def _intend(
+        self, record: ActionRecord, request: ActionRequest, asker: Asker, situation: Situation
+    ) -> ActionRecord:
+        limits = asker.limits or self._limits(request.action)
+
+        def decide(past: Past) -> Decision:
+            now = self._clock.now()
+            past = replace(past, records=(*past.records, *self._imagined))
+            verdict = judge(request, past, limits, situation, now)
+            told = _judged(replace(record, at=now), verdict)
+            opened = None if asker.by_hand else _opened(situation, past, now)
+            return Decision(record=told, write=not _said_before(told, past), breaker=opened)
+
+        if not self._dry_run:
+            return self._books.intend(record.target, decide).record
+        judged = decide(self._books.past(record.target)).record
+        self._imagined += [replace(judged, outcome=Outcome.DONE)] if judged.outcome.open else []
+        return judged
+
+    def _kind(self, request: ActionRequest) -> Action:
+        kind = self._rules.kinds.get(request.action)
+        if kind is None:
+            known = ", ".join(sorted(self._rules.kinds))
+            raise NoSuchAction(f"there is no action {request.action!r}; known: {known}")
+        return kind
+
+    def _limits(self, action: str) -> Limits:
+        configured = self._rules.actions.get(action, ActionSettings()).limits
+        return configured or self._rules.kinds[action].limits
+
+    def _draft(
+        self, kind: Action, request: ActionRequest, asker: Asker, look: Look
+    ) -> ActionRecord:
+        return ActionRecord(
+            id=os.urandom(6).hex(),
+            action=request.action,
+            target=request.target,
+            reason=request.reason,
+            by=asker.name,
+            at=self._clock.now(),
+            outcome=Outcome.INTENDED,
+            params=bounded(request.params),
+            evidence=bounded({"seen": look.text, **request.evidence}),
+            commands=kind.commands(request),
+            forced=asker.forced,
+        )
+
+    # Doing
+
+    def _carry_out(
+        self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
+    ) -> ActionRecord:
+        objection = self._verify(kind, request, record, proof)
+        if objection:
+            return self._conclude(record, Outcome.WITHDRAWN, objection)
+        reply = self._send(record)
+        return self._conclude(record, *self._confirm(kind, request, reply))
+
+    def _verify(
+        self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
+    ) -> str:
+        """Why it must not be done after all: Slurm has no compare-and-set, so look right before."""
+        try:
+            look = kind.look(request, self._hands)
+        except CannotTell as error:
+            return f"it could not be read again: {error}"
+        if look.unneeded or look.not_ready:
+            return f"meanwhile {look.unneeded or look.not_ready}"
+        if look.mark != proof.mark:
+            return f"it changed meanwhile: was {proof.text}; is {look.text}"
+        if not self._still_intended(record):
+            return "this process was held up, and others may have acted"
+        return ""
+
+    def _still_intended(self, record: ActionRecord) -> bool:
+        ids = {r.id for r in self._books.unresolved() if r.outcome is Outcome.INTENDED}
+        return record.id in ids and elapsed(record.at, self._clock.now()) < IN_FLIGHT
+
+    def _send(self, record: ActionRecord) -> Reply:
+        reply = Reply(Answer.ACCEPTED)
+        for command in record.commands:
+            reply = self._hands.change(command)
+            if reply.answer is not Answer.ACCEPTED:
+                break
+        return reply
+
+    def _confirm(self, kind: Action, request: ActionRequest, reply: Reply) -> tuple[Outcome, str]:
+        try:
+            look = kind.look(request, self._hands)
+        except CannotTell as error:
+            said = reply.text or "Slurm accepted it"
+            return Outcome.UNKNOWN, f"{said}; it could not be read afterwards: {error}"
+        if look.done:
+            return Outcome.DONE, "; ".join(filter(None, [f"now {look.text}", reply.text]))
+        if reply.answer is Answer.REFUSED:
+            return Outcome.ERROR, reply.text
+        if reply.answer is Answer.UNSURE:
+            return Outcome.UNKNOWN, f"{reply.text}; still {look.text}, it may happen later"
+        return Outcome.NO_EFFECT, f"Slurm accepted it, and yet it is {look.text}"
+
+    def _conclude(self, record: ActionRecord, outcome: Outcome, detail: str) -> ActionRecord:
+        ended = None if outcome.open else self._clock.now()
+        ended_record = replace(record, outcome=outcome, detail=detail, ended=ended)
+        self._books.conclude(ended_record)
+        return ended_record
+
+    # Finding out
+
+    def _resolve(self, record: ActionRecord) -> ActionRecord | None:
+        age = elapsed(record.at, self._clock.now())
+        kind = self._rules.kinds.get(record.action)
+        if kind is None or (record.outcome is Outcome.INTENDED and age < IN_FLIGHT):
+            return None  # somebody may be at it
+        try:
+            look = kind.look(_request(record), self._hands)
+        except CannotTell as error:
+            return self._conclude(record, Outcome.UNKNOWN, f"it could not be read: {error}")
+        if look.done:
+            return self._conclude(record, Outcome.DONE, f"when read again: {look.text}")
+        if age < SETTLED:
+            return self._conclude(record, Outcome.UNKNOWN, f"not yet: {look.text}")
+        passed = f"after {duration_text(age)} it is {look.text}"
+        return self._conclude(record, Outcome.NO_EFFECT, passed)
+
+
+def _judged(record: ActionRecord, verdict: Verdict) -> ActionRecord:
+    if verdict.allowed:
+        return replace(record, why=verdict.why)
+    return replace(
+        record, outcome=Outcome.REFUSED, rule=verdict.rule, why=verdict.why, ended=record.at
+    )
+
+
+def _opened(situation: Situation, past: Past, now: Instant) -> Switch | None:
+    why = trip(situation, past, now)
+    cooldown = situation.breaker.cooldown
+    return Switch(since=now, seconds=cooldown, why=why, by="sentinel") if why else None
+
+
+def _said_before(record: ActionRecord, past: Past) -> bool:
+    """A refusal that repeats itself every minute is written down once."""
+    last = newest(past.records, record.action, record.target)
+    return (
+        record.outcome is Outcome.REFUSED
+        and last is not None
+        and (last.outcome, last.rule) == (Outcome.REFUSED, record.rule)
+    )
+
+
+def _tidy(reason: str) -> str:
+    """As it is stored, so that a record's request is the one that was carried out."""
+    return shortened(" ".join(visible(reason).split()), LONGEST_REASON)
+
+
+def _request(record: ActionRecord) -> ActionRequest:
+    return ActionRequest(
+        action=record.action, target=record.target, reason=record.reason, params=record.params
+    )

@@ -1,0 +1,161 @@
+"""The audit log and the ledger of nodes in SQLite or PostgreSQL, for services and commands alike."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from sentinel.core import ledger
+from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Switch
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.slurm import Node
+from sentinel.store import book_statements as statements
+from sentinel.store.backend import Backend
+from sentinel.store.codec import decode, digest, encode
+from sentinel.store.keep import USUAL, Keep
+from sentinel.store.session import Session
+
+Row = dict[str, Any]
+MAINTENANCE, BREAKER, LOOKED = "maintenance", "breaker", "looked"
+
+
+class SqlBooks:
+    """core.ports.Books. It opens at its first use; safe to use from several threads."""
+
+    def __init__(self, backend: Backend, keep: Keep = USUAL) -> None:
+        self._session = Session(backend)
+        self._dialect, self._keep = backend.dialect, keep
+        self._put_switch = statements.replacing(backend.dialect)
+
+    def close(self) -> None:
+        self._session.close()
+
+    # Actions
+
+    def past(self, target: str) -> Past:
+        with self._session.reading() as connection:
+            return _past(connection, target)
+
+    def intend(self, target: str, decide: Callable[[Past], Decision]) -> Decision:
+        with self._alone() as connection:
+            decision = decide(_past(connection, target))
+            if decision.write:
+                connection.execute(statements.add_action, _row(decision.record))
+            if decision.breaker:
+                self._throw(connection, BREAKER, encode(decision.breaker))
+            return decision
+
+    def conclude(self, record: ActionRecord) -> bool:
+        with self._alone() as connection:
+            row = {f"new_{key}": value for key, value in _row(record).items()}
+            del row["new_target"], row["new_at"]
+            return bool(connection.execute(statements.conclude, row).rowcount)
+
+    def unresolved(self) -> list[ActionRecord]:
+        with self._session.reading() as connection:
+            return _bodies(connection, statements.unresolved, ActionRecord)
+
+    def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
+        wanted: Row = {"n": limit}
+        with self._session.reading() as connection:
+            if not target:
+                return _bodies(connection, statements.newest, ActionRecord, wanted)
+            wanted["t"] = digest(target)
+            return _bodies(connection, statements.newest_about, ActionRecord, wanted)
+
+    # Nodes
+
+    def observe(self, nodes: Sequence[Node], now: Instant, *, whole: bool = True) -> list[Reading]:
+        with self._alone() as connection:
+            body = connection.execute(statements.switch_of, {"k": digest(LOOKED)}).scalar()
+            looked = decode(body, Instant) if body is not None else None
+            last = {r.node: r for r in _bodies(connection, statements.last_readings, Reading)}
+            new = list(ledger.news(nodes, last, looked, now))
+            if new:
+                connection.execute(statements.add_reading, [_reading(r) for r in new])
+            if whole:
+                self._throw(connection, LOOKED, encode(now))
+            return new
+
+    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+        wanted = {"k": digest(node), "n": limit}
+        with self._session.reading() as connection:
+            return _bodies(connection, statements.readings_of, Reading, wanted)
+
+    # Switches
+
+    def switch(self, name: str, switch: Switch | None) -> None:
+        with self._alone() as connection:
+            if switch is None:
+                connection.execute(statements.undo_switch, {"k": digest(name)})
+            else:
+                self._throw(connection, name, encode(switch))
+
+    def prune(self, now: Instant) -> None:
+        with self._alone() as connection:
+            before = now.wall - self._keep.actions * SECOND
+            for statement in statements.forget:
+                connection.execute(statement, {"before": before})
+
+    def _throw(self, connection: Connection, name: str, body: str) -> None:
+        connection.execute(self._put_switch, {"key": digest(name), "body": body})
+
+    @contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """A writing transaction that no other one overlaps, from its first read on.
+
+        BEGIN IMMEDIATE is that; PostgreSQL needs a lock that still lets others read.
+        """
+        with self._session.writing() as connection:
+            if self._dialect == "postgresql":
+                connection.execute(text("LOCK TABLE actions IN SHARE ROW EXCLUSIVE MODE"))
+            yield connection
+
+
+def _past(connection: Connection, target: str) -> Past:
+    about = {"t": digest(target), "n": statements.MANY}
+    found = [
+        *connection.execute(statements.newest_tried, {"n": statements.MANY}),
+        *connection.execute(statements.numbered_about, about),
+        *connection.execute(statements.unresolved_about, {"t": about["t"]}),
+    ]
+    bodies = dict(sorted((int(seq), body) for seq, body in found))
+    return Past(
+        records=tuple(decode(body, ActionRecord) for body in bodies.values()),
+        left=tuple(_bodies(connection, statements.departures, Reading, {"n": statements.MANY})),
+        maintenance=_switch(connection, MAINTENANCE),
+        breaker=_switch(connection, BREAKER),
+    )
+
+
+def _switch(connection: Connection, name: str) -> Switch | None:
+    body = connection.execute(statements.switch_of, {"k": digest(name)}).scalar()
+    return None if body is None else decode(body, Switch)
+
+
+def _row(record: ActionRecord) -> Row:
+    return {
+        "id": digest(record.id),
+        "target": digest(record.target),
+        "tried": int(record.outcome.tried),
+        "unresolved": int(record.outcome.open),
+        "at": record.at.wall,
+        "body": encode(record),
+    }
+
+
+def _reading(reading: Reading) -> Row:
+    return {
+        "node": digest(reading.node),
+        "at": reading.seen.wall,
+        "departure": reading.left.wall if reading.left else 0,
+        "body": encode(reading),
+    }
+
+
+def _bodies(
+    connection: Connection, query: Any, kind: type[Any], wanted: Row | None = None
+) -> list[Any]:
+    found: Iterable[str] = connection.execute(query, wanted or {}).scalars()
+    return [decode(body, kind) for body in found]
