@@ -4,21 +4,16 @@ import argparse
 import json
 from typing import Any
 
-from sentinel import app
-from sentinel.cli import USAGE
-from sentinel.clock import SystemClock
-from sentinel.core.clock import elapsed
+from msgspec import to_builtins
+
+from sentinel.cli import orders
+from sentinel.cli.state import State
+from sentinel.core.clock import Instant, elapsed
 from sentinel.core.digest import iso
-from sentinel.core.errors import SentinelError
 from sentinel.core.model import Alert, Transition
+from sentinel.core.mute import Silence
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
-
-
-class NoSuchAlert(SentinelError):
-    """The id is none that the state knows."""
-
-    exit_code = USAGE
 
 
 def register(commands: Any) -> None:
@@ -29,17 +24,23 @@ def register(commands: Any) -> None:
     history = _add(actions, "history", "what was told, newest first", call_history)
     history.add_argument("-n", "--limit", type=int, default=50, metavar="N")
     _add(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
+    orders.add(actions)
     explain = _add(commands, "explain", "why an alert fired, and who was told when", call_explain)
     explain.add_argument("alert", metavar="ALERT")
 
 
 def call_list(args: argparse.Namespace) -> int:
     """Pending and firing alerts."""
-    with _State(args.config) as state:
+    with State(args.config) as state:
         rows = [_alert(a, state) for a in state.store.alerts() if not a.over]
+        silences = [_silence(s, state) for s in state.silences()]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
+    for s in silences:
+        print(
+            f"silence {s['id']} until {s['ends']} by {s['who']}: {s['match']} {s['reason']}".rstrip()
+        )
     columns = ("alert", "status", "state", "check", "subject", "for", "summary")
     _table(columns, rows) if rows else print("no alerts")
     return 0
@@ -47,7 +48,7 @@ def call_list(args: argparse.Namespace) -> int:
 
 def call_history(args: argparse.Namespace) -> int:
     """Transitions, newest first."""
-    with _State(args.config) as state:
+    with State(args.config) as state:
         rows = [_transition(t, state) for t in state.store.history(args.limit)]
     if args.json:
         print(json.dumps(rows, indent=1))
@@ -60,11 +61,14 @@ def call_history(args: argparse.Namespace) -> int:
 
 def call_explain(args: argparse.Namespace) -> int:
     """One alert with its time line and deliveries; ids may be shortened or a message's key."""
-    with _State(args.config) as state:
+    with State(args.config) as state:
         alert = state.find(args.alert)
         facts = {
             "alert": alert,
-            "now": next((_alert(a, state) for a in state.store.alerts() if a.id == alert and not a.over), None),
+            "now": next(
+                (_alert(a, state) for a in state.store.alerts() if a.id == alert and not a.over),
+                None,
+            ),
             "transitions": [
                 _transition(t, state) for t in reversed(state.store.history(500, alert))
             ],
@@ -72,33 +76,6 @@ def call_explain(args: argparse.Namespace) -> int:
         }
     print(json.dumps(facts, indent=1)) if args.json else _explain(facts)
     return 0
-
-
-class _State:
-    """The store opened for reading, with the clock and zone to show it by."""
-
-    def __init__(self, config: str | None) -> None:
-        settings = app.find_settings(config) or app.embedded()
-        clock = SystemClock()
-        self.store, _ = app.open_state(settings, clock)
-        self.now, self.zone = clock.now(), app.zone(settings)
-
-    def __enter__(self) -> "_State":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.store.close()
-
-    def find(self, word: str) -> str:
-        """The alert's full id from an id, its beginning, or a message's key."""
-        ids = {a.id for a in self.store.alerts()} | {t.alert for t in self.store.history(10_000)}
-        fitting = {i for i in ids if i.startswith(word)} or ids & {word.rpartition("-")[0]}
-        if len(fitting) != 1:
-            several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id"
-            raise NoSuchAlert(
-                f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history"
-            )
-        return fitting.pop()
 
 
 def _add(actions: Any, name: str, text: str, function: Any) -> Any:
@@ -109,7 +86,7 @@ def _add(actions: Any, name: str, text: str, function: Any) -> Any:
     return parser
 
 
-def _alert(alert: Alert, state: _State) -> dict[str, Any]:
+def _alert(alert: Alert, state: State) -> dict[str, Any]:
     return {
         "alert": alert.id,
         "cluster": alert.key.cluster,
@@ -124,12 +101,28 @@ def _alert(alert: Alert, state: _State) -> dict[str, Any]:
         "details": visible_lines(alert.details),
         "commands": [visible(c) for c in alert.commands],
         "told": {name: iso(told.at, state.zone) for name, told in alert.told.items()},
+        "acknowledged_by": state.store.orders().acks[alert.id].who
+        if alert.id in state.store.orders().acks
+        else None,
+        "held_back": alert.held,
+        "flapping": alert.flapping,
         "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
         "runs": alert.runs,
     }
 
 
-def _transition(t: Transition, state: _State) -> dict[str, Any]:
+def _silence(silence: Silence, state: State) -> dict[str, str]:
+    match = {k: v for k, v in to_builtins(silence.match).items() if v}
+    return {
+        "id": silence.id,
+        "ends": iso(Instant(wall=silence.ends), state.zone),
+        "who": visible(silence.who),
+        "reason": visible(silence.reason),
+        "match": visible(" ".join(f"{k}={v}" for k, v in match.items())) or "everything",
+    }
+
+
+def _transition(t: Transition, state: State) -> dict[str, Any]:
     return {
         "at": iso(t.at, state.zone),
         "reason": t.reason,
@@ -143,7 +136,7 @@ def _transition(t: Transition, state: _State) -> dict[str, Any]:
     }
 
 
-def _delivery(row: Any, sent: Any, receipt: str, state: _State) -> dict[str, Any]:
+def _delivery(row: Any, sent: Any, receipt: str, state: State) -> dict[str, Any]:
     return {
         "channel": row.channel,
         "reason": row.notification.reason,
@@ -160,6 +153,12 @@ def _explain(facts: dict[str, Any]) -> None:
         subject = f" {now['subject']}" if now["subject"] else ""
         print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
         print(f"  {now['summary']}")
+        if now["acknowledged_by"]:
+            print(f"  acknowledged by {visible(now['acknowledged_by'])}: no repeats, no escalation")
+        if now["held_back"]:
+            print(f"  not told just now: {visible(now['held_back'])}")
+        if now["flapping"]:
+            print("  flapping: changes are counted, not told, until it settles")
         for line in now["details"].splitlines():
             print(f"  | {line}")
         if now["commands"]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
-from sentinel.core.outcome import Outcome
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
+from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
 
 CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from sentinel.core.outcome import Outcome
 from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible, visible_lines
 
 _UNITS = {"_percent": "%", "_bytes": "B", "_s": "s", "_seconds": "s"}

@@ -1,0 +1,47 @@
+"""The state as commands by hand see it."""
+
+from sentinel import app
+from sentinel.cli import USAGE
+from sentinel.clock import SystemClock
+from sentinel.core.errors import SentinelError
+from sentinel.core.mute import Silence
+
+
+class NoSuchAlert(SentinelError):
+    """The id is none that the state knows."""
+
+    exit_code = USAGE
+
+
+class State:
+    """The store opened beside a running sentinel, with the clock and zone to show it by."""
+
+    def __init__(self, config: str | None) -> None:
+        settings = app.find_settings(config) or app.embedded()
+        clock = SystemClock()
+        self.store, self.notices = app.open_state(settings, clock)
+        self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
+
+    def __enter__(self) -> "State":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+
+    def silences(self) -> list[Silence]:
+        """Those in force now, written by hand or standing in the file."""
+        from sentinel.core.windows import standing
+
+        by_hand = [s for s in self.store.orders().silences if s.starts <= self.now.wall < s.ends]
+        return [*by_hand, *standing(self.settings.silences, self.now, self.zone)]
+
+    def find(self, word: str) -> str:
+        """The alert's full id from an id, its beginning, or a message's key."""
+        ids = {a.id for a in self.store.alerts()} | {t.alert for t in self.store.history(10_000)}
+        fitting = {i for i in ids if i.startswith(word)} or ids & {word.rpartition("-")[0]}
+        if len(fitting) != 1:
+            several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id"
+            raise NoSuchAlert(
+                f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history"
+            )
+        return fitting.pop()
