@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sentinel.core.model import Receipt, Run
     from sentinel.core.outcome import Outcome
-    from sentinel.core.ports import Slurm, Store
+    from sentinel.core.ports import Pulse, Slurm, Store
     from sentinel.core.slurm import Controller, Job, JobEnd, Node
     from sentinel.engine.engine import Engine, World
     from sentinel.slurm.snapshot import Snapshot
@@ -181,6 +181,8 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
         plan=plan,
         slurm=slurm,
         zone=plan.zone,
+        pulse=_pulse(settings),
+        pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 
 
@@ -341,6 +343,14 @@ def _policy(check: CheckConfig, settings: Settings) -> Any:
         labels=common.labels,
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
+
+
+def _pulse(settings: Settings) -> Pulse | None:
+    if settings.heartbeat is None:
+        return None
+    from sentinel.channels.heartbeat import WebPulse
+
+    return WebPulse(settings.heartbeat)
 
 
 def _cluster_name(slurm: Slurm) -> str:

@@ -265,6 +265,7 @@ def _run(outcome: Outcome, now: Instant) -> Run:
         status=worst.status,
         summary=_headline(worst, len(findings) - 1),
         duration=outcome.seconds,
+        blind=outcome.itself.status is Status.UNKNOWN,
     )
 
 

@@ -213,7 +213,10 @@ class Outgoing(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The last run of a check, as `status` shows it and `tick` judges what is due."""
+    """The last run of a check, as `status` shows it and `tick` judges what is due.
+
+    `blind`: it could not see all that it should have looked at.
+    """
 
     check: str
     kind: str
@@ -221,6 +224,7 @@ class Run(Struct, frozen=True, kw_only=True):
     status: Status
     summary: str
     duration: float
+    blind: bool = False
 
 
 class Batch(Struct, frozen=True, kw_only=True):

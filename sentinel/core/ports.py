@@ -82,6 +82,13 @@ class Channel(Protocol):
     async def send(self, notifications: Sequence[Notification]) -> Receipt: ...
 
 
+class Pulse(Protocol):
+    """The dead man's switch outside. Raises ChannelError when it was not reached."""
+
+    async def beat(self, well: bool, text: str) -> None:
+        """Say that all is well, or where it can be said what is not."""
+
+
 class Store(Protocol):
     """The state. Every write belongs to the leader (see `lead`) and is one transaction.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
+from sentinel.core.limits import ActionSettings, GuardSettings
 from sentinel.core.values import Duration
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -173,11 +174,28 @@ class Flapping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Duration = Duration(3600)
 
 
+class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A dead man's switch outside: pinged while every check runs and can see."""
+
+    url: Secret
+    every: Duration = Duration(300)
+    style: Literal["plain", "healthchecks"] = "plain"
+    timeout: Duration = Duration(20)
+
+    def __post_init__(self) -> None:
+        if not self.url.reveal().startswith(("https://", "http://")):
+            raise Invalid("is no address; it begins with https:// or http://", "url")
+        if self.every < 1:
+            raise Invalid("must be 1s or longer", "every")
+
+
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1]."""
+    """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
+    `change_prefix` stands before commands that change something, e.g. [sudo, -n]."""
 
     timeout: Duration = Duration(20)
     command_prefix: list[str] = []
+    change_prefix: list[str] = []
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -193,7 +211,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = ()
     inhibit: tuple[Inhibit, ...] = ()
     flapping: Flapping = Flapping()
+    heartbeat: HeartbeatSettings | None = None
     silences: tuple[Window, ...] = ()
+    actions: Mapping[str, ActionSettings] = {}
+    guard: GuardSettings = GuardSettings()
 
 
 def _minutes(text: str, key: str) -> int:

@@ -231,9 +231,10 @@ class Actor:
     # Finding out
 
     def _resolve(self, record: ActionRecord) -> ActionRecord | None:
-        age = elapsed(record.at, self._clock.now())
+        now = self._clock.now()
         kind = self._rules.kinds.get(record.action)
-        if kind is None or (record.outcome is Outcome.INTENDED and age < IN_FLIGHT):
+        fresh = record.outcome is Outcome.INTENDED and elapsed(record.at, now) < IN_FLIGHT
+        if kind is None or fresh:
             return None  # somebody may be at it
         try:
             look = kind.look(_request(record), self._hands)
@@ -241,9 +242,17 @@ class Actor:
             return self._conclude(record, Outcome.UNKNOWN, f"it could not be read: {error}")
         if look.done:
             return self._conclude(record, Outcome.DONE, f"when read again: {look.text}")
+        return self._wait_on(record, look, now)
+
+    def _wait_on(self, record: ActionRecord, look: Look, now: Instant) -> ActionRecord:
+        """Until nothing can come any more, by a clock that did not jump: that of one boot."""
+        mine = [i for i in (record.at, *record.checked) if i.boot == now.boot]
+        if not mine:
+            record, mine = replace(record, checked=(*record.checked, now)), [now]
+        age = max(elapsed(i, now) for i in mine)
         if age < SETTLED:
             return self._conclude(record, Outcome.UNKNOWN, f"not yet: {look.text}")
-        passed = f"after {duration_text(age)} it is {look.text}"
+        passed = f"nothing happened in {duration_text(age)}: {look.text}"
         return self._conclude(record, Outcome.NO_EFFECT, passed)
 
 

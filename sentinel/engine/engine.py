@@ -17,9 +17,9 @@ from sentinel.core.digest import Plan
 from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.model import Alert, Report, Run
 from sentinel.core.outcome import Outcome
-from sentinel.core.ports import Channel, Clock, Context, Slurm, Store
+from sentinel.core.ports import Channel, Clock, Context, Pulse, Slurm, Store
 from sentinel.core.settings import CheckConfig
-from sentinel.engine import selfcheck, threads
+from sentinel.engine import heartbeat, selfcheck, threads
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, limit
@@ -41,6 +41,8 @@ class World(Struct, kw_only=True):
     plan: Plan
     slurm: Slurm
     zone: tzinfo
+    pulse: Pulse | None = None
+    pulse_every: float = 300.0
 
 
 class Engine:
@@ -130,6 +132,12 @@ class Engine:
             batch = await self._db.call(self._pipeline.review)
         if batch.outbox:
             self.committed.set()
+
+    async def beat(self) -> None:
+        """Tell the dead man's switch, where there is one, that all checks run and see."""
+        if self.world.pulse is not None:
+            now = self._clock.now()
+            await heartbeat.beat(self.world.pulse, await self.runs(), self.world.checks, now)
 
     async def prune(self) -> None:
         """Let the store forget what is old."""

@@ -19,6 +19,9 @@ FAREWELL = 10.0
 
 HOUSEKEEPING = 15.0
 PRUNE = 86400.0
+FIRST_BEAT = 10.0
+"""Seconds in which the first runs are expected to have ended."""
+
 AFTER_ERROR = 5.0
 JUMP = 2.0
 """Seconds by which the wall clock must leave the monotonic one to count as a jump."""
@@ -42,7 +45,13 @@ class Service:
         self._schedule.start(self._engine.world.checks)
         self._pruned = -PRUNE
         self._offset = time.time() - time.monotonic()
-        for step in (self._deliver, self._keep_house, self._watch_clock, self._keep_alive):
+        for step in (
+            self._deliver,
+            self._keep_house,
+            self._beat,
+            self._watch_clock,
+            self._keep_alive,
+        ):
             self._spawn(self._forever(step))
         notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
         await self._stop.wait()
@@ -88,6 +97,16 @@ class Service:
         firing = sum(a.firing for a in await self._engine.alerts())
         notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
         await asyncio.sleep(HOUSEKEEPING)
+
+    async def _beat(self) -> None:
+        await self._pause(min(self._engine.world.pulse_every, FIRST_BEAT))
+        while not self._stop.is_set():
+            await self._engine.beat()
+            await self._pause(self._engine.world.pulse_every)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
 
     async def _watch_clock(self) -> None:
         await asyncio.sleep(1)

@@ -23,6 +23,7 @@ async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tup
     await engine.drain(DELIVERY_LIMIT)
     await engine.look_at_self()  # what sending has shown about the channels
     delivered = await engine.drain(LAST_WORD_LIMIT)
+    await engine.beat()
     return [run for run in await engine.runs() if run.check in names], delivered
 
 

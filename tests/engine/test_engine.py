@@ -250,3 +250,32 @@ class Slow(Says):
     def run(self, ctx: Context) -> Report:
         time.sleep(self._seconds)
         return super().run(ctx)
+
+
+class Outside:
+    """A dead man's switch that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[bool, str]] = []
+
+    async def beat(self, well: bool, text: str) -> None:
+        self.heard.append((well, text))
+
+
+def test_the_heartbeat_is_good_only_while_every_check_sees() -> None:
+    """A critical finding is a good pass; a blind check or one that never ran is not."""
+    disk, outside = Says(Status.CRITICAL), Outside()
+    a_world = world({"disk": disk}, {})
+    a_world.pulse = outside
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.beat()
+        await scene.engine.check("disk")
+        await scene.engine.beat()
+        disk.status = None
+        await scene.engine.check("disk")
+        await scene.engine.beat()
+
+    play(story, a_world)
+    assert [well for well, _ in outside.heard] == [False, True, False]
+    assert outside.heard[2][1] == "disk is blind: no answer"
