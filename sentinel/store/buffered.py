@@ -268,16 +268,21 @@ class Buffered:
 
     def _reopen(self) -> None:
         try:
-            self._notices.append(self._primary.reopen(self._moment))
+            self._tell(self._primary.reopen(self._moment))
         except StoreBusy as error:
             raise Fenced(str(error)) from error
         self._damaged = self._leads_there = False
+
+    def _tell(self, notice: str) -> None:
+        """Once: a disk that breaks every few seconds must not fill the memory."""
+        if notice not in self._notices:
+            self._notices.append(notice)
 
     def _lead_there(self) -> int:
         try:
             return self._lead_and_load()
         except Damaged:
-            self._notices.append(self._primary.reopen(self._moment))
+            self._tell(self._primary.reopen(self._moment))
             return self._lead_and_load()
 
     def _lead_and_load(self) -> int:

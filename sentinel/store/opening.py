@@ -7,6 +7,7 @@ from msgspec import Struct
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.store.backend import Backend
+from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.keep import USUAL, Keep
@@ -38,6 +39,12 @@ def open_store(state: str, now: Instant, keep: Keep = USUAL) -> Opened:
     except Unavailable:
         pass  # `lead` tells whether it is still so, and Buffered carries on
     return Opened(Buffered(store, MemoryStore(keep)), notices)
+
+
+def open_books(state: str, keep: Keep = USUAL) -> SqlBooks:
+    """The audit log and node ledger of the same state. Never buffered: what cannot be written
+    down is not done. Raises StoreError with the remedy."""
+    return SqlBooks(_backend(state), keep)
 
 
 def _backend(state: str) -> Backend:

@@ -26,6 +26,7 @@ class Session:
         self._steps = steps
         self._turn = threading.RLock()
         self._connection: Connection | None = None
+        self._seen = False
         self.number = 0  # of the connection in use: what a session held ends with it
 
     @contextmanager
@@ -45,6 +46,7 @@ class Session:
         """Set aside what is damaged and begin a new state; returns what a person must know."""
         with self._own_turn():
             self._disconnect()
+            self._seen = False
             stamp = iso(now.wall).replace("-", "").replace(":", "")
             with translated(self._backend.place):
                 aside = self._backend.set_aside(stamp)
@@ -101,8 +103,11 @@ class Session:
         with connection.begin():
             version = version_of(connection)
             refuse_newer(version, self._backend.place, self._steps)
+        if self._seen and not version:
+            raise Damaged(f"{self._backend.place}: damaged: its tables are gone")
         if version != newest(self._steps):
             self._bring_up_to_date(connection)
+        self._seen = True
 
     def _bring_up_to_date(self, connection: Connection) -> None:
         with connection.execution_options(writing=True).begin():

@@ -25,9 +25,9 @@ _SQLITE_DAMAGE = (
     "no such column",
     "Could not decode",
 )
-# undefined_table, data_corrupted, index_corrupted: postgresql.org/docs/current/errcodes-appendix.html
-_POSTGRES_DAMAGE = {"42P01", "XX001", "XX002"}
-_POSTGRES_PRIVILEGE = "42501"
+# https://www.postgresql.org/docs/current/errcodes-appendix.html; what is corrupt inside the
+# server is its administrator's to mend: Unavailable until then.
+_UNDEFINED_TABLE, _INSUFFICIENT_PRIVILEGE = "42P01", "42501"
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def translate(error: Exception, place: str) -> StoreError:
     cause = getattr(error, "orig", None) or error
     told = visible(str(cause).strip().split("\n")[0]) or type(cause).__name__
     state = getattr(cause, "sqlstate", None)
-    if state in _POSTGRES_DAMAGE or (state is None and any(w in told for w in _SQLITE_DAMAGE)):
+    if state == _UNDEFINED_TABLE or (state is None and any(w in told for w in _SQLITE_DAMAGE)):
         return Damaged(f"{place}: damaged: {told}")
     refused = isinstance(error, DataError | IntegrityError | ProgrammingError)
-    if refused and state != _POSTGRES_PRIVILEGE:
+    if refused and state != _INSUFFICIENT_PRIVILEGE:
         return Unstorable(f"{place}: {told}")
     return Unavailable(f"{place}: {told}")

@@ -8,11 +8,15 @@ from sentinel.store.sql import SqlStore
 
 
 class Flaky(SqlStore):
-    """`broken`: why nothing works, or empty. `after`: how many commits still work before."""
+    """`broken`: why nothing works, or empty. `after`: how many commits still work before.
+
+    `asked`: how often samples were read.
+    """
 
     broken = ""
     after = 0
     late = False
+    asked = 0
 
     def commit(self, batch: Batch) -> None:
         """`late`: the commit is done and its answer is lost."""
@@ -28,6 +32,7 @@ class Flaky(SqlStore):
         super().sent(*given)
 
     def samples(self, *given: Any) -> Any:
+        self.asked += 1
         self._answer()
         return super().samples(*given)
 

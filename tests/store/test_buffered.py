@@ -35,7 +35,8 @@ class Bench:
         self.place = SqlitePlace(directory)
         self.primary = Flaky(SqliteBackend(str(directory)))
         self.clock = Ticking()
-        self.store = Buffered(self.primary, MemoryStore(), limit=limit, monotonic=self.clock)
+        self.mirror = MemoryStore()
+        self.store = Buffered(self.primary, self.mirror, limit=limit, monotonic=self.clock)
         self.store.lead("test", at())
 
     def break_(self, why: str = "no space left") -> None:
@@ -191,6 +192,16 @@ def test_samples_of_before_and_meanwhile_are_one_history(bench: Bench) -> None:
     bench.mend()
     assert bench.store.catch_up()
     assert [v for _, v in bench.store.samples("fs", "/scratch", "used", 0)] == [1.0, 2.0, 3.0]
+    assert bench.mirror.samples("fs", "/scratch", "used", 0) == []
+
+
+def test_a_primary_that_cannot_be_read_is_asked_once(bench: Bench) -> None:
+    """Each attempt may cost a connect timeout, and each check reads its history."""
+    bench.break_("connection lost")
+    bench.store.commit(Batch(at=at()))
+    for _ in range(3):
+        bench.store.samples("fs", "/scratch", "used", 0)
+    assert bench.primary.asked == 1
 
 
 def test_samples_of_before_are_read_where_only_writing_fails(bench: Bench) -> None:
@@ -239,6 +250,23 @@ def test_the_bound_of_the_backlog(tmp_path: Path, writes: int, overflowed: bool)
         bench.store.commit(remembered(number))
     assert bench.store.trouble
     assert bench.store.trouble.lost_detail is overflowed
+    bench.mend()
+    bench.close()
+
+
+def test_what_was_repeated_makes_room(tmp_path: Path) -> None:
+    """A backlog that was worked off in part holds as much again."""
+    bench = Bench(tmp_path, limit=20)
+    bench.break_()
+    for number in range(10):
+        bench.store.commit(remembered(number))
+    bench.primary.after = 9
+    bench.clock.advance(SPACING)
+    assert not bench.store.catch_up()
+    for number in range(9):
+        bench.store.commit(remembered(number))
+    assert bench.store.trouble
+    assert (bench.store.trouble.waiting, bench.store.trouble.lost_detail) == (10, False)
     bench.mend()
     bench.close()
 

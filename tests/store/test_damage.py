@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,15 +133,31 @@ def replace_file(state: Path) -> None:
     (state / "sentinel.db").write_bytes(b"")
 
 
+def cut_to_nothing(state: Path) -> None:
+    with (state / "sentinel.db").open("r+b") as file:
+        file.truncate(0)
+    (state / "sentinel.db-wal").unlink(missing_ok=True)
+
+
+def drop_a_table(state: Path) -> None:
+    with sqlite3.connect(state / "sentinel.db") as connection:
+        connection.execute("DROP TABLE memory")
+    connection.close()
+
+
 LOSSES = [
     overwrite,
+    drop_a_table,
+    cut_to_nothing,
     replace_file,
     lambda state: (state / "sentinel.db").unlink(),
     lambda state: shutil.rmtree(state),
 ]
 
 
-@pytest.mark.parametrize("lose", LOSSES, ids=["overwritten", "replaced", "removed", "no directory"])
+@pytest.mark.parametrize(
+    "lose", LOSSES, ids=["overwritten", "dropped", "cut", "replaced", "removed", "no directory"]
+)
 def test_damage_while_running_loses_no_alert(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     """What must not be lost is written to a new file at once, and a person is told."""
     state = tmp_path / "state"

@@ -82,6 +82,34 @@ def test_a_lost_session_leads_again_when_nobody_else_did(
     store.close()
 
 
+@pytest.mark.parametrize("lost", ["tables", "session and tables"])
+def test_tables_that_were_dropped_lose_no_alert(
+    postgres_url: str, server: Callable[[str], None], lost: str
+) -> None:
+    """What must not be lost is written to new tables, and a person is told."""
+    clock = Ticking()
+    store = Buffered(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
+    store.lead("test", at())
+    store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("a"),)))
+    if lost == "session and tables":
+        server(KILL)
+    engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
+    engine.dispose()
+    store.commit(told("b"))
+    for _ in range(2):
+        clock.advance(SPACING)
+        store.catch_up()
+    assert store.trouble is None
+    assert [n.split(" was ", 1)[1] for n in store.take_notices()] == [
+        "removed; a new one was begun"
+    ]
+    other = open_store(postgres_url, at()).store
+    assert (other.alerts(), summaries(other.outbox())) == ([alert()], ["a", "b"])
+    store.close()
+
+
 def test_two_schemas_of_one_database_are_two_states(
     postgres_url: str, server: Callable[[str], None]
 ) -> None:
