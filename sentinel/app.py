@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel import channels, checks
 from sentinel.clock import SystemClock
-from sentinel.core.errors import ChannelError, Invalid, SentinelError
+from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.settings import CheckConfig, Common, Settings
 from sentinel.registry import Registry, UnknownKind
 
@@ -54,11 +54,9 @@ def load_settings(path: str | None) -> Settings:
     """The configuration file that applies; raises NoConfig or ConfigError."""
     settings = find_settings(path)
     if settings is None:
-        raise NoConfig(
-            "no configuration found (-c FILE, $SENTINEL_CONFIG, ./sentinel.yaml, "
-            "~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml); "
-            "write one with: sentinel config init"
-        )
+        from sentinel.config import searched
+
+        raise NoConfig(searched(os.environ))
     return settings
 
 
@@ -76,14 +74,10 @@ def find_settings(path: str | None) -> Settings | None:
 
 
 def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:
-    """A check of that kind with settings from the command line; raises Invalid or UnknownKind."""
+    """A check of that kind with settings from the command line; raises BadOptions or BadCall."""
     from sentinel.config import one_shot as convert
 
-    try:
-        plugin = convert(_kind(kind, names), options)
-    except Invalid as error:
-        error.exit_code = 64  # type: ignore[attr-defined]
-        raise
+    plugin = convert(_kind(kind, names), options)
     return CheckConfig(name=kind, common=Common(kind=kind), plugin=plugin)
 
 
@@ -181,6 +175,7 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
         plan=plan,
         slurm=slurm,
         zone=plan.zone,
+        common={c.name: c.common for c in settings.channels},
         pulse=_pulse(settings),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )

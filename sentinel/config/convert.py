@@ -20,7 +20,7 @@ from sentinel.config.shapes import (
 )
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
 from sentinel.config.tree import Items, Node, Scalar, Table, line_at
-from sentinel.config.wording import did_you_mean, expected, got
+from sentinel.config.wording import as_list, did_you_mean, expected, got
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
@@ -164,9 +164,10 @@ class Converter:
         return found.type(text) if found.type in (Secret, FilePath) else text
 
     def _mismatch(self, node: Node, hint: Any, path: Path) -> Failed:
-        secret, remedy = secretive(hint), ""
-        if isinstance(node, Scalar) and isinstance(shape(hint), ListOf) and node.text:
-            remedy = "; write it in [ ]" if secret else f"; write [{node.text}]"
+        secret, found = secretive(hint), shape(hint)
+        remedy = ""
+        if isinstance(node, Scalar) and isinstance(found, ListOf) and node.text:
+            remedy = f"; write {'it in [ ]' if secret else as_list(node, found.item)}"
         message = f"expected {expected(hint)}, got {got(node, secret)}{remedy}"
         self._collector.error(node.line, path, message)
         return FAILED

@@ -73,8 +73,10 @@ class Shown:
         return check.name, {"kind": common.pop("kind"), **own, **common}
 
     def _channel(self, channel: ChannelConfig) -> tuple[str, dict[str, Any]]:
-        settings = self.plain(channel.plugin, ("channels", channel.name))
-        return channel.name, {"kind": channel.kind, **settings}
+        path = ("channels", channel.name)
+        common = {**self.plain(channel.common, path), "kind": channel.kind}
+        own = self.plain(channel.plugin, path)
+        return channel.name, {"kind": common.pop("kind"), **own, **common}
 
 
 def _timing(check: CheckConfig) -> dict[str, str]:

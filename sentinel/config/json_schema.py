@@ -20,7 +20,7 @@ from sentinel.config.shapes import (
 )
 from sentinel.config.sources import HOWS
 from sentinel.config.wording import expected
-from sentinel.core.settings import Common, FilePath, Secret, Settings
+from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret, Settings
 from sentinel.core.values import Duration, Share, Size
 from sentinel.registry import Registry, UnknownKind
 
@@ -64,7 +64,7 @@ def schema(checks: Registry, channels: Registry) -> dict[str, Any]:
         "$defs": {
             "reference": _reference(),
             **_kinds(checks, "check", fields(Common)),
-            **_kinds(channels, "channel", {"kind": fields(Common)["kind"]}),
+            **_kinds(channels, "channel", fields(ChannelCommon)),
         },
     }
 

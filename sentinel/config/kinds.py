@@ -11,7 +11,7 @@ from sentinel.config.shapes import fields
 from sentinel.config.tree import Entry, Scalar, Table, line_at
 from sentinel.config.wording import did_you_mean, got
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import ChannelConfig, CheckConfig, Common
+from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common
 from sentinel.registry import Registry, UnknownKind
 
 SHORTEST_EVERY = 1.0
@@ -40,7 +40,7 @@ class Kinds:
         """The check, or nothing where something is wrong."""
         path = ("checks", entry.key)
         kind, cls = self._kind(entry.value, self._checks, path)
-        shared, own = _parted(entry.value)
+        shared, own = _parted(entry.value, Common)
         common = self._common(replace(shared, entries={**shared.entries, "kind": kind}), path)
         if cls is None:
             return
@@ -54,11 +54,13 @@ class Kinds:
         kind, cls = self._kind(entry.value, self._channels, path)
         if cls is None:
             return
-        own = {k: e for k, e in entry.value.entries.items() if k != "kind"}
-        table = Table(own, entry.value.line)
-        plugin = self._converter.record(table, cls, path, others=("kind",))
-        if plugin is not FAILED:
-            yield ChannelConfig(name=entry.key, kind=kind.value.text, plugin=plugin)
+        shared, own = _parted(entry.value, ChannelCommon)
+        shared = replace(shared, entries={**shared.entries, "kind": kind})
+        common = self._converter.record(shared, ChannelCommon, path)
+        plugin = self._converter.record(own, cls, path, others=fields(ChannelCommon))
+        if common is not FAILED and plugin is not FAILED:
+            name = kind.value.text
+            yield ChannelConfig(name=entry.key, kind=name, plugin=plugin, common=common)
 
     def _kind(self, table: Table, registry: Registry, path: Path) -> tuple[Entry, Any]:
         """The entry that names the kind (an empty one where there is none), and its class."""
@@ -95,10 +97,10 @@ class Kinds:
         return []
 
 
-def _parted(table: Table) -> tuple[Table, Table]:
-    """The keys that every check takes, and the kind's own."""
-    shared = {k: e for k, e in table.entries.items() if k in fields(Common)}
-    own = {k: e for k, e in table.entries.items() if k not in fields(Common)}
+def _parted(table: Table, common: Any) -> tuple[Table, Table]:
+    """The keys that everything of its sort takes, and the kind's own."""
+    shared = {k: e for k, e in table.entries.items() if k in fields(common)}
+    own = {k: e for k, e in table.entries.items() if k not in fields(common)}
     return Table(shared, table.line), Table(own, table.line)
 
 

@@ -13,7 +13,7 @@ from sentinel.config.tree import Table, line_at
 from sentinel.config.wording import did_you_mean
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
-from sentinel.core.settings import Escalate, Match, Route, Settings, Window
+from sentinel.core.settings import ChannelConfig, Escalate, Match, Route, Settings, Window
 from sentinel.core.windows import moment
 from sentinel.registry import Registry
 
@@ -48,6 +48,8 @@ class Review:
                 self._match(path, item)
             elif isinstance(item, Window):
                 self._window(path, item)
+        for channel in self._settings.channels:
+            self._fallback(channel)
         self._unreached(lists["routes"])
         self._conflicts()
         self._nothing()
@@ -65,6 +67,14 @@ class Review:
             if name not in self._channel_names:
                 hint = did_you_mean(name, self._channel_names, "there are")
                 self._error((*path, place), f"there is no channel '{name}'{hint}")
+
+    def _fallback(self, channel: ChannelConfig) -> None:
+        path, name = ("channels", channel.name, "fallback"), channel.common.fallback
+        if name and name == channel.name:
+            self._error(path, "a channel cannot stand in for itself")
+        elif name and name not in self._channel_names:
+            hint = did_you_mean(name, self._channel_names, "there are")
+            self._error(path, f"there is no channel '{name}'{hint}")
 
     def _match(self, path: Path, match: Match) -> None:
         for key in ("severity", "status"):
@@ -96,6 +106,7 @@ class Review:
             if first is not None and index > first:
                 self._warn(("routes", index), f"never reached: routes[{first}] takes every alert")
         heard = {name for route in routes.values() for name in _told(route)}
+        heard |= {channel.common.fallback for channel in self._settings.channels}
         for name in self._channel_names if routes else ():
             if name not in heard:
                 self._warn(("channels", name), "no route leads to this channel")

@@ -6,6 +6,7 @@ from typing import Any
 
 from sentinel.config.shapes import Leaf, ListOf, OneOf, Record, TableOf, constraints, shape, words
 from sentinel.config.tree import Items, Node, Scalar, Table
+from sentinel.config.yamltext import flow
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Share, Size
@@ -24,6 +25,7 @@ _NAMES: dict[Any, str] = {
     type(None): "nothing",
     Any: "anything",
 }
+_LONGEST = 60  # characters of a value that are worth repeating
 _CONTAINERS = {Record: "a mapping", TableOf: "a mapping", ListOf: "a list"}
 
 
@@ -52,8 +54,20 @@ def got(node: Node, secret: bool = False) -> str:
 
 def quoted(node: Scalar) -> str:
     """The value as it was written, in one line and not too much of it."""
-    text = shortened(visible(node.text), 60)
+    text = shortened(visible(node.text), _LONGEST)
     return f"'{text}'" if isinstance(node.value, str) else text
+
+
+def as_list(node: Scalar, item: Any) -> str:
+    """The YAML of a list that was probably meant: `["*"]`, `[20m]`, `[ssh, login1]`."""
+    if len(node.text) > _LONGEST:
+        return "it in [ ]"
+    text = shape(item) in (Leaf(str), Leaf(FilePath))
+    whole = flow([node.text if text else node.value])
+    words = node.text.split()
+    if shape(item) != Leaf(str) or len(words) < 2:
+        return whole
+    return f"{flow(words)}, or {whole} if it is one item"
 
 
 def near(word: str, known: Iterable[str]) -> str:

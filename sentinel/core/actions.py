@@ -53,6 +53,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
 
     `by` is the check or person that asked; `rule` and `why` are the guard's; `detail` is what
     was seen afterwards; `commands` are the very arguments. `ended` None while it is open.
+    `checked`: when each boot that read it again did so first.
     """
 
     id: str
@@ -69,6 +70,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     why: str = ""
     detail: str = ""
     ended: Instant | None = None
+    checked: tuple[Instant, ...] = ()
     forced: bool = False
 
 
@@ -169,11 +171,11 @@ class Verdict(Struct, frozen=True):
     rule: str = ""
 
 
-class Decision(Struct, frozen=True):
-    """What `Books.intend` writes: a record (None: nothing new), and a breaker that opened."""
+class Decision(Struct, frozen=True, kw_only=True):
+    """What `Books.intend` writes: the judged record, unless it is no news, and an open breaker."""
 
-    verdict: Verdict
-    record: ActionRecord | None = None
+    record: ActionRecord
+    write: bool = True
     breaker: Switch | None = None
 
 

@@ -2,6 +2,7 @@
 
 SentinelError
 ├── CannotTell        a check could not see; the answer is unknown, never empty
+│   └── CannotAsk     not even the question could be put: nothing is known of the other side
 ├── Invalid           a setting is wrong; carries the path of the key
 ├── ChannelError      a message was not taken; permanent or worth another try
 └── StoreError        the state cannot be read or written
@@ -16,6 +17,10 @@ class SentinelError(Exception):
 
 class CannotTell(SentinelError):
     """The question could not be answered. A failed query is never an empty result."""
+
+
+class CannotAsk(CannotTell):
+    """The question could not even be put (no such command): silence says nothing here."""
 
 
 class Invalid(SentinelError, ValueError):
@@ -49,6 +54,9 @@ class ChannelError(SentinelError):
 
 class StoreError(SentinelError):
     """The state cannot be read or written just now."""
+
+    exit_code = 74
+    """EX_IOERR of sysexits(3)."""
 
 
 class StoreBusy(StoreError):

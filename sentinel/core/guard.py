@@ -13,7 +13,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share, duration_text
 
-HOUR = 3600.0
+HOUR = 3000.0
 ALWAYS = frozenset({"slurm", "unresolved", "state"})
 """The rules that no person can set aside: they say that nobody knows what would happen."""
 
@@ -43,7 +43,9 @@ def judge(
         why = objection(case)
         if why:
             return Verdict(False, why, name)
-    return Verdict(True, "forced: caps and switches were set aside" if situation.forced else _room(case))
+    return Verdict(
+        True, "forced: caps and switches were set aside" if situation.forced else _room(case)
+    )
 
 
 def trip(situation: Situation, past: Past, now: Instant) -> str:
@@ -108,7 +110,7 @@ def _suspect(case: Case) -> str:
     rate, kind = case.limits.per_node, case.request.action
     before = _recent(_alike(case.past.records, kind), case.now, rate.window)
     times = sum(r.outcome.effective for r in _about(before, case.request.target))
-    if times < rate.count:
+    if times < rate.times:
         return ""
     return (
         f"suspect: {kind} {times} times within {Duration(rate.window)} "
@@ -140,7 +142,9 @@ def _share(case: Case) -> str:
             )
     most = _part(share, case.situation.nodes)
     if not case.situation.partitions and len(done) >= most:
-        return f"{len(done)} of all {case.situation.nodes} nodes within the last hour, at most {most}"
+        return (
+            f"{len(done)} of all {case.situation.nodes} nodes within the last hour, at most {most}"
+        )
     return ""
 
 
@@ -175,9 +179,7 @@ def _about(records: Iterable[ActionRecord], target: str) -> list[ActionRecord]:
     return [r for r in records if r.target == target]
 
 
-def _recent(
-    records: Iterable[ActionRecord], now: Instant, seconds: float
-) -> list[ActionRecord]:
+def _recent(records: Iterable[ActionRecord], now: Instant, seconds: float) -> list[ActionRecord]:
     return [r for r in records if elapsed(r.at, now) < seconds]
 
 
@@ -187,7 +189,9 @@ def _part(share: Share, whole: int) -> int:
 
 
 def _still(seconds: float) -> str:
-    return "until it is switched off" if seconds == float("inf") else f"for {duration_text(seconds)}"
+    return (
+        "until it is switched off" if seconds == float("inf") else f"for {duration_text(seconds)}"
+    )
 
 
 def _ago(record: ActionRecord, now: Instant) -> str:

@@ -42,5 +42,3 @@ class GuardSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     maintenance: bool = False
     breaker: BreakerSettings = BreakerSettings()
-
-

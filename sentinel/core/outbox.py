@@ -1,6 +1,6 @@
 """Which outbox rows are sent next, and how long a failed one waits. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,6 +14,10 @@ PERMANENT_WAIT = 3600.0
 GIVE_UP = 7 * 86400.0
 """Seconds. A refusal may be a mistake in the configuration: it is tried again, but hourly."""
 
+STRAY = 300.0
+"""Seconds after which a row that its channel does not deliver goes to the fallback."""
+
+HOUR = 3600.0
 BLOCKING_ATTEMPTS = 10
 """After so many failures a row holds up only its own alert, no longer its channel."""
 
@@ -55,6 +59,40 @@ def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
         messages[at].append(row)
         last[about] = at
     return messages
+
+
+def room(sent: Sequence[Instant], per_hour: int, now: Instant) -> int | None:
+    """How many messages may still go within the hour; None where there is no cap."""
+    if not per_hour:
+        return None
+    return max(0, per_hour - sum(elapsed(at, now) < HOUR for at in sent))
+
+
+def reopens(sent: Sequence[Instant], per_hour: int, now: Instant) -> float:
+    """Seconds until a full hour has room again."""
+    within = sorted(elapsed(at, now) for at in sent if elapsed(at, now) < HOUR)
+    return HOUR - within[per_hour - 1] if len(within) >= per_hour else 0.0
+
+
+def astray(rows: Iterable[Outgoing], fallbacks: Mapping[str, str], now: Instant) -> list[Outgoing]:
+    """Rows that their channel has refused or failed to deliver for too long, and that have
+    somebody to stand in."""
+    return [
+        row
+        for row in rows
+        if row.attempts
+        and fallbacks.get(row.channel)
+        and (row.permanent or elapsed(row.created, now) >= STRAY)
+    ]
+
+
+def redirected(row: Outgoing, channel: str, now: Instant) -> Outgoing:
+    """The row anew for another channel, with a word about why it comes this way."""
+    why = f"sent here because {row.channel} does not deliver: {row.error}"
+    message = replace(
+        row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
+    )
+    return Outgoing(channel=channel, notification=message, created=now, group=row.group)
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:

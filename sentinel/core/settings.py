@@ -69,12 +69,22 @@ class CheckConfig(Struct, frozen=True, kw_only=True):
     plugin: Any
 
 
+class ChannelCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys every channel takes. `fallback`: the channel that gets what this one does not
+    deliver. `per_hour`: at most so many messages, the last of them with all that is left."""
+
+    kind: str
+    fallback: str = ""
+    per_hour: int = 0
+
+
 class ChannelConfig(Struct, frozen=True, kw_only=True):
-    """A configured channel: its name, kind and the kind's own settings object."""
+    """A configured channel: its name, kind, common keys and the kind's own settings object."""
 
     name: str
     kind: str
     plugin: Any
+    common: ChannelCommon = ChannelCommon(kind="")
 
 
 class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -76,7 +76,8 @@ class Node(Struct, frozen=True, kw_only=True):
 class Controller(Struct, frozen=True, kw_only=True):
     """Answer of `scontrol ping`: each slurmctld with whether it is up, and the latency.
 
-    `trouble` is what scontrol complained of beside it (munge), in one line.
+    `trouble` is what was complained of beside it (munge), in one line. Where munge keeps even
+    scontrol from naming the primary, it is the last one known or empty.
     """
 
     primary: str

@@ -117,7 +117,7 @@ class Rate(str):
         return cls(f"{int(match[1])} in {Duration.parse(match[2]).exact()}")
 
     @property
-    def count(self) -> int:
+    def times(self) -> int:
         """How many."""
         return int(self.partition(" in ")[0])
 

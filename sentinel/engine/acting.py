@@ -266,7 +266,7 @@ def _judged(record: ActionRecord, verdict: Verdict) -> ActionRecord:
 
 def _opened(situation: Situation, past: Past, now: Instant) -> Switch | None:
     why = trip(situation, past, now)
-    cooldown = situation.breaker.cooldown
+    cooldown = float(situation.breaker.cooldown)
     return Switch(since=now, seconds=cooldown, why=why, by="sentinel") if why else None
 
 

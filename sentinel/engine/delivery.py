@@ -2,14 +2,27 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
+from sentinel.core.clock import Instant
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Outgoing, Receipt
-from sentinel.core.outbox import after_failure, bundles, due, expired, next_wait
+from sentinel.core.model import Batch, Outgoing, Receipt
+from sentinel.core.outbox import (
+    after_failure,
+    astray,
+    bundles,
+    due,
+    expired,
+    next_wait,
+    redirected,
+    reopens,
+    room,
+)
 from sentinel.core.ports import Channel, Clock, Store
+from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
 
@@ -37,7 +50,9 @@ class Delivery:
     ) -> None:
         self._store, self.channels, self._clock, self._call = store, channels, clock, call
         self._idle = idle
+        self.common: Mapping[str, ChannelCommon] = {}
         self.trouble: dict[str, Trouble | None] = {}
+        self._sent: dict[str, deque[Instant]] = defaultdict(lambda: deque(maxlen=1000))
         self._beginning = asyncio.Lock()
         self._at_work: dict[str, asyncio.Future[None]] = {}
 
@@ -57,14 +72,17 @@ class Delivery:
         """
         async with self._beginning:
             self._reap()
-            rows = await self._without_expired(await self._call(self._store.outbox))
-            left = [row for row in rows if row.channel not in self._at_work]
+            rows = await self._without_expired(await self._without_strays())
+            full = self._full({row.channel for row in rows})
+            left = [r for r in rows if r.channel not in self._at_work and r.channel not in full]
             ready = sorted(due(left, self._clock.now()), key=lambda r: (r.channel, r.seq))
             for name, batch in groupby(ready, lambda r: r.channel):
                 task = asyncio.ensure_future(self._queue(name, list(batch)))
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
-            return next_wait([r for r in left if r.channel not in self._at_work], self._clock.now())
+            idle = [r for r in left if r.channel not in self._at_work]
+            waits = [next_wait(idle, self._clock.now()), *full.values()]
+            return min((w for w in waits if w is not None), default=None)
 
     async def round(self) -> float | None:
         """Send all that is due; seconds until something else is, None when all is sent."""
@@ -99,11 +117,41 @@ class Delivery:
             )
         return [r for r in rows if r not in old]
 
+    async def _without_strays(self) -> list[Outgoing]:
+        """The outbox, after what a channel does not deliver was given to its fallback."""
+        rows: list[Outgoing] = await self._call(self._store.outbox)
+        now, fallbacks = self._clock.now(), {n: c.fallback for n, c in self.common.items()}
+        strays = [r for r in astray(rows, fallbacks, now) if r.channel not in self._at_work]
+        if not strays:
+            return rows
+        again = tuple(redirected(row, fallbacks[row.channel], now) for row in strays)
+        await self._call(self._store.commit, Batch(at=now, outbox=again))
+        await self._call(self._store.dropped, strays, now, "given to the fallback")
+        return cast("list[Outgoing]", await self._call(self._store.outbox))
+
+    def _full(self, names: Iterable[str]) -> dict[str, float]:
+        """Channels that have told all they may within the hour, and when they may again."""
+        caps = {n: self.common[n].per_hour for n in names if n in self.common}
+        now = self._clock.now()
+        return {
+            name: reopens(self._sent[name], cap, now)
+            for name, cap in caps.items()
+            if room(self._sent[name], cap, now) == 0
+        }
+
     async def _queue(self, name: str, rows: list[Outgoing]) -> None:
         groups = getattr(self.channels.get(name), "groups", False)
-        for message in bundles(rows) if groups else [[row] for row in rows]:
+        messages = bundles(rows) if groups else [[row] for row in rows]
+        while messages and (left := self._room(name)) != 0:
+            last = left == 1 and groups
+            message = [row for several in messages for row in several] if last else messages[0]
+            messages = [] if last else messages[1:]
             if not await self._send(name, message):
                 return
+
+    def _room(self, name: str) -> int | None:
+        cap = self.common[name].per_hour if name in self.common else 0
+        return room(self._sent[name], cap, self._clock.now())
 
     async def _send(self, name: str, rows: list[Outgoing]) -> bool:
         """Whether the channel may go on with its next message."""
@@ -112,6 +160,7 @@ class Delivery:
         except ChannelError as error:
             await self._failed(name, rows, error)
             return error.permanent
+        self._sent[name].append(self._clock.now())
         self._accepted(name, receipt)
         await self._call(self._store.sent, rows, self._clock.now(), receipt)
         return True

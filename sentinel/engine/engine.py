@@ -18,7 +18,7 @@ from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.model import Alert, Report, Run
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Channel, Clock, Context, Pulse, Slurm, Store
-from sentinel.core.settings import CheckConfig
+from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.engine import heartbeat, selfcheck, threads
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.pipeline import Pipeline
@@ -41,6 +41,7 @@ class World(Struct, kw_only=True):
     plan: Plan
     slurm: Slurm
     zone: tzinfo
+    common: Mapping[str, ChannelCommon] = {}
     pulse: Pulse | None = None
     pulse_every: float = 300.0
 
@@ -53,10 +54,11 @@ class Engine:
     ) -> None:
         self.world = world
         self.committed = asyncio.Event()
-        self._store, self._clock, self._notices = store, clock, notices
+        self._store, self._clock, self._notices = store, clock, list(notices)
         self._db = threads.Worker("state")
         self._runner = Runner()
         self._delivery = Delivery(store, world.channels, clock, self._db.call, self.committed.set)
+        self._delivery.common = world.common
         self._finished: list[Outcome] = []
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
@@ -72,7 +74,7 @@ class Engine:
     async def switch(self, world: World) -> None:
         """Go on with another configuration."""
         self.world = world
-        self._delivery.channels = world.channels
+        self._delivery.channels, self._delivery.common = world.channels, world.common
         await self._db.call(self._pipeline.replan, world.plan)
 
     async def check(self, name: str) -> None:
@@ -120,6 +122,7 @@ class Engine:
 
     async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
         """Commit what sentinel has to say about its own state and channels."""
+        self._notices += await self._db.call(_news, self._store)
         state = [*self._notices, *troubles, *_store_trouble(self._store)]
         self._finished.append(
             selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
@@ -200,6 +203,13 @@ def _append(path: str, line: str) -> None:
         return
     if done.code:
         _LOG.warning("pulse_log %s: %s", path, done.err.decode("utf-8", "replace").strip())
+
+
+def _news(store: Store) -> tuple[str, ...]:
+    """What a store that mends itself has to tell; harmless for one that does not."""
+    take = getattr(store, "take_notices", tuple)
+    news: tuple[str, ...] = take()
+    return news
 
 
 def _store_trouble(store: Store) -> list[str]:

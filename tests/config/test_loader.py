@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel.config import ConfigError, load
 from sentinel.core.settings import (
+    ChannelCommon,
     ChannelConfig,
     CheckConfig,
     Common,
@@ -44,7 +45,7 @@ checks:
     crit: {free: 2TiB}
   log: {kind: watch, cron: "*/5 * * * *", path: /log, stale_after: auto, progress: 'it (\\d+)'}
 channels:
-  mail: {kind: mail, to: [a@b], port: 587}
+  mail: {kind: mail, to: [a@b], port: 587, fallback: tty, per_hour: 20}
   tty: {kind: screen}
 routes:
   - {match: {severity: critical, check: [scratch, "l*"]}, to: [mail], repeat: 4h, continue: true}
@@ -84,8 +85,15 @@ def test_every_key_of_the_file_reaches_the_settings(loaded: Loader) -> None:
             CheckConfig(name="log", common=Common(kind="watch", cron="*/5 * * * *"), plugin=log),
         ),
         channels=(
-            ChannelConfig(name="mail", kind="mail", plugin=Mail(to=["a@b"], port=587)),
-            ChannelConfig(name="tty", kind="screen", plugin=Screen()),
+            ChannelConfig(
+                name="mail",
+                kind="mail",
+                plugin=Mail(to=["a@b"], port=587),
+                common=ChannelCommon(kind="mail", fallback="tty", per_hour=20),
+            ),
+            ChannelConfig(
+                name="tty", kind="screen", plugin=Screen(), common=ChannelCommon(kind="screen")
+            ),
         ),
         routes=(
             Route(
@@ -114,7 +122,7 @@ KNOWN = ", ".join(sorted(key for key in Settings.__struct_fields__ if key != "pa
 BAD = [
     # the top level
     ("chekcs: {}", "1: chekcs: unknown key (did you mean 'checks'?)"),
-    ("heartbeat: {}", f"1: heartbeat: unknown key; this version knows: {KNOWN}"),
+    ("web: {}", f"1: web: unknown key; this version knows: {KNOWN}"),
     ("remote: {}", f"1: remote: unknown key; this version knows: {KNOWN}"),
     ("cluster: 12", '1: cluster: expected text, got the number 12; write "12" in quotes'),
     ("cluster: true", '1: cluster: expected text, got true; write "true" in quotes'),
@@ -134,7 +142,16 @@ BAD = [
     ("slurm: {timout: 5s}", "1: slurm.timout: unknown key (did you mean 'timeout'?)"),
     (
         "slurm:\n  command_prefix: ssh login1",
-        "2: slurm.command_prefix: expected a list, got text 'ssh login1'; write [ssh login1]",
+        "2: slurm.command_prefix: expected a list, got text 'ssh login1'; write [ssh, login1], "
+        'or ["ssh login1"] if it is one item',
+    ),
+    (
+        'slurm:\n  command_prefix: "*"',
+        "2: slurm.command_prefix: expected a list, got text '*'; write [\"*\"]",
+    ),
+    (
+        "slurm:\n  command_prefix: 5",
+        '2: slurm.command_prefix: expected a list, got the number 5; write ["5"]',
     ),
     ("checks: [a]", "1: checks: expected a mapping of names, got a list"),
     ("routes: {}", "1: routes: expected a list, got a mapping"),
@@ -239,6 +256,10 @@ BAD = [
     (
         in_check("    paths: /scratch"),
         "4: checks.a.paths: expected a list, got text '/scratch'; write [/scratch]",
+    ),
+    (
+        in_check("    paths: /my scratch"),
+        "4: checks.a.paths: expected a list, got text '/my scratch'; write [\"/my scratch\"]",
     ),
     (
         in_check("    paths:\n      - /a\n      - 5"),
@@ -598,3 +619,17 @@ def test_no_settings_of_a_kind_make_the_loader_fail_otherwise(
     path.write_text(json.dumps({"checks": {"a": {"kind": "watch", **settings}}}))
     with suppress(ConfigError):
         load(str(path), CHECKS, CHANNELS, env={})
+
+
+@pytest.mark.parametrize(
+    ("fallback", "words"),
+    [
+        ("tyt", "there is no channel 'tyt' (did you mean 'tty'?)"),
+        ("mail", "cannot stand in for itself"),
+    ],
+)
+def test_a_fallback_is_another_channel(loaded: Loader, fallback: str, words: str) -> None:
+    """Told when the file is read, not when the mail server is down."""
+    text = f"channels:\n  mail: {{kind: mail, to: [a@b], fallback: {fallback}}}\n  tty: {{kind: screen}}"
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        loaded(text)

@@ -3,12 +3,15 @@
 import asyncio
 import time
 
+from msgspec.structs import replace
+
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Report, Status
 from sentinel.core.ports import Context
+from sentinel.core.settings import ChannelCommon, Match, Route
 from sentinel.engine import selfcheck
 from sentinel.engine.tick import due, tick
-from tests.engine.worlds import Book, Says, Scene, play, world
+from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
 
 DOWN = ChannelError("connection refused")
 NEVER = ChannelError("550 no such user", permanent=True, reason="refused")
@@ -279,3 +282,52 @@ def test_the_heartbeat_is_good_only_while_every_check_sees() -> None:
     play(story, a_world)
     assert [well for well, _ in outside.heard] == [False, True, False]
     assert outside.heard[2][1] == "disk is blind: no answer"
+
+
+def test_what_a_channel_does_not_deliver_goes_to_its_fallback() -> None:
+    """At once when refused for good, else after five minutes; the trouble and its end, once."""
+    disk, mail, sms = Says(Status.CRITICAL), Book(), Book()
+    mail.error = DOWN
+    a_world = world({"disk": disk}, {"mail": mail, "sms": sms})
+    a_world.plan = replace(a_world.plan, routes=[Route(to=["mail"], match=Match(check="disk"))])
+    a_world.common = {"mail": ChannelCommon(kind="email", fallback="sms")}
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        scene.clock.advance(299)
+        await scene.engine.deliver()
+        assert sms.got == []
+        scene.clock.advance(301)
+        await scene.engine.deliver()
+        assert sms.reasons == ["firing"]
+        mail.error, disk.status = NEVER, Status.OK
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        await scene.engine.deliver()
+        assert scene.store.outbox() == []
+
+    play(story, a_world)
+    assert sms.reasons == ["firing", "resolved"]
+    assert "because mail does not deliver: connection refused" in sms.got[0].note
+
+
+def test_a_capped_channel_tells_the_rest_in_its_last_message_and_then_waits() -> None:
+    """Three messages an hour: two alone, the third with all that is left, then silence."""
+    disks = {f"disk{i}": Says(Status.CRITICAL) for i in range(6)}
+    late, mail = Says(Status.CRITICAL), Grouped()
+    a_world = world({**disks, "late": late}, {"mail": mail})
+    a_world.common = {"mail": ChannelCommon(kind="email", per_hour=3)}
+
+    async def story(scene: Scene) -> None:
+        for name in disks:
+            await scene.engine.check(name)
+        await scene.engine.deliver()
+        assert mail.sizes == [1, 1, 4]
+        await scene.engine.check("late")
+        assert await scene.engine.deliver() == 3600.0
+        scene.clock.advance(3600)
+        await scene.engine.deliver()
+        assert mail.sizes == [1, 1, 4, 1]
+
+    play(story, a_world)

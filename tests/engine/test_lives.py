@@ -13,7 +13,7 @@ from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Context
 from sentinel.core.settings import Match
 from sentinel.store.memory import MemoryStore
-from tests.engine.worlds import Book, Scene, play, world
+from tests.engine.worlds import Book, Grouped, Scene, play, world
 
 SUBJECTS = ("a", "b", "c")
 OK, WARN, CRIT, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
@@ -180,7 +180,7 @@ def test_a_first_message_is_never_lost() -> None:
 
 def test_500_nodes_that_fail_in_one_pass_are_one_message_a_channel() -> None:
     """For people; a machine gets one object per alert. The same for their end."""
-    nodes, mail, book = Nodes({f"n{i}": CRIT for i in range(500)}), Grouping(), Book()
+    nodes, mail, book = Nodes({f"n{i}": CRIT for i in range(500)}), Grouped(), Book()
 
     async def story(scene: Scene) -> None:
         await scene.engine.check("nodes")
@@ -193,20 +193,6 @@ def test_500_nodes_that_fail_in_one_pass_are_one_message_a_channel() -> None:
     assert mail.sizes == [500, 500]
     assert len(book.got) == 1000
     assert store.outbox() == []
-
-
-class Grouping(Book):
-    """A channel for people."""
-
-    groups = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sizes: list[int] = []
-
-    async def send(self, notifications: Any) -> Any:
-        self.sizes.append(len(notifications))
-        return await super().send(notifications)
 
 
 def test_a_fortnight_with_one_send_in_twenty_failing_loses_nothing() -> None:

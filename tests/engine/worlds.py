@@ -57,6 +57,20 @@ class Book:
         return [n.reason for n in self.got if n.check != selfcheck.NAME]
 
 
+class Grouped(Book):
+    """A channel for people that remembers how many alerts each message held."""
+
+    groups = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        self.sizes.append(len(notifications))
+        return await super().send(notifications)
+
+
 class Scene(Struct):
     """An engine with its parts at hand."""
 

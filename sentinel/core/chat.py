@@ -1,0 +1,110 @@
+"""Notifications as a short message for chats and phones: blocks in the order of reading.
+
+What does not fit is left out by weight, the log's first lines before its last ones; how bad,
+where and what always stay.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.core.card import Card, card, one_line
+from sentinel.core.model import Notification
+from sentinel.core.render import facts, overview
+from sentinel.core.text import shortened
+
+LISTED = 100
+_ICONS = {"critical": "🔴", "unknown": "🟣", "warning": "🟠", "info": "🔵", "ok": "🟢"}
+_RANK = list(_ICONS)
+_ITEM, _FACTS, _TITLE, _TAIL = 240, 900, 240, 50
+_LOG = 1  # its weight: the first to be cut
+
+Role = Literal["line", "strong", "dim", "code"]
+
+
+class Block(Struct, frozen=True):
+    """A paragraph of inert text; `weight` says how long it stays when the room is small."""
+
+    role: Role
+    text: str
+    weight: int = 9
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """A message: one line that says how bad and where, then the blocks; `items` is how many
+    alerts there are where each has a block of its own."""
+
+    title: str
+    tone: str
+    blocks: tuple[Block, ...]
+    items: int = 0
+
+    @property
+    def icon(self) -> str:
+        """A circle in the colour of the tone."""
+        return _ICONS.get(self.tone, "🔵")
+
+
+def chat(notifications: Sequence[Notification]) -> Chat:
+    """The message about one alert, or about several in a line each, the worst first."""
+    if len(notifications) == 1:
+        c = card(notifications[0])
+        title = " ".join(part for part in (c.word, c.cluster, c.title) if part)
+        blocks = tuple(_blocks(c, one_line(notifications[0].note, _ITEM)))
+        return Chat(title=shortened(title, _TITLE), tone=c.tone, blocks=blocks)
+    cards = sorted(map(card, notifications), key=_rank)
+    title = ("[dry run] " if cards[0].dry_run else "") + overview(cards)
+    items = tuple(Block("line", _item(c), -n) for n, c in enumerate(cards[:LISTED]))
+    return Chat(title=title, tone=cards[0].tone, blocks=items, items=len(cards))
+
+
+def fitted(
+    message: Chat, room: int, size: Callable[[Block], int] = lambda b: len(b.text) + 1
+) -> tuple[Block, ...]:
+    """The blocks that fit into the room; a last line counts the alerts that did not."""
+    kept, room = list(message.blocks), room - (_TAIL if message.items else 0)
+    left = room - sum(map(size, kept))
+    while left < 0 and len(kept) > 1:
+        least = min(range(len(kept)), key=lambda i: kept[i].weight)
+        shorter = _shorter(kept[least])
+        left += size(kept[least]) - sum(map(size, shorter))
+        kept[least : least + 1] = shorter
+    lost = message.items - len(kept)
+    tail = [Block("line", f"and {lost} more: sentinel alerts list")] if lost > 0 else []
+    return (*kept, *tail)
+
+
+def _shorter(block: Block) -> list[Block]:
+    """A log without its first line; of anything else, nothing."""
+    _, _, rest = block.text.partition("\n")
+    return [replace(block, text=rest)] if rest and block.weight == _LOG else []
+
+
+def _blocks(c: Card, note: str) -> Iterator[Block]:
+    if c.dry_run:
+        yield Block("strong", "Dry run: nothing was acted upon.", 8)
+    yield Block("line", c.summary)
+    rows = (f"{name} {value}" for name, value in facts(c) if name != "cluster")
+    yield Block("dim", shortened(" · ".join(rows), _FACTS), 5)
+    if note:
+        yield Block("line", note, 7)
+    if c.lines:
+        yield Block("code", "\n".join(c.lines), _LOG)
+    if c.commands:
+        yield Block("code", "\n".join(c.commands), 3)
+    if c.runbook:
+        yield Block("line", f"Runbook: {c.runbook}", 6)
+    if c.more:
+        yield Block("code", "\n".join(c.more), 4)
+
+
+def _item(c: Card) -> str:
+    end = f" (after {c.age})" if c.ended and c.age else f" (since {c.clock})" if c.clock else ""
+    icon = _ICONS.get(c.tone, "🔵")
+    return shortened(f"{icon} {c.word} {c.title}: {c.summary}", _ITEM) + end
+
+
+def _rank(c: Card) -> int:
+    return _RANK.index(c.tone) if c.tone in _RANK else len(_RANK)

@@ -1,0 +1,47 @@
+"""What a probe of a node tells, and the pure parsers of its output."""
+
+from sentinel.core.probe.nouns import (
+    EVERYTHING,
+    Blocked,
+    Cursor,
+    Disk,
+    GpuProcess,
+    Identity,
+    KernelLine,
+    KernelLog,
+    Memory,
+    Mount,
+    NodeProbe,
+    Port,
+    Process,
+    Section,
+    StepProcess,
+    Steps,
+    Unread,
+    Wants,
+)
+from sentinel.core.probe.text import CutShort, NoProbe, parse
+
+__all__ = [
+    "EVERYTHING",
+    "Blocked",
+    "Cursor",
+    "CutShort",
+    "Disk",
+    "GpuProcess",
+    "Identity",
+    "KernelLine",
+    "KernelLog",
+    "Memory",
+    "Mount",
+    "NoProbe",
+    "NodeProbe",
+    "Port",
+    "Process",
+    "Section",
+    "StepProcess",
+    "Steps",
+    "Unread",
+    "Wants",
+    "parse",
+]

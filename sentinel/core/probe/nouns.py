@@ -1,0 +1,250 @@
+"""The nouns of a probe. A part is what was read, or Unread with the reason, or None: not asked.
+
+Nothing is ever empty because it could not be seen.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.core.errors import Invalid
+
+Section = Literal[
+    "processes",
+    "blocked",
+    "mounts",
+    "kernel",
+    "steps",
+    "gpu_processes",
+    "gpus",
+    "infiniband",
+    "memory",
+]
+Unseen = Literal["denied", "missing", "failed", "late", "hung", "cut", "garbage", "absent"]
+
+
+class Unread(Struct, frozen=True, kw_only=True):
+    """Why a part could not be read.
+
+    denied: this user may not. missing: the tool or driver is not there. failed: it complained.
+    late: ended for taking too long. hung: an earlier one cannot be ended (`pid` on the node,
+    `since` epoch seconds), so none was started. cut: the answer ended within it. garbage: not
+    of the known form. absent: the node's script said nothing of it.
+    """
+
+    kind: Unseen
+    why: str = ""
+    pid: int | None = None
+    since: int | None = None
+
+
+class Cursor(Struct, frozen=True, kw_only=True):
+    """Where a reader of the kernel's log stopped: a sequence number (kmsg) or microseconds."""
+
+    boot: str
+    source: str
+    position: int
+
+
+class Wants(Struct, frozen=True, kw_only=True):
+    """What a probe shall look at. `disks`: paths asked for their space, each by itself.
+
+    `since`: where the kernel's log was read to; without it its last 5000 lines come.
+    """
+
+    parts: tuple[Section, ...] = ()
+    disks: tuple[str, ...] = ()
+    since: Cursor | None = None
+
+    def __post_init__(self) -> None:
+        for path in self.disks:
+            if not path.startswith("/") or any(c in path for c in "\n\0"):
+                raise Invalid(f"{path!r} is no absolute path in one line", "disks")
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """What the node's script is asked for, by its own names."""
+        extra = ("commands",) if "processes" in self.parts else ()
+        disks = tuple(f"disk.{number}" for number in range(1, len(self.disks) + 1))
+        return ("identity", *dict.fromkeys((*self.parts, *extra)), *disks)
+
+
+EVERYTHING = Wants(
+    parts=(
+        "processes",
+        "blocked",
+        "mounts",
+        "kernel",
+        "steps",
+        "gpu_processes",
+        "infiniband",
+        "memory",
+    ),
+    disks=("/tmp", "/dev/shm"),  # noqa: S108 - looked at, never written to
+)
+"""All but `gpus`, whose page of XML per GPU comes where it is asked for."""
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Which node answered. `uptime` in seconds, `time` its clock in epoch seconds.
+
+    `uid`: as whom the probe looked; 0 sees more than others.
+    """
+
+    hostname: str
+    kernel: str
+    boot: str
+    uptime: float
+    time: int
+    uid: int
+
+
+class Process(Struct, frozen=True, kw_only=True, gc=False):
+    """A process. `state` as in ps(1), `started` in epoch seconds.
+
+    `user` is empty and `command` only the kernel's short name where they could not be read.
+    """
+
+    pid: int
+    parent: int
+    uid: int
+    user: str
+    state: str
+    started: int
+    command: str
+
+
+class Blocked(Struct, frozen=True, kw_only=True):
+    """A thread in uninterruptible sleep (state D), and the kernel function it waits in."""
+
+    pid: int
+    thread: int
+    name: str
+    wait: str
+    kernel: bool
+
+
+class Mount(Struct, frozen=True, kw_only=True):
+    """A line of the node's mount table (proc(5))."""
+
+    device: str
+    point: str
+    type: str
+    options: frozenset[str]
+
+
+class KernelLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of the kernel's log: seconds since boot, the level (0 to 7) where it is known."""
+
+    at: float
+    level: int | None
+    text: str
+
+
+class KernelLog(Struct, frozen=True, kw_only=True):
+    """What the kernel said since the cursor asked for. `cursor` is for the next probe.
+
+    `lost`: lines between the two that the kernel had overwritten or that were too many;
+    None where that cannot be known (dmesg and journald do not number lines).
+    """
+
+    source: str
+    lines: tuple[KernelLine, ...]
+    cursor: Cursor
+    lost: int | None
+
+
+class StepProcess(Struct, frozen=True, kw_only=True):
+    """A process of a Slurm step that is alive, and which witness says so.
+
+    daemon: it is the step's slurmstepd. cgroup: the kernel counts it there, which no user can
+    change. environment: it inherited the job's id, maybe from a step that is over.
+    """
+
+    pid: int
+    job: str
+    step: str
+    witness: Literal["daemon", "cgroup", "environment"]
+
+
+class Steps(Struct, frozen=True, kw_only=True):
+    """Traces of Slurm's steps; `blind` says which witnesses could not be heard, and why."""
+
+    processes: tuple[StepProcess, ...]
+    blind: tuple[str, ...] = ()
+
+
+class GpuProcess(Struct, frozen=True, kw_only=True):
+    """A compute process on a GPU (or MIG slice), by nvidia-smi; memory in bytes if told."""
+
+    gpu: str
+    pid: int
+    memory: int | None
+    name: str
+
+
+class Port(Struct, frozen=True, kw_only=True):
+    """An InfiniBand (or RoCE) port as the kernel shows it, with all counters it has."""
+
+    device: str
+    port: int
+    state: str
+    phys_state: str
+    rate: str
+    link_layer: str
+    counters: Mapping[str, int]
+
+
+class Disk(Struct, frozen=True, kw_only=True):
+    """Space of a file system, bytes and inodes; `available` is what ordinary users get."""
+
+    type: str
+    total: int
+    free: int
+    available: int
+    inodes: int
+    inodes_free: int
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Bytes, and how often the kernel killed for want of them since boot (None: not told)."""
+
+    total: int
+    available: int
+    swap_total: int
+    swap_free: int
+    oom_kills: int | None
+
+
+class NodeProbe(Struct, frozen=True, kw_only=True):
+    """What a node told in one round trip."""
+
+    identity: Identity | Unread
+    processes: tuple[Process, ...] | Unread | None = None
+    commands: Unread | None = None
+    blocked: tuple[Blocked, ...] | Unread | None = None
+    mounts: tuple[Mount, ...] | Unread | None = None
+    kernel: KernelLog | Unread | None = None
+    steps: Steps | Unread | None = None
+    gpu_processes: tuple[GpuProcess, ...] | Unread | None = None
+    gpus: str | Unread | None = None
+    infiniband: tuple[Port, ...] | Unread | None = None
+    disks: Mapping[str, Disk | Unread] = {}
+    memory: Memory | Unread | None = None
+
+    @property
+    def unread(self) -> Mapping[str, Unread]:
+        """Every part that was asked for and could not be read, by name (`disks./tmp`)."""
+        parts = {name: getattr(self, name) for name in self.__struct_fields__}
+        parts |= {f"disks.{path}": disk for path, disk in self.disks.items()}
+        return {name: part for name, part in parts.items() if isinstance(part, Unread)}
+
+    def missing_mounts(self, points: tuple[str, ...]) -> tuple[str, ...] | Unread:
+        """Which of these mount points have nothing mounted; Unread where nobody can tell."""
+        if self.mounts is None:
+            return Unread(kind="absent", why="mounts were not asked for")
+        if isinstance(self.mounts, Unread):
+            return self.mounts
+        there = {mount.point for mount in self.mounts}
+        return tuple(point for point in points if (point.rstrip("/") or "/") not in there)
