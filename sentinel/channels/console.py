@@ -100,6 +100,8 @@ def _body(c: Card) -> Iterator[Text]:
     yield Text(c.summary, style="bold")
     rows = [f"{name} {value}" for name, value in facts(c) if name != "cluster"]
     yield Text(" · ".join(rows), style="dim")
+    if c.note:
+        yield Text(f"note: {c.note}")
     if c.runbook:
         yield Text(f"runbook: {c.runbook}")
 

@@ -10,14 +10,16 @@ _TEXT, _DETAILS, _COUNT = 4000, 20_000, 64
 
 
 def record(notification: Notification) -> bytes:
-    """One JSON object without line breaks; its first fields are the documented ones.
+    """One inert JSON object without line breaks; its first fields are the documented ones."""
+    return msgspec.json.encode(inert(notification))
 
-    Texts are made inert (a log viewer prints them to a terminal) and cut: 4,000 characters
-    a line, 20,000 of the end of the details, 64 labels, values and commands each.
-    """
+
+def inert(notification: Notification) -> Notification:
+    """The same with every text inert (a log viewer prints it to a terminal) and cut: 4,000
+    characters a line, 20,000 of the end of the details, 64 labels, values and commands each."""
     n = notification
     lines = {name: one_line(getattr(n, name), _TEXT) for name in _LINES}
-    safe = msgspec.structs.replace(
+    return msgspec.structs.replace(
         n,
         **lines,
         details=visible_lines(n.details[-_DETAILS:]),
@@ -25,7 +27,6 @@ def record(notification: Notification) -> bytes:
         labels={one_line(k, 200): one_line(v, _TEXT) for k, v in [*n.labels.items()][:_COUNT]},
         values={one_line(k, 200): _value(v) for k, v in [*n.values.items()][:_COUNT]},
     )
-    return msgspec.json.encode(safe)
 
 
 _LINES = (
@@ -40,6 +41,7 @@ _LINES = (
     "key",
     "alert",
     "runbook",
+    "note",
 )
 
 

@@ -23,7 +23,8 @@ class Card(Struct, frozen=True, kw_only=True):
     """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `tone` its colour
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
-    `lines` the end of a log, `more` the commands that tell the rest.
+    `note` what else there is to know of the
+    telling (a silence, who has it), `lines` the end of a log, `more` the commands that tell the rest.
     """
 
     word: str
@@ -41,6 +42,7 @@ class Card(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
     commands: tuple[str, ...]
     runbook: str
+    note: str
     more: tuple[str, ...]
 
 
@@ -63,6 +65,7 @@ def card(notification: Notification) -> Card:
         lines=() if ended else last_lines(n.details),
         commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
+        note=one_line(n.note, _SUMMARY),
         more=_more(n, ended),
     )
 

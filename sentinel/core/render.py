@@ -50,6 +50,7 @@ def sections(c: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
     parts = (
         ("Last lines", c.lines),
         ("Look closer", c.commands),
+        ("Note", (c.note,) if c.note else ()),
         ("Runbook", (c.runbook,) if c.runbook else ()),
         ("More", c.more),
     )
