@@ -193,7 +193,7 @@ def test_where_nothing_can_be_started_nothing_is_called_missing() -> None:
         "try: proc.run(['true'], limit=20)\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
-    assert result.stdout == "CannotTell cannot start true: Too many open files\n"
+    assert result.stdout == "CannotAsk cannot start true: Too many open files\n"
 
 
 def test_a_missing_folder_is_not_found(tmp_path: Path) -> None:

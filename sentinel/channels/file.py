@@ -1,9 +1,7 @@
 """A file that grows by one JSON object a line."""
 
 import asyncio
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
@@ -16,9 +14,7 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
-
-_APPEND = str(Path(__file__).with_name("append.py"))
-_NEVER = 2
+from sentinel.proc.appending import NEVER, append_line
 
 _hanging: dict[str, proc.Stuck] = {}
 
@@ -48,9 +44,8 @@ class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _append(self, line: bytes) -> None:
         self._refuse_while_hanging()
-        argv = (sys.executable, "-I", "-S", _APPEND, self.path)
         try:
-            done = proc.run(argv, limit=self.timeout, stdin=line, max_output=1 << 16)
+            done = append_line(self.path, line, limit=self.timeout)
         except proc.TimedOut as error:
             if error.stuck:
                 _hanging[self.path] = error.stuck
@@ -60,7 +55,7 @@ class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise self._error(str(error)) from None
         if done.code:
             said = quoted(done.err) or f"the writing process ended with {done.code}"
-            raise self._error(said, permanent=done.code == _NEVER)
+            raise self._error(said, permanent=done.code == NEVER)
 
     def _refuse_while_hanging(self) -> None:
         stuck = _hanging.get(self.path)

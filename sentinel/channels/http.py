@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import aiohttp
+import msgspec
 from msgspec import Struct
 
 from sentinel.channels.quoted import quoted
@@ -28,7 +29,8 @@ _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What is sent where. Address and header values are secrets; `timeout` bounds it all."""
+    """What is sent where. Address, header values and `hidden` (parts of the body) are secrets;
+    `timeout` bounds it all, and `most` bytes of the answer are read."""
 
     url: str
     method: str
@@ -36,6 +38,8 @@ class Request(Struct, frozen=True, kw_only=True):
     body: bytes
     timeout: float
     ca_file: str = ""
+    hidden: tuple[str, ...] = ()
+    most: int = _BODY
 
     @property
     def secrets(self) -> set[str]:
@@ -45,7 +49,11 @@ class Request(Struct, frozen=True, kw_only=True):
         pieces = [*parts.path.split("/"), *query, parts.username or "", parts.password or ""]
         words = [word for value in self.headers.values() for word in (value, *value.split())]
         raw = {p for p in (*pieces, *words) if len(p) >= _TELLING}
-        return raw | {unquote(p) for p in raw} | {self.url, f"{parts.path}?{parts.query}"}
+        return raw | {unquote(p) for p in raw} | {
+            self.url,
+            f"{parts.path}?{parts.query}",
+            *self.hidden,
+        }
 
 
 class Answer(Struct, frozen=True):
@@ -55,17 +63,32 @@ class Answer(Struct, frozen=True):
     said: str
     location: str = ""
     retry_after: float | None = None
+    body: bytes = b""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The JSON object that the body is; empty where it is none. Not inert."""
+        try:
+            found = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
 
 async def submit(request: Request) -> str:
     """Send it and return what the other side said; ChannelError unless the status is 2xx."""
-    try:
-        answer = await _exchange(request)
-    except (aiohttp.ClientError, OSError, ValueError, asyncio.TimeoutError) as error:
-        raise _trouble(request, error) from None
+    answer = await exchange(request)
     if 200 <= answer.status < 300:
         return f"{origin(request.url)} answered {answer.status} {answer.said}".rstrip()
-    raise _refusal(request, answer)
+    raise refusal(request, answer)
+
+
+async def exchange(request: Request) -> Answer:
+    """Send it and return the answer, whatever its status; ChannelError when there is none."""
+    try:
+        return await _exchange(request)
+    except (aiohttp.ClientError, OSError, ValueError, asyncio.TimeoutError) as error:
+        raise _trouble(request, error) from None
 
 
 def origin(url: str) -> str:
@@ -96,20 +119,27 @@ async def _exchange(request: Request) -> Answer:
             proxy=proxy(request.url, os.environ),
         ) as response,
     ):
+        body = await _beginning(request, response)
         return Answer(
             response.status,
-            await _beginning(request, response),
+            quoted(body, request.secrets),
             response.headers.get("Location", ""),
             waiting(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
+            body,
         )
 
 
-async def _beginning(request: Request, response: aiohttp.ClientResponse) -> str:
+async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:
     """The first bytes of the answer; that it stops or breaks off changes nothing."""
-    body = b""
+    body = bytearray()
+
+    async def read() -> None:
+        while chunk := await response.content.read(request.most - len(body)):
+            body.extend(chunk)
+
     with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
-        body = await asyncio.wait_for(response.content.read(_BODY), _PATIENCE)
-    return quoted(body, request.secrets)
+        await asyncio.wait_for(read(), _PATIENCE)
+    return bytes(body)
 
 
 def proxy(url: str, env: Mapping[str, str]) -> str | None:
@@ -139,7 +169,8 @@ def _covers(rule: str, host: str) -> bool:
     return rule == "*" or (bool(rule) and (host == rule or host.endswith("." + rule)))
 
 
-def _refusal(request: Request, answer: Answer) -> ChannelError:
+def refusal(request: Request, answer: Answer) -> ChannelError:
+    """What a status that is not 2xx means; what cannot change by itself is permanent."""
     status, place = answer.status, origin(request.url)
     permanent = 300 <= status < 500 and status not in _TEMPORARY
     text = f"{place} answered {status}{f': {answer.said}' if answer.said else ''}"

@@ -1,21 +1,18 @@
 """The alert as JSON to an address on the web."""
 
-import re
 from collections.abc import Sequence
 from typing import ClassVar, Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from sentinel.channels.http import Request, submit
 from sentinel.channels.record import record
+from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.card import one_line
-from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OURS = ("content-length", "host", "transfer-encoding", "idempotency-key")
 
 
@@ -34,11 +31,9 @@ class Webhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Duration = Duration(30)
 
     def __post_init__(self) -> None:
-        _check_url(self.url.reveal())
-        for name, value in self.headers.items():
-            _check_header(name, value.reveal())
-        if self.timeout <= 0:
-            raise Invalid("must be longer than 0s", "timeout")
+        check_url(self.url.reveal(), "url")
+        check_headers(self.headers, _OURS)
+        check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """One request for each."""
@@ -60,23 +55,3 @@ class Webhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             timeout=self.timeout,
             ca_file=self.ca_file,
         )
-
-
-def _check_url(url: str) -> None:
-    """Never shows the address: whoever knows it can post to it."""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or not url.isprintable() or " " in url:
-        raise Invalid("is no address like https://hooks.example.org/…", "url")
-
-
-def _check_header(name: str, value: str) -> None:
-    if not _TOKEN.fullmatch(name):
-        raise Invalid("is no name of a header", "headers", name)
-    if name.lower() in _OURS:
-        raise Invalid("is set by sentinel itself", "headers", name)
-    if not value.isprintable():
-        raise Invalid("its value holds a line break or another control character", "headers", name)

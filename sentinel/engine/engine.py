@@ -11,18 +11,19 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
-from sentinel import proc
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.digest import Plan
 from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.model import Alert, Report, Run
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Channel, Clock, Context, Pulse, Slurm, Store
 from sentinel.core.settings import ChannelCommon, CheckConfig
+from sentinel.core.values import duration_text
 from sentinel.engine import heartbeat, selfcheck, threads
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, limit
+from sentinel.proc.appending import append_line
 
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""
@@ -123,7 +124,7 @@ class Engine:
     async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
         """Commit what sentinel has to say about its own state and channels."""
         self._notices += await self._db.call(_news, self._store)
-        state = [*self._notices, *troubles, *_store_trouble(self._store)]
+        state = [*self._notices, *troubles, *_store_trouble(self._store, self._clock.now())]
         self._finished.append(
             selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
         )
@@ -194,10 +195,9 @@ class Engine:
 
 
 def _append(path: str, line: str) -> None:
-    """By a child that can be abandoned: the file may lie on a file system that hangs."""
-    text = (line.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
+    text = line.rstrip("\n").encode("utf-8", "backslashreplace")
     try:
-        done = proc.run(["tee", "-a", "--", path], limit=PULSE_LIMIT, stdin=text)
+        done = append_line(path, text, limit=PULSE_LIMIT)
     except CannotTell as error:
         _LOG.warning("pulse_log %s: %s", path, error)
         return
@@ -212,6 +212,11 @@ def _news(store: Store) -> tuple[str, ...]:
     return news
 
 
-def _store_trouble(store: Store) -> list[str]:
+def _store_trouble(store: Store, now: Instant) -> list[str]:
     trouble = getattr(store, "trouble", None)
-    return [str(trouble)] if trouble else []
+    if trouble is None:
+        return []
+    age = duration_text(elapsed(trouble.since, now))
+    lost = "; so many that samples are lost" if trouble.lost_detail else ""
+    waiting = f"{trouble.waiting} writes wait in memory{lost}"
+    return [f"{trouble.why}; not written for {age}, {waiting}"]

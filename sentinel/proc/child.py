@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
 from sentinel.proc.errors import NotFound, TooMuch
@@ -59,7 +59,7 @@ class Child:
         except OSError as error:  # of this process or of env: too many files or processes
             self.close()
             why = os.strerror(error.errno or errno.EIO)
-            raise CannotTell(f"cannot start {self.name}: {why}") from error
+            raise CannotAsk(f"cannot start {self.name}: {why}") from error
         finally:
             for fd in theirs:
                 os.close(fd)

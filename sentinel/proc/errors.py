@@ -1,10 +1,10 @@
 """Why a command gave no answer."""
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.proc.stuck import Stuck
 
 
-class NotFound(CannotTell):
+class NotFound(CannotAsk):
     """The command could not be started: missing, not executable, a directory, no such cwd."""
 
 

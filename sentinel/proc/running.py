@@ -10,7 +10,7 @@ import signal
 import time
 from contextlib import suppress
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk
 
 _POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
 
@@ -19,9 +19,9 @@ _ended = False
 
 
 def refuse_at_the_end() -> None:
-    """CannotTell once the interpreter exits: what a thread starts now nobody would end."""
+    """CannotAsk once the interpreter exits: what a thread starts now nobody would end."""
     if _ended:
-        raise CannotTell("sentinel is ending")
+        raise CannotAsk("sentinel is ending")
 
 
 def add(group: int) -> None:

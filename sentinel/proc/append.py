@@ -1,4 +1,4 @@
-"""Run as a program by the file channel: appends its input to the file it is given.
+"""Run as a program by `append_line`: appends its input to the file it is given.
 
 A program of its own, because opening or writing a file on a mount that hangs cannot be
 given up, only left behind. Standard library only; exit 2 says that no retry will help.
@@ -31,9 +31,17 @@ def append(path: str, line: bytes) -> None:
 
 
 def main() -> int:
-    """0 written, 1 not now, 2 never; the reason goes to stderr."""
+    """0 written, 1 not now, 2 never; the reason goes to stderr.
+
+    The length of the line is an argument: a sentinel that is killed while it hands the line
+    over leaves a piece of it, or nothing, which must not become a line.
+    """
+    path, length, line = sys.argv[1], int(sys.argv[2]), sys.stdin.buffer.read()
+    if len(line) != length:
+        print("the line did not arrive whole", file=sys.stderr)  # noqa: T201
+        return 1
     try:
-        append(sys.argv[1], sys.stdin.buffer.read())
+        append(path, line)
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, NoFile | IsADirectoryError) else 1

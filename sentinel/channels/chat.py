@@ -1,0 +1,108 @@
+"""What the channels to chats have in common: a short message, its templates, what is told."""
+
+import logging
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.channels.http import Request, submit
+from sentinel.channels.markup import PLAIN, Markup
+from sentinel.channels.settings import check_timeout
+from sentinel.channels.template import ChatTemplates, Words, check, words
+from sentinel.core.chat import Chat, chat, fitted
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Notification, Receipt
+from sentinel.core.text import shortened
+from sentinel.core.values import Duration
+
+_LOG = logging.getLogger("sentinel")
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """A chat message and the wording that templates gave it, if any."""
+
+    chat: Chat
+    markup: Markup
+    notifications: Sequence[Notification]
+    words: Words = Words()
+
+    @property
+    def title(self) -> str:
+        """One plain line, not in the service's markup."""
+        return self.words.subject or f"{self.chat.icon} {self.chat.title}"
+
+    def body(self, room: int) -> str:
+        """What stands below, in the service's markup, in so many characters."""
+        if self.words.text is not None:
+            return shortened(self.words.text, room)
+        return self.markup.text(fitted(self.chat, room, self.markup.size))
+
+    def whole(self, room: int) -> str:
+        """Title and body in one text, in the service's markup."""
+        title = self.markup.strong(self.markup.escape(self.title))
+        return f"{title}\n{self.body(room - len(title) - 1)}"
+
+
+class ChatChannel(Struct, frozen=True, kw_only=True):
+    """Base of the channels to chats; subclasses make the request."""
+
+    groups: ClassVar[bool] = True
+    markup: ClassVar[Markup] = PLAIN
+    html: ClassVar[bool] = False
+
+    templates: ChatTemplates = ChatTemplates()
+    timeout: Duration = Duration(30)
+
+    def __post_init__(self) -> None:
+        check_timeout(self.timeout)
+        check(self.templates, self.markup.escape, self.html)
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """One message about all of them. One that is refused with a template is sent again in
+        the built-in words: broken markup must not cost an alert."""
+        message = self.message(notifications)
+        try:
+            said = await self.deliver(message)
+        except ChannelError as error:
+            if not (error.permanent and error.reason == "refused" and _templated(message)):
+                raise
+            trouble = f"refused with its templates ({error}), told in the built-in words"
+            message = replace(message, words=Words(trouble=trouble))
+            said = await self.deliver(message)
+        return Receipt(_receipt(said, message))
+
+    def message(self, notifications: Sequence[Notification]) -> Message:
+        """The message about them."""
+        return Message(
+            chat=chat(notifications),
+            markup=self.markup,
+            notifications=notifications,
+            words=words(self.templates, notifications, self.markup.escape, self.html),
+        )
+
+    async def deliver(self, message: Message) -> str:
+        """Send it and return what the service said; by default one request."""
+        return await submit(self.request(message))
+
+    def request(self, message: Message) -> Request:
+        """The request that sends the message."""
+        raise NotImplementedError
+
+    def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+        """The parts of the message, named, as they would be sent."""
+        message = self.message(notifications)
+        parts = [("subject", message.title), ("text", message.body(4000))]
+        return [*parts, *([("trouble", message.words.trouble)] if message.words.trouble else [])]
+
+
+def _templated(message: Message) -> bool:
+    return message.words.text is not None or message.words.subject is not None
+
+
+def _receipt(said: str, message: Message) -> str:
+    if not message.words.trouble:
+        return said
+    _LOG.warning("%s", message.words.trouble)
+    return f"{said}; {message.words.trouble}"

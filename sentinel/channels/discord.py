@@ -1,0 +1,44 @@
+"""Discord through a webhook: https://discord.com/developers/docs/resources/webhook#execute-webhook"""
+
+from typing import ClassVar
+
+from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.http import Request
+from sentinel.channels.markup import DISCORD, Markup
+from sentinel.channels.post import post
+from sentinel.channels.settings import check_url
+from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import shortened
+
+# https://discord.com/developers/docs/resources/message#embed-object-embed-limits
+_TITLE, _ROOM = 256, 4000
+_COLOURS = {
+    "critical": 0xB42318,
+    "warning": 0xB25E02,
+    "unknown": 0x6941C6,
+    "ok": 0x067647,
+    "info": 0x175CD3,
+}
+
+
+class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages in a Discord channel through its webhook; nobody is ever mentioned."""
+
+    markup: ClassVar[Markup] = DISCORD
+
+    url: Secret
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_url(self.url.reveal(), "url")
+
+    def request(self, message: Message) -> Request:
+        """An embed, whose colour tells how bad it is; `content` would be shown above it."""
+        embed = {
+            "title": shortened(self.markup.escape(shortened(message.title, 180)), _TITLE),
+            "description": message.body(_ROOM),
+            "color": _COLOURS.get(message.chat.tone, _COLOURS["info"]),
+        }
+        payload = {"embeds": [embed], "allowed_mentions": {"parse": []}}
+        return post(self.url.reveal(), payload, self.timeout, self.ca_file)

@@ -1,0 +1,99 @@
+"""Blocks as the text that a service takes, with everything inert in its markup."""
+
+import html
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from sentinel.core.chat import Block
+
+# What may stand in a link as it is: no character of it means anything to Markdown but `_`,
+# which opens nothing inside a word.
+_LINK = re.compile(r"https?://[A-Za-z0-9._:/?#&=%+,;-]*[A-Za-z0-9/]")
+
+
+class Markup(Struct, frozen=True, kw_only=True):
+    """How a service writes things. `escape` makes a text inert; the others take escaped text,
+    only `code` takes it raw, since inside a code block other rules hold."""
+
+    escape: Callable[[str], str]
+    strong: Callable[[str], str]
+    code: Callable[[str], str]
+
+    def block(self, block: Block) -> str:
+        """One block."""
+        if block.role == "code":
+            return self.code(block.text)
+        text = self.escape(block.text)
+        return self.strong(text) if block.role == "strong" else text
+
+    def size(self, block: Block) -> int:
+        """Characters, with the line break after it."""
+        return len(self.block(block)) + 1
+
+    def text(self, blocks: Sequence[Block]) -> str:
+        """All of them, one below the other."""
+        return "\n".join(map(self.block, blocks))
+
+
+def links(text: str) -> list[tuple[str, bool]]:
+    """The text in pieces, and whether each is an address of the web."""
+    pieces: list[tuple[str, bool]] = []
+    end = 0
+    for match in _LINK.finditer(text):
+        pieces += [(text[end : match.start()], False), (match[0], True)]
+        end = match.end()
+    return [piece for piece in (*pieces, (text[end:], False)) if piece[0]]
+
+
+def address_of(text: str) -> str:
+    """The first address of the web in a text, or an empty string."""
+    return next((piece for piece, link in links(text) if link), "")
+
+
+def unaddressed(text: str) -> str:
+    """With a sign that looks like `@` in its place: nobody is called by what a job is named."""
+    return text.replace("@", "＠")
+
+
+def _markdown(special: str) -> Callable[[str], str]:
+    """Backslashes before what is special, except in addresses of the web."""
+    pattern = re.compile(f"([{special}])")
+
+    def escape(text: str) -> str:
+        pieces = links(text)
+        return "".join(piece if link else pattern.sub(r"\\\1", piece) for piece, link in pieces)
+
+    return escape
+
+
+def _fenced(text: str) -> str:
+    """In a code block nothing is special but its end."""
+    return "```\n" + text.replace("```", "'''") + "\n```"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+def _html(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+PLAIN = Markup(escape=lambda text: text, strong=lambda text: text, code=_indented)
+HTML = Markup(
+    escape=lambda text: _html(unaddressed(text)),
+    strong=lambda text: f"<b>{text}</b>",
+    code=lambda text: f"<pre>{_html(text)}</pre>",
+)
+# Which characters a backslash makes inert, for Mattermost and for Discord, where `<` opens
+# mentions and dates: https://docs.mattermost.com/messaging-collaboration/format-messages.html
+# and https://support.discord.com/hc/en-us/articles/210298617
+_MATTERMOST, _DISCORD = _markdown(r"\\`*_\[\]>~|#"), _markdown(r"\\`*_\[\]<>~|#")
+MATTERMOST = Markup(
+    escape=lambda text: _MATTERMOST(unaddressed(text)),
+    strong=lambda text: f"**{text}**",
+    code=_fenced,
+)
+DISCORD = Markup(escape=_DISCORD, strong=lambda text: f"**{text}**", code=_fenced)

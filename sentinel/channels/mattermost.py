@@ -1,0 +1,33 @@
+"""Mattermost through an incoming webhook: https://developers.mattermost.com/integrate/webhooks/incoming/"""
+
+from typing import ClassVar
+
+from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.http import Request
+from sentinel.channels.markup import MATTERMOST, Markup
+from sentinel.channels.post import post
+from sentinel.channels.settings import check_url
+from sentinel.core.settings import FilePath, Secret
+
+_ROOM = 7500
+"""Characters; a post takes 16,383, and longer than this nobody reads."""
+
+
+class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages in a Mattermost channel through an incoming webhook; nobody is mentioned."""
+
+    markup: ClassVar[Markup] = MATTERMOST
+
+    url: Secret
+    channel: str = ""
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_url(self.url.reveal(), "url")
+
+    def request(self, message: Message) -> Request:
+        """`channel`, where given, in place of the webhook's own."""
+        place = {"channel": self.channel} if self.channel else {}
+        payload = {"text": message.whole(_ROOM), **place}
+        return post(self.url.reveal(), payload, self.timeout, self.ca_file)

@@ -1,0 +1,47 @@
+"""Checks of settings that several channels share; each raises Invalid at its key."""
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import Secret
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def check_url(url: str, *path: str | int) -> None:
+    """An http(s) address; never shown, since whoever knows it may post to it."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not url.isprintable() or " " in url:
+        raise Invalid("is no address like https://hooks.example.org/…", *path)
+
+
+def check_secret(secret: Secret | None, what: str, key: str) -> None:
+    """One word that can stand in a header or an address: no space, no line break."""
+    text = secret.reveal() if secret else ""
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise Invalid(f"is no {what}: one word of ASCII", key)
+
+
+def check_headers(headers: Mapping[str, Secret], ours: Iterable[str]) -> None:
+    """Names and values that HTTP allows, and none that sentinel sets itself."""
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise Invalid("is no name of a header", "headers", name)
+        if name.lower() in ours:
+            raise Invalid("is set by sentinel itself", "headers", name)
+        if not value.reveal().isprintable():
+            raise Invalid(
+                "its value holds a line break or another control character", "headers", name
+            )
+
+
+def check_timeout(seconds: float) -> None:
+    """Some time is needed."""
+    if seconds <= 0:
+        raise Invalid("must be longer than 0s", "timeout")

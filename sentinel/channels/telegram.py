@@ -1,0 +1,52 @@
+"""Telegram through a bot: https://core.telegram.org/bots/api#sendmessage"""
+
+from typing import ClassVar
+
+from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.http import Request, exchange, origin, refusal, submit
+from sentinel.channels.markup import HTML, Markup
+from sentinel.channels.post import below, post
+from sentinel.channels.settings import check_secret, check_url
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.settings import FilePath, Secret
+
+_ROOM = 4000
+"""Characters with markup; Telegram takes 4,096 without it."""
+
+
+class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages from a Telegram bot to a chat, group or channel; what has ended comes silently.
+
+    `chat`: its number or @name; `thread`: the topic of a forum; `api`: a Bot API server of one's
+    own.
+    """
+
+    markup: ClassVar[Markup] = HTML
+    html: ClassVar[bool] = True
+
+    token: Secret
+    chat: str | int
+    thread: int | None = None
+    api: str = "https://api.telegram.org"
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_secret(self.token, "bot token, e.g. 123456:ABC…", "token")
+        check_url(self.api, "api")
+        if not str(self.chat).strip():
+            raise Invalid("name the chat: its number or @name", "chat")
+
+    def request(self, message: Message) -> Request:
+        """HTML of which every text of others is escaped; links get no preview."""
+        payload = {
+            "chat_id": self.chat,
+            "text": message.whole(_ROOM),
+            "parse_mode": "HTML",
+            "link_preview_options": {"is_disabled": True},
+            "disable_notification": message.chat.tone == "ok",
+            **({"message_thread_id": self.thread} if self.thread is not None else {}),
+        }
+        path = f"bot{self.token.reveal()}/sendMessage"
+        secret = (self.token.reveal(),)
+        return post(below(self.api, path), payload, self.timeout, self.ca_file, hidden=secret)

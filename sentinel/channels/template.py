@@ -1,0 +1,166 @@
+"""Templates in place of the built-in wording: Jinja2, sandboxed, imported only where given.
+
+Variables: `alerts`, each with the fields of a notification and its `card`; the fields of the
+first of them by themselves; `heading` and `body`, the built-in subject line and text. All
+texts are inert, and in the markup of the service where they are put out.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any
+
+from msgspec import Struct, structs
+
+from sentinel.channels.record import inert
+from sentinel.core import render
+from sentinel.core.card import card
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.model import Notification
+from sentinel.core.sample import SAMPLES
+from sentinel.core.text import visible
+
+LONGEST = 200_000
+"""Characters; a template that makes more is broken."""
+
+LIMIT = 5.0
+"""Seconds for one template; judged between the pieces that it puts out."""
+
+_ALERTS = 500
+_FILE = "<template>"
+
+Escape = Callable[[str], str]
+
+
+class TemplateError(SentinelError):
+    """A template cannot be filled in; the text names its line."""
+
+
+class MailTemplates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A mail's own wording. Where only `text` is given, the mail has no HTML part."""
+
+    subject: str = ""
+    text: str = ""
+    html: str = ""
+
+
+class ChatTemplates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A chat message's own wording: its first line, and what stands below."""
+
+    subject: str = ""
+    text: str = ""
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """What the templates made; None where the built-in wording stands. `trouble` says why a
+    template was not followed, in one line."""
+
+    subject: str | None = None
+    text: str | None = None
+    html: str | None = None
+    trouble: str = ""
+
+
+def check(templates: Any, escape: Escape | None = None, html: bool = False) -> None:
+    """Fill every template in for each sample; Invalid at its key when one cannot be."""
+    for name, source in _given(templates):
+        for sample in SAMPLES.values():
+            try:
+                _filled(name, source, sample, escape, html)
+            except TemplateError as error:
+                raise Invalid(str(error), "templates", name) from None
+
+
+def words(
+    templates: Any,
+    notifications: Sequence[Notification],
+    escape: Escape | None = None,
+    html: bool = False,
+) -> Words:
+    """The wording for these notifications; never fails, a message matters more than its looks.
+
+    `escape` makes what `text` puts out inert, or `html` says that it is HTML.
+    """
+    made: dict[str, str] = {}
+    trouble = ""
+    for name, source in _given(templates):
+        try:
+            made[name] = _filled(name, source, notifications, escape, html)
+        except TemplateError as error:
+            trouble = trouble or f"template {name} failed ({error}), told in the built-in words"
+    return Words(**made, trouble=trouble)
+
+
+def _given(templates: Any) -> list[tuple[str, str]]:
+    pairs = [(name, getattr(templates, name)) for name in templates.__struct_fields__]
+    return [(name, source) for name, source in pairs if source]
+
+
+def _filled(
+    name: str, source: str, notifications: Sequence[Notification], escape: Escape | None, html: bool
+) -> str:
+    """One template filled in; TemplateError whatever goes wrong in it."""
+    markup = name == "html" or (html and name == "text")
+    environment = _environment(escape if name == "text" and not markup else None, markup)
+    try:
+        template = environment.from_string(source)
+        text = _bounded(template.generate(_variables(notifications)))
+    except TemplateError:
+        raise
+    except Exception as error:
+        raise TemplateError(f"line {_line(error)}: {visible(str(error))[:200]}") from None
+    if not text.strip():
+        raise TemplateError("line 1: nothing comes out")
+    return visible(" ".join(text.split())) if name == "subject" else text
+
+
+def _environment(escape: Escape | None, autoescape: bool) -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def put_out(value: Any) -> Any:
+        value = value.value if isinstance(value, Enum) else value
+        return escape(str(value)) if escape else value
+
+    return ImmutableSandboxedEnvironment(
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=put_out,
+    )
+
+
+def _variables(notifications: Sequence[Notification]) -> Mapping[str, Any]:
+    alerts = [_shown(n) for n in notifications[:_ALERTS]]
+    built_in = {"heading": render.subject(notifications), "body": render.text(notifications)}
+    return {**vars(alerts[0]), "alerts": alerts, "count": len(notifications), **built_in}
+
+
+def _shown(notification: Notification) -> SimpleNamespace:
+    safe = structs.asdict(inert(notification))
+    plain = {k: v.value if isinstance(v, Enum) else v for k, v in safe.items()}
+    return SimpleNamespace(**plain, card=SimpleNamespace(**structs.asdict(card(notification))))
+
+
+def _bounded(pieces: Any) -> str:
+    """The whole text, unless it grows or takes beyond all reason."""
+    end, text, size = time.monotonic() + LIMIT, [], 0
+    for piece in pieces:
+        text.append(piece)
+        size += len(piece)
+        if size > LONGEST or time.monotonic() > end:
+            raise TemplateError("line 1: it does not come to an end")
+    return "".join(text)
+
+
+def _line(error: Exception) -> int:
+    """The line of the template that an error comes from."""
+    found = getattr(error, "lineno", None) or 1
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == _FILE:
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found
