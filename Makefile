@@ -7,12 +7,12 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := sentinel tests benchmarks
+SOURCES := sentinel tests benchmarks docs
 # What the tests start for real. Debian and Ubuntu share the names.
 PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql faketime
 
-.PHONY: help run test check format lab demo bench clean packages
+.PHONY: help run test check format lab demo bench pictures clean packages
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,6 +42,9 @@ demo: .venv/.dev packages ## a night on that cluster, told as it happens (about 
 
 bench: .venv/.dev packages ## measure, and print the ratios
 	$(BIN)/python -m benchmarks
+
+pictures: .venv/.dev packages ## make the pictures of the documentation anew
+	$(BIN)/python -m docs.pictures
 
 clean: ## remove what labs, tools and builds left; .venv too
 	if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab clean; fi

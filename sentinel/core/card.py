@@ -23,8 +23,8 @@ class Card(Struct, frozen=True, kw_only=True):
     """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `tone` its colour
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
-    `note` what else there is to know of the
-    telling (a silence, who has it), `lines` the end of a log, `more` the commands that tell the rest.
+    `note` what else there is to know of the telling (a silence, who has it), `lines` the end
+    of a log, `more` the commands that tell the rest.
     """
 
     word: str
@@ -118,7 +118,8 @@ def _facts(n: Notification) -> Iterator[tuple[str, str]]:
     if n.status is Status.UNKNOWN and n.reason not in _ENDED:
         yield "severity", n.severity.value
     for name, value in n.values.items():
-        yield fact(name, value)
+        if value != 0 or isinstance(value, bool):  # nothing to know, and six of them with a job
+            yield fact(name, value)
     for name, label in n.labels.items():
         if name not in n.values:
             yield one_line(name, _NAME), one_line(label, _LINE)

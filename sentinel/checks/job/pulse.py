@@ -22,13 +22,13 @@ def line(report: Report, subject: str, now: Instant) -> str:
 
 
 def conflicts(path: str | None, others: Mapping[str, Any]) -> Iterator[str]:
-    """One message for each check that takes the growth of the file `path` for progress."""
+    """One message for each check that takes what is written into the file `path` for life."""
     for name, other in others.items() if path else ():
-        watched = getattr(other, "watched_by_growth", None)
+        watched = getattr(other, "watched_logs", None)
         paths: Iterable[str] = watched() if watched else ()
         if any(_same(path or "", pattern) for pattern in paths):
             yield (
-                f"{path} is watched by check {name!r}: the pulse would make a training that"
+                f"{path} is watched by check {name!r}: the pulse could make a training that"
                 " hangs look alive; write the pulse into another file"
             )
 

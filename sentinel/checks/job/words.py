@@ -10,10 +10,11 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
 SHOWN = 3  # jobs named one by one; the rest is counted
+ENDLESS = 300 * 86400.0  # seconds: for squeue a job without a limit ends a year after its start
 
 
 def running(queue: Queue, now: Instant) -> str:
-    """`running: 4711 on 4 nodes (n[0-3]) for 2h 05m, at most 17h more; 3 queued behind it`."""
+    """`running: job 4711 on 4 nodes (n[0-3]) for 2h 05m, at most 17h more; 3 queued behind it`."""
     jobs = queue.alive
     head = "running" if queue.running else "starting"
     count = f" {len(jobs)} jobs" if len(jobs) > 1 else ""
@@ -23,7 +24,7 @@ def running(queue: Queue, now: Instant) -> str:
 
 
 def pending(jobs: Sequence[Job], queue: Queue, now: Instant) -> str:
-    """`pending: 4711 waits 2h 05m for 4 nodes (Priority: …), expected start in 3h`."""
+    """`pending: job 4711 waits 2h 05m for 4 nodes (Priority: …), expected start in 3h`."""
     return f"pending: {_some(jobs, lambda job: _wait(job, now))}{held_too(queue)}"
 
 
@@ -33,8 +34,8 @@ def stuck(jobs: Sequence[Job]) -> str:
 
 
 def resting(jobs: Sequence[Job]) -> str:
-    """`4711 is SUSPENDED on 4 nodes`: jobs that are in the queue and do nothing."""
-    return _some(jobs, lambda job: f"{_id(job)} is {visible(job.state)}{_nodes(job)}")
+    """`job 4711 is SUSPENDED on 4 nodes`: jobs that are in the queue and do nothing."""
+    return _some(jobs, lambda job: f"job {_id(job)} is {visible(job.state)}{_nodes(job)}")
 
 
 def why(job: Job) -> str:
@@ -69,8 +70,8 @@ def _run(job: Job, now: Instant) -> str:
     state = "" if job.state == "RUNNING" else f" ({visible(job.state)})"
     since = f" for {_ago(job.started, now)}" if job.started else ""
     left = _seconds_to(job.ends, now)
-    limit = f", at most {duration_text(left)} more" if left else ""
-    return f"{_id(job)}{state}{_nodes(job)}{since}{limit}"
+    limit = f", at most {duration_text(left)} more" if 0 < left < ENDLESS else ""
+    return f"job {_id(job)}{state}{_nodes(job)}{since}{limit}"
 
 
 def _wait(job: Job, now: Instant) -> str:
@@ -79,7 +80,7 @@ def _wait(job: Job, now: Instant) -> str:
     tasks = f", {_count(job.elements, 'task')}" if job.elements > 1 else ""
     left = expected(job, now)
     start = f", expected start in {duration_text(left)}" if left else ""
-    return f"{_id(job)} waits{since}{wants}{tasks} ({why(job)}){start}"
+    return f"job {_id(job)} waits{since}{wants}{tasks} ({why(job)}){start}"
 
 
 def held_too(queue: Queue) -> str:

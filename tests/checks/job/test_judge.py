@@ -18,22 +18,22 @@ OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL
 @pytest.mark.parametrize(
     ("jobs", "status", "words"),
     [
-        ([job()], OK, "running: 10 on 4 nodes (node-[0-3]) for 1h, at most 19h more"),
-        ([job(node_count=1, nodes="node-2")], OK, "running: 10 on node-2 for 1h"),
-        ([job(ends=None)], OK, "running: 10 on 4 nodes (node-[0-3]) for 1h"),
-        ([job(), job("12")], OK, "running 2 jobs: 10 on"),
+        ([job()], OK, "running: job 10 on 4 nodes (node-[0-3]) for 1h, at most 19h more"),
+        ([job(node_count=1, nodes="node-2")], OK, "running: job 10 on node-2 for 1h"),
+        ([job(ends=None)], OK, "running: job 10 on 4 nodes (node-[0-3]) for 1h"),
+        ([job(), job("12")], OK, "running 2 jobs: job 10 on"),
         ([job(), pending("11_[4-9%1]", elements=6)], OK, "6 queued behind it"),
         ([job(), pending(reason="JobHeldUser")], OK, "1 more will not start: 11 (JobHeldUser"),
-        ([pending()], OK, "pending: 11 waits 2h for 4 nodes (Priority: jobs of higher"),
+        ([pending()], OK, "pending: job 11 waits 2h for 4 nodes (Priority: jobs of higher"),
         ([pending(started=NOW + 3 * HOUR)], OK, "expected start in 3h"),
         ([pending(reason="SomethingNew")], OK, "SomethingNew: a reason that sentinel does not"),
         ([pending(reason="JobArrayTaskLimit")], OK, "as many tasks of its array run"),
         ([pending(reason="JobHeldUser"), pending("12")], OK, "1 more will not start: 11"),
         ([job(state="COMPLETING")], OK, "ending: 10 is COMPLETING on 4 nodes"),
-        ([job(state="COMPLETING"), pending("12")], OK, "pending: 12"),
-        ([job(state="CONFIGURING")], OK, "starting: 10 (CONFIGURING)"),
-        ([job(state="SUSPENDED")], WARNING, "not running: 10 is SUSPENDED on 4 nodes"),
-        ([job(state="SUSPENDED"), job("12")], OK, "running: 12"),
+        ([job(state="COMPLETING"), pending("12")], OK, "pending: job 12"),
+        ([job(state="CONFIGURING")], OK, "starting: job 10 (CONFIGURING)"),
+        ([job(state="SUSPENDED")], WARNING, "not running: job 10 is SUSPENDED on 4 nodes"),
+        ([job(state="SUSPENDED"), job("12")], OK, "running: job 12"),
         ([], CRITICAL, "not running and nothing is queued; no such job has been seen"),
         ([pending(reason="DependencyNeverSatisfied")], CRITICAL, "needs a person: 11 (Depend"),
         ([pending(reason="JobHeldUser", elements=3)], CRITICAL, "is queued need a person"),
@@ -48,6 +48,25 @@ def test_what_one_look_says(jobs: list[Job], status: Status, words: str) -> None
     assert finding.status is status
     assert words in finding.summary
     assert finding.subject == "train"
+
+
+@pytest.mark.parametrize(
+    ("ends", "tail"),
+    [
+        (NOW + 19 * HOUR, ", at most 19h more"),
+        (NOW + 300 * DAY - HOUR, ", at most 299d 23h more"),
+        (NOW + 300 * DAY, ""),
+        (NOW + 364 * DAY, ""),
+        (NOW - 1, ""),
+        (None, ""),
+    ],
+)
+def test_how_long_a_job_may_still_run_is_told_where_it_has_a_limit(
+    ends: int | None, tail: str
+) -> None:
+    """Slurm 22.05 gives a job without a limit an end in a year."""
+    (finding,) = glance(check(), job(ends=ends)).findings
+    assert finding.summary == f"running: job 10 on 4 nodes (node-[0-3]) for 1h{tail}"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +237,7 @@ def test_between_two_jobs_of_a_train_it_says_what_went_before() -> None:
     finding = watch.look(train, after=60)
     assert finding.status is OK
     assert finding.summary.startswith("job 15_3 is gone")
-    assert "next is pending: 15_[4-9%1]" in finding.summary
+    assert "next is pending: job 15_[4-9%1]" in finding.summary
 
 
 def test_a_gap_with_nothing_queued_resolves_when_the_next_job_comes() -> None:

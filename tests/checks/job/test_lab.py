@@ -69,7 +69,7 @@ def test_a_job_with_80_characters_blanks_and_letters_of_others(fresh: Lab, watch
     fresh.wait_state(first, "RUNNING")
     finding = live.look()
     assert finding.status is Status.OK
-    assert finding.summary.startswith(f"running: {first} on node-")
+    assert finding.summary.startswith(f"running: job {first} on node-")
     fresh.scancel(first)
     finding = live.until_dead()
     assert f"job {first} was cancelled" in finding.summary
@@ -93,7 +93,7 @@ def test_an_array_that_runs_one_task_at_a_time(fresh: Lab, watch: Watcher) -> No
     finding = live.until(lambda f: f.values["running"] == 1)
     assert finding.status is Status.OK
     assert finding.values["queued"] == 3
-    assert f"running: {array}_0 " in finding.summary
+    assert f"running: job {array}_0 " in finding.summary
     fresh.scancel(f"{array}_0")
     finding = live.until(lambda f: f"{array}_1 " in f.summary and f.values["running"] == 1)
     assert finding.status is Status.WARNING

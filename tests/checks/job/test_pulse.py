@@ -25,7 +25,7 @@ class Growth:
     def __init__(self, *paths: str) -> None:
         self.paths = paths
 
-    def watched_by_growth(self) -> list[str]:
+    def watched_logs(self) -> list[str]:
         return list(self.paths)
 
 
@@ -33,7 +33,7 @@ def test_a_pulse_is_one_greppable_line() -> None:
     """Time in UTC, status, the configured name and the summary."""
     path, line = pulse(glance(check(), job()))
     assert path == PULSE
-    assert re.fullmatch(r"PULSE 2027-01-15T08:00:00Z ok train: running: 10 on .*", line)
+    assert re.fullmatch(r"PULSE 2027-01-15T08:00:00Z ok train: running: job 10 on .*", line)
 
 
 def test_without_a_pulse_log_there_is_no_pulse() -> None:
