@@ -28,6 +28,12 @@ def register(subparsers: Any) -> None:
         command = commands.add_parser(name, help=text)
         command.add_argument("-c", "--config", metavar="FILE")
         command.set_defaults(call=call)
+        if name == "check":
+            command.add_argument(
+                "--routes",
+                action="store_true",
+                help="who would hear of each check, and where nobody",
+            )
     schema = commands.add_parser("schema", help="JSON Schema of the file, for editors")
     schema.set_defaults(call=schema_command)
 
@@ -66,7 +72,24 @@ def check_command(args: argparse.Namespace) -> int:
         return HAS_ERRORS
     checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
     print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
+    if args.routes:
+        _show_routes(loaded.settings)
     return 0
+
+
+def _show_routes(settings: Any) -> None:
+    from sentinel.clock import SystemClock
+    from sentinel.core.rehearsal import rehearse
+    from sentinel.core.text import visible
+
+    rows = list(rehearse(settings, SystemClock().now()))
+    width = max((len(visible(row.check)) for row in rows), default=0)
+    for row in rows:
+        later = f"; later, unless acknowledged: {', '.join(row.later)}" if row.later else ""
+        told = ", ".join(row.channels) or "NOBODY"
+        print(f"{visible(row.check):<{width}}  {row.severity.value:<8}  {visible(told + later)}")
+    if any(row.depends for row in rows):
+        print("routes that look at subject, node, user, partition, job or labels are not counted")
 
 
 def show_command(args: argparse.Namespace) -> int:
