@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -127,14 +128,11 @@ class Cluster(Client):
 
     def _write(self, settings: Mapping[str, object]) -> bool:
         """Write the configuration; whether slurm.conf changed."""
-        (self.folder / "gres.conf").write_text(self._gres_conf())
-        (self.folder / "cgroup.conf").write_text(slurmconf.CGROUP_CONF)
+        replaced(self.folder / "gres.conf", self._gres_conf())
+        replaced(self.folder / "cgroup.conf", slurmconf.CGROUP_CONF)
         text = slurmconf.slurm_conf(self.folder, self._net, self.index, settings)
         text += "".join(f"{line}\n" for line in self._node_lines())
-        path = self.folder / "slurm.conf"
-        changed = not path.exists() or path.read_text() != text
-        path.write_text(text)
-        return changed
+        return replaced(self.folder / "slurm.conf", text)
 
     def _log(self, name: str) -> str:
         path = self.folder / "log" / name
@@ -146,3 +144,13 @@ class Cluster(Client):
         self._daemons.end()
         self._reaper.dismiss()
         os.close(self._lock)
+
+
+def replaced(path: Path, text: str) -> bool:
+    """Whether the file said something else before; who reads it meanwhile sees one or the other."""
+    if path.exists() and path.read_text() == text:
+        return False
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
+    return True

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import threading
+import warnings
 from collections.abc import Coroutine, Mapping
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -120,9 +121,17 @@ class SmtpServer:
         await asyncio.sleep(0)
 
     def _protocol(self) -> SMTP:
+        with warnings.catch_warnings():
+            # aiosmtpd does not count TLS from the first byte as TLS.
+            warnings.filterwarnings("ignore", "Requiring AUTH while not requiring TLS")
+            protocol = self._smtp()
+        self._protocols.append(protocol)
+        return protocol
+
+    def _smtp(self) -> SMTP:
         starttls = self.security == "starttls"
         logins = self._handler.logins
-        protocol = SMTP(
+        return SMTP(
             self._handler,
             hostname="lab.example",
             loop=self._loop,
@@ -133,8 +142,6 @@ class SmtpServer:
             auth_require_tls=starttls,
             authenticator=self._handler.authenticate if logins else None,
         )
-        self._protocols.append(protocol)
-        return protocol
 
     def _run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)

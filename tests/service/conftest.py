@@ -1,13 +1,17 @@
 """`watch`: a sentinel with its configuration; `night`: one that watches the lab."""
 
-from collections.abc import Callable
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
 from tests.service.watch import Watch
+from tests.store.disk import Disk
 
 
 @pytest.fixture
@@ -20,3 +24,15 @@ def watch(tmp_path: Path, service: Callable[..., Service]) -> Watch:
 def night(tmp_path: Path, service: Callable[..., Service], fresh: Lab) -> Watch:
     """On the lab's cluster."""
     return Watch(tmp_path, service, fresh.env)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """A file system of eight megabytes at {folder}/disk that a test can fill. Needs root."""
+    if os.geteuid() != 0:
+        (pytest.fail if needs.required() else pytest.skip)("mounting a tmpfs needs root")
+    point = tmp_path / "disk"
+    point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", str(point)], check=True)
+    yield Disk(point)
+    subprocess.run(["umount", "--lazy", str(point)], check=True)

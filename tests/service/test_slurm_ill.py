@@ -9,7 +9,6 @@ import pytest
 
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
-from tests.lab.waiting import wait_until
 from tests.service.watch import Watch, age, processes, wait_gone
 
 TIMEOUT = 2.0
@@ -84,15 +83,15 @@ def test_a_dead_job_is_told_of_as_soon_as_slurm_answers_again(night: Watch, fres
 
 
 def test_a_slurm_that_fails_is_asked_ever_less_often(night: Watch, fresh: Lab) -> None:
-    """Twelve runs in twelve seconds are no more than three questions."""
+    """Eight runs in eight seconds are no more than two questions."""
     asked = night.folder / "asked"
     count_questions(night, asked)
     service = watching(night, fresh)
     fresh.kill_controller()
     night.wait_told(service)
     before, runs = questions(asked), pulses(night)
-    service.wait_for(lambda: pulses(night) >= runs + 12, "twelve runs")
-    assert 1 <= questions(asked) - before <= 3
+    service.wait_for(lambda: pulses(night) >= runs + 8, "eight runs")
+    assert 1 <= questions(asked) - before <= 2
 
 
 def watching(night: Watch, lab: Lab, job: str = "") -> Service:

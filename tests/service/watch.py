@@ -19,7 +19,7 @@ Done = subprocess.CompletedProcess[str]
 
 HEAD = """\
 cluster: lab
-state: {folder}/state
+state: {state}
 """
 
 LAMP = """\
@@ -31,12 +31,13 @@ lamp: {{kind: exec, every: 1s, command: [/bin/sh, -c, "read code < {folder}/lamp
 class Watch:
     """Configured by `configure`, started by `run`; `say` is a command typed beside it.
 
-    `folder` stands for {folder} in configurations; `book` is what a `file` channel named
-    `book` wrote to {folder}/book.jsonl.
+    `folder` stands for {folder} in configurations and `state` is the state's; `book` is what
+    a `file` channel wrote to {folder}/book.jsonl.
     """
 
     def __init__(self, folder: Path, start: Start, env: Mapping[str, str] | None) -> None:
         self.folder, self.config = folder, folder / "sentinel.yaml"
+        self.state = folder / "state"
         self._start = start
         home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "home-state")}
         self.env = {**(os.environ if env is None else env), **home}
@@ -44,7 +45,7 @@ class Watch:
     def configure(self, text: str, **values: object) -> None:
         """Write the file: cluster and state, then the text with {values} filled in."""
         body = HEAD + dedent(text).replace("LAMP\n", LAMP)
-        self.config.write_text(body.format(folder=self.folder, **values))
+        self.config.write_text(body.format(folder=self.folder, state=self.state, **values))
 
     def lamp(self, code: int) -> None:
         """What the check of a line LAMP says from its next run on: 0 ok, 2 critical."""
@@ -54,7 +55,15 @@ class Watch:
 
     def run(self, *options: str) -> Service:
         """Start the service; does not wait."""
-        return self._start("run", "-c", self.config, *options, env=self.env)
+        return self.start("run", *options)
+
+    def start(self, *words: object) -> Service:
+        """Start `sentinel WORDS... -c CONFIG`; does not wait."""
+        return self.start_bare(*words, "-c", self.config)
+
+    def start_bare(self, *words: object) -> Service:
+        """Start `sentinel WORDS...`, without a configuration."""
+        return self._start(*words, env=self.env)
 
     def say(self, *words: object, limit: float = 60.0, **changes: str) -> Done:
         """`sentinel WORDS... -c CONFIG`, to its end; `changes` go into the environment."""
