@@ -36,7 +36,9 @@ def described(node: Node) -> str:
     if not node.reason:
         return state_of(node)
     when = _iso(node.reason_time)
-    return visible(f"{state_of(node)}, reason '{node.reason}' by {node.reason_user or '?'} at {when}")
+    return visible(
+        f"{state_of(node)}, reason '{node.reason}' by {node.reason_user or '?'} at {when}"
+    )
 
 
 def seen(node: Node) -> dict[str, str]:

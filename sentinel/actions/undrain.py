@@ -14,8 +14,21 @@ from sentinel.core.ports import View
 from sentinel.core.slurm import Node
 
 UNFIT = frozenset(
-    "COMPLETING FAIL INVALID_REG NOT_RESPONDING POWERED_DOWN POWERING_DOWN POWERING_UP POWER_DOWN "
-    "POWER_UP REBOOT_ISSUED REBOOT_REQUESTED MAINTENANCE BLOCKED".split()
+    [
+        "COMPLETING",
+        "FAIL",
+        "INVALID_REG",
+        "NOT_RESPONDING",
+        "POWERED_DOWN",
+        "POWERING_DOWN",
+        "POWERING_UP",
+        "POWER_DOWN",
+        "POWER_UP",
+        "REBOOT_ISSUED",
+        "REBOOT_REQUESTED",
+        "MAINTENANCE",
+        "BLOCKED",
+    ]
 )
 """Flags with which nobody knows yet what the node will be; scontrol(1), NODE STATE CODES."""
 

@@ -1,18 +1,26 @@
 """The command line. Each command is a module that is imported only when it is asked for."""
 
 import argparse
+import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from sentinel import __version__
+from sentinel.cli import light
 from sentinel.core.errors import SentinelError
+from sentinel.core.text import visible, visible_lines
 
+UNKNOWN = 3
 USAGE = 64
 INTERNAL = 70
 """sysexits(3); 0-3 belong to the answers of checks."""
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 COMMANDS = {
     "run": "service",
@@ -21,6 +29,7 @@ COMMANDS = {
     "status": "status",
     "alerts": "alerts",
     "explain": "alerts",
+    "nodes": "nodes",
     "notify": "notify",
     "config": "config",
     "doctor": "doctor",
@@ -30,6 +39,9 @@ COMMANDS = {
 
 class Parser(argparse.ArgumentParser):
     """argparse, but a wrong call never looks like a check's answer (exit code 2)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=light.Formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         if "--nagios" in sys.argv:
@@ -41,8 +53,30 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code."""
+    """Run one command; its exit code, whatever becomes of it."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_standard_streams()
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        try:
+            return _run(words)
+        finally:
+            sys.stdout.flush()
+    except SentinelError as error:
+        _complain(str(error))
+        return getattr(error, "exit_code", INTERNAL)
+    except BrokenPipeError:
+        _drop_output()
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except Exception as error:
+        _drop_output()
+        _complain(_internal(error))
+        return UNKNOWN if words[:1] == ["check"] else INTERNAL
+
+
+def _run(words: Sequence[str]) -> int:
     parser = _parser(words)
     args, rest = parser.parse_known_args(words)
     if rest and not getattr(args, "takes_options", False):
@@ -51,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(args, "call"):
         parser.print_help()
         return USAGE
-    return _guarded(args)
+    code: int = args.call(args)
+    return code
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -63,22 +98,48 @@ def _parser(words: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")
     wanted = words[0] if words else ""
+    light.prepare(wanted)
     modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values())
     for name in modules:
         import_module(f"sentinel.cli.{name}").register(commands)
     return parser
 
 
-def _guarded(args: argparse.Namespace) -> int:
-    try:
-        code: int = args.call(args)
-        sys.stdout.flush()
-    except SentinelError as error:
-        print(f"sentinel: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", INTERNAL)
-    except BrokenPipeError:
+def _open_standard_streams() -> None:
+    """A closed one would lend its number to the next file: what is printed then lands in it."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
+
+
+def _nowhere() -> TextIO:
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + 13
-    except KeyboardInterrupt:
-        return 128 + 2
-    return code
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):
+        print(f"sentinel: {visible_lines(text)}", file=sys.stderr)
+
+
+def _internal(error: Exception) -> str:
+    """One line; with the place in the code, unless it is the output that fails."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _DISK:
+        return f"the output cannot be written: {error.strerror}"
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
+    return f"internal error at {place}: {type(error).__name__}: {visible(str(error))}"
+
+
+def _terminated(*_: object) -> NoReturn:
+    """SIGTERM ends the commands that were started, too: sentinel.proc does it at exit."""
+    raise SystemExit(128 + signal.SIGTERM)

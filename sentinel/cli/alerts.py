@@ -10,7 +10,7 @@ from sentinel.cli import orders
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.digest import iso
-from sentinel.core.model import Alert, Transition
+from sentinel.core.model import Alert, Status, Transition
 from sentinel.core.mute import Silence
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
@@ -41,8 +41,7 @@ def call_list(args: argparse.Namespace) -> int:
         print(
             f"silence {s['id']} until {s['ends']} by {s['who']}: {s['match']} {s['reason']}".rstrip()
         )
-    columns = ("alert", "status", "state", "check", "subject", "for", "summary")
-    _table(columns, rows) if rows else print("no alerts")
+    _list(rows) if rows else print("no alerts")
     return 0
 
 
@@ -53,9 +52,7 @@ def call_history(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    _table(("at", "reason", "alert", "check", "subject", "summary"), rows) if rows else print(
-        "nothing was told yet"
-    )
+    _history(rows) if rows else print("nothing was told yet")
     return 0
 
 
@@ -176,12 +173,29 @@ def _explain(facts: dict[str, Any]) -> None:
         print("  nobody: no channel is routed to it, or it has not fired")
 
 
-def _table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+def _list(rows: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table
+    from sentinel.cli.tables import about, console, plain_table, status_cell
 
-    table = plain_table(*columns)
-    for row in rows:
-        table.add_row(*(Text(str(row[c])) for c in columns))
+    table = plain_table("alert", "", "check", "for", "summary")
+    for a in rows:
+        state = status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending")
+        table.add_row(
+            a["alert"], state, about(a["check"], a["subject"]), a["for"], Text(a["summary"])
+        )
+    console().print(table)
+
+
+def _history(rows: list[dict[str, Any]]) -> None:
+    from rich.text import Text
+
+    from sentinel.cli.tables import about, console, plain_table
+
+    table = plain_table("at", "reason", "alert", "check", "summary")
+    for t in rows:
+        at = t["at"][:19].replace("T", " ")
+        table.add_row(
+            at, t["reason"], t["alert"], about(t["check"], t["subject"]), Text(t["summary"])
+        )
     console().print(table)

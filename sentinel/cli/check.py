@@ -7,7 +7,7 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
-from sentinel.core.errors import SentinelError
+from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.model import Status
 from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
@@ -81,7 +81,13 @@ def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:
 
     from sentinel.core.values import Duration
 
-    return replace(check, common=replace(check.common, timeout=Duration.parse(timeout)))
+    try:
+        seconds = Duration.parse(timeout)
+    except Invalid as error:
+        raise BadCall(f"--timeout: {error}") from None
+    if seconds <= 0:
+        raise BadCall("--timeout: must be longer than 0s")
+    return replace(check, common=replace(check.common, timeout=seconds))
 
 
 def _options(words: Sequence[str]) -> dict[str, list[str]]:
@@ -93,7 +99,7 @@ def _options(words: Sequence[str]) -> dict[str, list[str]]:
             raise BadCall(f"unexpected argument {word!r}; options look like --path /scratch")
         name, equals, value = word[2:].partition("=")
         if not equals:
-            value = queue.pop(0) if queue and not queue[0].startswith("--") else "true"
+            value = queue.pop(0) if queue and not queue[0].startswith("--") else ""
         options.setdefault(name, []).append(value)
     return options
 

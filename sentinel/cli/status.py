@@ -90,7 +90,7 @@ def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
 def _show(facts: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from sentinel.cli.tables import COLOURS, console, plain_table, status_cell
+    from sentinel.cli.tables import COLOURS, about, console, plain_table, status_cell
     from sentinel.core.model import Status
 
     out = console()
@@ -103,11 +103,10 @@ def _show(facts: dict[str, Any]) -> None:
     else:
         table = plain_table("alert", "", "check", "for", "summary")
         for a in facts["alerts"]:
-            about = a["check"] + (f" {a['subject']}" if a["subject"] else "")
             table.add_row(
                 Text(a["id"]),
                 status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending"),
-                Text(about),
+                about(a["check"], a["subject"]),
                 Text(duration_text(a["for_s"])),
                 Text(a["summary"]),
             )

@@ -17,14 +17,26 @@ COLOURS = {
 }
 
 
+class _Glass(Console):
+    """rich ends the process with 1 when nobody reads any more: that is an answer of checks."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """To stdout; rich honours NO_COLOR and the terminal's width."""
-    return Console(highlight=False, emoji=False, markup=False)
+    return _Glass(highlight=False, emoji=False, markup=False)
 
 
 def status_cell(status: Status) -> Text:
     """The status word in its colour."""
     return Text(status.value, style=COLOURS[status])
+
+
+def about(check: str, subject: str) -> Text:
+    """`disks /scratch`; once where both are the same."""
+    return Text(check if subject in ("", check) else f"{check} {subject}")
 
 
 def show_check(outcome: Outcome) -> None:

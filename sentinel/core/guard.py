@@ -13,7 +13,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share, duration_text
 
-HOUR = 3000.0
+HOUR = 3600.0
 ALWAYS = frozenset({"slurm", "unresolved", "state"})
 """The rules that no person can set aside: they say that nobody knows what would happen."""
 

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
 
-from sentinel.core.clock import Instant
-from sentinel.core.model import (
-    ActionRequest,
-    Alert,
-    Batch,
-    Notification,
-    Outgoing,
-    Receipt,
-    Report,
-    Run,
-    Transition,
-)
-from sentinel.core.mute import Ack, Orders, Silence
-from sentinel.core.slurm import Controller, Job, JobEnd, Node
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
+    from sentinel.core.clock import Instant
     from sentinel.core.limits import Limits
+    from sentinel.core.model import (
+        ActionRequest,
+        Alert,
+        Batch,
+        Notification,
+        Outgoing,
+        Receipt,
+        Report,
+        Run,
+        Transition,
+    )
+    from sentinel.core.mute import Ack, Orders, Silence
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node
 
 
 class Clock(Protocol):

@@ -43,8 +43,11 @@ def controller(slurm: Snapshot) -> Item:
     down = [name for name, up in answer.backups if not up]
     text = f"{answer.primary} answers in {duration_text(answer.latency)}, cluster {answer.cluster or '?'}"
     if not answer.primary_up:
+        because = f": {visible(answer.trouble)}" if answer.trouble else ""
         return bad(
-            "slurmctld", f"{answer.primary} is down", "systemctl status slurmctld on that host"
+            "slurmctld",
+            f"{visible(answer.primary) or 'it'} does not answer{because}",
+            "systemctl status munge here, and slurmctld on that host",
         )
     if down:
         return warn(

@@ -39,7 +39,7 @@ from sentinel.engine.scene import Scene, survey
 IN_FLIGHT = 120.0
 """Seconds from intent to change, at most: whoever was stopped for longer gives up."""
 
-SETTLED = 100.0
+SETTLED = 600.0
 """Seconds after which a change that timed out can no longer happen: twice the life of the munge
 credential that it carries (munge(7): 300 s)."""
 

@@ -1,0 +1,46 @@
+"""What makes a one-shot start fast. Measured by benchmarks/bench_start.py."""
+
+import argparse
+import gc
+import os
+import sys
+
+
+def prepare(command: str) -> None:
+    """Before anything of sentinel that uses msgspec is imported."""
+    _import_msgspec()
+    if command == "check":
+        gc.disable()  # it ends before there is garbage worth looking for
+
+
+def _import_msgspec() -> None:
+    """Without typing_extensions: where it is installed msgspec takes from it what typing has too.
+
+    None in sys.modules makes importing it fail:
+    https://docs.python.org/3/reference/import.html#the-module-cache
+    """
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+class Formatter(argparse.HelpFormatter):
+    """argparse makes one per option, whether there will be help or not, and that imports shutil
+    to learn how wide the terminal is."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdigit() and int(asked):
+        return int(asked)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80

@@ -1,0 +1,223 @@
+"""What `sentinel nodes` shows: tables for people, plain data for programs."""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from sentinel.actions.nodes import state_of
+from sentinel.core import nodeset
+from sentinel.core.actions import ActionRecord, Outcome, Reading, Switch
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.digest import iso
+from sentinel.core.errors import Invalid
+from sentinel.core.ledger import is_out
+from sentinel.core.ports import Books
+from sentinel.core.slurm import Node
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+MOST = 10_000
+
+
+def listing(nodes: Sequence[Node], now: Instant, *, as_json: bool, each: bool) -> int:
+    """A summary by state; below it the nodes that are out or have a reason (`each`: all)."""
+    rows = [_node(node, now) for node in nodes]
+    if as_json:
+        print(json.dumps({"summary": _counts(nodes), "nodes": rows}, indent=1))
+        return 0
+    _table(("nodes", "state", "names"), _summary(nodes))
+    shown = [r for r, n in zip(rows, nodes, strict=True) if each or is_out(n) or n.reason]
+    if shown:
+        print()
+        _table(("node", "state", "for", "by", "reason"), shown)
+    return 0
+
+
+def history(log: Books, node: str, zone: tzinfo, *, as_json: bool) -> int:
+    """Ledger and audit log of one node, the oldest first."""
+    events = [_seen(r, zone) for r in log.readings(node, MOST)]
+    for record in log.records(node, MOST):
+        events += _acted(record, zone)
+    events.sort(key=lambda event: event["wall"])
+    rows = [{k: v for k, v in event.items() if k != "wall"} for event in events]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        print("\n".join(_event_lines(row)))
+    if not rows:
+        print(f"{visible(node)}: nothing is known of it yet")
+    return 0
+
+
+def told(record: ActionRecord, *, dry_run: bool) -> list[str]:
+    """What became of one request, in lines."""
+    if dry_run and record.outcome is Outcome.INTENDED:
+        lines = [f"{record.target}: would {record.action} ({record.why}); {_seen_text(record)}"]
+        return [*lines, *(f"  {shlex.join(c)}" for c in record.commands)]
+    if record.outcome is Outcome.REFUSED:
+        forced = (
+            "" if record.rule in ("state", "slurm", "unresolved") else "; --force sets it aside"
+        )
+        return [f"{record.target}: not done ({record.rule}): {visible(record.why)}{forced}"]
+    if record.outcome is Outcome.UNNEEDED:
+        return [f"{record.target}: nothing to do: {visible(record.detail)}"]
+    return [f"{record.target}: {record.action}: {record.outcome.value}: {visible(record.detail)}"]
+
+
+def plain(record: ActionRecord, *, dry_run: bool) -> dict[str, Any]:
+    """A record as JSON."""
+    return {
+        "id": record.id,
+        "node": record.target,
+        "action": record.action,
+        "outcome": record.outcome.value,
+        "rule": record.rule,
+        "why": visible(record.why),
+        "detail": visible(record.detail),
+        "reason": record.reason,
+        "by": record.by,
+        "forced": record.forced,
+        "dry_run": dry_run,
+        "commands": [list(c) for c in record.commands],
+        "evidence": dict(record.evidence),
+    }
+
+
+def switches(active: Mapping[str, Switch], now: Instant) -> dict[str, Any]:
+    """What stops actions now, as JSON."""
+    return {
+        name: {
+            "why": visible(s.why),
+            "by": s.by,
+            "since_s": round(elapsed(s.since, now)),
+            "left_s": None if s.seconds is None else round(s.left(now)),
+        }
+        for name, s in active.items()
+    }
+
+
+def switch_lines(active: Mapping[str, Switch], now: Instant) -> list[str]:
+    """The same for people."""
+    lines = []
+    for name, switch in active.items():
+        left = "until it is switched off"
+        if switch.seconds is not None:
+            left = f"for another {duration_text(switch.left(now))}"
+        by = f" (by {visible(switch.by)})" if switch.by else ""
+        lines.append(f"{name}: no actions {left}: {visible(switch.why)}{by}")
+    return lines or ["actions are allowed: no maintenance, breaker closed"]
+
+
+def _node(node: Node, now: Instant) -> dict[str, Any]:
+    since = node.reason_time
+    age = duration_text(max(0, now.wall // SECOND - since)) if since is not None else ""
+    return {
+        "node": visible(node.name),
+        "state": state_of(node),
+        "base": node.state,
+        "flags": sorted(node.flags),
+        "reason": visible(node.reason),
+        "by": visible(node.reason_user),
+        "reason_time": since,
+        "for": age,
+        "partitions": list(node.partitions),
+    }
+
+
+def _counts(nodes: Sequence[Node]) -> dict[str, int]:
+    return dict(Counter(state_of(n) for n in nodes).most_common())
+
+
+def _summary(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+    names: dict[str, list[str]] = {}
+    for node in nodes:
+        names.setdefault(state_of(node), []).append(node.name)
+    return [
+        {"nodes": count, "state": state, "names": _folded(names[state])}
+        for state, count in _counts(nodes).items()
+    ]
+
+
+def _folded(names: Sequence[str]) -> str:
+    try:
+        return nodeset.fold(names)
+    except Invalid:
+        return visible(",".join(names))
+
+
+def _seen(reading: Reading, zone: tzinfo) -> dict[str, Any]:
+    return {
+        "wall": reading.seen.wall,
+        "at": iso(reading.seen, zone),
+        "what": "seen",
+        "state": reading.state,
+        "reason": visible(reading.reason),
+        "by": visible(reading.user),
+        "reason_at": _iso(reading.reason_time, zone),
+    }
+
+
+def _acted(record: ActionRecord, zone: tzinfo) -> list[dict[str, Any]]:
+    """The intent, and the outcome where it is another moment."""
+    first = {
+        "wall": record.at.wall,
+        "at": iso(record.at, zone),
+        "what": "refused" if record.outcome is Outcome.REFUSED else "intended",
+        **plain(record, dry_run=False),
+    }
+    if record.outcome is Outcome.REFUSED:
+        return [first]
+    del first["outcome"], first["detail"]
+    if record.outcome is Outcome.INTENDED:
+        return [first]
+    ended = record.ended or record.at
+    return [
+        first,
+        {
+            "wall": ended.wall,
+            "at": iso(ended, zone),
+            "what": record.outcome.value,
+            "id": record.id,
+            "action": record.action,
+            "detail": visible(record.detail),
+        },
+    ]
+
+
+def _event_lines(row: Mapping[str, Any]) -> list[str]:
+    if row["what"] == "seen":
+        by = f" by {row['by']} at {row['reason_at']}" if row["reason"] else ""
+        reason = f": {row['reason']}{by}" if row["reason"] else ""
+        return [f"{row['at']}  seen {row['state']}{reason}"]
+    if "evidence" not in row:
+        return [f"{row['at']}  {row['action']} {row['id']}: {row['what']}: {row['detail']}"]
+    why = f" ({row['rule']})" if row["rule"] else ""
+    head = f"{row['at']}  {row['action']} {row['id']}: {row['what']}{why}: {row['why']}"
+    reason = f"; reason: {row['reason']}" if row["reason"] else ""
+    lines = [f"{head}; by {row['by']}{reason}"]
+    for key, value in row["evidence"].items():
+        lines += [f"    {visible(key)}: {visible(line)}" for line in value.splitlines()]
+    return lines
+
+
+def _seen_text(record: ActionRecord) -> str:
+    return f"now {record.evidence.get('seen', '?')}"
+
+
+def _iso(time: int | None, zone: tzinfo) -> str:
+    return "" if time is None else iso(Instant(wall=time * SECOND), zone)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.text import Text
+
+    from sentinel.cli.tables import console, plain_table
+
+    table = plain_table(*columns)
+    for row in rows:
+        table.add_row(*(Text(str(row[c])) for c in columns))
+    console().print(table)

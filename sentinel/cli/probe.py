@@ -1,0 +1,82 @@
+"""`sentinel nodes probe NODES`: ask nodes themselves how they are, one round trip each."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from sentinel import hands
+from sentinel.cli.nodes import BadNodes, settings_of
+from sentinel.core import nodeset
+from sentinel.core.errors import Invalid
+from sentinel.core.probe import EVERYTHING, NodeProbe, Unread
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+
+def add(verbs: Any) -> None:
+    """Add the parser below `nodes`."""
+    parser = verbs.add_parser("probe", help="ask the nodes themselves how they are")
+    parser.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
+    parser.add_argument("--gpus", action="store_true", help="nvidia-smi -q -x too")
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=call)
+
+
+def call(args: argparse.Namespace) -> int:
+    """0 when every node told all that was asked, else 1. A silent node is never a healthy one."""
+    try:
+        names = nodeset.expand(",".join(args.nodes))
+    except Invalid as error:
+        raise BadNodes(str(error)) from error
+    wants = EVERYTHING
+    if args.gpus:
+        wants = msgspec.structs.replace(wants, parts=(*wants.parts, "gpus"))
+    remote, limit = hands.remote(settings_of(args))
+    answers = remote.probe(names, wants, limit=limit)
+    if args.json:
+        print(json.dumps({n: _plain(answers[n]) for n in names}, indent=1))
+    else:
+        for name in names:
+            print("\n".join(_lines(name, answers[name])))
+    return int(not all(isinstance(a, NodeProbe) and not a.unread for a in answers.values()))
+
+
+def _plain(answer: Any) -> Any:
+    kind = "answered" if isinstance(answer, NodeProbe) else _word(answer)
+    return {"answer": kind, **msgspec.to_builtins(answer)}
+
+
+def _word(answer: object) -> str:
+    """`HostKeyChanged` as `host key changed`."""
+    name = type(answer).__name__
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+
+
+def _lines(name: str, answer: Any) -> list[str]:
+    if not isinstance(answer, NodeProbe):
+        return [f"{name}: {_word(answer)}: {visible(answer.why)}"]
+    facts = ", ".join(_facts(answer))
+    return [
+        f"{name}: {facts}",
+        *(f"  {part}: not read ({u.kind}): {visible(u.why)}" for part, u in answer.unread.items()),
+    ]
+
+
+def _facts(probe: NodeProbe) -> list[str]:
+    facts = []
+    if not isinstance(probe.identity, Unread):
+        facts.append(f"up {duration_text(probe.identity.uptime)}")
+    counted: Mapping[str, Any] = {
+        "processes": probe.processes,
+        "in state D": probe.blocked,
+        "mounts": probe.mounts,
+        "GPU processes": probe.gpu_processes,
+    }
+    facts += [f"{len(v)} {what}" for what, v in counted.items() if isinstance(v, tuple)]
+    if probe.steps and not isinstance(probe.steps, Unread):
+        facts.append(f"{len({(p.job, p.step) for p in probe.steps.processes})} steps alive")
+    return facts

@@ -1,0 +1,138 @@
+"""`drain` and `undrain`: what they take for done, unneeded and unfit, and what they would run."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.actions.drain import Drain
+from sentinel.actions.nodes import LONGEST_REASON, seen, tagged
+from sentinel.actions.undrain import UNFIT, Undrain
+from sentinel.core.model import ActionRequest
+from sentinel.core.slurm import Node
+from tests.actions.world import node
+
+IDLE, DRAINED = node("n1", drained=False), node("n1")
+
+
+class View:
+    """A Slurm that knows these nodes."""
+
+    def __init__(self, *nodes: Node) -> None:
+        self._nodes = {n.name: n for n in nodes}
+
+    def node(self, name: str) -> Node | None:
+        return self._nodes.get(name)
+
+
+def request(action: str, **params: str) -> ActionRequest:
+    return ActionRequest(action=action, target="n1", reason="bad GPU", params=params)
+
+
+def flagged(*flags: str, **values: Any) -> Node:
+    return replace(DRAINED, flags=frozenset({"DRAIN", *flags}), **values)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("bad GPU", "sentinel: bad GPU"),
+        ("sentinel: bad GPU", "sentinel: bad GPU"),
+        ('say "x"', "sentinel: say 'x'"),
+        ("two\nlines\x1b[31m", "sentinel: two\\nlines\\x1b[31m"),
+        ("  many   blanks ", "sentinel: many blanks"),
+        ("größer ☃", "sentinel: größer ☃"),
+        ("\ud800", "sentinel: \\ud800"),
+    ],
+)
+def test_a_reason_is_one_visible_line_with_our_tag(reason: str, told: str) -> None:
+    """Doing it twice changes nothing: a record's reason finds its node again."""
+    assert tagged(reason) == told
+    assert tagged(told) == told
+
+
+def test_a_long_reason_is_cut() -> None:
+    """Before Slurm or a table has to."""
+    assert len(tagged("x" * 10_000)) == LONGEST_REASON
+
+
+def test_commands() -> None:
+    """An argv each; UNDRAIN is the only state that never raises a DOWN node."""
+    assert Drain().commands(request("drain")) == (
+        ("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=sentinel: bad GPU"),
+    )
+    assert Undrain().commands(request("undrain")) == (
+        ("scontrol", "update", "NodeName=n1", "State=UNDRAIN"),
+    )
+
+
+def test_a_drain_is_done_when_our_reason_is_there() -> None:
+    """A node that somebody else drained is unneeded: its reason must not be lost."""
+    drain, wish = Drain(), request("drain")
+    assert not drain.look(wish, View(IDLE)).done
+    ours = drain.look(wish, View(replace(DRAINED, reason="sentinel: bad GPU")))
+    theirs = drain.look(wish, View(DRAINED))
+    assert (ours.done, theirs.done) == (True, False)
+    assert "Kill task failed" in theirs.unneeded
+
+
+def test_a_drain_without_a_reason_is_not_ready() -> None:
+    """Slurm would refuse it too."""
+    assert Drain().look(replace(request("drain"), reason=" "), View(IDLE)).not_ready
+
+
+UNFIT_NODES = [
+    *(flagged(flag) for flag in sorted(UNFIT)),
+    *(replace(DRAINED, state=state) for state in ("DOWN", "ERROR", "FUTURE", "UNKNOWN")),
+]
+
+
+@pytest.mark.parametrize("unfit", UNFIT_NODES, ids=lambda n: f"{n.state}+{'+'.join(n.flags)}")
+def test_an_undrain_only_of_a_node_that_is_up(unfit: Node) -> None:
+    """Everything else means that nobody knows what it will be."""
+    look = Undrain().look(request("undrain"), View(unfit))
+    assert look.not_ready.startswith("it is ")
+    assert not look.done
+
+
+@pytest.mark.parametrize("fit", [flagged(), flagged(state="MIXED"), flagged("PLANNED")])
+def test_a_drained_node_that_is_up_can_be_undrained(fit: Node) -> None:
+    """Also one that still runs jobs, unless the request demands that none does."""
+    assert not Undrain().look(request("undrain"), View(fit)).not_ready
+    strict = Undrain().look(request("undrain", idle="yes"), View(fit)).not_ready
+    assert bool(strict) is (fit.state == "MIXED")
+
+
+def test_a_node_that_is_not_drained_needs_no_undrain() -> None:
+    """23.11 to 25.11 leave stale reasons on idle nodes."""
+    stale = replace(DRAINED, flags=frozenset())
+    look = Undrain().look(request("undrain"), View(stale))
+    assert look.done
+    assert look.unneeded
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("reason", "RMA 4711", "its reason changed from 'Kill task failed' to 'RMA 4711'"),
+        ("reason_user", "alice", "its reason user changed from 'root' to 'alice'"),
+        ("reason_time", 1_700_000_001, "its reason time changed from '1700000000'"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Drain(), Undrain()])
+def test_the_reason_that_was_seen_must_still_be_there(
+    kind: Drain | Undrain, field: str, value: object, says: str
+) -> None:
+    """Reason, who gave it and when: the same text given anew is another event."""
+    wish = request("undrain", **seen(DRAINED))
+    assert not kind.look(wish, View(DRAINED)).not_ready
+    assert says in kind.look(wish, View(replace(DRAINED, **{field: value}))).not_ready
+    assert kind.look(wish, View(DRAINED)).mark != (
+        kind.look(wish, View(replace(DRAINED, reason="RMA"))).mark
+    )
+
+
+@pytest.mark.parametrize("kind", [Drain(), Undrain()])
+def test_a_node_that_slurm_does_not_know(kind: Drain | Undrain) -> None:
+    """Is not ready for anything."""
+    assert kind.look(request("drain"), View()).not_ready == "Slurm knows no such node"

@@ -1,0 +1,145 @@
+"""Sentinels on one state, seen from outside: what they did, and what they wrote about it."""
+
+from collections.abc import Callable, Sequence
+
+from sentinel.actions.drain import Drain
+from sentinel.actions.nodes import described
+from sentinel.actions.undrain import Undrain
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.clock import SECOND
+from sentinel.core.limits import ActionSettings, BreakerSettings, GuardSettings, Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import Books
+from sentinel.core.slurm import Node
+from sentinel.core.values import Duration, Rate, Share
+from sentinel.engine.acting import Actor, Asker, Rules
+from tests.actions.model import Change, Crash, Host, SimSlurm, Time
+
+KINDS = {"drain": Drain(), "undrain": Undrain()}
+LIMITS = Limits(per_hour=2, share=Share(40), per_node=Rate("2 in 7d"), cooldown=Duration(600))
+SETTINGS = {kind: ActionSettings(enabled=True, limits=LIMITS) for kind in KINDS}
+NEVER = GuardSettings(breaker=BreakerSettings(nodes=1000, share=Share(100)))
+SERVICE = Asker(name="drained")
+DRAINED = frozenset({"DRAIN"})
+
+
+def node(name: str, *, drained: bool = True, partition: str = "prod") -> Node:
+    if not drained:
+        return Node(name=name, state="IDLE", partitions=(partition,))
+    return Node(
+        name=name,
+        state="IDLE",
+        flags=DRAINED,
+        reason="Kill task failed",
+        reason_user="root",
+        reason_time=1_700_000_000,
+        partitions=(partition,),
+    )
+
+
+class World:
+    """Two hosts with a sentinel each, over one Slurm and one state."""
+
+    def __init__(
+        self,
+        open_books: Callable[[], Books],
+        nodes: Sequence[Node],
+        *,
+        hosts: int = 2,
+        guard: GuardSettings = NEVER,
+    ) -> None:
+        self.time = Time()
+        self.slurm = SimSlurm(self.time, nodes)
+        self.hosts = [Host(self.time, f"host{i}") for i in range(hosts)]
+        self._open, self.guard = open_books, guard
+        self.books = open_books()
+        self.actors = [self._actor(i) for i in range(2)]
+        self.doubts: list[str] = []
+        self.slurm.before = self._about_to_change
+        self._crash_at = ""
+        self._numbers = 0
+
+    def _actor(self, number: int, *, dry_run: bool = False) -> Actor:
+        rules = Rules(kinds=KINDS, actions=SETTINGS, guard=self.guard)
+        host = self.hosts[number % len(self.hosts)]
+        return Actor(rules, self._open(), self.slurm, host, dry_run=dry_run)
+
+    def dry(self) -> Actor:
+        return self._actor(0, dry_run=True)
+
+    def ask(
+        self, actor: int, action: str, target: str, crash: str = "", asker: Asker = SERVICE
+    ) -> ActionRecord | None:
+        """None where the sentinel died in it; it is started again at once, as systemd would."""
+        self._numbers += 1
+        request = ActionRequest(action=action, target=target, reason=f"number {self._numbers}")
+        self._crash_at = crash
+        self.slurm.after = self._after_change
+        try:
+            return self.actors[actor].act(request, asker)
+        except Crash:
+            self._crash_at = ""
+            self.actors[actor] = self._actor(actor)
+            self.actors[actor].resolve()
+            return None
+        finally:
+            self._crash_at = ""
+
+    def records(self) -> list[ActionRecord]:
+        """Oldest first."""
+        return list(reversed(self.books.records(limit=10_000)))
+
+    def when(self, record: ActionRecord) -> float:
+        """The true time of an intent."""
+        began = {boot: t for host in self.hosts for boot, t in host.began.items()}
+        return began[record.at.boot] + record.at.mono / SECOND
+
+    def _about_to_change(self, change: Change) -> None:
+        """Whoever changes a node holds the only open record about it."""
+        if self._crash_at == "before":
+            raise Crash
+        about = [r for r in self.books.unresolved() if r.target == change.node]
+        if len(about) != 1:
+            self.doubts.append(f"{change.node} is changed with {len(about)} open records")
+        now = described(self.slurm.by_name[change.node])
+        if about and about[0].evidence["seen"] != now:
+            self.doubts.append(f"proof {about[0].evidence['seen']}, changed {now}")
+
+    def _after_change(self) -> None:
+        if self._crash_at == "after":
+            raise Crash
+
+
+def tried(world: World, action: str) -> list[ActionRecord]:
+    return [r for r in world.records() if r.action == action and r.outcome.tried]
+
+
+def busiest_hour(world: World, action: str, members: Sequence[str] | None = None) -> int:
+    """The most intents of a kind within any true hour, about these nodes."""
+    times = [world.when(r) for r in tried(world, action) if not members or r.target in members]
+    return max((sum(t <= u < t + 3600 for u in times) for t in times), default=0)
+
+
+def busiest_node(world: World, action: str, window: float) -> int:
+    """The most effective actions of a kind on one node within the window."""
+    per_node: dict[str, list[float]] = {}
+    for record in tried(world, action):
+        if record.outcome.effective:
+            per_node.setdefault(record.target, []).append(world.when(record))
+    counts = [sum(t <= u < t + window for u in times) for times in per_node.values() for t in times]
+    return max(counts, default=0)
+
+
+def truth(world: World) -> list[str]:
+    """Where the log contradicts what happened: a change that happened was never denied."""
+    by_reason = {r.commands[0][-1].partition("=")[2]: r for r in world.records()}
+    lies = []
+    for change in world.slurm.changes:
+        record = by_reason.get(change.reason or "")
+        if record is None or change.state != "DRAIN":
+            continue
+        if change.happened and not record.outcome.effective:
+            lies.append(f"{change.reason} happened, the log says {record.outcome.value}")
+        if not change.happened and record.outcome is Outcome.DONE:
+            lies.append(f"{change.reason} never happened, the log says done")
+    return lies
