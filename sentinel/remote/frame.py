@@ -38,13 +38,13 @@ def unframed(
 ) -> Answer:
     """The command's answer between the marks, or what `failure` makes of the noise instead.
 
-    `failure` gets what the way to the node said, and its exit code.
+    `failure` gets all that was said in place of an answer, and the exit code of the way.
     """
     begin = f"\n{mark} begin\n".encode("ascii")
     _, begun, body = out.partition(begin)
     before, _, errors = err.partition(begin)
     if not begun:
-        return failure(_text(err), code) or Garbage(_said(out, err, code))
+        return failure(f"{_text(out)}\n{_text(err)}", code) or Garbage(_said(out, err, code))
     body, ended, rest = body.rpartition(f"\n{mark} end ".encode("ascii"))
     number = rest.partition(b"\n")
     if not ended or not number[1] or not number[0].isdigit():

@@ -1,7 +1,9 @@
+# shellcheck shell=sh disable=SC2154 # what is set before it
 # Tells how a node is, in one go, with what every node has. POSIX sh; nothing is installed.
 #
-# Set before it: mark, sections, paths (a line each), limit, since_boot, since_source, since,
-# sys, proc. `text` is all of it. Prints, for each section,
+# Set before it: mark, sections, paths (a line each), limit (seconds a tool has), since_boot,
+# since_source, since, sys, proc, told_place (empty: chosen here); `text` is all of that and
+# this. Prints, for each section,
 #   MARK SECTION STATE LINES [pid=N] [since=EPOCH] WHY
 # and its LINES, each behind a blank, so that nothing found on the node can look like a mark.
 #
@@ -18,6 +20,11 @@ denied() { echo "$*" >&2; exit 77; }
 missing() { echo "$*" >&2; exit 69; }
 need() { command -v "$1" >/dev/null || missing "$1 is not installed"; }
 
+open_to_us() {
+    { read -r _ <"$proc/1/stat"; } 2>/dev/null ||
+        denied "/proc hides the processes of others (hidepid)"
+}
+
 section_identity() {
     uname -n
     uname -r
@@ -29,7 +36,7 @@ section_identity() {
 # Facts of the kernel only: neither a name service nor a process's own memory is needed.
 section_processes() {
     need ps
-    read -r _ <"$proc/1/stat" || denied "/proc hides the processes of others (hidepid)"
+    open_to_us
     exec ps -e -ww -o pid=,ppid=,uid=,state=,lstart=,comm=
 }
 
@@ -41,7 +48,7 @@ section_commands() {
 
 section_blocked() {
     need ps
-    read -r _ <"$proc/1/stat" || denied "/proc hides the processes of others (hidepid)"
+    open_to_us
     all=$(ps -eL -o pid=,ppid=,lwp=,state=,wchan:64=,comm=) || exit 1
     printf '%s\n' "$all" | awk '$4 == "D"'
 }
@@ -116,7 +123,6 @@ kernel_kmsg() {
 }
 
 kernel_dmesg() {
-    need dmesg
     dmesg >"$work/dmesg" 2>/dev/null || return 1
     echo dmesg
     by_time dmesg <"$work/dmesg" | last
@@ -151,16 +157,17 @@ section() {
 # A directory that only this user can put anything into; names the host, as containers that
 # stand in for nodes may share /run.
 workplace() {
-    user=$(id -u)
-    place=/tmp/sentinel-$user.$(uname -n)
-    [ "$user" != 0 ] || place=/run/sentinel.$(uname -n)
+    user=$(id -u) host=$(uname -n)
+    place=/tmp/sentinel-$user.$host
+    [ "$user" != 0 ] || place=/run/sentinel.$host
+    place=${told_place:-$place}
     mkdir -m 700 "$place" 2>/dev/null
     # shellcheck disable=SC2012 # the name is ours, and stat(1) has no common options
     owned=$(ls -ldn "$place" 2>/dev/null | awk '{ print substr($1, 1, 10), $3 }')
     [ "$owned" = "drwx------ $user" ] || return 1
     find "$place" -name 'call.*' -mmin +60 -exec rm -rf {} + 2>/dev/null
     work=$place/call.$$
-    rm -rf "$work" && mkdir "$work" && export place work
+    rm -rf "$work" && mkdir "$work" && echo full >"$work/is-not" && export place work
 }
 
 # Which sections ask the same tool, and so wait for one another.
@@ -185,6 +192,7 @@ start() {
         else
             code=busy
         fi
+        exec 9>&- # from here on only what was left behind holds the lock
         echo "$code" >"$work/$1.code"
     ) &
 }
@@ -202,39 +210,50 @@ holder() {
     read -r pid began 2>/dev/null <"$place/$1.running" && [ -n "$began" ] && [ -d "$proc/$pid" ]
 }
 
-# Wait until a section has ended or can no longer be expected to.
+# Wait until a section has ended, or what holds its lock has had more than its time.
 await() {
-    while [ ! -s "$work/$1.code" ] && [ "$(date +%s)" -lt "$deadline" ]; do
+    while [ ! -s "$work/$1.code" ]; do
+        now=$(date +%s)
+        [ "$now" -lt "$deadline" ] || return
+        if holder "$2" && [ $((now - began)) -gt $((limit + 2)) ]; then return; fi
         sleep 0.05 2>/dev/null || sleep 1
     done
 }
 
 report() {
     code=$(cat "$work/$1.code" 2>/dev/null)
-    state=failed why=$(cat "$work/$1.err" "$work/$1.out" 2>/dev/null | first)
-    case $code in
-    0) state=ok why= ;;
-    77) state=denied ;;
-    69) state=missing ;;
-    153) why="it printed more than 8 MiB" ;;
-    busy | '') hung "$2" ;;
-    124 | 137) if (flock -n 9) 9>>"$place/$2.lock"; then late; else hung "$2"; fi ;;
-    *) why="exit code $code: $why" ;;
-    esac
+    why=$(cat "$work/$1.err" "$work/$1.out" 2>/dev/null | first)
+    judge "$1" "$2"
     : >"$work/body"
     [ "$state" != ok ] || tr -d '\000' <"$work/$1.out" | awk '{ print " " $0 }' >"$work/body"
     echo "$mark $1 $state $(awk 'END { print NR }' "$work/body") $why"
     cat "$work/body"
 }
 
-first() { head -n 1 | cut -c 1-300 | tr -cd '[:print:]'; }
-
-late() { state=late why="no answer within $limit s; it was ended"; }
-
-hung() {
-    state=hung why="an earlier one does not end; none was started"
-    if holder "$1"; then why="pid=$pid since=$began $why"; fi
+judge() {
+    state=failed
+    case $code in
+    0) state=ok why= ;;
+    77) state=denied ;;
+    69) state=missing ;;
+    153) why="it printed more than 8 MiB" ;;
+    124 | 137) hung "$2" -w 1 || state=late why="no answer within $limit s; it was ended" ;;
+    busy | '') hung "$2" -n || why="it could not be started" ;;
+    *) why="exit code $code: $why" ;;
+    esac
 }
+
+# Whether something that cannot be ended still holds the lock; how to look is flock's option.
+hung() {
+    lock=$1
+    shift
+    ! (flock "$@" 9) 9>>"$place/$lock.lock" || return 1
+    state=hung why="not even SIGKILL ends it"
+    [ "$code" != busy ] || why="an earlier one does not end; none was started"
+    if holder "$lock"; then why="pid=$pid since=$began $why"; fi
+}
+
+first() { head -n 1 | cut -c 1-300 | tr -cd '[:print:]'; }
 
 main() {
     echo "$mark begin 1"
@@ -246,8 +265,9 @@ main() {
         for one in $sections; do start "$one" "$(lock_of "$one")"; done
         deadline=$(($(date +%s) + 2 * limit + 3))
         for one in $sections; do
-            await "$one"
-            report "$one" "$(lock_of "$one")"
+            lock=$(lock_of "$one")
+            await "$one" "$lock"
+            report "$one" "$lock"
         done
         rm -rf "$work"
     fi

@@ -32,7 +32,9 @@ class Way(Protocol):
     """How a command gets to a node; `failure` explains what kept it from starting there."""
 
     name: str
-    env: Mapping[str, str]
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
 
     def barred(self, node: str) -> str: ...
 
@@ -112,7 +114,9 @@ class Reach:
         except proc.TimedOut as error:
             if error.stuck:
                 self.stuck[node] = error.stuck
-            return TimedOut(f"no answer within {duration_text(seconds)}; {self._way.name} was ended")
+            return TimedOut(
+                f"no answer within {duration_text(seconds)}; {self._way.name} was ended"
+            )
         return frame.unframed(done.out, done.err, mark, done.code, self._way.failure)
 
     def _still_stuck(self, node: str) -> str:

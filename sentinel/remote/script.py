@@ -6,14 +6,25 @@ from functools import cache
 
 from sentinel.core.probe import Wants
 
-ARGV = ("/bin/sh", "-c", 'eval "$(cat)"', "sentinel")
+ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 """Reads the whole text before it does any of it: half a script does nothing at all."""
 
 _SLACK = 5.0  # seconds of a node's time for connecting, the shell, and ending what hangs
 
 
-def text(wants: Wants, mark: str, seconds: float, *, sys: str = "/sys", proc: str = "/proc") -> bytes:
-    """The script for a node that has `seconds`; two tools may need the same lock in turn."""
+def text(
+    wants: Wants,
+    mark: str,
+    seconds: float,
+    *,
+    sys: str = "/sys",
+    proc: str = "/proc",
+    place: str = "",
+) -> bytes:
+    """The script for a node that has `seconds`: two tools may need the same lock in turn.
+
+    `place`: the directory for locks, instead of the script's own choice.
+    """
     since = wants.since
     values = {
         "mark": mark,
@@ -25,10 +36,10 @@ def text(wants: Wants, mark: str, seconds: float, *, sys: str = "/sys", proc: st
         "since": str(since.position) if since else "-1",
         "sys": sys,
         "proc": proc,
+        "told_place": place,
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    text = f"text={shlex.quote(head + _body())}\n"
-    return os.fsencode(head + text + _body() + '\nmain "$@"\n')
+    return os.fsencode(head + _body())
 
 
 @cache

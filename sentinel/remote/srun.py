@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.core.remote import NotAsked, Refused, Unreachable, Unreached
 from sentinel.core.text import shortened, visible
@@ -15,7 +15,7 @@ _TASK = ("--nodes=1", "--ntasks=1", "--gres=none", "--chdir=/", "--mpi=none", "-
 _IN_JOB = ("--overlap", "--mem=0", "--cpu-bind=none")
 _OWN_JOB = ("--cpus-per-task=1", "--job-name=sentinel", "--time=2")
 
-_CAUSES: tuple[tuple[str, type[Unreached]], ...] = (
+_CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
     (r"Unable to contact slurm controller|Socket timed out|[Mm]unge|Unable to configure", NotAsked),
     (r"(?i)access/permission denied|invalid account|invalid qos|not permitted|denied", Refused),
     (r"Unable to (allocate|create|confirm)|error:|Invalid", Unreachable),
@@ -55,5 +55,5 @@ class Srun:
         for pattern, answer in _COMPILED:
             for line in lines:
                 if pattern.search(line):
-                    return answer(shortened(visible(line), 300))  # type: ignore[call-arg]
+                    return answer(shortened(visible(line), 300))
         return None

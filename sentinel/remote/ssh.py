@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.core.remote import (
     Garbage,
@@ -38,12 +38,13 @@ OPTIONS = (
 
 # What OpenSSH 7.4 to 10 say, first match decides; texts of sshconnect.c, kex.c, packet.c,
 # clientloop.c and, for the last refusals, of pam_slurm_adopt and nologin(8).
-_CAUSES: tuple[tuple[str, type[Unreached]], ...] = (
-    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key .* has changed", HostKeyChanged),
+_CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
+    (r"[Hh]ost key for .* has changed", HostKeyChanged),
+    (r"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged),
     (r"Host key verification failed|No .* host key is known", HostKeyUnknown),
     (r"timed out during banner exchange|banner exchange: .*timed out", TimedOut),
     (r"banner line contains invalid|banner exchange: .*invalid format", Garbage),
-    (r"(?i)bad (remote )?(protocol|packet)|protocol mismatch|padding error", Garbage),
+    (r"(?i)bad (remote )?(protocol|packet)|protocol (mismatch|major)|padding error", Garbage),
     (r"(?i)protocol error|corrupted MAC|ssh_dispatch_run_fatal|incorrect signature", Garbage),
     (r"message authentication code incorrect|invalid (format|packet)", Garbage),
     (r"Unable to negotiate|no matching (host key|key exchange|cipher|MAC)", Refused),
@@ -51,8 +52,8 @@ _CAUSES: tuple[tuple[str, type[Unreached]], ...] = (
     (r"Too many authentication failures|authentication methods available", Refused),
     (r"account is currently not available|not allowed|logins are not", Refused),
     (r"kex_exchange_identification|ssh_exchange_identification", Refused),
-    (r"Connection closed by .* port|Received disconnect|Disconnected from", Refused),
-    (r"Bad configuration option|Can't open user config|Bad (owner|stuff)|: line \d+:", NotAsked),
+    (r"Connection (closed|reset) by .* port|Received disconnect|Disconnected from", Refused),
+    (r"Bad configuration option|Can't open user config|Bad (owner|stuff)|line \d+: ", NotAsked),
     (r"percent_expand|keyword .* extra arg|unknown option|usage: ssh", NotAsked),
 )
 _COMPILED = tuple((re.compile(pattern), answer) for pattern, answer in _CAUSES)
@@ -83,7 +84,7 @@ class Ssh:
             return NotAsked(f"ssh was ended by signal {-code}")
         for pattern, answer in _COMPILED:
             if match := pattern.search(said):
-                return answer(_line_of(said, match.start()))  # type: ignore[call-arg]
+                return answer(_line_of(said, match.start()))
         if code != FAILED:
             return None
         return Unreachable(_last(said) or "ssh failed without a word")

@@ -3,6 +3,8 @@
 import re
 from calendar import timegm
 
+from msgspec.structs import replace
+
 from sentinel.core.probe.lines import Strange, matched
 from sentinel.core.probe.nouns import (
     Blocked,
@@ -100,8 +102,6 @@ def named(
 
 
 def _named(process: Process, user: str, command: str) -> Process:
-    from msgspec.structs import replace
-
     return replace(process, user=user, command=command or process.command)
 
 

@@ -1,0 +1,76 @@
+"""What alerts look like, for those who write templates: no real job, no real node."""
+
+from sentinel.core.model import Notification, Status
+
+_BEGAN, _ENDED = "2026-03-08T03:12:05+01:00", "2026-03-08T03:41:20+01:00"
+
+FIRING = Notification(
+    at="2026-03-08T03:37:05+01:00",
+    cluster="h100-prod",
+    check="training",
+    kind="job",
+    subject="tr11-176B",
+    severity=Status.CRITICAL,
+    status=Status.CRITICAL,
+    reason="firing",
+    summary="not running: job 4242 FAILED (exit 1), nothing is queued",
+    since=_BEGAN,
+    key="3f9c2a71b0-1",
+    alert="3f9c2a71b0",
+    details="rank 17: NCCL WARN Call to ibv_modify_qp failed\nrank 17: Aborted (core dumped)",
+    commands=("scontrol show job 4242", "sacct -j 4242 --format=jobid,state,exitcode,nodelist"),
+    labels={"user": "alice", "partition": "prod", "job": "tr11-176B", "node": "r12n07"},
+    values={"exit_code": 1, "idle_seconds": 1500.0},
+    runbook="Call the engineer on duty: https://wiki.example.org/oncall",
+)
+RESOLVED = Notification(
+    at=_ENDED,
+    cluster="h100-prod",
+    check="training",
+    kind="job",
+    subject="tr11-176B",
+    severity=Status.CRITICAL,
+    status=Status.OK,
+    reason="resolved",
+    summary="job 4243 runs on 48 nodes, 1 more is queued",
+    since=_BEGAN,
+    key="3f9c2a71b0-2",
+    alert="3f9c2a71b0",
+    labels=FIRING.labels,
+)
+_DISK = Notification(
+    at=FIRING.at,
+    cluster="h100-prod",
+    check="scratch",
+    kind="fs",
+    subject="/scratch",
+    severity=Status.WARNING,
+    status=Status.WARNING,
+    reason="repeat",
+    summary="87% used, 41 TB free (warning from 85%)",
+    since="2026-03-07T19:02:44+01:00",
+    key="b01d9e3345-2",
+    alert="b01d9e3345",
+    values={"used_percent": 87.1, "free_bytes": 41_000_000_000_000},
+)
+_BLIND = Notification(
+    at=FIRING.at,
+    cluster="h100-prod",
+    check="drained",
+    kind="drained",
+    subject="",
+    severity=Status.CRITICAL,
+    status=Status.UNKNOWN,
+    reason="firing",
+    summary="cannot tell: scontrol show node: no answer within 20s",
+    since="2026-03-08T03:31:00+01:00",
+    key="77ac01f2de-1",
+    alert="77ac01f2de",
+)
+
+SAMPLES = {
+    "firing": (FIRING,),
+    "resolved": (RESOLVED,),
+    "grouped": (_DISK, FIRING, _BLIND, RESOLVED),
+}
+"""What a channel is given, by a word for it."""
