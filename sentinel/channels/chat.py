@@ -1,6 +1,5 @@
 """What the channels to chats have in common: a short message, its templates, what is told."""
 
-import logging
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,14 +9,12 @@ from msgspec.structs import replace
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.settings import check_timeout
-from sentinel.channels.template import ChatTemplates, Words, check, words
+from sentinel.channels.template import BUILT_IN, ChatTemplates, Words, check, words
 from sentinel.core.chat import Chat, chat, fitted
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
-
-_LOG = logging.getLogger("sentinel")
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -26,7 +23,7 @@ class Message(Struct, frozen=True, kw_only=True):
     chat: Chat
     markup: Markup
     notifications: Sequence[Notification]
-    words: Words = Words()
+    words: Words = BUILT_IN
 
     @property
     def title(self) -> str:
@@ -50,14 +47,13 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
 
     groups: ClassVar[bool] = True
     markup: ClassVar[Markup] = PLAIN
-    html: ClassVar[bool] = False
 
     templates: ChatTemplates = ChatTemplates()
     timeout: Duration = Duration(30)
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout)
-        check(self.templates, self.markup.escape, self.html)
+        check(self.templates, self.markup.escape)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """One message about all of them. One that is refused with a template is sent again in
@@ -71,7 +67,7 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
             trouble = f"refused with its templates ({error}), told in the built-in words"
             message = replace(message, words=Words(trouble=trouble))
             said = await self.deliver(message)
-        return Receipt(_receipt(said, message))
+        return message.words.told(Receipt(said))
 
     def message(self, notifications: Sequence[Notification]) -> Message:
         """The message about them."""
@@ -79,7 +75,7 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
             chat=chat(notifications),
             markup=self.markup,
             notifications=notifications,
-            words=words(self.templates, notifications, self.markup.escape, self.html),
+            words=words(self.templates, notifications, self.markup.escape),
         )
 
     async def deliver(self, message: Message) -> str:
@@ -99,10 +95,3 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
 
 def _templated(message: Message) -> bool:
     return message.words.text is not None or message.words.subject is not None
-
-
-def _receipt(said: str, message: Message) -> str:
-    if not message.words.trouble:
-        return said
-    _LOG.warning("%s", message.words.trouble)
-    return f"{said}; {message.words.trouble}"

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from sentinel.channels.address import address
-from sentinel.channels.message import Addresses, message
+from sentinel.channels.message import Addresses, message, parts
 from sentinel.channels.smtp import Mail, Server, Taken, hand_over, listed
+from sentinel.channels.template import MailTemplates, check, words
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
@@ -37,6 +38,7 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Duration = Duration(30)
     cc: list[str] = []
     reply_to: str = ""
+    templates: MailTemplates = MailTemplates()
 
     def __post_init__(self) -> None:
         self._addresses()
@@ -49,15 +51,22 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.timeout <= 0:
             raise Invalid("must be longer than 0s", "timeout")
         self._check_security()
+        check(self.templates)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """One mail about all of them. Recipients refused beside others are in the receipt,
         even those refused for now: the others would get a repeated mail twice."""
         addresses = self._addresses()
-        mail = message(notifications, addresses, datetime.now(timezone.utc).astimezone())
+        now, own = datetime.now(timezone.utc).astimezone(), words(self.templates, notifications)
+        mail = message(notifications, addresses, now, own)
         envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
         server = self._server()
-        return _receipt(server, envelope, await hand_over(server, envelope))
+        receipt = _receipt(server, envelope, await hand_over(server, envelope))
+        return own.told(receipt)
+
+    def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+        """The parts of the mail, named, as they would be sent."""
+        return parts(notifications, words(self.templates, notifications))
 
     def _addresses(self) -> Addresses:
         return Addresses(

@@ -49,11 +49,15 @@ class Request(Struct, frozen=True, kw_only=True):
         pieces = [*parts.path.split("/"), *query, parts.username or "", parts.password or ""]
         words = [word for value in self.headers.values() for word in (value, *value.split())]
         raw = {p for p in (*pieces, *words) if len(p) >= _TELLING}
-        return raw | {unquote(p) for p in raw} | {
-            self.url,
-            f"{parts.path}?{parts.query}",
-            *self.hidden,
-        }
+        return (
+            raw
+            | {unquote(p) for p in raw}
+            | {
+                self.url,
+                f"{parts.path}?{parts.query}",
+                *self.hidden,
+            }
+        )
 
 
 class Answer(Struct, frozen=True):
@@ -181,8 +185,22 @@ def refusal(request: Request, answer: Answer) -> ChannelError:
         text,
         permanent=permanent,
         reason=_REASONS.get(status, "refused" if permanent else "server"),
-        retry_after=answer.retry_after,
+        retry_after=_wait_told(answer),
     )
+
+
+def _wait_told(answer: Answer) -> float | None:
+    """By the header, else as Discord and Telegram write it into the body:
+    https://discord.com/developers/docs/topics/rate-limits and
+    https://core.telegram.org/bots/api#responseparameters."""
+    if answer.retry_after is not None:
+        return answer.retry_after
+    found: Any = answer.fields
+    inner = found.get("parameters")
+    told = (inner if isinstance(inner, dict) else found).get("retry_after")
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return None
+    return min(max(0.0, told), _LONGEST_WAIT)
 
 
 def _host_of(location: str) -> str:

@@ -15,11 +15,13 @@ _LINK = re.compile(r"https?://[A-Za-z0-9._:/?#&=%+,;-]*[A-Za-z0-9/]")
 
 class Markup(Struct, frozen=True, kw_only=True):
     """How a service writes things. `escape` makes a text inert; the others take escaped text,
-    only `code` takes it raw, since inside a code block other rules hold."""
+    only `code` takes it raw, since inside a code block other rules hold. `measure`: what a text
+    costs of the room."""
 
     escape: Callable[[str], str]
     strong: Callable[[str], str]
     code: Callable[[str], str]
+    measure: Callable[[str], int] = len
 
     def block(self, block: Block) -> str:
         """One block."""
@@ -29,8 +31,8 @@ class Markup(Struct, frozen=True, kw_only=True):
         return self.strong(text) if block.role == "strong" else text
 
     def size(self, block: Block) -> int:
-        """Characters, with the line break after it."""
-        return len(self.block(block)) + 1
+        """What it costs, with the line break after it."""
+        return self.measure(self.block(block)) + 1
 
     def text(self, blocks: Sequence[Block]) -> str:
         """All of them, one below the other."""

@@ -9,10 +9,12 @@ from email.policy import SMTP
 
 from msgspec import Struct
 
+from sentinel.channels.template import BUILT_IN, Words
 from sentinel.core import render
 from sentinel.core.card import one_line
 from sentinel.core.model import Notification, Status
 from sentinel.core.render_html import html
+from sentinel.core.text import shortened
 
 _POLICY = SMTP.clone(cte_type="7bit")
 _LONGEST_DOMAIN = 40  # longer ids would be folded, and the standard library breaks them then
@@ -34,11 +36,15 @@ class Addresses(Struct, frozen=True, kw_only=True):
 
 
 def message(
-    notifications: Sequence[Notification], addresses: Addresses, date: datetime
+    notifications: Sequence[Notification],
+    addresses: Addresses,
+    date: datetime,
+    words: Words = BUILT_IN,
 ) -> EmailMessage:
     """One mail about them all, pure ASCII on the wire, in the thread of the first."""
+    named = dict(parts(notifications, words))
     mail = EmailMessage(policy=_POLICY)
-    mail["Subject"] = _plain(render.subject(notifications))
+    mail["Subject"] = _plain(named["subject"])
     mail["From"] = addresses.sender
     mail["To"] = addresses.to
     if addresses.cc:
@@ -48,9 +54,21 @@ def message(
     mail["Date"] = date
     _add_thread(mail, notifications, addresses)
     _add_marks(mail, notifications[0])
-    mail.set_content(render.text(notifications))
-    mail.add_alternative(html(notifications), subtype="html")
+    mail.set_content(named["text"])
+    if "html" in named:
+        mail.add_alternative(named["html"], subtype="html")
     return mail
+
+
+def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str, str]]:
+    """Subject, text and HTML, each by its template or built in. Of a text that somebody has
+    written there is no built-in HTML: mail programs would show that in its place."""
+    subject = words.subject or render.subject(notifications)
+    found = [("subject", shortened(subject, render.SUBJECT))]
+    found.append(("text", words.text or render.text(notifications)))
+    if words.html or not words.text:
+        found.append(("html", words.html or html(notifications)))
+    return found
 
 
 def _add_thread(

@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 from sentinel.channels.chat import ChatChannel, Message
-from sentinel.channels.http import Request, exchange, origin, refusal, submit
+from sentinel.channels.http import Request
 from sentinel.channels.markup import HTML, Markup
 from sentinel.channels.post import below, post
 from sentinel.channels.settings import check_secret, check_url
-from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
 _ROOM = 4000
@@ -22,7 +22,6 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     markup: ClassVar[Markup] = HTML
-    html: ClassVar[bool] = True
 
     token: Secret
     chat: str | int

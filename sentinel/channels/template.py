@@ -5,6 +5,7 @@ first of them by themselves; `heading` and `body`, the built-in subject line and
 texts are inert, and in the markup of the service where they are put out.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -17,7 +18,7 @@ from sentinel.channels.record import inert
 from sentinel.core import render
 from sentinel.core.card import card
 from sentinel.core.errors import Invalid, SentinelError
-from sentinel.core.model import Notification
+from sentinel.core.model import Notification, Receipt
 from sentinel.core.sample import SAMPLES
 from sentinel.core.text import visible
 
@@ -27,6 +28,7 @@ LONGEST = 200_000
 LIMIT = 5.0
 """Seconds for one template; judged between the pieces that it puts out."""
 
+_LOG = logging.getLogger("sentinel")
 _ALERTS = 500
 _FILE = "<template>"
 
@@ -61,32 +63,39 @@ class Words(Struct, frozen=True, kw_only=True):
     html: str | None = None
     trouble: str = ""
 
+    def told(self, receipt: Receipt) -> Receipt:
+        """The receipt, with the trouble in it and in the log."""
+        if not self.trouble:
+            return receipt
+        _LOG.warning("%s", self.trouble)
+        return structs.replace(receipt, text=f"{receipt.text}; {self.trouble}")
 
-def check(templates: Any, escape: Escape | None = None, html: bool = False) -> None:
+
+BUILT_IN = Words()
+
+
+def check(templates: Any, escape: Escape | None = None) -> None:
     """Fill every template in for each sample; Invalid at its key when one cannot be."""
     for name, source in _given(templates):
         for sample in SAMPLES.values():
             try:
-                _filled(name, source, sample, escape, html)
+                _filled(name, source, sample, escape)
             except TemplateError as error:
                 raise Invalid(str(error), "templates", name) from None
 
 
 def words(
-    templates: Any,
-    notifications: Sequence[Notification],
-    escape: Escape | None = None,
-    html: bool = False,
+    templates: Any, notifications: Sequence[Notification], escape: Escape | None = None
 ) -> Words:
     """The wording for these notifications; never fails, a message matters more than its looks.
 
-    `escape` makes what `text` puts out inert, or `html` says that it is HTML.
+    `escape` makes the values that `text` puts out inert in the service's markup.
     """
     made: dict[str, str] = {}
     trouble = ""
     for name, source in _given(templates):
         try:
-            made[name] = _filled(name, source, notifications, escape, html)
+            made[name] = _filled(name, source, notifications, escape)
         except TemplateError as error:
             trouble = trouble or f"template {name} failed ({error}), told in the built-in words"
     return Words(**made, trouble=trouble)
@@ -98,11 +107,10 @@ def _given(templates: Any) -> list[tuple[str, str]]:
 
 
 def _filled(
-    name: str, source: str, notifications: Sequence[Notification], escape: Escape | None, html: bool
+    name: str, source: str, notifications: Sequence[Notification], escape: Escape | None
 ) -> str:
     """One template filled in; TemplateError whatever goes wrong in it."""
-    markup = name == "html" or (html and name == "text")
-    environment = _environment(escape if name == "text" and not markup else None, markup)
+    environment = _environment(escape if name == "text" else None, autoescape=name == "html")
     try:
         template = environment.from_string(source)
         text = _bounded(template.generate(_variables(notifications)))

@@ -181,7 +181,6 @@ def test_a_recipient_named_twice_gets_one(smtp: SmtpServer) -> None:
     assert smtp.mails[-1].recipients == [ANN]
 
 
-@pytest.mark.filterwarnings("ignore:Requiring AUTH")
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
 def test_encrypted_mail_arrives(smtp_server: Start, security: str, name: str) -> None:

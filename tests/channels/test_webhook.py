@@ -3,8 +3,7 @@
 import asyncio
 import json
 import ssl
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -22,67 +21,9 @@ from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 from tests.channels.contract import SECRET, ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import hostile, notification
+from tests.channels.web import Web, answers, hangs, strings
 
 NOW = datetime(2026, 9, 30, 3, 12, 5, tzinfo=timezone.utc)
-Handler = Callable[[web.Request], Any]
-
-
-class Web:
-    """An HTTP server in a thread; `requests` are headers and bodies as they came."""
-
-    def __init__(self, answer: Handler, tls: ssl.SSLContext | None = None) -> None:
-        self.requests: list[tuple[Any, bytes]] = []
-        self._answer, self._tls = answer, tls
-
-    def __enter__(self) -> "Web":
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._run(self._open())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._run(self._runner.cleanup())
-        self._run(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    @property
-    def bodies(self) -> list[bytes]:
-        return [body for _, body in self.requests]
-
-    async def _open(self) -> None:
-        app = web.Application(client_max_size=2**26)
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        self.port: int = self._runner.addresses[0][1]
-        self.url = f"http{'s' if self._tls else ''}://localhost:{self.port}"
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        self.requests.append((request.headers.copy(), await request.read()))
-        answer: web.StreamResponse = await self._answer(request)
-        return answer
-
-    def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
-
-
-def answers(status: int, text: str = "", **headers: str) -> Handler:
-    """A handler that says this to everybody."""
-
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(status=status, text=text, headers=headers)
-
-    return answer
-
-
-async def hangs(request: web.Request) -> web.Response:
-    await asyncio.sleep(60)
-    return web.Response()
 
 
 def hook(web: Web, **changes: Any) -> Webhook:
@@ -111,18 +52,6 @@ class TestContract(ChannelContract):
         assert b"\n" not in message
         shown = json.loads(message)
         assert_inert("\n".join(strings(shown)))
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON document."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from (key, *strings(inner))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from strings(inner)
-    elif isinstance(value, str):
-        yield value
 
 
 def test_the_object_is_the_documented_one() -> None:

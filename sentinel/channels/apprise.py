@@ -1,0 +1,143 @@
+"""SMS and some hundred other services through Apprise: https://github.com/caronc/apprise
+
+Apprise tells failure by a False and says more only in its log, which may hold the address:
+the log is kept in memory, and nothing of it is passed on but the HTTP status.
+"""
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.http import Answer, Request, refusal
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.settings import Secret
+from sentinel.core.text import shortened
+from sentinel.core.values import duration_text
+
+_ROOM, _TITLE = 1500, 200
+_TYPES = {"critical": "failure", "unknown": "warning", "warning": "warning", "ok": "success"}
+_TALKATIVE = ("apprise", "urllib3", "requests_oauthlib", "oauthlib", "paho", "slixmpp")
+
+_NOWHERE = logging.NullHandler()  # without any handler, Python writes to stderr
+
+_unfinished: dict[Secret, threading.Thread] = {}
+
+
+class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """SMS (Twilio, Vonage, AWS SNS …) and all else that Apprise knows, by its `url`.
+
+    Needs the extra: pip install 'slurm-sentinel[apprise]'. `length` bounds a message: a phone
+    gets about 150 characters in one SMS.
+    """
+
+    url: Secret
+    length: int = _ROOM
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 100 <= self.length <= 10_000:
+            raise Invalid("from 100 to 10000 characters", "length")
+        _service(self.url)
+
+    async def deliver(self, message: Message) -> str:
+        """In a thread that can be left behind; never two at once to the same address."""
+        former = _unfinished.get(self.url)
+        if former and former.is_alive():
+            raise ChannelError("apprise: an earlier message still hangs", reason="timeout")
+        done: Future[str] = Future()
+        thread = threading.Thread(target=_run, args=(self._notify, message, done), daemon=True)
+        _unfinished[self.url] = thread
+        thread.start()
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(done), self.timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            limit = duration_text(self.timeout)
+            raise ChannelError(f"apprise: no answer within {limit}", reason="timeout") from None
+
+    def _notify(self, message: Message) -> str:
+        service = _service(self.url)
+        title = shortened(message.title, _TITLE)
+        with _Overheard() as log:
+            taken = service.notify(
+                title=title,
+                body=message.body(max(100, self.length - len(title))),
+                notify_type=_TYPES.get(message.chat.tone, "info"),
+                body_format="text",
+            )
+        if not taken:
+            raise _failure(service, log.statuses)
+        return f"apprise: {service.service_name} took it"
+
+
+def _run(notify: Callable[[Message], str], message: Message, done: "Future[str]") -> None:
+    """A future that was given up on takes no result."""
+    try:
+        result, error = notify(message), None
+    except ChannelError as known:
+        result, error = "", known
+    except Exception as unknown:
+        error = ChannelError(f"apprise failed inside: {type(unknown).__name__}", reason="server")
+    if done.cancelled():
+        return
+    if error:
+        done.set_exception(error)
+    else:
+        done.set_result(result)
+
+
+def _service(url: Secret) -> Any:
+    """Apprise's own object for the address; Invalid where it knows none."""
+    try:
+        from apprise import Apprise as Library
+    except ImportError:
+        remedy = "needs the extra: pip install 'slurm-sentinel[apprise]'"
+        raise Invalid(remedy, "kind") from None
+    with _Overheard():
+        found = Library.instantiate(url.reveal(), suppress_exceptions=True)
+    if found is None:
+        raise Invalid("is no address that Apprise knows; see `apprise --details`", "url")
+    return found
+
+
+def _failure(service: Any, statuses: list[int]) -> ChannelError:
+    """As for any other HTTP service, if the log names a status."""
+    text = f"apprise: {service.service_name} did not take it"
+    if not statuses:
+        return ChannelError(f"{text}; is it reachable?", reason="network")
+    nowhere = Request(url="", method="", headers={}, body=b"", timeout=1.0)
+    like = refusal(nowhere, Answer(statuses[-1], ""))
+    return ChannelError(
+        f"{text}: HTTP status {statuses[-1]}", permanent=like.permanent, reason=like.reason
+    )
+
+
+class _Overheard(logging.Handler):
+    """Keeps what Apprise and its libraries log from all other handlers, for as long as this
+    process lives; `statuses` are the HTTP errors that this thread's part of it names."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.statuses: list[int] = []
+        self._thread = threading.get_ident()
+
+    def __enter__(self) -> "_Overheard":
+        for name in _TALKATIVE:
+            logger = logging.getLogger(name)
+            logger.propagate = False
+            logger.addHandler(_NOWHERE)
+            logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in _TALKATIVE:
+            logging.getLogger(name).removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self._thread:
+            found = re.findall(r"\berror[ =:]+([1-5]\d\d)\b", record.getMessage())
+            self.statuses += map(int, found)

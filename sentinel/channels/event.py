@@ -1,0 +1,37 @@
+"""What an alert's message means to services that keep incidents themselves."""
+
+from datetime import datetime
+from typing import Literal
+
+from sentinel.core.card import one_line
+from sentinel.core.model import Notification, Status
+
+Move = Literal["open", "acknowledge", "close"]
+
+
+def move(n: Notification) -> Move:
+    """Open (or still open), taken up by somebody, or over."""
+    if n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK):
+        return "close"
+    return "acknowledge" if n.reason == "ack" else "open"
+
+
+def degree(n: Notification) -> str:
+    """critical, warning, unknown, or info for what is no trouble."""
+    if n.reason in ("test", "action", "digest"):
+        return "info"
+    return (n.status if n.status is Status.UNKNOWN else n.severity).value
+
+
+def incident(n: Notification) -> str:
+    """What all messages about one alert have in common: its id."""
+    return one_line(n.alert or n.key, 200)
+
+
+def moment(text: str) -> datetime | None:
+    """An aware time, or None where the text is none."""
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None

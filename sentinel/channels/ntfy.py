@@ -1,0 +1,75 @@
+"""ntfy, on ntfy.sh or a server of one's own: https://docs.ntfy.sh/publish/#publish-as-json"""
+
+import re
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.http import Request
+from sentinel.channels.markup import PLAIN, Markup, address_of
+from sentinel.channels.post import post
+from sentinel.channels.settings import check_secret, check_url
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import FilePath, Secret
+
+_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
+# Bytes: messages above 4,096 become attachments, titles above 1,024 are refused.
+_ROOM, _TITLE = 3600, 900
+_PRIORITIES = {"critical": 5, "unknown": 4, "warning": 4, "info": 3, "ok": 3}
+
+
+class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Notifications on phones through an ntfy topic; its name is a secret, as its address is.
+
+    Sent as JSON to the server's root, so that no text has to be fit for a header.
+    """
+
+    markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_bytes(text)))
+
+    url: Secret
+    token: Secret | None = None
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_url(self.url.reveal(), "url")
+        if not _TOPIC.fullmatch(self._topic()):
+            raise Invalid("ends with no topic; write it like https://ntfy.sh/my-topic", "url")
+        if self.token is not None:
+            check_secret(self.token, "access token, e.g. tk_…", "token")
+
+    def request(self, message: Message) -> Request:
+        """The priority goes by how bad it is, and the runbook's address becomes a button."""
+        topic = self._topic()
+        payload = {
+            "topic": topic,
+            "title": _cut(message.title, _TITLE),
+            "message": _cut(message.body(_ROOM), _ROOM + 400),
+            "priority": _PRIORITIES.get(message.chat.tone, 3),
+            **_button(message),
+        }
+        headers = {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
+        root = urlsplit(self.url.reveal())._replace(path="/", query="", fragment="").geturl()
+        return post(root, payload, self.timeout, self.ca_file, headers=headers, hidden=(topic,))
+
+    def _topic(self) -> str:
+        return urlsplit(self.url.reveal()).path.strip("/")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _button(message: Message) -> dict[str, object]:
+    runbook = address_of(message.notifications[0].runbook)
+    if len(message.notifications) > 1 or not runbook:
+        return {}
+    return {"actions": [{"action": "view", "label": "Runbook", "url": runbook}]}
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8."""
+    data = _bytes(text)
+    return text if len(data) <= most else data[: most - 3].decode("utf-8", "ignore") + "…"

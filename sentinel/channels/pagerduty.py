@@ -1,0 +1,106 @@
+"""PagerDuty's Events API v2: https://developer.pagerduty.com/docs/send-alert-event"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from sentinel.channels.event import degree, incident, moment, move
+from sentinel.channels.http import Request, submit
+from sentinel.channels.markup import address_of
+from sentinel.channels.post import post, pretty
+from sentinel.channels.settings import check_secret, check_timeout, check_url
+from sentinel.core import render
+from sentinel.core.card import Card, card, one_line
+from sentinel.core.model import Notification, Receipt
+from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import shortened
+from sentinel.core.values import Duration
+
+_ACTIONS = {"open": "trigger", "acknowledge": "acknowledge", "close": "resolve"}
+_SEVERITIES = {"critical": "critical", "unknown": "error", "warning": "warning", "info": "info"}
+_WORDS = 250
+_SUMMARY = 1024  # https://developer.pagerduty.com/docs/pd-cef
+
+
+class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One PagerDuty incident per alert: triggered, acknowledged and resolved.
+
+    `routing_key` is that of an Events API v2 integration; accounts in the EU set `url` to
+    https://events.eu.pagerduty.com/v2/enqueue.
+    """
+
+    groups: ClassVar[bool] = False
+
+    routing_key: Secret
+    url: str = "https://events.pagerduty.com/v2/enqueue"
+    ca_file: FilePath = FilePath("")
+    timeout: Duration = Duration(30)
+
+    def __post_init__(self) -> None:
+        check_secret(self.routing_key, "routing key", "routing_key")
+        check_url(self.url, "url")
+        check_timeout(self.timeout)
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """An event for each; a test is resolved at once, so that no incident stays open."""
+        said = ""
+        for notification in notifications:
+            for event in _events(notification):
+                said = await submit(self._request(event))
+        return Receipt(said)
+
+    def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+        """The events, without the key."""
+        events = (event for n in notifications for event in _events(n))
+        return [("event", pretty(event)) for event in events]
+
+    def _request(self, event: dict[str, Any]) -> Request:
+        key = self.routing_key.reveal()
+        body = {"routing_key": key, **event}
+        return post(self.url, body, self.timeout, self.ca_file, hidden=(key,))
+
+
+def _events(n: Notification) -> Iterator[dict[str, Any]]:
+    action = _ACTIONS[move(n)]
+    yield _event(n, action)
+    if n.reason == "test":
+        yield _event(n, "resolve")
+
+
+def _event(n: Notification, action: str) -> dict[str, Any]:
+    link = address_of(one_line(n.runbook, 2000))
+    return {
+        "event_action": action,
+        "dedup_key": incident(n),
+        "client": "sentinel",
+        "payload": _payload(n, card(n)),
+        **({"links": [{"href": link, "text": "Runbook"}]} if link and action == "trigger" else {}),
+    }
+
+
+def _payload(n: Notification, c: Card) -> dict[str, Any]:
+    since = moment(n.since)
+    return {
+        "summary": shortened(render.subject([n]), _SUMMARY),
+        "source": one_line(n.subject or n.cluster or "sentinel", _WORDS),
+        "severity": _SEVERITIES[degree(n)],
+        **({"timestamp": since.isoformat()} if since else {}),
+        "component": one_line(n.check, _WORDS),
+        "group": one_line(n.cluster, _WORDS),
+        "class": one_line(n.kind, _WORDS),
+        "custom_details": _details(n, c),
+    }
+
+
+def _details(n: Notification, c: Card) -> dict[str, str]:
+    parts = {
+        "summary": c.summary,
+        **dict(render.facts(c)),
+        "note": one_line(n.note, _WORDS),
+        "last lines": "\n".join(c.lines),
+        "look closer": "\n".join(c.commands),
+        "runbook": c.runbook,
+        "more": "\n".join(c.more),
+    }
+    return {name: text for name, text in parts.items() if text}
