@@ -1,20 +1,19 @@
 """Whole processes measured from outside, and rows printed one way."""
 
 import os
+import platform
 import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-
-def wall(argv: Sequence[str], runs: int = 15) -> float:
-    """Median seconds of a whole process, after one warm-up; its output goes nowhere."""
-    return statistics.median(_once(argv) for _ in range(runs + 1))
+ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+"""Compiled files are kept, as they are where software is installed; the first round makes them."""
 
 
-def interleaved(commands: dict[str, Sequence[str]], runs: int = 15) -> dict[str, float]:
+def interleaved(commands: Mapping[str, Sequence[str]], runs: int = 25) -> dict[str, float]:
     """Median seconds of each, taken in turn so that a drifting machine is fair to all."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(runs + 1):
@@ -26,7 +25,7 @@ def interleaved(commands: dict[str, Sequence[str]], runs: int = 15) -> dict[str,
 def peak_memory(argv: Sequence[str]) -> int:
     """Bytes of resident memory at its largest (VmHWM), polled while it runs; ru_maxrss would
     count this process' own memory, which a child has until it calls exec."""
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while process.poll() is None:
         with suppress(OSError), open(f"/proc/{process.pid}/status") as status:
@@ -42,6 +41,12 @@ def cpu_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def machine() -> str:
+    """Where and beside what it was measured: numbers of a busy machine are worth little."""
+    load = os.getloadavg()[0]
+    return f"{os.cpu_count()} cores, load {load:.1f} before, Python {platform.python_version()}"
+
+
 def row(what: str, value: str, against: str = "") -> None:
     """One line of the report."""
     print(f"{what:<52} {value:>16}  {against}", flush=True)
@@ -49,5 +54,5 @@ def row(what: str, value: str, against: str = "") -> None:
 
 def _once(argv: Sequence[str]) -> float:
     start = time.perf_counter()
-    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(argv, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return time.perf_counter() - start

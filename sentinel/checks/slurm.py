@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Controller
@@ -14,8 +15,6 @@ from sentinel.core.values import Duration, duration_text
 
 # What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
 _MUNGE = ("munge", "authentication")
-# Said by the port when nothing could be asked; that is no answer about slurmctld.
-_NOT_ASKED = ("not installed", "cannot be run", "hangs in the kernel")
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,18 +44,22 @@ class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding per controller. That none answers is the finding; not to be able to ask
-        (no client commands) raises CannotTell.
+        (no client commands) raises CannotAsk.
         """
+        known = _known(ctx.memory)
         try:
             controller = ctx.slurm.controller()
+        except CannotAsk:
+            raise
         except CannotTell as error:
-            if any(words in str(error) for words in _NOT_ASKED):
-                raise
-            return Report(findings=(_silent(_known(ctx.memory), str(error)),))
+            return Report(findings=(_silent(known, str(error)),))
+        seen = controller if controller.primary else replace(controller, primary=known)
+        if _is_munge(seen):
+            return Report(findings=(_unproven(seen),))
         return Report(
-            findings=(self._primary(controller), *map(_backup, controller.backups)),
-            samples=_samples(controller),
-            memory={"primary": controller.primary},
+            findings=(self._primary(seen), *map(_backup, seen.backups)),
+            samples=_samples(seen),
+            memory={"primary": seen.primary},
         )
 
     def _primary(self, seen: Controller) -> Finding:
@@ -83,9 +86,7 @@ class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _down(seen: Controller) -> Finding:
-    """The primary does not answer: whose fault it is, and whether a backup took over."""
-    if any(word in seen.trouble.lower() for word in _MUNGE):
-        return _silent(seen.primary, seen.trouble)
+    """The primary does not answer; whether a backup took over."""
     takers = [visible(host) for host, up in seen.backups if up]
     status = Status.WARNING if takers else Status.CRITICAL
     instead = f"; {' and '.join(takers)} answers in its place" if takers else ""
@@ -101,15 +102,26 @@ def _down(seen: Controller) -> Finding:
 
 def _silent(primary: str, error: str) -> Finding:
     """Nothing answers at all; `error` says what the client met."""
-    munge = any(word in error.lower() for word in _MUNGE) and "no answer within" not in error
     return Finding(
         subject=visible(primary),
         status=Status.CRITICAL,
-        summary=(
-            f"slurmctld cannot be asked, munge on this host fails: {visible(error)}"
-            if munge
-            else f"slurmctld does not answer: {visible(error)}"
-        ),
+        summary=f"slurmctld does not answer: {visible(error)}",
+        commands=("scontrol ping", "munge -n | unmunge", "systemctl status munge"),
+    )
+
+
+def _is_munge(seen: Controller) -> bool:
+    """Whether nobody was asked at all, for want of a credential."""
+    up = seen.primary_up or any(up for _, up in seen.backups)
+    return not up and any(word in seen.trouble.lower() for word in _MUNGE)
+
+
+def _unproven(seen: Controller) -> Finding:
+    """Munge on this host fails: no slurmctld believes, or is even sent, the question."""
+    return Finding(
+        subject=visible(seen.primary),
+        status=Status.CRITICAL,
+        summary=f"slurmctld cannot be asked, munge on this host fails: {visible(seen.trouble)}",
         commands=("munge -n | unmunge", "systemctl status munge", "scontrol ping"),
     )
 

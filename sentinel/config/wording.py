@@ -6,7 +6,6 @@ from typing import Any
 
 from sentinel.config.shapes import Leaf, ListOf, OneOf, Record, TableOf, constraints, shape, words
 from sentinel.config.tree import Items, Node, Scalar, Table
-from sentinel.config.yamltext import flow
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Share, Size
@@ -60,6 +59,8 @@ def quoted(node: Scalar) -> str:
 
 def as_list(node: Scalar, item: Any) -> str:
     """The YAML of a list that was probably meant: `["*"]`, `[20m]`, `[ssh, login1]`."""
+    from sentinel.config.yamltext import flow
+
     if len(node.text) > _LONGEST:
         return "it in [ ]"
     text = shape(item) in (Leaf(str), Leaf(FilePath))

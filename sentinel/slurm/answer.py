@@ -73,6 +73,11 @@ class Answer(Generic[Told]):
         finally:
             self._lock.release()
 
+    @property
+    def last(self) -> Told | None:
+        """The last answer, however old; nothing is asked."""
+        return self._told[1] if self._told else None
+
     def _fresh(self, asked: Instant) -> bool:
         return elapsed(asked, self._clock.now()) < self._max_age
 

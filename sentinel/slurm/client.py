@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
@@ -71,6 +71,10 @@ _REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 _NOT_THERE = 127
 
 
+class NoAnswer(CannotTell):
+    """The command had to be ended at its limit."""
+
+
 class Count(Struct):
     """How often a command was run, how often in vain, and the seconds all that took."""
 
@@ -113,23 +117,26 @@ class Client:
             raise CannotTell(f"{_named(name, wrong)}{wrong or _ending(done.code)}")
         return done.out
 
-    def run(self, *argv: str) -> proc.Done:
-        """As `ask`, for commands whose failures have a meaning; CannotTell if it never ended."""
-        name = argv[0]
+    def run(self, *argv: str, limit: float = float("inf")) -> proc.Done:
+        """As `ask`, for commands whose failures have a meaning; CannotTell if it never ended.
+
+        NoAnswer when it had to be ended, CannotAsk when it could not be started.
+        """
+        name, limit = argv[0], min(limit, self.limit)
         self._refuse_to_pile_up(name)
         try:
-            done = self._start(argv)
+            done = self._start(argv, limit)
         except CannotTell as error:
             late = isinstance(error, proc.TimedOut)
-            self._count(name, requests=1, failures=1, seconds=self.limit if late else 0.0)
-            raise CannotTell(self._why(name, error)) from None
+            self._count(name, requests=1, failures=1, seconds=limit if late else 0.0)
+            raise self._told(name, error, limit) from None
         self._count(name, requests=1, seconds=done.seconds)
         return done
 
-    def _start(self, argv: Sequence[str]) -> proc.Done:
+    def _start(self, argv: Sequence[str], limit: float) -> proc.Done:
         done = proc.run(
             command(argv, self._prefix),
-            limit=self.limit,
+            limit=limit,
             env=neutral(os.environ if self._environ is None else self._environ),
             max_output=self._max_output,
         )
@@ -139,23 +146,26 @@ class Client:
 
     def _refuse_to_pile_up(self, name: str) -> None:
         if self._stuck and proc.still_stuck(self._stuck):
-            raise CannotTell(
+            raise CannotAsk(
                 f"{name}: not asked while process {self._stuck.pid}, an earlier question, "
                 "hangs in the kernel (a file system that Slurm's commands need hangs)"
             )
         self._stuck = None
 
-    def _why(self, name: str, error: CannotTell) -> str:
+    def _told(self, name: str, error: CannotTell, limit: float) -> CannotTell:
+        """The error in words about Slurm."""
         if isinstance(error, proc.TimedOut):
             self._stuck = error.stuck
-            limit = duration_text(self.limit)
             hint = "slurmctld, munge or the network hangs"
-            return f"{name}: no answer within {limit}, it was ended ({hint})"
+            return NoAnswer(
+                f"{name}: no answer within {duration_text(limit)}, it was ended ({hint})"
+            )
         if not isinstance(error, proc.NotFound):
-            return f"{name}: {error}"
+            return type(error)(f"{name}: {error}")
         if self._prefix:
-            return f"{name} cannot be run through {visible(' '.join(self._prefix))}: {error}"
-        return f"Slurm's client commands are not installed or not in PATH ({error})"
+            through = visible(" ".join(self._prefix))
+            return CannotAsk(f"{name} cannot be run through {through}: {error}")
+        return CannotAsk(f"Slurm's client commands are not installed or not in PATH ({error})")
 
     def _count(self, name: str, requests: int = 0, failures: int = 0, seconds: float = 0.0) -> None:
         with self._lock:

@@ -12,16 +12,19 @@ from sentinel.slurm.words import text
 PING = ("scontrol", "ping")
 CONFIG = ("scontrol", "show", "config")
 VERSION = ("scontrol", "--version")
+MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential, for nobody
 
 # _ping_slurmctld() in src/scontrol/scontrol.c, the same from 20.11 to 26.05.
 _PING = re.compile(r"^Slurmctld\((primary|backup\d*)\) at (\S+) is (UP|DOWN)$", re.MULTILINE)
+_SOCKET = re.compile(r"(?:^|,)socket=([^,]+)")
 _PAIR = re.compile(r"^(\S+)\s*= (.*)$", re.MULTILINE)
 
 
 class Config(Struct, frozen=True, kw_only=True):
     """What sentinel has to know of slurm.conf, as the running slurmctld has it.
 
-    `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer.
+    `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
+    `munge_socket` where munged is asked, empty for munge's own place.
     """
 
     cluster: str
@@ -30,6 +33,7 @@ class Config(Struct, frozen=True, kw_only=True):
     private: frozenset[str] = frozenset()
     controllers: tuple[str, ...] = ()
     accounting: bool = False
+    munge_socket: str = ""
 
 
 def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
@@ -53,7 +57,14 @@ def read_config(out: bytes) -> Config:
         private=frozenset(_words(pairs.get("PrivateData", ""))),
         controllers=tuple(value.partition("(")[0] for _, value in sorted(_hosts(pairs).items())),
         accounting=pairs.get("AccountingStorageType", "").endswith("slurmdbd"),
+        munge_socket="".join(_SOCKET.findall(pairs.get("AuthInfo", ""))[:1]),
     )
+
+
+def munge(config: Config | None) -> tuple[str, ...]:
+    """The command that asks munged whether it answers, at the socket that Slurm uses."""
+    socket = config.munge_socket if config else ""
+    return (*MUNGE, f"--socket={socket}") if socket else MUNGE
 
 
 def read_version(out: bytes) -> str:

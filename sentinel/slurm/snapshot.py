@@ -7,14 +7,16 @@ from collections.abc import Collection, Sequence
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.slurm import Controller, Job, JobEnd, Node
+from sentinel.core.values import duration_text
 from sentinel.slurm import control, nodes, queue
 from sentinel.slurm.answer import Answer
-from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.client import Client, NoAnswer, complaint
 from sentinel.slurm.endings import Endings
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed
+MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
 
 
 class Snapshot:
@@ -53,13 +55,15 @@ class Snapshot:
 
     def controller(self) -> Controller:
         """Whether each slurmctld answers now, and how fast; never cached."""
-        done = self.client.run(*control.PING)
+        try:
+            done = self.client.run(*control.PING)
+        except NoAnswer as error:
+            return self._behind_munge(error)
+        trouble = complaint(done.err)
         try:
             (primary, up), *backups = control.read_ping(done.out)
         except CannotTell as error:
-            raise CannotTell(
-                f"scontrol: {complaint(done.err)}" if done.err else str(error)
-            ) from None
+            raise CannotTell(f"scontrol: {trouble}" if trouble else str(error)) from None
         config = self._config_if(up or any(answers for _, answers in backups))
         return Controller(
             primary=primary,
@@ -68,7 +72,24 @@ class Snapshot:
             latency=done.seconds,
             cluster=config.cluster if config else "",
             version=config.version if config else "",
+            trouble=trouble,
         )
+
+    def _behind_munge(self, silence: NoAnswer) -> Controller:
+        """The answer where munge is why there was none; else raises what it was given.
+
+        A munged that hangs makes scontrol wait for minutes, and without a word.
+        """
+        config = self._config.last
+        try:
+            self.client.run(*control.munge(config), limit=MUNGE_LIMIT)
+        except NoAnswer:
+            said = f"munge: no answer within {duration_text(MUNGE_LIMIT)}, munged hangs"
+            primary = config.controllers[0] if config and config.controllers else ""
+            return Controller(primary=primary, primary_up=False, trouble=said)
+        except CannotTell:
+            pass  # no munge on this host: it is not to blame
+        raise silence
 
     def config(self) -> control.Config:
         """What sentinel needs of the running slurm.conf, at most an hour old."""

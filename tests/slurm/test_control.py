@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.control import read_config, read_ping, read_version
+from sentinel.slurm.control import munge, read_config, read_ping, read_version
 
 BANNER = """\
 *****************************************
@@ -28,6 +28,23 @@ ClusterName             = not this one
 Slurmctld(primary) at ctl1 is UP
 Slurmctld(backup) at ctl2 is UP
 """
+
+
+@pytest.mark.parametrize(
+    ("info", "socket"),
+    [
+        ("socket=/run/m.sock", ["--socket=/run/m.sock"]),
+        ("ttl=60,socket=/run/m.sock,x=1", ["--socket=/run/m.sock"]),
+        ("othersocket=/x", []),
+        ("(null)", []),
+    ],
+)
+def test_munge_is_asked_where_slurm_asks_it(info: str, socket: list[str]) -> None:
+    """slurm.conf(5), AuthInfo; munge's own place where nothing is said or known."""
+    config = read_config(f"AuthInfo                = {info}\n{CONFIG}".encode())
+    assert list(munge(config))[3:] == socket
+    assert munge(None)[0] == "munge"
+    assert len(munge(None)) == 3
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         return watched(self.users, LOOKUP) if self.job else frozenset()
 
-    def watched_by_growth(self) -> list[str]:
-        """Paths and patterns of logs whose mere growth counts as life."""
-        return [self.path] if self.path and not self.progress else []
+    def watched_logs(self) -> list[str]:
+        """Paths and patterns of the logs that nothing but the job may write into."""
+        return [self.path] if self.path else []
 
     @property
     def subject(self) -> str:

@@ -221,11 +221,12 @@ def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any], messag
 
 
 def test_it_says_which_paths_count_by_growth() -> None:
-    """A pulse must not be written there; with `progress` it may."""
+    """A pulse must not be written there, with `progress` neither: it could match, and it spoils
+    the log for people."""
     path = FilePath("/l/%x.out")
-    assert Log(job="j", path=path).watched_by_growth() == [path]
-    assert Log(job="j", path=path, progress=ITERATION).watched_by_growth() == []
-    assert Log(job="j").watched_by_growth() == []
+    assert Log(job="j", path=path).watched_logs() == [path]
+    assert Log(job="j", path=path, progress=ITERATION).watched_logs() == [path]
+    assert Log(job="j").watched_logs() == []
 
 
 def test_it_asks_slurm_only_for_the_users_it_watches() -> None:

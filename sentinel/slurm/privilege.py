@@ -1,0 +1,78 @@
+"""Whether Slurm would let us change nodes; nothing is changed to find out.
+
+slurmctld takes updates of nodes from root, SlurmUser and AdminLevel=Administrator only:
+validate_super_user() in _slurm_rpc_update_node() (src/slurmctld/proc_req.c). An Operator, who
+sees everything, may not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
+from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.rights import Who, who
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.words import text
+
+REMEDY = (
+    "run sentinel as root or SlurmUser, or let an administrator do: sacctmgr modify user NAME set "
+    "adminlevel=Administrator, or allow it through sudo (sentinel doctor prints the lines)"
+)
+
+
+class Privilege(Struct, frozen=True):
+    """`may` None: it cannot be told without trying. `why` names the user and the reason."""
+
+    may: bool | None
+    why: str
+
+
+def privilege(snapshot: Snapshot, prefix: Sequence[str] = ()) -> Privilege:
+    """With `prefix`, as that command would be run (only sudo can be asked without doing it)."""
+    try:
+        if prefix:
+            return _through(snapshot.client, prefix)
+        return _own(snapshot, who(snapshot.client))
+    except CannotTell as error:
+        return Privilege(None, str(error))
+
+
+def _own(snapshot: Snapshot, me: Who) -> Privilege:
+    if me.uid == 0:
+        return Privilege(True, f"{me.name} is root")
+    config = snapshot.config()
+    if me.name == config.slurm_user:
+        return Privilege(True, f"{me.name} is SlurmUser")
+    if not config.accounting:
+        return Privilege(False, f"{me.name} is neither root nor SlurmUser ({config.slurm_user})")
+    level = _level(snapshot.client, me.name)
+    if level == "Administrator":
+        return Privilege(True, f"{me.name} has AdminLevel=Administrator")
+    enough = "; an Operator may look, not change" if level == "Operator" else ""
+    return Privilege(False, f"{me.name} has AdminLevel={level or 'None'}{enough}")
+
+
+def _level(client: Client, name: str) -> str:
+    """sacctmgr(1) prints `alice|Operator`; no text of users is in the two fields."""
+    question = ("show", "user", f"name={name}", "format=user,admin")
+    rows = text(client.ask("sacctmgr", "-n", "-P", *question)).splitlines()
+    found = dict(row.rpartition("|")[::2] for row in rows)
+    return found.get(name, "")
+
+
+def _through(client: Client, prefix: Sequence[str]) -> Privilege:
+    """`sudo -l COMMAND` says whether it would be run, and runs nothing (sudo(8))."""
+    shown = visible(" ".join(prefix))
+    if os.path.basename(prefix[0]) != "sudo":
+        return Privilege(None, f"through {shown}: cannot be told without trying")
+    for state in (("State=UNDRAIN",), ("State=DRAIN", "Reason=sentinel: test")):
+        done = client.run(prefix[0], "-n", "-l", "scontrol", "update", "NodeName=node", *state)
+        if done.code:
+            said = complaint(done.err) or "it is not in sudoers"
+            return Privilege(False, f"{shown} does not allow scontrol update … {state[0]}: {said}")
+    return Privilege(True, f"{shown} allows scontrol update")
