@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.lab import needs
+from tests.lab.alertmanager import Alertmanager, why_no_alertmanager
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres, why_no_postgres
@@ -134,3 +135,11 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """The URL of a fresh database."""
     with postgres.database() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def alertmanager() -> Iterator[Callable[[str], Alertmanager]]:
+    """Starts a Prometheus Alertmanager that tells this URL what it would tell people."""
+    _need(why_no_alertmanager())
+    with ExitStack() as servers:
+        yield lambda hook: servers.enter_context(Alertmanager(hook))

@@ -169,6 +169,7 @@ def not_programs(folder: Path) -> list[tuple[list[str], str]]:
         ([str(script)], "No such file or directory"),
         (["a\0b"], "cannot start a\\x00b: embedded null byte"),
         (["a=b"], "cannot start a=b: its name holds '='"),
+        (["check -w 5"], "(the name holds a blank: arguments are items of their own)"),
         (["evil\x1b[31m"], "cannot start evil\\x1b[31m: "),
     ]
 

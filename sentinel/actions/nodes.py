@@ -12,6 +12,7 @@ TAG = "sentinel: "
 """Opens every reason of ours: daemons and administrators who are root sign alike."""
 
 LONGEST_REASON = 300
+_PLAIN = str.maketrans({'"': "'", "=": ":"})
 SEEN = ("reason", "reason_user", "reason_time")
 """Params of a request that say which reason its proof is about; the node must still have it."""
 
@@ -20,9 +21,10 @@ def tagged(reason: str) -> str:
     """A reason for `scontrol update`: one visible line with our tag.
 
     Double quotes become single ones: scontrol drops one at the end (scontrol_update_node() in
-    src/scontrol/update_node.c).
+    src/scontrol/update_node.c). `=` becomes `:`, so that no rule of sudoers, and no reader of
+    `scontrol show node`, takes a word of it for another field.
     """
-    text = " ".join(visible(reason).replace('"', "'").split())
+    text = " ".join(visible(reason).translate(_PLAIN).split())
     return shortened(text if text.startswith(TAG.strip()) else f"{TAG}{text}", LONGEST_REASON)
 
 

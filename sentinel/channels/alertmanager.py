@@ -27,6 +27,7 @@ from sentinel.core.values import Duration
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
+_KEPT = ("labels", "annotations", "startsAt")
 _KEY = ("cluster", "alertname", "subject")
 
 Labels = Mapping[str, str]
@@ -74,12 +75,13 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return [("alerts", pretty([alert(n, now, self.expires) for n in notifications]))]
 
     async def _tell(self, url: str, notifications: Sequence[Notification]) -> str:
-        now, posted = datetime.now(timezone.utc), []
+        now, said = datetime.now(timezone.utc), ""
         for n in notifications:
             own = alert(n, now, self.expires)
             known = [] if n.reason == "firing" else await self._known(url, own["labels"])
-            posted += _replacing(own, known, n, now)
-        return await submit(self._request(url, "api/v2/alerts", posted))
+            posted = _replacing(own, known, n, now)
+            said = await submit(self._request(url, "api/v2/alerts", posted))
+        return said
 
     async def _known(self, url: str, labels: Labels) -> list[dict[str, Any]]:
         """The alerts about the same subject that are there: their labels may be older ones."""
@@ -161,17 +163,17 @@ def _replacing(
     the beginning would end nothing.
     """
     if move(n) == "close":
-        ends = [_ended(old, own["endsAt"]) for old in known]
-        return ends or [own]
+        end = moment(own["endsAt"]) or now
+        return [_ended(old, end) for old in known] or [own]
     others = [old for old in known if old.get("labels") != own["labels"]]
-    return [*(_ended(old, now.isoformat()) for old in others), own]
+    return [*(_ended(old, now) for old in others), own]
 
 
-def _ended(old: dict[str, Any], end: str) -> dict[str, Any]:
-    kept: dict[str, Any] = {
-        name: old[name] for name in ("labels", "annotations", "startsAt") if name in old
-    }
-    return {**kept, "endsAt": end}
+def _ended(old: dict[str, Any], end: datetime) -> dict[str, Any]:
+    """Never before its beginning: that would be refused."""
+    kept = {name: value for name, value in old.items() if name in _KEPT}
+    begun = moment(str(old.get("startsAt", ""))) or end
+    return {**kept, "endsAt": max(end, begun).isoformat()}
 
 
 def _quoted(text: str) -> str:

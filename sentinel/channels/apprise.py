@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, ClassVar
 
 from sentinel.channels.chat import ChatChannel, Message
 from sentinel.channels.http import Answer, Request, refusal
@@ -19,12 +19,26 @@ from sentinel.core.settings import Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
 
-_ROOM, _TITLE = 1500, 200
+_ROOM, _TITLE = 1500, 100
 _TYPES = {"critical": "failure", "unknown": "warning", "warning": "warning", "ok": "success"}
-_TALKATIVE = ("apprise", "urllib3", "requests_oauthlib", "oauthlib", "paho", "slixmpp")
+_TALKATIVE = ("urllib3", "requests", "requests_oauthlib", "oauthlib", "paho", "slixmpp")
+_STATUS = re.compile(r"\berror[ =:]+([1-5]\d\d)\b")
 
-_NOWHERE = logging.NullHandler()  # without any handler, Python writes to stderr
 
+class _Ear(logging.Filter):
+    """Takes what Apprise logs away from every handler, since it holds addresses; `heard` keeps
+    the HTTP errors that it names, by thread."""
+
+    heard: ClassVar[dict[int | None, list[int]]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Nothing passes."""
+        if record.thread in self.heard:
+            self.heard[record.thread] += map(int, _STATUS.findall(record.getMessage()))
+        return False
+
+
+_EAR = _Ear()
 _unfinished: dict[Secret, threading.Thread] = {}
 
 
@@ -40,8 +54,8 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 100 <= self.length <= 10_000:
-            raise Invalid("from 100 to 10000 characters", "length")
+        if not 150 <= self.length <= 10_000:
+            raise Invalid("from 150 to 10000 characters", "length")
         _service(self.url)
 
     async def deliver(self, message: Message) -> str:
@@ -59,18 +73,26 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
             limit = duration_text(self.timeout)
             raise ChannelError(f"apprise: no answer within {limit}", reason="timeout") from None
 
+    @property
+    def room(self) -> int:
+        """What stands below the title."""
+        return self.length
+
     def _notify(self, message: Message) -> str:
         service = _service(self.url)
         title = shortened(message.title, _TITLE)
-        with _Overheard() as log:
+        heard = _EAR.heard[threading.get_ident()] = []
+        try:
             taken = service.notify(
                 title=title,
-                body=message.body(max(100, self.length - len(title))),
+                body=message.body(self.length - len(title)),
                 notify_type=_TYPES.get(message.chat.tone, "info"),
                 body_format="text",
             )
+        finally:
+            del _EAR.heard[threading.get_ident()]
         if not taken:
-            raise _failure(service, log.statuses)
+            raise _failure(service, heard)
         return f"apprise: {service.service_name} took it"
 
 
@@ -97,11 +119,17 @@ def _service(url: Secret) -> Any:
     except ImportError:
         remedy = "needs the extra: pip install 'slurm-sentinel[apprise]'"
         raise Invalid(remedy, "kind") from None
-    with _Overheard():
-        found = Library.instantiate(url.reveal(), suppress_exceptions=True)
+    _be_quiet()
+    found = Library.instantiate(url.reveal(), suppress_exceptions=True)
     if found is None:
         raise Invalid("is no address that Apprise knows; see `apprise --details`", "url")
     return found
+
+
+def _be_quiet() -> None:
+    logging.getLogger("apprise").addFilter(_EAR)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _failure(service: Any, statuses: list[int]) -> ChannelError:
@@ -114,30 +142,3 @@ def _failure(service: Any, statuses: list[int]) -> ChannelError:
     return ChannelError(
         f"{text}: HTTP status {statuses[-1]}", permanent=like.permanent, reason=like.reason
     )
-
-
-class _Overheard(logging.Handler):
-    """Keeps what Apprise and its libraries log from all other handlers, for as long as this
-    process lives; `statuses` are the HTTP errors that this thread's part of it names."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.statuses: list[int] = []
-        self._thread = threading.get_ident()
-
-    def __enter__(self) -> "_Overheard":
-        for name in _TALKATIVE:
-            logger = logging.getLogger(name)
-            logger.propagate = False
-            logger.addHandler(_NOWHERE)
-            logger.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in _TALKATIVE:
-            logging.getLogger(name).removeHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread:
-            found = re.findall(r"\berror[ =:]+([1-5]\d\d)\b", record.getMessage())
-            self.statuses += map(int, found)

@@ -78,6 +78,11 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
             words=words(self.templates, notifications, self.markup.escape),
         )
 
+    @property
+    def room(self) -> int:
+        """About how many characters a message has."""
+        return 4000
+
     async def deliver(self, message: Message) -> str:
         """Send it and return what the service said; by default one request."""
         return await submit(self.request(message))
@@ -89,7 +94,7 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the message, named, as they would be sent."""
         message = self.message(notifications)
-        parts = [("subject", message.title), ("text", message.body(4000))]
+        parts = [("subject", message.title), ("text", message.body(self.room))]
         return [*parts, *([("trouble", message.words.trouble)] if message.words.trouble else [])]
 
 

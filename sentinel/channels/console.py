@@ -58,6 +58,10 @@ class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ChannelError(f"standard output: {why}", permanent=gone, reason="server") from None
         return Receipt("printed")
 
+    def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+        """What it would print, without colour."""
+        return [("text", "".join(paint(card(n), colour=False) for n in notifications))]
+
 
 def wants_colour(stream: TextIO | None, env: Mapping[str, str]) -> bool:
     """On a terminal that can, unless NO_COLOR says otherwise (https://no-color.org)."""

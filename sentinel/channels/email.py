@@ -66,7 +66,9 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the mail, named, as they would be sent."""
-        return parts(notifications, words(self.templates, notifications))
+        own = words(self.templates, notifications)
+        trouble = [("trouble", own.trouble)] if own.trouble else []
+        return [*parts(notifications, own), *trouble]
 
     def _addresses(self) -> Addresses:
         return Addresses(

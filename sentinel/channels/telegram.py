@@ -46,6 +46,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "disable_notification": message.chat.tone == "ok",
             **({"message_thread_id": self.thread} if self.thread is not None else {}),
         }
-        path = f"bot{self.token.reveal()}/sendMessage"
-        secret = (self.token.reveal(),)
-        return post(below(self.api, path), payload, self.timeout, self.ca_file, hidden=secret)
+        token = self.token.reveal()
+        url = below(self.api, f"bot{token}/sendMessage")
+        hidden = (token, token.partition(":")[2])
+        return post(url, payload, self.timeout, self.ca_file, hidden=hidden)

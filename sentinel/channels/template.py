@@ -31,6 +31,10 @@ LIMIT = 5.0
 _LOG = logging.getLogger("sentinel")
 _ALERTS = 500
 _FILE = "<template>"
+_NAMES = {
+    "'types.SimpleNamespace object' has no attribute": "an alert has no",
+    "'dict object' has no attribute": "not every alert has a label or value",
+}
 
 Escape = Callable[[str], str]
 
@@ -117,7 +121,7 @@ def _filled(
     except TemplateError:
         raise
     except Exception as error:
-        raise TemplateError(f"line {_line(error)}: {visible(str(error))[:200]}") from None
+        raise TemplateError(f"line {_line(error)}: {_words(error)}") from None
     if not text.strip():
         raise TemplateError("line 1: nothing comes out")
     return visible(" ".join(text.split())) if name == "subject" else text
@@ -161,6 +165,14 @@ def _bounded(pieces: Any) -> str:
         if size > LONGEST or time.monotonic() > end:
             raise TemplateError("line 1: it does not come to an end")
     return "".join(text)
+
+
+def _words(error: Exception) -> str:
+    """Jinja2's words, with ours for what they call by the names of Python's classes."""
+    text = visible(str(error))[:200] or type(error).__name__
+    for theirs, ours in _NAMES.items():
+        text = text.replace(theirs, ours)
+    return text
 
 
 def _line(error: Exception) -> int:

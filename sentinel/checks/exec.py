@@ -22,8 +22,10 @@ MOST = 1_000_000  # bytes; Nagios itself keeps 8 KiB
 _SHOWN = 4000
 _STATUS = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
 # 'label'=value[UOM];[warn];[crit];[min];[max], a quote inside a quoted label is doubled
-_PERFORMANCE = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^\s='|]+))=(-?[\d.]+|U)([^\s;\d]*)(;\S*)?")
-_NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error")
+_LABEL = r"\s*(?:'((?:[^']|'')*)'|([^\s='|]+))"
+_PERFORMANCE = re.compile(_LABEL + r"=([-+]?[\d.]+(?:[eE][-+]?\d+)?|U)([^\s;\d]*)(?:;\S*)?(?!\S)")
+# What a shell says that took a binary for a script, as execvp(3) has it try.
+_NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error|\x7fELF")
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -99,7 +101,7 @@ def judged(name: str, program: str, done: proc.Done, answer: Answer) -> Finding:
         status=status,
         summary=summary,
         values=answer.numbers,
-        details=answer.details or _said(done.err) if status is not Status.OK else answer.details,
+        details=answer.details or ("" if status is Status.OK else _complaint(done, answer)),
     )
 
 
@@ -113,6 +115,12 @@ def _verdict(program: str, done: proc.Done, answer: Answer) -> tuple[Status, str
         code = f"{program} ended with code {done.code}, which is no plugin's answer"
         return Status.UNKNOWN, code + _tail(said)
     return _STATUS[done.code], said or f"{program} ended with code {done.code} and said nothing"
+
+
+def _complaint(done: proc.Done, answer: Answer) -> str:
+    """What stderr says beyond the summary."""
+    said = _said(done.err)
+    return said if answer.line or "\n" in said else ""
 
 
 def _said(err: bytes) -> str:

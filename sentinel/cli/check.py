@@ -31,6 +31,7 @@ def register(commands: Any) -> None:
         epilog="Options of a kind: sentinel check KIND --help. "
         "Exit codes: 0 ok, 1 warning, 2 critical, 3 unknown.",
         add_help=False,
+        allow_abbrev=False,  # a kind's --time is not our --timeout
     )
     parser.add_argument("target", nargs="?", metavar="NAME|KIND")
     parser.add_argument("-c", "--config", metavar="FILE", help="configuration with the NAME")

@@ -1,4 +1,4 @@
-"""`sentinel notify test`: a real message through each channel, and what the other side said."""
+"""`sentinel notify`: a real message through each channel, or what its messages look like."""
 
 import argparse
 import sys
@@ -6,6 +6,8 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
+
+SAMPLES = ("firing", "resolved", "grouped")
 
 
 def register(commands: Any) -> None:
@@ -16,11 +18,35 @@ def register(commands: Any) -> None:
     test.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
     test.add_argument("-c", "--config", metavar="FILE")
     test.set_defaults(call=call)
+    look = actions.add_parser("preview", help="what messages look like; sends nothing")
+    look.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
+    look.add_argument("--sample", choices=SAMPLES, help="default: all of them")
+    look.add_argument("--html", metavar="FILE", help="write the HTML of one sample there")
+    look.add_argument("-c", "--config", metavar="FILE")
+    look.set_defaults(call=preview)
 
 
 def call(args: argparse.Namespace) -> int:
     """0 when every channel took the message, 1 when one did not."""
     settings = app.load_settings(args.config)
+    chosen = _chosen(args, settings)
+    return USAGE if chosen is None else _send(chosen, settings)
+
+
+def preview(args: argparse.Namespace) -> int:
+    """0, or 1 when a template fails or the file for --html cannot be written."""
+    chosen = _chosen(args, app.load_settings(args.config))
+    if chosen is None:
+        return USAGE
+    from sentinel.cli.preview import show, write
+
+    if args.html:
+        return write(chosen, args.sample or "firing", args.html)
+    return show(chosen, [args.sample] if args.sample else SAMPLES)
+
+
+def _chosen(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
+    """The channels that are meant, by name; None, after a word about it, where there are none."""
     known = {c.name: c.plugin for c in settings.channels}
     missing = [name for name in args.channels if name not in known]
     if missing or not known:
@@ -29,8 +55,8 @@ def call(args: argparse.Namespace) -> int:
             f"sentinel: no channel {missing[0] if missing else ''}; channels: {have}",
             file=sys.stderr,
         )
-        return USAGE
-    return _send({name: known[name] for name in args.channels or known}, settings)
+        return None
+    return {name: known[name] for name in args.channels or known}
 
 
 def _send(channels: dict[str, Any], settings: Any) -> int:

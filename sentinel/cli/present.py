@@ -1,5 +1,7 @@
 """Outcomes of checks as text for machines, plugins runners and pipes. Pure."""
 
+from math import isfinite
+
 import msgspec
 
 from sentinel.core.model import Finding, Status, Value, worst
@@ -40,7 +42,8 @@ def as_nagios(outcome: Outcome) -> str:
     lines = [f"{first} | {data}" if data else first]
     if len(findings) > 1:
         lines += [
-            _bar(f"{f.status.value.upper()}: {visible(f.subject)}: {f.summary}") for f in findings
+            _bar(f"{f.status.value.upper()}: {visible(f.subject)}: {visible(f.summary)}")
+            for f in findings
         ]
     return "\n".join(lines)
 
@@ -88,15 +91,19 @@ def _perfdata(findings: tuple[Finding, ...]) -> list[str]:
         _datum(f"{f.subject} {name}" if several and f.subject else name, name, value)
         for f in findings
         for name, value in f.values.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
     ]
 
 
 def _datum(label: str, name: str, value: float) -> str:
     unit = next((u for suffix, u in _UNITS.items() if name.endswith(suffix)), "")
     clean = _bar(visible(label)).replace("'", "''").replace("=", "_")
-    number = str(value) if isinstance(value, int) else f"{value:.6g}"
-    return f"'{clean}'={number}{unit}"
+    return f"'{clean}'={_number(value)}{unit}"
+
+
+def _number(value: float) -> str:
+    """Without an exponent: plugin runners read digits, a point and a minus."""
+    return str(value) if isinstance(value, int) else f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def _bar(text: str) -> str:

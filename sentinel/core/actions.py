@@ -20,6 +20,7 @@ class Outcome(str, Enum):
     """What is known of an action.
 
     intended: written before it was tried; unknown: tried, or perhaps not, and not yet seen;
+    unclear: something else happened to the target since, so nobody will ever know;
     withdrawn: not tried after all; unneeded: as wished already, and never stored.
     """
 
@@ -28,6 +29,7 @@ class Outcome(str, Enum):
     NO_EFFECT = "no effect"
     ERROR = "error"
     UNKNOWN = "unknown"
+    UNCLEAR = "unclear"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
     UNNEEDED = "unneeded"
@@ -45,7 +47,7 @@ class Outcome(str, Enum):
     @property
     def effective(self) -> bool:
         """The target was changed, or may have been."""
-        return self is Outcome.DONE or self.open
+        return self in (Outcome.DONE, Outcome.UNCLEAR) or self.open
 
 
 class ActionRecord(Struct, frozen=True, kw_only=True):
@@ -53,7 +55,8 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
 
     `by` is the check or person that asked; `rule` and `why` are the guard's; `detail` is what
     was seen afterwards; `commands` are the very arguments. `ended` None while it is open.
-    `checked`: when each boot that read it again did so first.
+    `checked`: when each boot that read it again did so first. `mark`: a digest of the target's
+    mark (see Look) at the intent.
     """
 
     id: str
@@ -71,6 +74,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     detail: str = ""
     ended: Instant | None = None
     checked: tuple[Instant, ...] = ()
+    mark: str = ""
     forced: bool = False
 
 

@@ -24,7 +24,7 @@ class BreakerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """When to stop acting at all: more than `nodes`, or more than `share` of all nodes (at least
     one), left service `within` this time. It closes when nothing opened it for `cooldown`."""
 
-    nodes: Annotated[int, Meta(ge=1)] = 50
+    nodes: Annotated[int, Meta(ge=1, le=1000)] = 50
     share: Share = Share(20)
     within: Duration = Duration(600)
     cooldown: Duration = Duration(1800)

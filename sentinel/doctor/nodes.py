@@ -17,8 +17,8 @@ ASKED = 3
 
 SUDOERS = r"""sentinel ALL=(root) NOPASSWD: \
   /usr/bin/scontrol ^update NodeName=[A-Za-z0-9._-]+ State=UNDRAIN$, \
-  /usr/bin/scontrol ^update NodeName=[A-Za-z0-9._-]+ State=DRAIN Reason=sentinel: .*$"""
-"""Regular expressions: the `*` of sudoers(5) before 1.9.10 matches further arguments too."""
+  /usr/bin/scontrol ^update NodeName=[A-Za-z0-9._-]+ State=DRAIN Reason=sentinel: [^=]*$"""
+"""Regular expressions: the `*` of sudoers(5) matches further arguments too, State=DOWN among them."""
 
 
 def changing(snapshot: Snapshot, prefix: Sequence[str], who: str = "sentinel") -> Item:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -167,6 +168,7 @@ class Actor:
             evidence=bounded({"seen": look.text, **request.evidence}),
             commands=kind.commands(request),
             forced=asker.forced,
+            mark=_print(look),
         )
 
     # Doing
@@ -178,7 +180,7 @@ class Actor:
         if objection:
             return self._conclude(record, Outcome.WITHDRAWN, objection)
         reply = self._send(record)
-        return self._conclude(record, *self._confirm(kind, request, reply))
+        return self._conclude(record, *self._confirm(kind, request, record, reply))
 
     def _verify(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
@@ -208,7 +210,9 @@ class Actor:
                 break
         return reply
 
-    def _confirm(self, kind: Action, request: ActionRequest, reply: Reply) -> tuple[Outcome, str]:
+    def _confirm(
+        self, kind: Action, request: ActionRequest, record: ActionRecord, reply: Reply
+    ) -> tuple[Outcome, str]:
         try:
             look = kind.look(request, self._hands)
         except CannotTell as error:
@@ -220,7 +224,7 @@ class Actor:
             return Outcome.ERROR, reply.text
         if reply.answer is Answer.UNSURE:
             return Outcome.UNKNOWN, f"{reply.text}; still {look.text}, it may happen later"
-        return Outcome.NO_EFFECT, f"Slurm accepted it, and yet it is {look.text}"
+        return _ineffective(record, look), f"Slurm accepted it, and yet it is {look.text}"
 
     def _conclude(self, record: ActionRecord, outcome: Outcome, detail: str) -> ActionRecord:
         ended = None if outcome.open else self._clock.now()
@@ -252,8 +256,8 @@ class Actor:
         age = max(elapsed(i, now) for i in mine)
         if age < SETTLED:
             return self._conclude(record, Outcome.UNKNOWN, f"not yet: {look.text}")
-        passed = f"nothing happened in {duration_text(age)}: {look.text}"
-        return self._conclude(record, Outcome.NO_EFFECT, passed)
+        passed = f"after {duration_text(age)} it is {look.text}"
+        return self._conclude(record, _ineffective(record, look), passed)
 
 
 def _judged(record: ActionRecord, verdict: Verdict) -> ActionRecord:
@@ -278,6 +282,15 @@ def _said_before(record: ActionRecord, past: Past) -> bool:
         and last is not None
         and (last.outcome, last.rule) == (Outcome.REFUSED, record.rule)
     )
+
+
+def _ineffective(record: ActionRecord, look: Look) -> Outcome:
+    """Only a target that is just as it was before proves that nothing happened to it."""
+    return Outcome.NO_EFFECT if record.mark == _print(look) else Outcome.UNCLEAR
+
+
+def _print(look: Look) -> str:
+    return blake2b(look.mark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _tidy(reason: str) -> str:

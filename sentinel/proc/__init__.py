@@ -87,8 +87,10 @@ def _raise_if_not_started(argv: Sequence[str], cwd: str | None, done: Done) -> N
     """Tell env's own complaint from an answer of the command."""
     if done.code not in _NOT_STARTED or done.out or not done.err.startswith(b"env: "):
         return
-    said = visible(os.fsdecode(done.err[5:]).strip().rpartition(": ")[2])
+    said = visible(os.fsdecode(done.err[5:]).partition("\n")[0].rpartition(": ")[2])
     if done.code == 125 and cwd:
         raise NotFound(f"cannot start {visible(argv[0])} in {visible(cwd)}: {said}")
     hint = " (not a file that may be executed)" if done.code == 126 else ""
+    if done.code == 127 and " " in argv[0]:
+        hint = " (the name holds a blank: arguments are items of their own)"
     raise NotFound(f"cannot start {visible(argv[0])}: {said}{hint}")

@@ -8,6 +8,7 @@ reads it from a process list.
 
 import shlex
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from sentinel.core.remote import Answer, Answered, Garbage, Partial, Unreached
 from sentinel.core.text import shortened, visible
@@ -18,9 +19,13 @@ _FRAME = (
 )
 
 
-def framed(argv: Sequence[str]) -> list[str]:
-    """The command to run in place of `argv`; its stdin has the mark as a first line."""
-    return ["/bin/sh", "-c", _FRAME, "sentinel", *argv]
+def framed(argv: Sequence[str], seconds: float) -> list[str]:
+    """The command to run in place of `argv`; its stdin has the mark as a first line.
+
+    sshd lets a command go on when its connection is gone, so timeout(1) ends it there.
+    """
+    bound = ["timeout", "-k", "2", str(ceil(seconds))]
+    return ["/bin/sh", "-c", _FRAME, "sentinel", *bound, *argv]
 
 
 def line(argv: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ class Reach:
         mark = _mark()
         try:
             done = proc.run(
-                self._way.command(node, frame.framed(argv)),
+                self._way.command(node, frame.framed(argv, seconds)),
                 limit=seconds,
                 env=self._way.env,
                 stdin=frame.stdin(mark, stdin),

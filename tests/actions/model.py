@@ -64,7 +64,7 @@ class Change:
     def __init__(self, argv: Sequence[str], at: float) -> None:
         words = dict(word.partition("=")[::2] for word in argv[2:])
         self.node, self.state, self.reason = words["NodeName"], words["State"], words.get("Reason")
-        self.at, self.happened = at, False
+        self.at, self.happened, self.record = at, False, ""
 
 
 class SimSlurm:

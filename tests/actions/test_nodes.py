@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.drain import Drain
-from sentinel.actions.nodes import LONGEST_REASON, seen, tagged
+from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
 from sentinel.actions.undrain import UNFIT, Undrain
 from sentinel.core.model import ActionRequest
 from sentinel.core.slurm import Node
@@ -40,6 +40,7 @@ def flagged(*flags: str, **values: Any) -> Node:
         ("sentinel: bad GPU", "sentinel: bad GPU"),
         ('say "x"', "sentinel: say 'x'"),
         ("two\nlines\x1b[31m", "sentinel: two\\nlines\\x1b[31m"),
+        ("temp=90 State=DOWN", "sentinel: temp:90 State:DOWN"),
         ("  many   blanks ", "sentinel: many blanks"),
         ("größer ☃", "sentinel: größer ☃"),
         ("\ud800", "sentinel: \\ud800"),
@@ -87,7 +88,7 @@ UNFIT_NODES = [
 ]
 
 
-@pytest.mark.parametrize("unfit", UNFIT_NODES, ids=lambda n: f"{n.state}+{'+'.join(n.flags)}")
+@pytest.mark.parametrize("unfit", UNFIT_NODES, ids=state_of)
 def test_an_undrain_only_of_a_node_that_is_up(unfit: Node) -> None:
     """Everything else means that nobody knows what it will be."""
     look = Undrain().look(request("undrain"), View(unfit))

@@ -1,6 +1,6 @@
 """Sentinels on one state, seen from outside: what they did, and what they wrote about it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.actions.drain import Drain
 from sentinel.actions.nodes import described
@@ -9,13 +9,13 @@ from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.limits import ActionSettings, BreakerSettings, GuardSettings, Limits
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import Books
+from sentinel.core.ports import Action, Books
 from sentinel.core.slurm import Node
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.engine.acting import Actor, Asker, Rules
 from tests.actions.model import Change, Crash, Host, SimSlurm, Time
 
-KINDS = {"drain": Drain(), "undrain": Undrain()}
+KINDS: Mapping[str, Action] = {"drain": Drain(), "undrain": Undrain()}
 LIMITS = Limits(per_hour=2, share=Share(40), per_node=Rate("2 in 7d"), cooldown=Duration(600))
 SETTINGS = {kind: ActionSettings(enabled=True, limits=LIMITS) for kind in KINDS}
 NEVER = GuardSettings(breaker=BreakerSettings(nodes=1000, share=Share(100)))
@@ -101,6 +101,7 @@ class World:
         about = [r for r in self.books.unresolved() if r.target == change.node]
         if len(about) != 1:
             self.doubts.append(f"{change.node} is changed with {len(about)} open records")
+        change.record = about[0].id if about else ""
         now = described(self.slurm.by_name[change.node])
         if about and about[0].evidence["seen"] != now:
             self.doubts.append(f"proof {about[0].evidence['seen']}, changed {now}")
@@ -132,14 +133,13 @@ def busiest_node(world: World, action: str, window: float) -> int:
 
 def truth(world: World) -> list[str]:
     """Where the log contradicts what happened: a change that happened was never denied."""
-    by_reason = {r.commands[0][-1].partition("=")[2]: r for r in world.records()}
+    by_id = {r.id: r for r in world.records()}
     lies = []
     for change in world.slurm.changes:
-        record = by_reason.get(change.reason or "")
-        if record is None or change.state != "DRAIN":
-            continue
-        if change.happened and not record.outcome.effective:
-            lies.append(f"{change.reason} happened, the log says {record.outcome.value}")
-        if not change.happened and record.outcome is Outcome.DONE:
-            lies.append(f"{change.reason} never happened, the log says done")
+        outcome = by_id[change.record].outcome
+        what = f"{change.state} of {change.node}"
+        if change.happened and not outcome.effective:
+            lies.append(f"{what} happened, the log says {outcome.value}")
+        if not change.happened and change.state == "DRAIN" and outcome is Outcome.DONE:
+            lies.append(f"{what} never happened, the log says done")
     return lies

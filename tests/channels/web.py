@@ -38,6 +38,7 @@ class Web:
 
     def __exit__(self, *_: object) -> None:
         self._run(self._runner.cleanup())
+        self._run(self._cancel_all())
         self._run(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
@@ -61,6 +62,13 @@ class Web:
         self.requests.append((request.headers.copy(), await request.read()))
         answer: web.StreamResponse = await self._answer(request)
         return answer
+
+    async def _cancel_all(self) -> None:
+        """Those who wait for a client that is still there."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
@@ -115,7 +123,10 @@ def sent(channel: Channel, server: Web, *notifications: Notification) -> Any:
 
 
 class ServiceContract(ChannelContract):
-    """The contract over a service that takes JSON: its own answers for each mood."""
+    """The contract over a service that takes JSON: its own answers for each mood.
+
+    Requests without a body only ask, and are no messages.
+    """
 
     MOODS: ClassVar[dict[str, Handler]]
 
@@ -127,7 +138,8 @@ class ServiceContract(ChannelContract):
     def side(self, tmp_path: Path, mood: Mood) -> Iterator[Side]:
         timeout = Duration(0.5 if mood == "hangs" else 20)
         with Web({**self.MOODS, "hangs": hangs}[mood]) as server:
-            yield Side(self.channel(server.url, timeout), lambda: server.bodies)
+            channel = self.channel(server.url, timeout)
+            yield Side(channel, lambda: [body for body in server.bodies if body])
 
     def inert(self, message: bytes, text: str) -> None:
         """No string holds what a terminal or an eye would obey."""

@@ -92,6 +92,18 @@ def test_a_change_that_never_came_is_given_up_when_it_cannot_come_any_more() -> 
     assert w.actors[0].resolve() == []
 
 
+def test_what_something_else_has_covered_is_unclear() -> None:
+    """It happened, and then Slurm drained the node again: "no effect" would be a lie."""
+    for fault in (Fault.LATE, Fault.LOST):
+        w = world()
+        w.slurm.fault = fault
+        act(w)
+        w.slurm.wake()
+        w.slurm.set("n1", flags=DRAINED, reason="Kill task failed", reason_time=1_800_000_001)
+        w.time.now += 600
+        assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNCLEAR]
+
+
 def test_another_host_waits_by_its_own_clock() -> None:
     """It cannot date the first one's record: it counts from when it first looked itself."""
     w = world()
@@ -113,7 +125,7 @@ def test_a_blind_resolver_changes_nothing() -> None:
     assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNKNOWN]
 
 
-def meanwhile(change: Callable[[World], None]) -> ActionRecord:
+def meanwhile(change: Callable[[World], object]) -> ActionRecord:
     """The change happens between proof and action."""
     w = world()
 
@@ -127,7 +139,7 @@ def meanwhile(change: Callable[[World], None]) -> ActionRecord:
     return record
 
 
-CHANGES: list[tuple[Callable[[World], None], str]] = [
+CHANGES: list[tuple[Callable[[World], object], str]] = [
     (lambda w: w.slurm.set("n1", reason="RMA 4711"), "it changed meanwhile: was IDLE+DRAIN"),
     (lambda w: w.slurm.set("n1", reason_time=1_700_000_009), "it changed meanwhile"),
     (lambda w: w.slurm.set("n1", state="DOWN"), "meanwhile it is DOWN"),
@@ -140,7 +152,7 @@ CHANGES: list[tuple[Callable[[World], None], str]] = [
 
 @pytest.mark.parametrize(("change", "says"), CHANGES)
 def test_what_changed_after_the_proof_is_not_touched(
-    change: Callable[[World], None], says: str
+    change: Callable[[World], object], says: str
 ) -> None:
     """Withdrawn, with what was different; Slurm is not told anything."""
     record = meanwhile(change)

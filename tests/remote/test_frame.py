@@ -69,7 +69,9 @@ def test_what_a_command_prints_of_another_call_is_its_own() -> None:
 def test_a_real_shell_frames_a_real_command() -> None:
     """The script that goes to nodes, run here through the login shell's one line."""
     words = ["a b", "'", "$HOME", "\n", "*", ""]
-    line = frame.line(frame.framed(["sh", "-c", 'printf "%s|" "$@"; cat; exit 3', "sh", *words]))
+    line = frame.line(
+        frame.framed(["sh", "-c", 'printf "%s|" "$@"; cat; exit 3', "sh", *words], 5.5)
+    )
     done = subprocess.run(
         ["sh", "-c", line], input=frame.stdin(MARK, b"in\n"), capture_output=True, check=False
     )

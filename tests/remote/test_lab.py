@@ -192,15 +192,17 @@ def test_srun_asks_nodes_that_take_jobs(nodes: Nodes) -> None:
 
 
 def test_srun_enters_a_running_job_without_taking_its_gpus(nodes: Nodes) -> None:
-    """`job` makes the question a step of that job, on nodes that are full."""
-    job = nodes.lab.sbatch("exec sleep 300", nodes=1, nodelist="node-0", exclusive=True)
-    nodes.lab.wait_state(job, "RUNNING")
+    """`job` makes the question a step of that job, beside one that has all of the node."""
+    job = nodes.lab.sbatch(
+        "exec srun --cpus-per-task=4 sleep 300", nodelist="node-0", exclusive=True, gres="gpu:8"
+    )
+    step = ["squeue", "-h", "-s", "-j", job, "-o", "%i"]
+    wait_until(lambda: f"{job}.0" in nodes.lab.ask(step), "the step of the job")
     reach = Reach(Srun(RemoteSettings(via="srun"), job, nodes.lab.env), fanout=4, patience=20)
     told = reach.run(["node-0"], ["sh", "-c", "echo $SLURM_JOB_ID.$CUDA_VISIBLE_DEVICES"], limit=20)
     answer = told["node-0"]
     assert isinstance(answer, Answered), answer
-    assert answer.out.startswith(f"{job}.".encode())
-    assert b"0" not in answer.out.partition(b".")[2]
+    assert answer.out == f"{job}.\n".encode()
 
 
 def test_srun_that_takes_too_long_leaves_no_job(nodes: Nodes) -> None:

@@ -127,13 +127,13 @@ def test_a_command_line_forges_no_row(host: Host) -> None:
 def test_a_slow_tool_is_ended_and_the_next_probe_asks_again(host: Host) -> None:
     """What SIGTERM or SIGKILL ends is late, not hung, and holds no lock."""
     started = host.folder / "started"
-    host.tool("nvidia-smi", f"trap '' TERM; echo x >>{started}; sleep 600 & wait; wait")
+    host.tool("nvidia-smi", f"trap '' TERM; echo x >>{started}; sleep 599.25 & wait; wait")
     first = host.probe(GPU, 9).unread["gpu_processes"]
     second = host.probe(GPU, 9).unread["gpu_processes"]
     assert (first.kind, second.kind) == ("late", "late")
     assert "no answer within 2 s" in first.why
     assert started.read_text() == "x\nx\n"
-    assert not _running("sleep 600")
+    assert not _running("sleep 599.25")
 
 
 def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse) -> None:

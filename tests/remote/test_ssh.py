@@ -22,6 +22,7 @@ from sentinel.core.remote import (
 )
 from sentinel.remote import Reach, RemoteSettings
 from sentinel.remote.ssh import Ssh
+from tests.lab.waiting import wait_until
 from tests.remote.nodes import saying
 from tests.remote.sshd import Sshd
 
@@ -103,13 +104,15 @@ def test_a_connection_that_breaks_is_a_partial_answer(sshd: Sshd) -> None:
 
 
 def test_a_command_that_does_not_end_is_ended_at_its_limit(sshd: Sshd) -> None:
-    """A timeout is an answer of its own, after that time, and no ssh is left here."""
+    """A timeout is an answer of its own; no ssh is left here, and no command on the node."""
     mark = f"{time.monotonic_ns()}"
     began = time.monotonic()
-    told = sshd.reach(timeout=2, connect=1).run(["node"], ["sleep", "600", mark], limit=10)
+    deaf = ["sh", "-c", "trap '' TERM; sleep 600", mark]
+    told = sshd.reach(timeout=2, connect=1).run(["node"], deaf, limit=10)
     assert isinstance(told["node"], TimedOut)
     assert 2 <= time.monotonic() - began < 6
-    assert proc.run(["pgrep", "-f", f"ssh.*{mark}"], limit=5).out == b""
+    assert proc.run(["pgrep", "-f", f"^ssh.*{mark}"], limit=5).out == b""
+    wait_until(lambda: proc.run(["pgrep", "-f", mark], limit=5).out == b"", "its end on the node")
 
 
 def test_a_changed_host_key_and_an_unknown_one_are_answers_of_their_own(sshd: Sshd) -> None:

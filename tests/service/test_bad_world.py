@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ checks:
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
 """
-DAMAGES = {
+DAMAGES: dict[str, Callable[[Path], object]] = {
     "garbage": lambda path: path.write_bytes(b"this is no database " * 1000),
     "a page overwritten": lambda path: overwrite(path, 4096, b"\xff" * 4096),
     "cut in the middle": lambda path: cut(path, path.stat().st_size // 2),

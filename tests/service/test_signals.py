@@ -182,7 +182,7 @@ def test_a_service_ends_the_checks_that_are_at_work(watch: Watch) -> None:
 
 
 def started(watch: Watch, code: int, config: str = CONFIG, **values: object) -> Service:
-    configure(watch, config, **values)
+    configure(watch, config, "", **values)
     watch.lamp(code)
     return watch.run()
 

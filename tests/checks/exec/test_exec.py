@@ -62,6 +62,21 @@ def test_a_silent_command_is_judged_by_its_code_alone() -> None:
     assert sh("echo oops >&2; exit 2").summary == "oops"
 
 
+@pytest.mark.parametrize(
+    ("script", "details"),
+    [
+        ("echo oops >&2; exit 2", ""),
+        ("echo oops >&2; echo more >&2; exit 2", "oops\nmore"),
+        ("echo BAD; echo oops >&2; exit 2", "oops"),
+        ("echo BAD; echo long; echo oops >&2; exit 2", "long"),
+        ("echo OK; echo oops >&2", ""),
+    ],
+)
+def test_what_a_bad_plugin_complains_of_is_told_once(script: str, details: str) -> None:
+    """In the details, unless the summary has it already."""
+    assert sh(script).details == details
+
+
 def test_numbers_become_values_and_samples() -> None:
     """Under the check's name, in the unit of the plugin."""
     report = run("sh", "-c", "echo \"OK | load1=0.5;8;16;0; '/var log'=7MB;;;0;9\"")
@@ -83,6 +98,10 @@ def test_numbers_become_values_and_samples() -> None:
         pytest.param("a=U b=2", {"b": 2}, id="undetermined is left out"),
         pytest.param("a=1;@5:10;~:3;;", {"a": 1}, id="ranges"),
         pytest.param("a=1.2.3 b=- c=2", {"c": 2}, id="no numbers"),
+        pytest.param("a=1e9 b=2.5E-3s;1 c=3EB", {"a": 1e9, "b": 0.0025, "c": 3}, id="exponents"),
+        pytest.param(
+            "a=1e b=1x9 c=2,5", {"a": 1}, id="what follows a number is a unit or spoils it"
+        ),
         pytest.param("", {}, id="nothing"),
         pytest.param("no performance data", {}, id="only words"),
     ],

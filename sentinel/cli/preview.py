@@ -1,0 +1,68 @@
+"""`sentinel notify preview`: messages about made-up alerts, as each channel would word them."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel.core.model import Notification
+from sentinel.core.sample import SAMPLES
+
+_RULE = 72
+
+
+def show(channels: Mapping[str, Any], samples: Sequence[str]) -> int:
+    """Print the parts of each message, HTML left out; 1 where a template fails."""
+    failed = False
+    for name, channel in channels.items():
+        for sample in samples:
+            print(f"== {name}: {sample} ".ljust(_RULE, "="))
+            for part, text in _parts(channel, SAMPLES[sample]):
+                failed = failed or part == "trouble"
+                print(_shown(part, text))
+    return int(failed)
+
+
+def write(channels: Mapping[str, Any], sample: str, path: str) -> int:
+    """The HTML of the first channel that has any, into a file or to `-`."""
+    pages = (
+        text
+        for channel in channels.values()
+        for part, text in _parts(channel, SAMPLES[sample])
+        if part == "html"
+    )
+    page = next(pages, None)
+    if page is None:
+        print(f"sentinel: no HTML in the messages of {', '.join(channels)}", file=sys.stderr)
+        return 1
+    return _write(path, page)
+
+
+def _parts(channel: Any, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+    """A channel that words nothing itself hands on the JSON object of each alert."""
+    if hasattr(channel, "preview"):
+        parts: list[tuple[str, str]] = channel.preview(notifications)
+        return parts
+    from sentinel.channels.record import record
+
+    return [("object", record(n).decode()) for n in notifications]
+
+
+def _shown(part: str, text: str) -> str:
+    if part == "html":
+        return f"html: {len(text)} characters; see them with --html FILE\n"
+    return f"{part}:\n{text.rstrip()}\n" if "\n" in text else f"{part}: {text}\n"
+
+
+def _write(path: str, page: str) -> int:
+    if path == "-":
+        print(page)
+        return 0
+    try:
+        with open(os.path.expanduser(path), "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        print(f"sentinel: {path}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    print(f"wrote {path}")
+    return 0

@@ -1,0 +1,228 @@
+"""Alertmanager: the contract against a server that answers as it does, then a real one."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+from aiohttp import web
+from msgspec.structs import replace
+
+from sentinel.channels.alertmanager import Alertmanager, alert
+from sentinel.core.errors import Invalid
+from sentinel.core.model import Notification, Status
+from sentinel.core.settings import Secret
+from sentinel.core.values import Duration
+from tests.channels.contract import SECRET, send
+from tests.channels.samples import HOSTILE, hostile, notification
+from tests.channels.web import ServiceContract, Web, answers, answers_json, failure
+from tests.lab.alertmanager import Alertmanager as Server
+from tests.lab.waiting import wait_until
+
+NOW = datetime(2026, 9, 30, 1, 40, 0, tzinfo=timezone.utc)
+
+
+def taking(known: Any = ()) -> Any:
+    """Answers as Alertmanager does: a list to GET, nothing to POST."""
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response(list(known)) if request.method == "GET" else web.Response()
+
+    return answer
+
+
+def manager(url: str, **changes: Any) -> Alertmanager:
+    return Alertmanager(**{"urls": [url], **changes})
+
+
+class TestContract(ServiceContract):
+    """Its own errors are JSON strings or objects."""
+
+    MOODS: ClassVar[Any] = {
+        "takes": taking(),
+        "refuses": answers_json(400, f"bad matcher format {SECRET}"),
+        "later": answers(503, SECRET),
+    }
+
+    def channel(self, url: str, timeout: Duration) -> Alertmanager:
+        headers = {"Authorization": Secret(f"Bearer {SECRET}")}
+        return manager(url, headers=headers, timeout=timeout)
+
+
+def test_labels_are_what_routes_match_on() -> None:
+    """The alert's own words, and the labels of the finding under names that Prometheus allows."""
+    labels = {"node": "r12n07", "gpu-uuid": "x", "0": "y", "severity": "no", "empty": ""}
+    made = alert(notification(labels=labels), NOW, 60)
+    assert made["labels"] == {
+        "alertname": "training",
+        "cluster": "h100-prod",
+        "kind": "job",
+        "subject": "tr11-176B",
+        "severity": "critical",
+        "node": "r12n07",
+        "gpu_uuid": "x",
+        "_0": "y",
+    }
+
+
+OK = Status.OK
+TIMES: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "2026-09-30T03:12:05+02:00", "2026-09-30T01:41:00+00:00"),
+    ({"reason": "repeat"}, "2026-09-30T03:12:05+02:00", "2026-09-30T01:41:00+00:00"),
+    (
+        {"reason": "resolved", "status": OK},
+        "2026-09-30T03:12:05+02:00",
+        "2026-09-30T03:37:05+02:00",
+    ),
+    (
+        {"reason": "resolved", "status": OK, "at": "2026-09-30T09:00:00+02:00"},
+        "2026-09-30T03:12:05+02:00",
+        "2026-09-30T01:40:00+00:00",
+    ),
+    ({"since": "soon"}, "2026-09-30T01:40:00+00:00", "2026-09-30T01:41:00+00:00"),
+    (
+        {"since": "2027-01-01T00:00:00Z"},
+        "2026-09-30T01:41:00+00:00",
+        "2026-09-30T01:41:00+00:00",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "start", "end"), TIMES)
+def test_when_it_began_and_ends(changes: dict[str, Any], start: str, end: str) -> None:
+    """What fires ends when it is not repeated, what is over when it was over; never in the
+    future, and never before it began."""
+    made = alert(notification(**changes), NOW, 60)
+    assert (made["startsAt"], made["endsAt"]) == (start, end)
+
+
+def test_all_instances_are_told_and_one_is_enough() -> None:
+    """As Prometheus does it; those that were not reached are named in the receipt."""
+    with Web(taking()) as one, Web(taking()) as two:
+        urls = [one.url, "http://localhost:1", two.url]
+        receipt = send(Alertmanager(urls=urls), notification())
+    assert len(one.bodies) == len(two.bodies) == 1
+    assert receipt.refused == ("http://localhost:1",)
+
+
+def test_of_several_failures_the_one_that_may_pass_counts() -> None:
+    """Trying again may reach that one."""
+    with Web(answers(400)) as one:
+        error = failure(Alertmanager(urls=[one.url, "http://localhost:1"]))
+    assert not error.permanent
+
+
+@pytest.mark.parametrize("answer", ["", "{}", "[1]", "<html>"])
+def test_a_list_that_is_none_is_tried_again(answer: str) -> None:
+    """A proxy in between, perhaps."""
+    with Web(answers(200, answer)) as server:
+        error = failure(manager(server.url), notification(reason="resolved", status=OK))
+    assert (error.permanent, error.reason) == (False, "server")
+
+
+BAD: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
+    ({"urls": []}, ("urls",)),
+    ({"urls": ["http://a:9093", "b:9093"]}, ("urls", 1)),
+    ({"expires": Duration(59)}, ("expires",)),
+    ({"headers": {"Host": Secret("x")}}, ("headers", "Host")),
+    ({"timeout": Duration(0)}, ("timeout",)),
+]
+
+
+@pytest.mark.parametrize(("fields", "path"), BAD)
+def test_wrong_settings_are_refused(fields: dict[str, Any], path: tuple[Any, ...]) -> None:
+    """Each names its key."""
+    with pytest.raises(Invalid) as caught:
+        Alertmanager(**{"urls": ["http://localhost:9093"], **fields})
+    assert caught.value.path == path
+
+
+class Real(NamedTuple):
+    """A real Alertmanager and what it told its receiver."""
+
+    server: Server
+    hook: Web
+
+    def firing(self) -> dict[str, str]:
+        """Severity by subject of what fires."""
+        return {a["labels"]["subject"]: a["labels"]["severity"] for a in self.server.alerts()}
+
+    def told(self, subject: str) -> list[tuple[str, str]]:
+        """Status and severity of what the receiver heard of a subject, in order."""
+        heard = [a for body in self.hook.bodies for a in json.loads(body)["alerts"]]
+        mine = [a for a in heard if a["labels"].get("subject") == subject]
+        return [(a["status"], a["labels"]["severity"]) for a in mine]
+
+
+@pytest.fixture(scope="module")
+def real(alertmanager: Callable[[str], Server]) -> Iterator[Real]:
+    """One for all tests here, each with subjects of its own."""
+    with Web(answers(200)) as hook:
+        yield Real(alertmanager(hook.url), hook)
+
+
+def now(**changes: Any) -> Notification:
+    """An alert that began a minute ago by the clock of this machine."""
+    at = datetime.now(timezone.utc).replace(microsecond=0)
+    since = (at - timedelta(minutes=1)).isoformat()
+    return notification(**{"at": at.isoformat(), "since": since, **changes})
+
+
+def test_a_real_one_is_told_of_beginning_and_end(real: Real) -> None:
+    """Its receiver hears firing, then resolved; it holds the alert no longer."""
+    channel = manager(real.server.url)
+    send(channel, now(subject="a"))
+    assert real.firing()["a"] == "critical"
+    wait_until(lambda: real.told("a") == [("firing", "critical")], "told of the firing")
+    send(channel, now(subject="a", reason="resolved", status=OK))
+    assert "a" not in real.firing()
+    wait_until(lambda: real.told("a")[1:] == [("resolved", "critical")], "told of the end")
+
+
+def test_a_real_one_holds_one_alert_per_subject(real: Real) -> None:
+    """Worse takes the place of the milder one; the end ends it whatever its labels are by then."""
+    channel = manager(real.server.url)
+    send(channel, now(subject="b", severity=Status.WARNING, status=Status.WARNING))
+    send(channel, now(subject="b", reason="worse", labels={"user": "bob"}))
+    held = [a["labels"]["severity"] for a in real.server.alerts() if a["labels"]["subject"] == "b"]
+    assert held == ["critical"]
+    send(channel, now(subject="b", reason="resolved", status=OK, labels={}))
+    assert "b" not in real.firing()
+
+
+def test_a_real_one_keeps_what_is_repeated(real: Real) -> None:
+    """The same alert again is the same alert, with a later end."""
+    channel = manager(real.server.url, expires=Duration(60))
+    send(channel, now(subject="c"))
+    (before,) = [a for a in real.server.alerts() if a["labels"]["subject"] == "c"]
+    later = manager(real.server.url, expires=Duration(3600))
+    send(later, now(subject="c", reason="repeat"))
+    (after,) = [a for a in real.server.alerts() if a["labels"]["subject"] == "c"]
+    assert after["fingerprint"] == before["fingerprint"]
+    assert after["endsAt"] > before["endsAt"]
+    assert after["startsAt"] == before["startsAt"]
+
+
+def test_a_real_one_leaves_other_subjects_alone(real: Real) -> None:
+    """The end of one, or of the check itself, is the end of that only."""
+    channel = manager(real.server.url)
+    for subject in ("d", 'd"', "d\\", ""):
+        send(channel, now(check="own", subject=subject))
+    send(channel, now(check="own", subject='d"', reason="resolved", status=OK))
+    held = [a["labels"] for a in real.server.alerts() if a["labels"]["alertname"] == "own"]
+    assert sorted(labels.get("subject", "") for labels in held) == ["", "d", "d\\"]
+    send(channel, now(check="own", subject="", reason="gone", status=OK))
+    held = [a["labels"] for a in real.server.alerts() if a["labels"]["alertname"] == "own"]
+    assert sorted(labels.get("subject", "") for labels in held) == ["d", "d\\"]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_real_one_takes_hostile_text(real: Real, text: str) -> None:
+    """And ends it again."""
+    channel = manager(real.server.url)
+    begun = replace(hostile(text), reason="firing", subject=f"hostile {text}")
+    send(channel, begun)
+    held = len(real.server.alerts())
+    send(channel, replace(begun, reason="gone", status=OK))
+    assert len(real.server.alerts()) == held - 1

@@ -1,0 +1,63 @@
+"""What is news in the ledger of nodes, and when a node is said to have left."""
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.ledger import CLOSE, is_out, news
+from sentinel.core.slurm import Node
+from sentinel.testing import START
+
+IDLE = Node(name="n1", state="IDLE")
+WHEN = START.wall // SECOND - 7200
+DRAINED = replace(
+    IDLE, flags=frozenset({"DRAIN"}), reason="RMA", reason_user="root", reason_time=WHEN
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "out"),
+    [
+        ("IDLE", [], False),
+        ("ALLOCATED", ["COMPLETING"], False),
+        ("MIXED", ["PLANNED"], False),
+        ("IDLE", ["POWERED_DOWN"], False),
+        ("IDLE", ["DRAIN"], True),
+        ("ALLOCATED", ["DRAIN"], True),
+        ("IDLE", ["NOT_RESPONDING"], True),
+        ("IDLE", ["FAIL"], True),
+        ("IDLE", ["INVALID_REG"], True),
+        ("DOWN", [], True),
+        ("ERROR", [], True),
+    ],
+)
+def test_who_is_out_of_service(state: str, flags: list[str], out: bool) -> None:
+    """Wrong, or said to be wrong; powered down to save energy is neither."""
+    assert is_out(replace(IDLE, state=state, flags=frozenset(flags))) is out
+
+
+def test_a_healthy_node_is_no_news() -> None:
+    """20,000 of them cost nothing; being busy is no news either."""
+    assert list(news([IDLE, replace(IDLE, state="ALLOCATED")], {}, START, START)) == []
+
+
+def test_when_a_node_left() -> None:
+    """Now, where it was looked at lately; else when its reason was set: a sentinel that was away
+    for a weekend must not take all of that for a catastrophe."""
+    lately, long_ago = shifted(START, -CLOSE + 1), shifted(START, -CLOSE)
+    cases = {
+        lately: START,
+        long_ago: Instant(wall=WHEN * SECOND),
+        replace(long_ago, wall=START.wall): Instant(wall=WHEN * SECOND),
+    }
+    for looked, left in cases.items():
+        [reading] = news([DRAINED], {}, looked, START)
+        assert reading.left == left
+    [reading] = news([replace(DRAINED, reason_time=None)], {}, long_ago, START)
+    assert reading.left == START
+
+
+def test_the_first_look_of_all_dates_nothing() -> None:
+    """What was drained before sentinel came did not leave now; its reason is kept all the same."""
+    [reading] = news([DRAINED], {}, None, START)
+    assert (reading.left, reading.reason, reading.out) == (None, "RMA", True)

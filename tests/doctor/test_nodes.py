@@ -1,0 +1,111 @@
+"""Doctor on nodes: rights and ways, each trouble with its remedy; nothing is changed."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from sentinel.clock import SystemClock
+from sentinel.core.model import Status
+from sentinel.core.probe import NodeProbe, Wants
+from sentinel.core.remote import Answer, Answered, Refused, Unreachable, Unreached
+from sentinel.core.slurm import Node
+from sentinel.doctor.nodes import SUDOERS, changing, reaching
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+from tests.slurm.stand_ins import StandIns
+
+NODES = [Node(name=f"n{i}", state="IDLE") for i in range(1, 6)]
+
+
+class Ways:
+    """core.remote.Remote that says what it was given, and keeps what it was asked."""
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = answers
+        self.asked: list[tuple[list[str], list[str]]] = []
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        self.asked.append((list(nodes), list(argv)))
+        return {n: self._answers.get(n, Answered(code=0)) for n in nodes}
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path) -> StandIns:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    return StandIns(folder)
+
+
+def test_who_may_not_is_told_how(stand_ins: StandIns) -> None:
+    """Administrator, root, SlurmUser, or the lines for sudo with the key that uses them."""
+    stand_ins.says("id", "uid=7(eve)")
+    stand_ins.says("scontrol", "ClusterName = c\nSLURM_VERSION = 22.05.8\nSlurmUser = slurm(1)\n")
+    snapshot = Snapshot(Client(environ=stand_ins.env), SystemClock(), users=(), max_age=5.0)
+    item = changing(snapshot, (), who="eve")
+    assert item.status is Status.WARNING
+    for part in ("adminlevel=Administrator", "eve ALL=(root)", "change_prefix: [sudo, -n]"):
+        assert part in item.remedy
+
+
+def test_the_lines_for_sudo_allow_what_sentinel_runs_and_nothing_else() -> None:
+    """Where visudo is installed it must take them; the expressions are tried in any case."""
+    visudo = shutil.which("visudo", path="/usr/sbin:/usr/bin")
+    if visudo:
+        subprocess.run([visudo, "-c", "-f", "-"], input=SUDOERS + "\n", text=True, check=True)
+    allowed = [re.compile(found) for found in re.findall(r"scontrol (\^.*?\$)", SUDOERS)]
+
+    def may(*words: str) -> bool:
+        return any(pattern.search(" ".join(words)) for pattern in allowed)
+
+    assert may("update", "NodeName=gpu-01", "State=UNDRAIN")
+    assert may("update", "NodeName=gpu-01", "State=DRAIN", "Reason=sentinel: bad GPU")
+    assert not may("update", "NodeName=gpu-01", "State=DOWN", "Reason=x", "State=UNDRAIN")
+    assert not may("update", "NodeName=gpu-01", "State=DRAIN", "Reason=sentinel: x", "State=DOWN")
+    assert not may("update", "NodeName=gpu-[01-99]", "State=UNDRAIN")
+    assert not may("update", "NodeName=gpu-01", "State=UNDRAIN", "Weight=1")
+    assert not may("shutdown")
+
+
+def test_a_few_nodes_are_asked_something_harmless() -> None:
+    """Only nodes that are up, three of them."""
+    down = [
+        Node(name="n0", state="DOWN"),
+        Node(name="n1", state="IDLE", flags=frozenset({"NOT_RESPONDING"})),
+    ]
+    ways = Ways({})
+    [item] = reaching([*down, *NODES[1:]], ways, 10.0)
+    assert item.status is Status.OK
+    assert ways.asked == [(["n2", "n3", "n4"], ["true"])]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Unreachable("No route to host"), "n2: Unreachable: No route to host"),
+        (Refused("Permission denied (publickey)"), "n2: Refused: Permission denied (publickey)"),
+        (Answered(code=255), "n2: Answered: exit code 255"),
+    ],
+)
+def test_a_way_that_is_closed(answer: Answer, says: str) -> None:
+    """Which node, why, and what to try."""
+    [item] = reaching(NODES, Ways({"n2": answer}), 10.0)
+    assert item.status is Status.WARNING
+    assert says in item.text
+    assert "ssh -o BatchMode=yes n2 true" in item.remedy
+
+
+def test_no_node_to_ask_is_not_a_way() -> None:
+    """Unknown, not ok."""
+    [item] = reaching([Node(name="n0", state="DOWN")], Ways({}), 10.0)
+    assert item.status is Status.UNKNOWN
