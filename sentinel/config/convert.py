@@ -159,7 +159,7 @@ class Converter:
             return self.fault(error, node, path)
         self._collector.hide(text)
         self.references[path] = kept
-        if warning:
+        if warning and found.type is Secret:
             self._collector.warn(node.line, path, warning)
         return found.type(text) if found.type in (Secret, FilePath) else text
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,17 +22,23 @@ from sentinel.core.actions import (
     Past,
     Reply,
     Situation,
-    Switch,
-    Verdict,
     bounded,
+)
+from sentinel.core.audit import (
+    fingerprint,
+    ineffective,
+    judged,
+    opened,
+    request_of,
+    said_before,
+    tidy,
 )
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.guard import judge, newest, trip
+from sentinel.core.guard import judge
 from sentinel.core.limits import ActionSettings, GuardSettings, Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Action, Books, Clock, Hands
-from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.engine.scene import Scene, survey
 
@@ -43,9 +48,6 @@ IN_FLIGHT = 120.0
 SETTLED = 600.0
 """Seconds after which a change that timed out can no longer happen: twice the life of the munge
 credential that it carries (munge(7): 300 s)."""
-
-
-LONGEST_REASON = 1000
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ class Actor:
 
         Raises StoreError: what cannot be written down is not done.
         """
-        request = replace(request, reason=_tidy(request.reason))
+        request = replace(request, reason=tidy(request.reason))
         kind, scene = self._kind(request), survey(self._hands)
         look = Look(text="not seen") if scene.unwell else kind.look(request, scene)
         record = self._draft(kind, request, asker, look)
@@ -132,15 +134,15 @@ class Actor:
             now = self._clock.now()
             past = replace(past, records=(*past.records, *self._imagined))
             verdict = judge(request, past, limits, situation, now)
-            told = _judged(replace(record, at=now), verdict)
-            opened = None if asker.by_hand else _opened(situation, past, now)
-            return Decision(record=told, write=not _said_before(told, past), breaker=opened)
+            told = judged(replace(record, at=now), verdict)
+            switch = None if asker.by_hand else opened(situation, past, now)
+            return Decision(record=told, write=not said_before(told, past), breaker=switch)
 
         if not self._dry_run:
             return self._books.intend(record.target, decide).record
-        judged = decide(self._books.past(record.target)).record
-        self._imagined += [replace(judged, outcome=Outcome.DONE)] if judged.outcome.open else []
-        return judged
+        told = decide(self._books.past(record.target)).record
+        self._imagined += [replace(told, outcome=Outcome.DONE)] if told.outcome.open else []
+        return told
 
     def _kind(self, request: ActionRequest) -> Action:
         kind = self._rules.kinds.get(request.action)
@@ -168,7 +170,7 @@ class Actor:
             evidence=bounded({"seen": look.text, **request.evidence}),
             commands=kind.commands(request),
             forced=asker.forced,
-            mark=_print(look),
+            mark=fingerprint(look),
         )
 
     # Doing
@@ -224,7 +226,7 @@ class Actor:
             return Outcome.ERROR, reply.text
         if reply.answer is Answer.UNSURE:
             return Outcome.UNKNOWN, f"{reply.text}; still {look.text}, it may happen later"
-        return _ineffective(record, look), f"Slurm accepted it, and yet it is {look.text}"
+        return ineffective(record, look), f"Slurm accepted it, and yet it is {look.text}"
 
     def _conclude(self, record: ActionRecord, outcome: Outcome, detail: str) -> ActionRecord:
         ended = None if outcome.open else self._clock.now()
@@ -241,7 +243,7 @@ class Actor:
         if kind is None or fresh:
             return None  # somebody may be at it
         try:
-            look = kind.look(_request(record), self._hands)
+            look = kind.look(request_of(record), self._hands)
         except CannotTell as error:
             return self._conclude(record, Outcome.UNKNOWN, f"it could not be read: {error}")
         if look.done:
@@ -257,48 +259,4 @@ class Actor:
         if age < SETTLED:
             return self._conclude(record, Outcome.UNKNOWN, f"not yet: {look.text}")
         passed = f"after {duration_text(age)} it is {look.text}"
-        return self._conclude(record, _ineffective(record, look), passed)
-
-
-def _judged(record: ActionRecord, verdict: Verdict) -> ActionRecord:
-    if verdict.allowed:
-        return replace(record, why=verdict.why)
-    return replace(
-        record, outcome=Outcome.REFUSED, rule=verdict.rule, why=verdict.why, ended=record.at
-    )
-
-
-def _opened(situation: Situation, past: Past, now: Instant) -> Switch | None:
-    why = trip(situation, past, now)
-    cooldown = float(situation.breaker.cooldown)
-    return Switch(since=now, seconds=cooldown, why=why, by="sentinel") if why else None
-
-
-def _said_before(record: ActionRecord, past: Past) -> bool:
-    """A refusal that repeats itself every minute is written down once."""
-    last = newest(past.records, record.action, record.target)
-    return (
-        record.outcome is Outcome.REFUSED
-        and last is not None
-        and (last.outcome, last.rule) == (Outcome.REFUSED, record.rule)
-    )
-
-
-def _ineffective(record: ActionRecord, look: Look) -> Outcome:
-    """Only a target that is just as it was before proves that nothing happened to it."""
-    return Outcome.NO_EFFECT if record.mark == _print(look) else Outcome.UNCLEAR
-
-
-def _print(look: Look) -> str:
-    return blake2b(look.mark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def _tidy(reason: str) -> str:
-    """As it is stored, so that a record's request is the one that was carried out."""
-    return shortened(" ".join(visible(reason).split()), LONGEST_REASON)
-
-
-def _request(record: ActionRecord) -> ActionRequest:
-    return ActionRequest(
-        action=record.action, target=record.target, reason=record.reason, params=record.params
-    )
+        return self._conclude(record, ineffective(record, look), passed)

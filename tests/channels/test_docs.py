@@ -1,0 +1,47 @@
+"""The page of each kind of channel: its example loads, its table names every key."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sentinel.app import CHANNELS, CHECKS
+from sentinel.channels import KINDS
+from sentinel.config import load
+from sentinel.config.shapes import fields
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*(f"channels/{kind}.md" for kind in KINDS), "templates.md"]
+SECRETS = {
+    "ntfy-topic": "https://ntfy.sh/a-topic",
+    "mail.html.j2": "<p>{{ summary }}</p>",
+}
+ENV = {"TWILIO_URL": f"twilio://{'A' * 34}:{'b' * 32}@15551234567/15557654321"}
+
+pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_example_loads(page: str, tmp_path: Path) -> None:
+    """As it stands, but for where its secrets are."""
+    (example,) = re.findall(r"```yaml\n(channels:.*?)```", (DOCS / page).read_text(), re.S)
+    for path in set(re.findall(r"\{file: ([^}]+)\}", example)):
+        name = Path(path).name
+        (tmp_path / name).write_text(SECRETS.get(name, "hunter2-hunter2"))
+        (tmp_path / name).chmod(0o600)
+        example = example.replace(f"{{file: {path}}}", f"{{file: {name}}}")
+    names = re.findall(r"\{env: (\w+)\}", example)
+    env = {name: ENV.get(name, "https://hooks.example.org/x") for name in names}
+    file = tmp_path / "sentinel.yaml"
+    file.write_text("checks: {disks: {kind: fs}}\n" + example)
+    assert load(str(file), CHECKS, CHANNELS, env=env).warnings == ()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_table_names_every_key(kind: str) -> None:
+    """And no other."""
+    page = (DOCS / "channels" / f"{kind}.md").read_text()
+    table = page.partition("| key |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == set(fields(CHANNELS.load(kind)))
