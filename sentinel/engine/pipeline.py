@@ -35,8 +35,12 @@ class Pipeline:
             self._commit(forget(stale, self._alerts, plan, now, self._store.orders()))
 
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
-        """Write what these runs mean; raises StoreError, and then nothing has changed."""
-        batch = digest(outcomes, self._alerts, self._plan, self._clock.now(), self._store.orders())
+        """Write what these runs mean; raises StoreError, and then nothing has changed.
+
+        A run that was at work while a reload took its check away means nothing any more.
+        """
+        known = [outcome for outcome in outcomes if outcome.check in self._plan.policies]
+        batch = digest(known, self._alerts, self._plan, self._clock.now(), self._store.orders())
         self._commit(batch)
         return batch
 

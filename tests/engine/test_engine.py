@@ -133,6 +133,19 @@ def test_a_check_taken_out_of_the_configuration_ends_its_alerts() -> None:
     assert book.reasons == ["firing", "gone"]
 
 
+def test_a_run_that_a_reload_overtook_harms_nobody() -> None:
+    """Its check is gone; runs committed with it are not lost."""
+
+    async def story(scene: Scene) -> None:
+        late = asyncio.ensure_future(scene.engine.check("late"))
+        await asyncio.sleep(0.05)
+        await scene.engine.switch(world({"other": Says()}, {}))
+        await asyncio.gather(late, scene.engine.check("other"))
+        assert {r.check for r in scene.store.runs()} == {"other"}
+
+    play(story, world({"late": Slow(0.2)}, {}))
+
+
 def test_a_check_is_not_started_beside_itself() -> None:
     """A slow check and an impatient schedule."""
     disk = Says()
