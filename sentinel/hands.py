@@ -78,9 +78,9 @@ def actor(
 
 def remote(settings: Settings) -> tuple[Remote, float]:
     """The way to nodes, and the seconds a round over them all may take."""
-    from sentinel.remote import RemoteSettings, connect
+    from sentinel.remote import connect
 
-    found: RemoteSettings = getattr(settings, "remote", None) or RemoteSettings()
+    found = settings.remote
     return connect(found), 4 * float(found.timeout)
 
 

@@ -58,10 +58,26 @@ def _items(settings: Settings) -> Iterator[Item]:
     )
     yield host.state(app.state_of(settings))
     yield host.clock(app.zone(settings), datetime.now(timezone.utc))
-    yield from slurm.examine(app.snapshot(settings), bool(settings.slurm.command_prefix))
+    snapshot = app.snapshot(settings)
+    yield from slurm.examine(snapshot, settings.slurm)
     yield host.munge()
+    yield from _way_to_nodes(settings, snapshot)
     yield from host.tools()
     yield from asyncio.run(_all(channels.reach(settings.channels)))
+
+
+def _way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[Item]:
+    """Only where Slurm answers: it knows the nodes."""
+    from sentinel import hands
+    from sentinel.core.errors import CannotTell
+    from sentinel.doctor import nodes
+
+    try:
+        known = snapshot.nodes()
+    except CannotTell:
+        return
+    remote, limit = hands.remote(settings)
+    yield from nodes.reaching(known, remote, limit)
 
 
 async def _all(items: Any) -> list[Item]:

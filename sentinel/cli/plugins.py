@@ -8,14 +8,16 @@ from sentinel.core.text import visible
 
 def register(commands: Any) -> None:
     """Add the parser."""
-    parser = commands.add_parser("plugins", help="kinds of checks and channels, one line each")
+    parser = commands.add_parser(
+        "plugins", help="kinds of checks, channels and actions, one line each"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.set_defaults(call=call)
 
 
 def call(args: argparse.Namespace) -> int:
     """A kind that does not load is listed with the reason; it is an error of its author."""
-    from sentinel import app
+    from sentinel import app, hands
 
     rows = [
         {
@@ -24,7 +26,11 @@ def call(args: argparse.Namespace) -> int:
             "from": registry.origin(name),
             "description": _line(registry, name),
         }
-        for what, registry in (("check", app.CHECKS), ("channel", app.CHANNELS))
+        for what, registry in (
+            ("check", app.CHECKS),
+            ("channel", app.CHANNELS),
+            ("action", hands.ACTIONS),
+        )
         for name in registry.names()
     ]
     if args.json:

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import ActionSettings, GuardSettings
+from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.values import Duration
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -216,6 +217,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     state: str = ""
     timezone: str = ""
     slurm: SlurmSettings = SlurmSettings()
+    remote: RemoteSettings = RemoteSettings()
     checks: tuple[CheckConfig, ...] = ()
     channels: tuple[ChannelConfig, ...] = ()
     routes: tuple[Route, ...] = ()

@@ -4,18 +4,19 @@ from collections.abc import Iterator
 from shutil import which
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.doctor import Item, bad, ok, unknown, warn
+from sentinel.doctor import Item, bad, nodes, ok, unknown, warn
 from sentinel.slurm.snapshot import Snapshot
 
 _CLIENTS = ("squeue", "scontrol")
 _ASK = "an administrator can set AdminLevel: sacctmgr modify user NAME set adminlevel=Administrator"
 
 
-def examine(slurm: Snapshot, prefixed: bool) -> Iterator[Item]:
+def examine(slurm: Snapshot, settings: SlurmSettings) -> Iterator[Item]:
     """From the client commands to the rights; stops where nothing further can be known."""
-    missing = [c for c in _CLIENTS if which(c) is None and not prefixed]
+    missing = [c for c in _CLIENTS if which(c) is None and not settings.command_prefix]
     if missing:
         yield bad(
             "Slurm commands",
@@ -29,7 +30,7 @@ def examine(slurm: Snapshot, prefixed: bool) -> Iterator[Item]:
         return
     yield version(slurm)
     yield seeing(slurm)
-    yield changing(slurm)
+    yield nodes.changing(slurm, settings.change_prefix)
 
 
 def controller(slurm: Snapshot) -> Item:
@@ -78,19 +79,3 @@ def seeing(slurm: Snapshot) -> Item:
     if rights.private:
         return warn("jobs of others", f"hidden from {rights.who.name} by PrivateData=jobs", _ASK)
     return ok("jobs of others", f"{rights.who.name} sees those of the users named in the file")
-
-
-def changing(slurm: Snapshot) -> Item:
-    """Whether this user could drain and undrain nodes; nothing is changed to find out."""
-    try:
-        rights, config = slurm.rights(), slurm.config()
-    except CannotTell as error:
-        return unknown("changing nodes", visible(str(error)))
-    name = rights.who.name
-    if rights.who.uid == 0 or name == config.slurm_user:
-        return ok("changing nodes", f"{name} may")
-    if rights.admin:
-        return unknown(
-            "changing nodes", f"{name} may if an Administrator; an Operator may not", _ASK
-        )
-    return warn("changing nodes", f"{name} may not; watching needs no rights", _ASK)

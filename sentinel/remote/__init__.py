@@ -1,8 +1,8 @@
 """Commands on nodes: by ssh, by srun, or on this host itself."""
 
 from sentinel.core.remote import Remote
+from sentinel.core.remote_settings import RemoteSettings
 from sentinel.remote.reach import Reach, Way
-from sentinel.remote.settings import RemoteSettings
 
 __all__ = ["Reach", "RemoteSettings", "connect"]
 

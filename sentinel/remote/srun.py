@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.core.remote import NotAsked, Refused, Unreachable, Unreached
+from sentinel.core.remote_settings import RemoteSettings, words
 from sentinel.core.text import shortened, visible
-from sentinel.remote.settings import RemoteSettings, words
 from sentinel.slurm.client import neutral
 
 # srun(1): one task on that node, no GPUs, and none of the site's defaults that would wait,

@@ -14,9 +14,9 @@ from sentinel.core.remote import (
     Unreachable,
     Unreached,
 )
+from sentinel.core.remote_settings import RemoteSettings, words
 from sentinel.core.text import shortened, visible
 from sentinel.remote import frame
-from sentinel.remote.settings import RemoteSettings, words
 
 FAILED = 255
 """What ssh(1) exits with when it failed itself."""

@@ -215,6 +215,9 @@ def test_a_real_one_leaves_other_subjects_alone(real: Real) -> None:
     send(channel, now(check="own", subject="", reason="gone", status=OK))
     held = [a["labels"] for a in real.server.alerts() if a["labels"]["alertname"] == "own"]
     assert sorted(labels.get("subject", "") for labels in held) == ["d", "d\\"]
+    send(channel, now(check="own", subject="d\\", reason="gone", status=OK, labels={}))
+    held = [a["labels"] for a in real.server.alerts() if a["labels"]["alertname"] == "own"]
+    assert [labels["subject"] for labels in held] == ["d"]
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())

@@ -82,6 +82,14 @@ def test_html_and_markdown_stay_text() -> None:
     assert body["type"] == "failure"
 
 
+def test_where_a_service_takes_html_text_is_escaped() -> None:
+    """By Apprise, which is told that it is text."""
+    with Web(answers(200)) as server:
+        url = Secret(f"json://localhost:{server.port}/?format=html")
+        body = sent(Apprise(url=url), server, notification(summary="<b>x</b>"))
+    assert "&lt;b&gt;x&lt;/b&gt;" in body["message"]
+
+
 def test_a_length_for_phones() -> None:
     """The first lines say what matters; the rest is left out."""
     with Web(answers(200)) as server:

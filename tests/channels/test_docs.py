@@ -16,7 +16,7 @@ SECRETS = {
     "ntfy-topic": "https://ntfy.sh/a-topic",
     "mail.html.j2": "<p>{{ summary }}</p>",
 }
-ENV = {"TWILIO_URL": f"twilio://{'A' * 34}:{'b' * 32}@15551234567/15557654321"}
+ENV = {"TWILIO_URL": f"twilio://AC{'a' * 32}:{'b' * 32}@15551234567/15557654321"}
 
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 
@@ -45,3 +45,18 @@ def test_the_table_names_every_key(kind: str) -> None:
     rows = re.findall(r"^\| (`.*?) \|", table, re.M)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named == set(fields(CHANNELS.load(kind)))
+
+
+def test_a_template_is_no_secret(tmp_path: Path) -> None:
+    """Everybody may read its file, unlike that of a password."""
+    for name in ("text.j2", "token"):
+        (tmp_path / name).write_text("{{ summary }}" if name == "text.j2" else "x")
+        (tmp_path / name).chmod(0o644)
+    file = tmp_path / "sentinel.yaml"
+    file.write_text(
+        "checks: {disks: {kind: fs}}\n"
+        "channels: {a: {kind: telegram, token: {file: token}, chat: 1,"
+        " templates: {text: {file: text.j2}}}}\n"
+    )
+    (warning,) = load(str(file), CHECKS, CHANNELS, env={}).warnings
+    assert warning.path == "channels.a.token"

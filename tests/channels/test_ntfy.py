@@ -1,10 +1,12 @@
 """ntfy as a server of one's own answers: https://docs.ntfy.sh/publish/"""
 
+import re
 from typing import Any, ClassVar
 
 import pytest
 
 from sentinel.channels.ntfy import Ntfy
+from sentinel.channels.template import ChatTemplates
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import Secret
@@ -79,6 +81,21 @@ def test_limits_are_bytes(letter: str) -> None:
         body = sent(ntfy(server), server, hostile(letter * 50_000))
     assert 1000 < len(body["message"].encode()) <= 4096
     assert 100 < len(body["title"].encode()) <= 1024
+
+
+def test_what_does_not_fit_is_counted_not_cut() -> None:
+    """The last line is whole, however many bytes a letter has."""
+    with Web(TAKES) as server:
+        body = sent(ntfy(server), server, *(hostile("🚨" * 200) for _ in range(50)))
+    assert re.search(r"\nand \d+ more: sentinel alerts list$", body["message"])
+
+
+def test_a_title_of_ones_own_is_cut_too() -> None:
+    """Longer ones are refused by ntfy."""
+    with Web(TAKES) as server:
+        templates = ChatTemplates(subject="{{ 'Ω' * 2000 }}")
+        body = sent(ntfy(server, templates=templates), server)
+    assert 500 < len(body["title"].encode()) <= 1024
 
 
 TOPICS = ["https://ntfy.sh", "https://ntfy.sh/", "https://ntfy.sh/a/b", "https://ntfy.sh/ä", "x"]

@@ -174,6 +174,17 @@ def test_a_restart_finds_the_thread_again(page: int) -> None:
     assert "RESOLVED" in json.dumps(space.messages[0]["blocks"])
 
 
+def test_a_reply_is_no_beginning() -> None:
+    """One that the whole channel was shown is in its history too."""
+    space = Workspace()
+    with Web(space) as server:
+        send(bot(server.url), notification())
+        send(bot(server.url), worse())
+        slack_bot._roots.clear()
+        send(bot(server.url), resolved())
+    assert space.messages[-1]["thread_ts"] == space.messages[0]["ts"]
+
+
 def test_nothing_before_the_alert_is_looked_at() -> None:
     """An hour before its beginning is where the search ends."""
     space = Workspace()

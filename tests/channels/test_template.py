@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sentinel.channels.email import Email
-from sentinel.channels.template import MailTemplates, check, words
+from sentinel.channels.template import LONGEST, MailTemplates, check, words
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification
 from sentinel.core.sample import SAMPLES
@@ -100,6 +100,13 @@ def test_a_broken_template_loses_nothing(source: str, problem: str) -> None:
     made = words(MailTemplates(subject="{{ check }}", text=source), [notification()])
     assert (made.subject, made.text) == ("training", None)
     assert problem in made.trouble
+
+
+@pytest.mark.parametrize(("length", "good"), [(LONGEST, True), (LONGEST + 1, False)])
+def test_a_text_has_an_end(length: int, good: bool) -> None:
+    """What is longer than any message ever needs to be is a mistake."""
+    made = words(MailTemplates(text=f"{{{{ 'x' * {length} }}}}"), [notification()])
+    assert (made.text is not None) == good
 
 
 @pytest.mark.parametrize("given", [hostile(t) for t in HOSTILE.values()], ids=HOSTILE.keys())

@@ -123,7 +123,7 @@ BAD = [
     # the top level
     ("chekcs: {}", "1: chekcs: unknown key (did you mean 'checks'?)"),
     ("web: {}", f"1: web: unknown key; this version knows: {KNOWN}"),
-    ("remote: {}", f"1: remote: unknown key; this version knows: {KNOWN}"),
+    ("standby: {}", f"1: standby: unknown key; this version knows: {KNOWN}"),
     ("cluster: 12", '1: cluster: expected text, got the number 12; write "12" in quotes'),
     ("cluster: true", '1: cluster: expected text, got true; write "true" in quotes'),
     ("cluster: [a]", "1: cluster: expected text, got a list"),
