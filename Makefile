@@ -21,7 +21,7 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 	@exec $(BIN)/sentinel run
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 4 $(ARGS)
 
 check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/ruff format --check $(SOURCES)

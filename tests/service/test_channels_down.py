@@ -18,15 +18,15 @@ checks:
   other: {{kind: exec, every: 1s, command: [/bin/sh, -c, "read code < {folder}/other; exit $code"]}}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
-  mail: {{kind: email, to: [ops@example.org], from: s@example.org, host: localhost, port: {port}, security: none, timeout: 4s}}
-  hook: {{kind: webhook, url: "{url}", timeout: 4s}}
-  pager: {{kind: exec, command: [{folder}/pager], timeout: 4s}}
+  mail: {{kind: email, to: [ops@example.org], from: s@example.org, host: localhost, port: {port}, security: none, timeout: {limit}}}
+  hook: {{kind: webhook, url: "{url}", timeout: {limit}}}
+  pager: {{kind: exec, command: [{folder}/pager], timeout: {limit}}}
 """
 PAGER = """\
 #!/bin/sh
 read mode < {folder}/pager.mode
 case $mode in
-  slow) sleep 1.5 ;;
+  slow) sleep 4 ;;
   hang) exec sleep 60 ;;
   *[0-9]) echo "the line is busy" >&2; exit $mode ;;
 esac
@@ -62,9 +62,9 @@ class Others:
         (self._folder / "pager.away").rename(self._pager)
 
     def slow(self) -> None:
-        """Each takes every message, after a while."""
-        self.smtp.slow(0.5)
-        self.hook.slow(1.5)
+        """Each takes every message, four seconds later."""
+        self.smtp.slow(4 / 3)
+        self.hook.slow(4)
         self.pager("slow")
 
     def hang(self) -> None:
@@ -155,8 +155,8 @@ def test_what_is_not_taken_now_is_told_later(
 
 
 def test_slow_ones_hold_up_neither_each_other_nor_the_checks(watch: Watch, others: Others) -> None:
-    """All transitions are in the file before the slow ones have taken half of them."""
-    service = started(watch, others)
+    """All transitions are in the file before the slow ones have taken them."""
+    service = started(watch, others, limit="20s")
     others.slow()
     turn(watch, service, TURNS)
     assert all(len(keys) < len(TURNS) for keys in others.told().values())
@@ -187,10 +187,10 @@ def test_what_is_refused_for_good_stays_known_and_stops_nothing_else(
     assert_errors(watch, errors)
 
 
-def started(watch: Watch, others: Others) -> Service:
+def started(watch: Watch, others: Others, limit: str = "4s") -> Service:
     watch.lamp(0)
     switch(watch, "other", 0)
-    watch.configure(CONFIG, port=others.smtp.port, url=others.hook.url)
+    watch.configure(CONFIG, port=others.smtp.port, url=others.hook.url, limit=limit)
     service = watch.run()
     service.wait_for(lambda: watch.status()["checks"][0]["status"] == "ok", "the first run")
     return service

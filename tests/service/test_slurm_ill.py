@@ -1,6 +1,7 @@
 """Slurm hangs, is dead, unreachable or cannot prove who asks: sentinel says that it is blind."""
 
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,9 +23,10 @@ channels:
 """
 
 Fault = tuple[Callable[[Lab], None], Callable[[Lab], None]]
+# SIGTERM: killed by SIGKILL it may forget the job, and then the job is truly gone.
 FAULTS: dict[str, Fault] = {
     "slurmctld is stopped": (Lab.stop_controller, Lab.cont_controller),
-    "slurmctld is dead": (Lab.kill_controller, Lab.start_controller),
+    "slurmctld is dead": (lambda lab: lab.kill_controller(signal.SIGTERM), Lab.start_controller),
     "slurmctld is unreachable": (Lab.cut_controller, Lab.join_controller),
     "munge is stopped": (lambda lab: lab.munge.stop(), lambda lab: lab.munge.cont()),
     "munge is dead": (lambda lab: lab.munge.kill(), lambda lab: lab.munge.start()),
@@ -92,6 +94,7 @@ def test_a_slurm_that_fails_is_asked_ever_less_often(night: Watch, fresh: Lab) -
     before, runs = questions(asked), pulses(night)
     service.wait_for(lambda: pulses(night) >= runs + 8, "eight runs")
     assert 1 <= questions(asked) - before <= 2
+    assert len(night.book) == 1
 
 
 def watching(night: Watch, lab: Lab, job: str = "") -> Service:
