@@ -9,6 +9,7 @@ from benchmarks.measure import interleaved, machine, peak_memory, row
 
 FLOOR = "python -c pass"
 GOAL = 6.0
+LOOKS = 20  # a process of a millisecond is mostly gone before it is looked at
 CHECK_DISK = "/usr/lib/nagios/plugins/check_disk"
 DF_SCRIPT = """
 import subprocess
@@ -33,8 +34,8 @@ def main() -> None:
             goal = f", goal: at most {GOAL:g}" if name.startswith("sentinel") else ""
             row(name, f"{seconds * 1000:.1f} ms", ratio + goal)
         for name, argv in commands.items():
-            peak = peak_memory(argv)
-            row(f"peak memory: {name}", f"{peak / 1e6:.1f} MB" if peak else "ended unseen")
+            peak = max(peak_memory(argv) for _ in range(LOOKS))
+            row(f"peak memory: {name}", f"{peak / 1e6:.1f} MB")
 
 
 def _commands(script: str) -> dict[str, list[str]]:

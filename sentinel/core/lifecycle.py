@@ -96,6 +96,7 @@ def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
 def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
     """Changes are counted and not told, until there are few of them again."""
     quiet = raw.alert or replace(alert, firing=False, clear_since=None, last=now)
+    quiet = replace(quiet, over=False)  # good for a moment is not the end of it
     if raw.transition is not None and raw.transition.reason != "worse":
         quiet = flapping.changed(replace(quiet, count=alert.count), now, policy.flap)
     if not flapping.ends(quiet, now, policy.flap):

@@ -145,6 +145,13 @@ def test_every_transition_of_an_episode_has_its_own_id() -> None:
     assert ids[0].rpartition("-")[0] == ids[1].rpartition("-")[0] != ids[2].rpartition("-")[0]
 
 
+def test_flapping_lasts_through_several_good_looks_in_a_row() -> None:
+    """Two good looks are a pause: what comes after is neither a new alert nor told."""
+    looks = [*[CRIT, OK] * 4, OK, CRIT, OK]
+    told = [reason for _, reason, _ in live(*((60.0 * i, s) for i, s in enumerate(looks)))]
+    assert told == [*["firing", "resolved"] * 3, "flapping"]
+
+
 NEXT = {
     "quiet": {"firing": "bad", "flapping": "flaps"},
     "bad": {"worse": "bad", "resolved": "quiet", "gone": "quiet"},

@@ -199,6 +199,47 @@ def test_a_channel_that_keeps_failing_is_told_through_the_others() -> None:
     assert told == [("channel mail", "firing"), ("channel mail", "resolved")]
 
 
+def test_a_restart_does_not_end_the_alert_about_a_channel() -> None:
+    """Of a channel that was not tried yet nothing is known; an earlier failure is."""
+    disk, mail, book = Says(Status.CRITICAL), Book(), Book()
+    mail.error = NEVER
+
+    async def refused(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        await scene.engine.look_at_self()
+        await scene.engine.deliver()
+
+    async def again(scene: Scene) -> None:
+        await scene.engine.look_at_self()
+        await scene.engine.deliver()
+
+    store = play(refused, world({"disk": disk}, {"mail": mail, "book": book}))
+    play(again, world({"disk": disk}, {"mail": mail, "book": book}), store)
+    told = [(n.subject, n.reason) for n in book.got if n.check == selfcheck.NAME]
+    assert told == [("channel mail", "firing")]
+
+
+def test_a_slow_channel_holds_up_no_other() -> None:
+    """While one takes its time, the next message of the other goes out."""
+    disk, mail, book = Says(Status.CRITICAL), Book(), Book()
+    done = asyncio.Event()
+    mail.before = done.wait  # type: ignore[assignment]
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.begin_delivery()
+            await asyncio.sleep(0.05)
+        assert (mail.reasons, book.reasons) == ([], ["firing", "resolved"])
+        done.set()
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail, "book": book}))
+    assert mail.reasons == ["firing", "resolved"]
+
+
 def test_refused_recipients_are_told() -> None:
     """The others got the mail, so nothing is sent again; somebody must mend the list."""
     disk, mail, book = Says(Status.CRITICAL), Book(), Book()

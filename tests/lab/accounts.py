@@ -21,7 +21,11 @@ class User(NamedTuple):
 
 
 def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) -> User:
-    """Make the user and its home; `group` is the primary one, by default one of its own."""
+    """Make the user and its home; `group` is the primary one, by default one of its own.
+
+    The lab's number is its own while it runs: a user of that name is what a killed one left.
+    """
+    remove_user(name)
     own = ["--gid", group] if group else ["--user-group"]
     more = ["--groups", ",".join(groups)] if groups else []
     argv = ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash"]
@@ -31,7 +35,7 @@ def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) ->
 
 
 def add_group(name: str) -> None:
-    _change(["groupadd", name])
+    _change(["groupadd", "--force", name])
 
 
 def remove_user(name: str) -> None:

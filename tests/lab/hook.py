@@ -26,6 +26,8 @@ class HookServer:
         self.asked = 0
         self._answer, self._delay = 204, 0.0
         self._headers: dict[str, str] = {}
+        self._free = threading.Event()
+        self._free.set()
         self._server = self._listen(0)
         self.port: int = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/hook"
@@ -42,6 +44,13 @@ class HookServer:
         """Wait this long before each answer."""
         self._delay = seconds
 
+    def hold(self) -> None:
+        """Answer nobody until `release`."""
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
     def down(self) -> None:
         """Close the port: connecting is refused."""
         self._server.shutdown()
@@ -56,6 +65,7 @@ class HookServer:
         """The answer to one request; called by the server's threads."""
         self.asked += 1
         time.sleep(self._delay)
+        self._free.wait()
         if self._answer < 300:
             self.posts.append(post)
         return self._answer, self._headers

@@ -72,6 +72,13 @@ class SmtpServer:
         """Wait this long before each answer to EHLO, RCPT and DATA; 0 ends it."""
         self._handler.delay = seconds
 
+    def hold(self) -> None:
+        """Answer nobody until `release`."""
+        self._handler.held = True
+
+    def release(self) -> None:
+        self._handler.held = False
+
     def down(self) -> None:
         """Close the port and every open connection: connecting is refused."""
         self._run(self._close())
@@ -155,25 +162,26 @@ class _Handler:
         self.refused: dict[str, str] = {}
         self.data_answer = ""
         self.delay = 0.0
+        self.held = False
 
     async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, answers: list[str]
     ) -> list[str]:
-        await asyncio.sleep(self.delay)
+        await self._take_time()
         session.host_name = hostname
         return answers
 
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        await asyncio.sleep(self.delay)
+        await self._take_time()
         if address in self.refused:
             return self.refused[address]
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        await asyncio.sleep(self.delay)
+        await self._take_time()
         if self.data_answer:
             return self.data_answer
         raw = envelope.content
@@ -181,6 +189,11 @@ class _Handler:
         message = message_from_bytes(raw, policy=policy.default)
         self.mails.append(Mail(envelope.mail_from or "", list(envelope.rcpt_tos), message, raw))
         return "250 taken"
+
+    async def _take_time(self) -> None:
+        await asyncio.sleep(self.delay)
+        while self.held:
+            await asyncio.sleep(0.02)
 
     def authenticate(
         self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: object

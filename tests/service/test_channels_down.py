@@ -26,7 +26,7 @@ PAGER = """\
 #!/bin/sh
 read mode < {folder}/pager.mode
 case $mode in
-  slow) sleep 4 ;;
+  hold) while [ "$(cat {folder}/pager.mode)" = hold ]; do sleep 0.1; done ;;
   hang) exec sleep 60 ;;
   *[0-9]) echo "the line is busy" >&2; exit $mode ;;
 esac
@@ -61,11 +61,16 @@ class Others:
         self.hook.up()
         (self._folder / "pager.away").rename(self._pager)
 
-    def slow(self) -> None:
-        """Each takes every message, four seconds later."""
-        self.smtp.slow(4 / 3)
-        self.hook.slow(4)
-        self.pager("slow")
+    def hold(self) -> None:
+        """Each takes every message, but only after `release`."""
+        self.smtp.hold()
+        self.hook.hold()
+        self.pager("hold")
+
+    def release(self) -> None:
+        self.smtp.release()
+        self.hook.release()
+        self.pager("ok")
 
     def hang(self) -> None:
         """None answers before the channel's limit."""
@@ -155,11 +160,13 @@ def test_what_is_not_taken_now_is_told_later(
 
 
 def test_slow_ones_hold_up_neither_each_other_nor_the_checks(watch: Watch, others: Others) -> None:
-    """All transitions are in the file before the slow ones have taken them."""
-    service = started(watch, others, limit="20s")
-    others.slow()
+    """All transitions are in the file before a slow one has taken the first."""
+    service = started(watch, others, limit="80s")
+    others.hold()
     turn(watch, service, TURNS)
-    assert all(len(keys) < len(TURNS) for keys in others.told().values())
+    assert not any(others.told().values())
+    assert failing(watch) == {}
+    others.release()
     assert_all_told(watch, service, others)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 from sentinel.core.clock import Instant
 from sentinel.core.model import Transition
 from sentinel.store.opening import open_store
@@ -39,6 +41,7 @@ channels:
 """
 
 
+@pytest.mark.timeout(120 + 4 * KILLS)
 def test_kill_9_loses_no_notification_and_forgets_no_alert(
     tmp_path: Path, service: Callable[..., Service], smtp: SmtpServer
 ) -> None:
