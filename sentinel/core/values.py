@@ -11,21 +11,22 @@ import re
 from sentinel.core.errors import Invalid
 from sentinel.core.text import shortened
 
+# Patterns are compiled when they are first needed: most one-shots need none of them.
 _NUMBER = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
 
 _MILLISECONDS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-_DURATION = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _MILLISECONDS))
+_DURATION = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _MILLISECONDS)
 _LONGEST = 36_500 * 86_400
 """A hundred years in seconds: times in µs stay far inside 64 bits, whatever is added."""
 
 _BYTES = {p + "B": 1000**i for i, p in enumerate(["", "k", "M", "G", "T", "P", "E"])}
 _BYTES |= {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)} | {"KB": 1000}
-_SIZE = re.compile(rf"{_NUMBER}\s*([A-Za-z]+)")
+_SIZE = rf"{_NUMBER}\s*([A-Za-z]+)"
 _LARGEST = 2**63 - 1
 """What statvfs, SQLite and PostgreSQL can hold."""
 
-_SHARE = re.compile(rf"{_NUMBER}\s*%")
-_RATE = re.compile(r"([0-9]{1,3}) in (\S.*)")
+_SHARE = rf"{_NUMBER}\s*%"
+_RATE = r"([0-9]{1,3}) in (\S.*)"
 
 
 class Duration(float):
@@ -35,7 +36,7 @@ class Duration(float):
     def parse(cls, text: str) -> "Duration":
         """Raises Invalid with the forms that are understood."""
         compact = text.strip()
-        match = _DURATION.fullmatch(compact)
+        match = re.fullmatch(_DURATION, compact)
         if not match or not compact:
             raise Invalid(f"{_quoted(text)} is no duration; write it like 90s, 15m, 2h or 3d")
         pairs = zip(match.groups()[::2], match.groups()[1::2], _MILLISECONDS.values(), strict=True)
@@ -62,7 +63,7 @@ class Size(int):
     @classmethod
     def parse(cls, text: str) -> "Size":
         """Raises Invalid with the forms that are understood."""
-        match = _SIZE.fullmatch(text.strip())
+        match = re.fullmatch(_SIZE, text.strip())
         if not match or match[3] not in _BYTES:
             raise Invalid(f"{_quoted(text)} is no size; write it like 500GB, 40TB or 2TiB")
         size = _scaled(match[1], match[2], _BYTES[match[3]])
@@ -87,7 +88,7 @@ class Share(float):
     @classmethod
     def parse(cls, text: str) -> "Share":
         """Raises Invalid with the form that is understood."""
-        match = _SHARE.fullmatch(text.strip())
+        match = re.fullmatch(_SHARE, text.strip())
         if not match:
             raise Invalid(f"{_quoted(text)} is no share; write it like 85%")
         share = float(f"{match[1]}.{match[2] or 0}")
@@ -111,7 +112,7 @@ class Rate(str):
     @classmethod
     def parse(cls, text: str) -> "Rate":
         """Raises Invalid with the form that is understood."""
-        match = _RATE.fullmatch(text.strip())
+        match = re.fullmatch(_RATE, text.strip())
         if not match or not int(match[1]):
             raise Invalid(f"{_quoted(text)} is no rate; write it like 3 in 7d")
         return cls(f"{int(match[1])} in {Duration.parse(match[2]).exact()}")

@@ -44,13 +44,13 @@ channels:
 )
 def test_a_forged_row_changes_nothing_but_its_own(night: Watch, fresh: Lab, name: str) -> None:
     """With and without that job in the queue the same is said about all the others."""
-    fresh.sbatch("exec sleep 300", name="other")
+    other = fresh.sbatch("exec sleep 300", name="other")
+    fresh.wait_state(other, "RUNNING")
     before = {what: verdict(night, what) for what in ("train", "other")}
     job = fresh.sbatch("exec sleep 300", name=name)
     fresh.wait_state(job, "RUNNING")
     assert {what: verdict(night, what) for what in ("train", "other")} == before
-    assert before == {"train": (2, "critical"), "other": (0, "ok")}
-    assert verdict(night, name) == (0, "ok")
+    assert (before["train"][0], before["other"][0], verdict(night, name)[0]) == (2, 0, 0)
 
 
 def test_hostile_text_is_inert_wherever_it_comes_out(
@@ -103,7 +103,7 @@ def test_a_hostile_configuration_is_inert_in_its_own_complaint(watch: Watch) -> 
 def verdict(night: Watch, name: str) -> tuple[int, str]:
     done = night.say_bare("check", "job", "--name", name, "--json")
     answer = json.loads(done.stdout)
-    return done.returncode, re.sub(r"\bfor .*|\d+", "", answer["summary"])
+    return done.returncode, re.sub(r" for [^,]*", "", answer["summary"])  # runs on
 
 
 def screen(watch: Watch, *words: object) -> Screen:
