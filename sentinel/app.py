@@ -378,7 +378,8 @@ def _check_cron(text: str) -> None:
 
 
 def _welcome(settings: Settings) -> None:
-    known = f"{len(settings.checks)} checks; state in {state_of(settings)}"
+    count = len(settings.checks)
+    known = f"{count} check{'s' * (count != 1)}; state in {state_of(settings)}"
     if settings.path:
         print(f"sentinel: {settings.path}: {known}", file=sys.stderr)
         return

@@ -227,7 +227,7 @@ def left(entries: list[ledger.Entry], folder: Path) -> list[ledger.Entry]:
         "pid": lambda pid, began, _: ledger.alive((int(pid), int(began))),
         "link": lambda name: Path(f"/sys/class/net/{name}").exists(),
         "netns": lambda name: Path(f"/run/netns/{name}").exists(),
-        "mount": lambda point: f" {point} " in Path("/proc/mounts").read_text(),
+        "mount": lambda point: f" {point} " in Path("/proc/mounts").read_text(errors="replace"),
         "user": lambda name: f"\n{name}:" in Path("/etc/passwd").read_text(),
     }
     still = [(kind, *words) for kind, *words in entries if there[kind](*words)]

@@ -54,7 +54,7 @@ def test_a_thousand_probes_are_read(tmp_path: Path) -> None:
     canned = tmp_path / "canned"
     canned.write_bytes(PROBE.read_bytes().replace(b"0123456789abcdef" * 2, b"MARK"))
     cluster = Cluster(tmp_path, 1000, canned=canned)
-    told = cluster.reach().probe(cluster.names, EVERYTHING, limit=60)
+    told = cluster.reach(timeout=30).probe(cluster.names, EVERYTHING, limit=90)
     probes = [answer for answer in told.values() if isinstance(answer, NodeProbe)]
     assert len(probes) == 960
     assert {tuple(probe.unread) for probe in probes} == {("disks./dev/shm",)}

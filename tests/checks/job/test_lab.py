@@ -175,6 +175,11 @@ def test_a_requeued_job_is_a_restart_under_its_own_id(fresh: Lab, watch: Watcher
     finding = live.until(lambda f: f.values["pending"] == 1)
     assert finding.status is Status.OK
     assert "BeginTime" in finding.summary or "None" in finding.summary
+    wait_until(  # a start while the first run is still being cleaned up fails
+        lambda: set(fresh.ask(["sinfo", "-h", "-N", "-o", "%T"]).split()) == {"idle"},
+        "the nodes to be idle",
+        30,
+    )
     fresh.ask(["scontrol", "update", f"jobid={job}", "starttime=now"])
     finding = live.until(lambda f: f.values["running"] == 1)
     assert finding.status is Status.WARNING
