@@ -47,7 +47,8 @@ def measure(what: str, checks: str, seconds: float, goal: str = "") -> None:
         rss = process.memory_info().rss / 1e6
         row(f"{what}: memory", f"{rss:.1f} MB", "goal: below 80 MB")
         row(f"{what}: processor", f"{used:.2f} %", f"of one core, children included; {goal}")
-        row(f"{what}: wake-ups", f"{own / seconds:.1f} /s", f"{process.num_threads()} threads")
+        which = f"of the main thread; {process.num_threads()} threads"
+        row(f"{what}: context switches", f"{own / seconds:.1f} /s", which)
 
 
 class Service:

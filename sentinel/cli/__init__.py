@@ -98,7 +98,7 @@ def _parser(words: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")
     wanted = words[0] if words else ""
-    light.prepare(wanted)
+    light.prepare()
     modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values())
     for name in modules:
         import_module(f"sentinel.cli.{name}").register(commands)

@@ -7,12 +7,10 @@ import os
 import sys
 
 
-def prepare(command: str) -> None:
-    """Before anything of sentinel that uses msgspec is imported."""
+def prepare() -> None:
+    """To be called before anything that uses msgspec is imported."""
+    atexit.register(gc.freeze)  # else the interpreter looks through all objects before it ends
     _import_msgspec()
-    if command == "check":
-        gc.disable()  # a look is over before there is garbage worth looking for,
-        atexit.register(gc.freeze)  # and at its end the interpreter need not look either
 
 
 def _import_msgspec() -> None:
