@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
         Transition,
     )
     from sentinel.core.mute import Ack, Orders, Silence
+    from sentinel.core.remote import Remote
     from sentinel.core.slurm import Controller, Job, JobEnd, Node
 
 
@@ -48,11 +49,22 @@ class Slurm(Protocol):
         """Whether slurmctld (and its backup) answers, and how fast; never cached."""
 
 
+class Logbook(Protocol):
+    """What was done to nodes, and which reasons they had: the reading half of `Books`."""
+
+    def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
+        """The newest records first; of one target where it is given."""
+
+    def readings(self, node: str, limit: int = 100) -> Sequence[Reading]:
+        """The newest lines of the ledger about a node first."""
+
+
 class Context(Struct, kw_only=True):
     """What a check may use while it runs: ports and what it remembered, nothing global.
 
     `limit`: seconds the whole run may take. `memory`: what its last Report stored.
     `one_shot`: no state exists and none is kept; judge from what is seen now.
+    `remote`: the way to nodes, None where there is none; `logbook`: None without a state.
     """
 
     name: str
@@ -62,10 +74,16 @@ class Context(Struct, kw_only=True):
     memory: Mapping[str, Any] = {}
     one_shot: bool = False
     history: Callable[[str, str, float], Sequence[tuple[Instant, float]]] = lambda *_: ()
+    remote: Remote | None = None
+    logbook: Logbook | None = None
 
 
 class Check(Protocol):
-    """A configured check. Its fields are its settings; it may raise CannotTell."""
+    """A configured check. Its fields are its settings; it may raise CannotTell.
+
+    One that may ask for actions by its own settings has `grants() -> Mapping[str, Limits | None]`
+    too: those actions, and its own limits for each (None: the action's).
+    """
 
     def run(self, ctx: Context) -> Report: ...
 
