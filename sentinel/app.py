@@ -7,10 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentinel import channels, checks
+from sentinel import actions, channels, checks
 from sentinel.clock import SystemClock
 from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.settings import CheckConfig, Common, Settings
+from sentinel.lazy import LazyRemote, LazySlurm, users_of
 from sentinel.registry import Registry, UnknownKind
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from sentinel.core.model import Receipt, Run
     from sentinel.core.outcome import Outcome
     from sentinel.core.ports import Pulse, Slurm, Store
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node
+    from sentinel.engine.deeds import Deeds
     from sentinel.engine.engine import Engine, World
     from sentinel.slurm.snapshot import Snapshot
 
 CHECKS = Registry(checks.KINDS, checks.GROUP)
 CHANNELS = Registry(channels.KINDS, channels.GROUP)
+ACTIONS = Registry(actions.KINDS, actions.GROUP)
 
 __all__ = ["CHANNELS", "CHECKS", "ChannelError"]
 
@@ -67,7 +69,7 @@ def find_settings(path: str | None) -> Settings | None:
     found = config.find(path, os.environ)
     if found is None:
         return None
-    loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron)
+    loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return loaded.settings
@@ -103,6 +105,7 @@ def look(check: CheckConfig, settings: Settings | None) -> Outcome:
         now=clock.now(),
         limit=limit(check),
         slurm=LazySlurm(settings or Settings(), [check], clock),
+        remote=LazyRemote(settings or Settings()),
         one_shot=True,
     )
     return Runner().run(check, ctx)
@@ -177,6 +180,8 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
         zone=plan.zone,
         common={c.name: c.common for c in settings.channels},
         pulse=_pulse(settings),
+        remote=LazyRemote(settings),
+        deeds=_deeds(settings, slurm, clock, dry_run),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 
@@ -262,58 +267,7 @@ def snapshot(settings: Settings) -> Snapshot:
     """Slurm as the configured checks would see it; nothing is asked yet."""
     from sentinel.slurm import connect
 
-    return connect(settings.slurm, _users(settings.checks), 60.0, SystemClock())
-
-
-class LazySlurm:
-    """The Slurm port, made on the first question: most one-shots never ask."""
-
-    def __init__(
-        self, settings: Settings, configs: Sequence[CheckConfig], clock: SystemClock
-    ) -> None:
-        self._settings, self._configs, self._clock = settings, configs, clock
-        self._slurm: Slurm | None = None
-
-    def jobs(self) -> Sequence[Job]:
-        return self._real().jobs()
-
-    def nodes(self) -> Sequence[Node]:
-        return self._real().nodes()
-
-    def job_end(self, job_id: str) -> JobEnd | None:
-        return self._real().job_end(job_id)
-
-    def controller(self) -> Controller:
-        return self._real().controller()
-
-    def _real(self) -> Slurm:
-        if self._slurm is None:
-            from sentinel.slurm import connect
-
-            users, age = _users(self._configs), self._max_age()
-            self._slurm = connect(self._settings.slurm, users, age, self._clock)
-        return self._slurm
-
-    def _max_age(self) -> float:
-        from sentinel.engine.runner import every
-
-        return min((every(c) for c in self._configs), default=60.0) / 2.5
-
-
-def _users(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
-    """Whose jobs the checks ask for; None: everybody's."""
-    asked = [_jobs_of(c.plugin) for c in configs if hasattr(c.plugin, "jobs_of")]
-    return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
-
-
-def _jobs_of(plugin: Any) -> frozenset[str] | None:
-    from sentinel.core.errors import CannotTell
-
-    try:
-        users: frozenset[str] | None = plugin.jobs_of()
-    except CannotTell:
-        return frozenset()  # its own run says why it is blind; the other checks are not
-    return users
+    return connect(settings.slurm, users_of(settings.checks), 60.0, SystemClock())
 
 
 def _engine(
@@ -338,6 +292,17 @@ def _policy(check: CheckConfig, settings: Settings) -> Any:
         labels=common.labels,
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
+
+
+def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bool) -> Deeds | None:
+    """Only where a check may ask for something: nobody else needs a log of actions kept."""
+    from sentinel.engine.deeds import concerned
+
+    if not any(concerned(check) for check in settings.checks):
+        return None
+    from sentinel import hands
+
+    return hands.deeds(settings, slurm.snapshot(), clock, dry_run=dry_run)
 
 
 def _pulse(settings: Settings) -> Pulse | None:

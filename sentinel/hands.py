@@ -6,28 +6,21 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentinel import actions, app
-from sentinel.core.errors import SentinelError
+from sentinel import app
 from sentinel.core.settings import Settings
-from sentinel.registry import Registry
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
     from sentinel.core.ports import Action, Books
     from sentinel.core.remote import Remote
     from sentinel.engine.acting import Actor, Rules
+    from sentinel.engine.deeds import Deeds
     from sentinel.slurm.change import SlurmHands
     from sentinel.slurm.snapshot import Snapshot
 
-ACTIONS = Registry(actions.KINDS, actions.GROUP)
+ACTIONS = app.ACTIONS
 RECENT = 5.0
 """Seconds for which a command believes its list of nodes; before a change the node is asked anew."""
-
-
-class BadActions(SentinelError):
-    """The section `actions` of the configuration names what there is not."""
-
-    exit_code = 78
 
 
 def books(settings: Settings, *, dry_run: bool = False) -> Books:
@@ -56,14 +49,9 @@ def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
 
 
 def rules(settings: Settings) -> Rules:
-    """What the configuration allows; raises BadActions for a kind that there is not."""
+    """What the configuration allows."""
     from sentinel.engine.acting import Rules
 
-    unknown = sorted(set(settings.actions) - set(ACTIONS.names()))
-    if unknown:
-        known = ", ".join(ACTIONS.names())
-        where = settings.path or "configuration"
-        raise BadActions(f"{where}: actions.{unknown[0]}: there is no such action; known: {known}")
     return Rules(kinds=_kinds(ACTIONS.names()), actions=settings.actions, guard=settings.guard)
 
 
@@ -74,6 +62,14 @@ def actor(
     from sentinel.engine.acting import Actor
 
     return Actor(rules(settings), log, changing(settings, snapshot), clock, dry_run=dry_run)
+
+
+def deeds(settings: Settings, snapshot: Snapshot, clock: SystemClock, *, dry_run: bool) -> Deeds:
+    """What carries out the wishes of checks, for this configuration."""
+    from sentinel.engine.deeds import Deeds
+
+    log = books(settings, dry_run=dry_run)
+    return Deeds(actor(settings, snapshot, log, clock, dry_run=dry_run), log, snapshot, clock)
 
 
 def remote(settings: Settings) -> tuple[Remote, float]:

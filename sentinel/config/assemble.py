@@ -45,8 +45,8 @@ class Assembler:
             "channels": tuple(self._named(root, "channels", self._kinds.channel)),
         }
         settings = Settings(path=path, **{k: v for k, v in read.items() if v is not FAILED})
-        checks, cron = self._kinds.known()
-        Review(self._collector, root, settings, checks, cron).all(lists)
+        registries, cron = self._kinds.known()
+        Review(self._collector, root, settings, registries, cron).all(lists)
         return settings
 
     def _refuse_unknown(self, root: Table) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sentinel.config.assemble import Assembler
 from sentinel.config.convert import Converter
-from sentinel.config.kinds import Kinds
+from sentinel.config.kinds import Kinds, Registries
 from sentinel.config.problems import Collector
 from sentinel.config.sources import Sources
 from sentinel.config.tree import plain
@@ -28,7 +28,7 @@ def from_data(data: Mapping[str, Any], checks: Registry, channels: Registry) -> 
     """Settings from what a file would hold; raises ConfigError as the loader does."""
     collector = Collector("built-in default")
     converter = Converter(collector, Sources({}))
-    kinds = Kinds(converter, collector, checks, channels, cron.parse)
+    kinds = Kinds(converter, collector, Registries(checks, channels), cron.parse)
     settings = Assembler(converter, collector, kinds).settings(plain(data))
     collector.check()
     return settings

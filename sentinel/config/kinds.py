@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, Converter
@@ -18,6 +19,14 @@ SHORTEST_EVERY = 1.0
 """Seconds; more often than that nothing is seen that the last run did not see."""
 
 
+class Registries(Struct, frozen=True):
+    """What is installed. Without `actions` the section of that name is not judged."""
+
+    checks: Registry
+    channels: Registry
+    actions: Registry | None = None
+
+
 class Kinds:
     """Builds checks and channels of the kinds that the registries know."""
 
@@ -25,16 +34,16 @@ class Kinds:
         self,
         converter: Converter,
         collector: Collector,
-        checks: Registry,
-        channels: Registry,
+        registries: Registries,
         check_cron: Callable[[str], object],
     ) -> None:
         self._converter, self._collector = converter, collector
-        self._checks, self._channels, self._check_cron = checks, channels, check_cron
+        self._registries, self._check_cron = registries, check_cron
+        self._checks, self._channels = registries.checks, registries.channels
 
-    def known(self) -> tuple[Registry, Callable[[str], object]]:
-        """The kinds of checks and the judge of schedules, for what stands outside of checks."""
-        return self._checks, self._check_cron
+    def known(self) -> tuple[Registries, Callable[[str], object]]:
+        """All kinds and the judge of schedules, for what stands outside of checks."""
+        return self._registries, self._check_cron
 
     def check(self, entry: Entry) -> Iterator[CheckConfig]:
         """The check, or nothing where something is wrong."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sentinel.config.assemble import Assembler
 from sentinel.config.convert import Converter
-from sentinel.config.kinds import Kinds
+from sentinel.config.kinds import Kinds, Registries
 from sentinel.config.problems import Collector, Path, Problem
 from sentinel.config.reader import read
 from sentinel.config.sources import Reference, Sources, contents
@@ -36,6 +36,7 @@ def load(
     channels: Registry,
     check_cron: Callable[[str], object] = cron.parse,
     env: Mapping[str, str] | None = None,
+    actions: Registry | None = None,
 ) -> Loaded:
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
@@ -46,7 +47,7 @@ def load(
     root = read(data, collector)
     folder = os.path.dirname(os.path.abspath(path))
     converter = Converter(collector, Sources(os.environ if env is None else env, folder))
-    kinds = Kinds(converter, collector, checks, channels, check_cron)
+    kinds = Kinds(converter, collector, Registries(checks, channels, actions), check_cron)
     settings = Assembler(converter, collector, kinds).settings(root, path)
     if mode & stat.S_IROTH:
         _warn_exposed(converter, collector, path)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sentinel.config.kinds import Registries
 from sentinel.config.problems import Collector, Path
 from sentinel.config.shapes import fields
 from sentinel.config.tree import Table, line_at
@@ -15,7 +16,6 @@ from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig, Escalate, Match, Route, Settings, Window
 from sentinel.core.windows import moment
-from sentinel.registry import Registry
 
 Lists = Mapping[str, Mapping[int, Any]]
 """Section -> place in the file -> what could be read there."""
@@ -31,11 +31,12 @@ class Review:
         collector: Collector,
         root: Table,
         settings: Settings,
-        kinds: Registry,
+        registries: Registries,
         check_cron: Callable[[str], object],
     ) -> None:
         self._collector, self._root = collector, root
-        self._settings, self._kinds, self._check_cron = settings, kinds, check_cron
+        self._settings, self._check_cron = settings, check_cron
+        self._kinds, self._action_kinds = registries.checks, registries.actions
         self._check_names = _names(root, "checks")
         self._channel_names = _names(root, "channels")
 
@@ -50,6 +51,7 @@ class Review:
                 self._window(path, item)
         for channel in self._settings.channels:
             self._fallback(channel)
+        self._actions()
         self._unreached(lists["routes"])
         self._conflicts()
         self._nothing()
@@ -75,6 +77,13 @@ class Review:
         elif name and name not in self._channel_names:
             hint = did_you_mean(name, self._channel_names, "there are")
             self._error(path, f"there is no channel '{name}'{hint}")
+
+    def _actions(self) -> None:
+        known = self._action_kinds.names() if self._action_kinds else ()
+        for name in self._settings.actions if known else ():
+            if name not in known:
+                hint = did_you_mean(name, known)
+                self._error(("actions", name), f"there is no action '{name}'{hint}")
 
     def _match(self, path: Path, match: Match) -> None:
         for key in ("severity", "status"):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
+from sentinel.core.deeds import Bulletin
 from sentinel.core.flapping import FlapPolicy
 from sentinel.core.lifecycle import Policy, announced, step
 from sentinel.core.model import (
@@ -84,8 +85,23 @@ def forget(
     return work.batch(())
 
 
+def announce(
+    bulletins: Sequence[Bulletin],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+) -> Batch:
+    """Tell of sentinel's own actions, beside the alert about the same subject if there is one."""
+    work = _Work(alerts, plan, now, orders)
+    for bulletin in bulletins:
+        work.announce(bulletin)
+    return work.batch(())
+
+
 def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
     """The message about a transition, with times as the reader's clock shows them."""
+    over = transition.status is Status.OK and transition.reason != "action"
     return Notification(
         at=iso(transition.at, plan.zone),
         cluster=alert.key.cluster,
@@ -99,10 +115,10 @@ def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "
         since=iso(alert.since, plan.zone),
         key=transition.id,
         alert=alert.id,
-        details=alert.details if transition.status is not Status.OK else "",
-        commands=alert.commands if transition.status is not Status.OK else (),
+        details=alert.details if not over else "",
+        commands=alert.commands if not over else (),
         labels=alert.labels,
-        values=alert.values if transition.status is not Status.OK else {},
+        values=alert.values if not over else {},
         runbook=alert.runbook,
         note=note,
         dry_run=plan.dry_run,
@@ -165,6 +181,16 @@ class _Work:
             self._fresh[key] = done.transition
         else:
             self._tell_change(key, about, done.transition)
+
+    def announce(self, bulletin: Bulletin) -> None:
+        """One message about an action to whoever hears of its subject, unless that is muted."""
+        key = Key(self._plan.cluster, bulletin.check, bulletin.subject)
+        alert = _about(bulletin, key, self._alerts.get(key), self._plan, self._now)
+        transition = _deed(bulletin, alert, self._now)
+        self._transitions.append(transition)
+        if not self._mute(alert):
+            heard = self._heard(alert)
+            self._send(alert, transition, list(heard), heard)
 
     def tell(self, checks: Container[str]) -> None:
         """Give every channel what it is owed about the alerts of these checks."""
@@ -253,6 +279,37 @@ class _Work:
         ack = self._orders.acks.get(alert.id)
         by = f"acknowledged by {ack.who or 'somebody'}" if ack else ""
         return "; ".join(part for part in (self._mute(alert), by) if part)
+
+
+def _about(bulletin: Bulletin, key: Key, alert: Alert | None, plan: Plan, now: Instant) -> Alert:
+    """The alert that a bulletin belongs to, or one that stands in for it, with its words."""
+    if alert is None:
+        alert = Alert(
+            key=key,
+            id=bulletin.id.partition(":")[0],
+            kind=plan.policies[bulletin.check].kind,
+            status=bulletin.status,
+            summary=bulletin.summary,
+            since=now,
+            last=now,
+            labels=plan.policies[bulletin.check].labels,
+        )
+    return replace(alert, details=bulletin.details, commands=bulletin.commands, values={})
+
+
+def _deed(bulletin: Bulletin, alert: Alert, now: Instant) -> Transition:
+    return Transition(
+        id=bulletin.id,
+        alert=alert.id,
+        key=alert.key,
+        kind=alert.kind,
+        reason="action",
+        status=bulletin.status,
+        severity=alert.severity,
+        summary=bulletin.summary,
+        at=now,
+        since=alert.since,
+    )
 
 
 def _run(outcome: Outcome, now: Instant) -> Run:

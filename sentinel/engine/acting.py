@@ -83,13 +83,17 @@ class Actor:
         self._dry_run = dry_run
         self._imagined: list[ActionRecord] = []
 
-    def act(self, request: ActionRequest, asker: Asker) -> ActionRecord:
+    def survey(self) -> Scene:
+        """Slurm as requests are judged by; one look serves several until something was changed."""
+        return survey(self._hands)
+
+    def act(self, request: ActionRequest, asker: Asker, scene: Scene | None = None) -> ActionRecord:
         """What became of it. A dry run's record is `intended` where a real one would act.
 
         Raises StoreError: what cannot be written down is not done.
         """
         request = replace(request, reason=tidy(request.reason))
-        kind, scene = self._kind(request), survey(self._hands)
+        kind, scene = self._kind(request), scene or self.survey()
         look = Look(text="not seen") if scene.unwell else kind.look(request, scene)
         record = self._draft(kind, request, asker, look)
         if look.unneeded:

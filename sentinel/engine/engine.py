@@ -17,9 +17,11 @@ from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.model import Alert, Report, Run
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Channel, Clock, Context, Pulse, Slurm, Store
+from sentinel.core.remote import Remote
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.core.values import duration_text
 from sentinel.engine import heartbeat, selfcheck, threads
+from sentinel.engine.deeds import Deeds, concerned
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, limit
@@ -45,6 +47,8 @@ class World(Struct, kw_only=True):
     common: Mapping[str, ChannelCommon] = {}
     pulse: Pulse | None = None
     pulse_every: float = 300.0
+    remote: Remote | None = None
+    deeds: Deeds | None = None
 
 
 class Engine:
@@ -56,7 +60,8 @@ class Engine:
         self.world = world
         self.committed = asyncio.Event()
         self._store, self._clock, self._notices = store, clock, list(notices)
-        self._db = threads.Worker("state")
+        self._db, self._hands = threads.Worker("state"), threads.Worker("hands")
+        self._unable = ""
         self._runner = Runner()
         self._delivery = Delivery(store, world.channels, clock, self._db.call, self.committed.set)
         self._delivery.common = world.common
@@ -71,15 +76,19 @@ class Engine:
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
         await self._db.call(self._pipeline.replan, self.world.plan)
         await self._delivery.recall()
+        await self._distrust(self._notices)
 
     async def switch(self, world: World) -> None:
         """Go on with another configuration."""
-        self.world = world
+        before, self.world = self.world.deeds, world
+        if before is not None and before is not world.deeds:
+            await self._hands.call(before.close)
         self._delivery.channels, self._delivery.common = world.channels, world.common
         await self._db.call(self._pipeline.replan, world.plan)
 
     async def check(self, name: str) -> None:
-        """One run of one check, committed; a check that is still at work is not started again."""
+        """One run of one check, committed, and then what it asks for; a check that is still at
+        work is not started again."""
         config = self.world.checks.get(name)
         if config is None or name in self._busy:
             return
@@ -87,10 +96,12 @@ class Engine:
         try:
             async with self._slots:
                 outcome = await self._look(config)
+            self._finished.append(outcome)
+            await self.commit()
+            if concerned(config):
+                await self._act(config, outcome)
         finally:
             self._busy.discard(name)
-        self._finished.append(outcome)
-        await self.commit()
 
     async def commit(self) -> None:
         """Write all runs that have ended in one transaction; several callers share one."""
@@ -123,8 +134,11 @@ class Engine:
 
     async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
         """Commit what sentinel has to say about its own state and channels."""
-        self._notices += await self._db.call(_news, self._store)
-        state = [*self._notices, *troubles, *_store_trouble(self._store, self._clock.now())]
+        news = await self._db.call(_news, self._store)
+        self._notices += news
+        await self._distrust(news)
+        own = [self._unable] if self._unable else []
+        state = [*self._notices, *troubles, *own, *_store_trouble(self._store, self._clock.now())]
         self._finished.append(
             selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
         )
@@ -146,6 +160,8 @@ class Engine:
     async def prune(self) -> None:
         """Let the store forget what is old."""
         await self._db.call(self._store.prune, self._clock.now())
+        if self.world.deeds is not None:
+            await self._hands.call(self.world.deeds.prune, self._clock.now())
 
     async def runs(self) -> list[Run]:
         """The last run of every check."""
@@ -160,9 +176,38 @@ class Engine:
         try:
             await asyncio.wait_for(self._db.call(self._store.release), STATE_LIMIT)
             await asyncio.wait_for(self._db.call(self._store.close), STATE_LIMIT)
+            if self.world.deeds is not None:
+                await asyncio.wait_for(self._hands.call(self.world.deeds.close), STATE_LIMIT)
         except (asyncio.TimeoutError, StoreError) as error:
             _LOG.warning("state not closed: %r", error)
         self._db.stop()
+        self._hands.stop()
+
+    async def _distrust(self, news: Sequence[str]) -> None:
+        """A state that was set aside took the memory of what was done with it."""
+        deeds = self.world.deeds
+        if not news or deeds is None:
+            return
+        try:
+            await self._hands.call(deeds.distrust, "; ".join(news))
+        except StoreError as error:
+            _LOG.warning("maintenance could not be switched on: %s", error)
+
+    async def _act(self, config: CheckConfig, outcome: Outcome) -> None:
+        """Only what has been committed is acted upon: who does not lead has failed there."""
+        deeds = self.world.deeds
+        if deeds is None:
+            return
+        requests = outcome.report.requests if outcome.report else ()
+        try:
+            done = await self._hands.call(deeds.after, config, requests)
+        except StoreError as error:
+            self._unable = f"no action is taken, the log of actions cannot be written: {error}"
+            return
+        self._unable = ""
+        batch = await self._db.call(self._pipeline.announce, done)
+        if batch.outbox:
+            self.committed.set()
 
     async def _look(self, config: CheckConfig) -> Outcome:
         ctx = Context(
@@ -172,6 +217,8 @@ class Engine:
             slurm=self.world.slurm,
             memory=await self._db.call(self._store.memory, config.name),
             history=self._history(config.name),
+            remote=self.world.remote,
+            logbook=self.world.deeds.books if self.world.deeds else None,
         )
         work = threads.start(f"run {config.name}", lambda: self._run(config, ctx))
         return await asyncio.wrap_future(work)

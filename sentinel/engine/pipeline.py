@@ -3,11 +3,18 @@
 import logging
 from collections.abc import Sequence
 
-from sentinel.core.digest import Plan, digest, forget, review
+from msgspec.structs import replace
+
+from sentinel.core import deeds
+from sentinel.core.deeds import Done
+from sentinel.core.digest import Plan, announce, digest, forget, review
 from sentinel.core.model import Alert, Batch, Key
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
+
+DEEDS = "sentinel/actions"
+"""Under this name the state remembers which actions people have heard of."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -42,6 +49,18 @@ class Pipeline:
         known = [outcome for outcome in outcomes if outcome.check in self._plan.policies]
         batch = digest(known, self._alerts, self._plan, self._clock.now(), self._store.orders())
         self._commit(batch)
+        return batch
+
+    def announce(self, done: Done) -> Batch:
+        """Tell of those actions of which nobody has heard yet, in one transaction with the
+        memory of what was told: a crash neither loses nor repeats one."""
+        told: list[str] = self._store.memory(DEEDS).get("told", [])
+        fresh = [*done.imagined, *deeds.news(done.recent, told)]
+        messages = deeds.bulletins(fresh, self._plan.policies)
+        now, orders = self._clock.now(), self._store.orders()
+        batch = announce(messages, self._alerts, self._plan, now, orders)
+        if fresh:
+            self._commit(replace(batch, memory={DEEDS: {"told": deeds.remembered(told, fresh)}}))
         return batch
 
     def review(self) -> Batch:

@@ -304,4 +304,4 @@ def test_the_configuration_rules(desk: Desk) -> None:
     desk.configure("actions: {dran: {enabled: true}}")
     wrong = desk.run("drain", "node-3", "--reason", "x")
     assert wrong.returncode == 78
-    assert "actions.dran: there is no such action; known: drain, undrain" in wrong.stderr
+    assert "actions.dran: there is no action 'dran' (did you mean 'drain'?)" in wrong.stderr

@@ -1,0 +1,92 @@
+"""Ports that are made on the first question: most one-shots never ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel.core.settings import CheckConfig, Settings
+
+if TYPE_CHECKING:
+    from sentinel.clock import SystemClock
+    from sentinel.core.probe import NodeProbe, Wants
+    from sentinel.core.remote import Answer, Remote, Unreached
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node
+    from sentinel.slurm.snapshot import Snapshot
+
+
+class LazySlurm:
+    """The Slurm port of these checks."""
+
+    def __init__(
+        self, settings: Settings, configs: Sequence[CheckConfig], clock: SystemClock
+    ) -> None:
+        self._settings, self._configs, self._clock = settings, configs, clock
+        self._slurm: Snapshot | None = None
+
+    def jobs(self) -> Sequence[Job]:
+        return self.snapshot().jobs()
+
+    def nodes(self) -> Sequence[Node]:
+        return self.snapshot().nodes()
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        return self.snapshot().job_end(job_id)
+
+    def controller(self) -> Controller:
+        return self.snapshot().controller()
+
+    def snapshot(self) -> Snapshot:
+        """What stands behind it."""
+        if self._slurm is None:
+            from sentinel.slurm import connect
+
+            users, age = users_of(self._configs), self._max_age()
+            self._slurm = connect(self._settings.slurm, users, age, self._clock)
+        return self._slurm
+
+    def _max_age(self) -> float:
+        from sentinel.engine.runner import every
+
+        return min((every(c) for c in self._configs), default=60.0) / 2.5
+
+
+class LazyRemote:
+    """The way to nodes, as configured."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.remote
+        self._remote: Remote | None = None
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        return self._real().run(nodes, argv, limit=limit, stdin=stdin)
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        return self._real().probe(nodes, wants, limit=limit)
+
+    def _real(self) -> Remote:
+        if self._remote is None:
+            from sentinel.remote import connect
+
+            self._remote = connect(self._settings)
+        return self._remote
+
+
+def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
+    """Whose jobs the checks ask for; None: everybody's."""
+    asked = [_jobs_of(c.plugin) for c in configs if hasattr(c.plugin, "jobs_of")]
+    return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
+
+
+def _jobs_of(plugin: Any) -> frozenset[str] | None:
+    from sentinel.core.errors import CannotTell
+
+    try:
+        users: frozenset[str] | None = plugin.jobs_of()
+    except CannotTell:
+        return frozenset()  # its own run says why it is blind; the other checks are not
+    return users
