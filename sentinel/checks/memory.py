@@ -3,19 +3,32 @@
 Page cache that can be given back is not use: the level is MemAvailable of proc_meminfo(5).
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from sentinel.checks.job.users import watched
+from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, unread
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Sample, Status, Value
+from sentinel.core.model import Finding, Report, Sample, Status, worst
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 
+if TYPE_CHECKING:
+    from sentinel.core.probe import NodeProbe
+    from sentinel.core.remote import Unreached
+
+LOOKUP = 5.0
+"""Seconds for finding out who the members of a group are."""
+
 _FEWEST = 5  # observations that make a trend
+Kills = tuple[str, int]
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,19 +60,25 @@ class Level(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Memory of this host that can still be had: level, swap and trend.
+    """Memory that can still be had: level, swap, trend, and what was killed for want of it.
 
-    `window`: how far back the trend looks; it counts from half-full memory on.
+    `nodes` (a host list or `all`) or `job` (its name or id, of `users`): theirs in place of this
+    host's. `window`: how far back the trend looks; it counts from half-full memory on.
     """
 
     EVERY: ClassVar[float] = 60
-    TIMEOUT: ClassVar[float] = 10
+    TIMEOUT: ClassVar[float] = 30
+
+    nodes: str = ""
+    job: str = ""
+    users: list[str] = []
 
     warn: Limits = Limits(used=Share(90), full_in=Duration(900))
     crit: Limits = Limits(used=Share(97))
     window: Duration = Duration(1800)
 
     def __post_init__(self) -> None:
+        judge_choice(self.nodes, self.job)
         for name, sign in (("used", 1), ("available", -1), ("swap_used", 1), ("full_in", -1)):
             early, late = getattr(self.warn, name), getattr(self.crit, name)
             if early is not None and late is not None and sign * early > sign * late:
@@ -70,28 +89,65 @@ class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     name,
                 )
 
+    def jobs_of(self) -> frozenset[str] | None:
+        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        return watched(self.users, LOOKUP) if self.job else frozenset()
+
     def run(self, ctx: Context) -> Report:
-        """One finding, about `memory`; the trend is known once there is a history."""
-        level = read()
-        past = () if ctx.one_shot else ctx.history("memory", "available_bytes", float(self.window))
+        """A finding for each node, or one about `memory`; the trend needs a history."""
+        if self.nodes or self.job:
+            return self._of_nodes(ctx)
+        finding = self._finding("memory", read(), ctx, os.uname().nodename.partition(".")[0])
+        return Report(findings=(finding,), samples=_samples(finding))
+
+    def _of_nodes(self, ctx: Context) -> Report:
+        from sentinel.core.probe import Wants
+
+        users = watched(self.users, min(LOOKUP, ctx.limit / 4)) if self.job else None
+        names = chosen(self.nodes, self.job, users, ctx)
+        answers = probed(ctx, names, Wants(parts=("memory",)))
+        findings = [self._of_node(name, answers[name], ctx) for name in names]
+        return Report(
+            findings=tuple(findings),
+            samples=tuple(s for f in findings for s in _samples(f)),
+            memory={"kills": _kills(answers, ctx.memory.get("kills", {}))},
+        )
+
+    def _of_node(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
+        from sentinel.core.probe import NodeProbe, Unread
+
+        if not isinstance(answer, NodeProbe):
+            return silent(node, answer)
+        seen = answer.memory or Unread(kind="absent")
+        if isinstance(seen, Unread):
+            return unread(node, seen)
+        level = Level(
+            total=seen.total,
+            available=seen.available,
+            swap=seen.swap_total,
+            swap_free=seen.swap_free,
+        )
+        before = ctx.memory.get("kills", {}).get(node)
+        return killed(self._finding(node, level, ctx, node), _key(answer), before)
+
+    def _finding(self, subject: str, level: Level, ctx: Context, node: str) -> Finding:
+        past = () if ctx.one_shot else ctx.history(subject, "available_bytes", float(self.window))
         left = heading(level, past, ctx.now, float(self.window))
         status, summary = judge(level, left, self.warn, self.crit)
-        values: dict[str, Value] = {
-            "used_percent": level.used_percent,
-            "available_bytes": level.available,
-            "size_bytes": level.total,
-            "swap_used_percent": level.swap_used_percent,
-            "full_in_seconds": left,
-        }
-        finding = Finding(
-            subject="memory",
+        return Finding(
+            subject=subject,
             status=status,
             summary=summary,
-            values=values,
+            values={
+                "used_percent": level.used_percent,
+                "available_bytes": level.available,
+                "size_bytes": level.total,
+                "swap_used_percent": level.swap_used_percent,
+                "full_in_seconds": left,
+            },
             commands=("ps -eo pid,user,rss,args --sort=-rss | head",) if status.bad else (),
-            labels={"node": os.uname().nodename.partition(".")[0]},
+            labels={"node": node},
         )
-        return Report(findings=(finding,), samples=_samples(values))
 
 
 def read() -> Level:
@@ -104,6 +160,24 @@ def read() -> Level:
         raise CannotTell(f"memory cannot be read: {error}") from error
     return Level(
         total=memory.total, available=memory.available, swap=swap.total, swap_free=swap.free
+    )
+
+
+def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
+    """The finding, warning where the kernel killed for want of memory since the last look; a
+    reboot begins anew."""
+    if now is None or not isinstance(before, list) or before[0] != now[0]:
+        return finding
+    count = now[1] - int(before[1])
+    if count <= 0:
+        return finding
+    text = f"the kernel killed {count} process{'es' * (count != 1)} for want of memory"
+    return replace(
+        finding,
+        status=worst([finding.status, Status.WARNING]),
+        summary=f"{text}; {finding.summary}",
+        values={**finding.values, "oom_kills": count},
+        commands=("dmesg -T | grep -i 'killed process'", *finding.commands),
     )
 
 
@@ -165,10 +239,28 @@ def _slope(a: tuple[Instant, float], b: tuple[Instant, float]) -> float:
     return (b[1] - a[1]) / max(elapsed(a[0], b[0]), 1 / SECOND)
 
 
-def _samples(values: dict[str, Value]) -> tuple[Sample, ...]:
+def _samples(finding: Finding) -> tuple[Sample, ...]:
     kept = ("used_percent", "available_bytes", "swap_used_percent")
     return tuple(
-        Sample("memory", name, float(value))
+        Sample(finding.subject, name, float(value))
         for name in kept
-        if isinstance(value := values[name], int | float)
+        if isinstance(value := finding.values.get(name), int | float)
     )
+
+
+def _kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[str, Any]:
+    """What to remember of every node that is still looked at; a silent one keeps what it had."""
+    known = {node: _key(answer) or before.get(node) for node, answer in answers.items()}
+    return {node: list(kills) for node, kills in known.items() if kills}
+
+
+def _key(answer: NodeProbe | Unreached) -> Kills | None:
+    """The node's boot and how often its kernel has killed since; None where it did not say."""
+    from sentinel.core.probe import NodeProbe, Unread
+
+    if not isinstance(answer, NodeProbe) or isinstance(answer.identity, Unread):
+        return None
+    seen = answer.memory
+    if seen is None or isinstance(seen, Unread) or seen.oom_kills is None:
+        return None
+    return answer.identity.boot, seen.oom_kills

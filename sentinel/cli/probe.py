@@ -12,6 +12,7 @@ from sentinel.cli.nodes import BadNodes, settings_of
 from sentinel.core import nodeset
 from sentinel.core.errors import Invalid
 from sentinel.core.probe import EVERYTHING, NodeProbe, Unread
+from sentinel.core.remote import described, word
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
@@ -46,19 +47,13 @@ def call(args: argparse.Namespace) -> int:
 
 
 def _plain(answer: Any) -> Any:
-    kind = "answered" if isinstance(answer, NodeProbe) else _word(answer)
+    kind = "answered" if isinstance(answer, NodeProbe) else word(answer)
     return {"answer": kind, **msgspec.to_builtins(answer)}
-
-
-def _word(answer: object) -> str:
-    """`HostKeyChanged` as `host key changed`."""
-    name = type(answer).__name__
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
 
 
 def _lines(name: str, answer: Any) -> list[str]:
     if not isinstance(answer, NodeProbe):
-        return [f"{name}: {_word(answer)}: {visible(answer.why)}"]
+        return [f"{name}: {described(answer)}"]
     facts = ", ".join(_facts(answer))
     return [
         f"{name}: {facts}",

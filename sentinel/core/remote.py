@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from sentinel.core.probe import NodeProbe, Wants
+from sentinel.core.text import visible
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -82,6 +83,17 @@ Unreached = (
     | Garbage
 )
 Answer = Answered | Unreached
+
+
+def word(answer: object) -> str:
+    """`host key changed` for HostKeyChanged."""
+    name = type(answer).__name__
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+
+
+def described(answer: Unreached) -> str:
+    """Why a node told nothing, in one line."""
+    return visible(f"{word(answer)}: {answer.why}")
 
 
 class Remote(Protocol):

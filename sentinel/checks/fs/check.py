@@ -10,12 +10,15 @@ from sentinel import proc
 from sentinel.checks.fs.limits import Limits, completed, refuse_reversed
 from sentinel.checks.fs.mounts import Mounts, parse
 from sentinel.checks.fs.probe import Answer, probe, probe_all
-from sentinel.checks.fs.verdict import Rules, Seen, Sight, finding, remembered, samples
+from sentinel.checks.fs.verdict import KEPT, Rules, Seen, Sight, finding, remembered, samples
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
+
+LOOKUP = 5.0
+"""Seconds for finding out who the members of a group are."""
 
 TABLE = "/proc/self/mountinfo"
 
@@ -23,7 +26,8 @@ TABLE = "/proc/self/mountinfo"
 class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Space, inodes, hangs and lost mounts of file systems.
 
-    Without `paths`: all file systems on this machine's own disks. `mounted`: true demands
+    Without `paths`: all file systems on this machine's own disks. `nodes` (a host list or `all`)
+    or `job` (its name or id, of `users`): the paths as those nodes see them. `mounted`: true demands
     that each path is a mount point, false never minds; unset, one that was a mount point
     has to stay one. `read_only`: how bad it is that a file system is no longer writable.
     """
@@ -34,17 +38,39 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     paths: list[FilePath] = []
     warn: Limits = Limits()
     crit: Limits = Limits()
+    nodes: str = ""
+    job: str = ""
+    users: list[str] = []
     mounted: bool | None = None
     read_only: Literal["critical", "warning", "ok"] = "critical"
 
     def __post_init__(self) -> None:
         refuse_reversed(self.warn, self.crit)
+        self._judge_nodes()
         for number, path in enumerate(self.paths):
             if not path.startswith("/"):
                 raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
 
+    def _judge_nodes(self) -> None:
+        if self.nodes or self.job:
+            from sentinel.checks.nodes_asked import judge_choice
+
+            judge_choice(self.nodes, self.job)
+            if not self.paths:
+                raise Invalid("name the paths to look at on those nodes", "paths")
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        if not self.job:
+            return frozenset()
+        from sentinel.checks.job.users import watched
+
+        return watched(self.users, LOOKUP)
+
     def run(self, ctx: Context) -> Report:
-        """One finding per path. Raises CannotTell without a mount table or any path."""
+        """One finding per path (and node). Raises CannotTell without a mount table or any path."""
+        if self.nodes or self.job:
+            return self._on_nodes(ctx)
         seen = self._seen(ctx.memory)
         answers = _answers(seen, ctx.limit)
         if not self.paths:  # files bound into a container lead to disks that are not its own
@@ -57,6 +83,13 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             samples=tuple(sample for f in findings for sample in samples(f)),
             memory={visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
         )
+
+    def _on_nodes(self, ctx: Context) -> Report:
+        from sentinel.checks.fs.nodes import on_nodes
+        from sentinel.checks.nodes_asked import chosen
+
+        names = chosen(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
+        return on_nodes(names, [str(p) for p in self.paths], self._rules(), KEPT, ctx)
 
     def _seen(self, memory: Mapping[str, Any]) -> dict[str, Seen]:
         """What is remembered of every path to look at; a listed one is known as mounted."""

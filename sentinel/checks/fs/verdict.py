@@ -21,6 +21,7 @@ _UNSEEN = {
     "Too many levels of symbolic links": "is a loop of symbolic links",
     "File name too long": "has too long a name",
 }
+KEPT = ("used_percent", "free_bytes", "inodes_used_percent")
 Problem = tuple[Status, str]
 
 
@@ -86,10 +87,9 @@ def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
 
 def samples(finding: Finding) -> list[Sample]:
     """The numbers worth a history."""
-    kept = ("used_percent", "free_bytes", "inodes_used_percent")
     return [
         Sample(finding.subject, name, float(number))
-        for name in kept
+        for name in KEPT
         if isinstance(number := finding.values.get(name), int | float)
     ]
 

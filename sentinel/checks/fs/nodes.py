@@ -1,0 +1,147 @@
+"""File systems as nodes see them: the same limits, asked by one probe of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sentinel.checks.fs.limits import judge
+from sentinel.checks.fs.usage import Usage
+from sentinel.checks.fs.verdict import Rules
+from sentinel.checks.nodes_asked import probed, silent, unread
+from sentinel.core.model import Finding, Report, Sample, Status, worst
+from sentinel.core.probe import Disk, Mount, NodeProbe, Unread, Wants
+from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sentinel.core.ports import Context
+    from sentinel.core.remote import Unreached
+
+_GONE = "No such file or directory"
+_BLIND = ("denied", "missing", "cut", "garbage", "absent")
+
+
+def on_nodes(
+    names: Sequence[str], paths: Sequence[str], rules: Rules, kept: Sequence[str], ctx: Context
+) -> Report:
+    """A finding per node and path (`node-3:/tmp`), or one per node that told nothing.
+
+    `kept`: the numbers worth a history. Where a path was a mount point it has to stay one.
+    """
+    answers = probed(ctx, names, Wants(parts=("mounts",), disks=tuple(paths)))
+    findings: list[Finding] = []
+    for name, answer in answers.items():
+        findings += _of_node(name, answer, paths, rules, ctx.memory)
+    samples = (
+        Sample(f.subject, n, float(v))
+        for f in findings
+        for n in kept
+        if isinstance(v := f.values.get(n), int | float)
+    )
+    return Report(
+        findings=tuple(findings),
+        samples=tuple(samples),
+        memory=_remembered(answers, paths, ctx.memory),
+    )
+
+
+def _of_node(
+    node: str,
+    answer: NodeProbe | Unreached,
+    paths: Sequence[str],
+    rules: Rules,
+    memory: Mapping[str, Any],
+) -> list[Finding]:
+    if not isinstance(answer, NodeProbe):
+        return [silent(node, answer)]
+    mounted = memory.get("mounted", {}).get(node, [])
+    return [_of_path(node, answer, path, path in mounted, rules) for path in paths]
+
+
+def _of_path(node: str, probe: NodeProbe, path: str, was: bool, rules: Rules) -> Finding:
+    subject = visible(f"{node}:{path}")
+    disk = probe.disks.get(path, Unread(kind="absent"))
+    if isinstance(disk, Unread):
+        return _unread(node, subject, disk)
+    mount = _mount(probe, path)
+    must = was if rules.mounted is None else rules.mounted
+    if must and mount is None:
+        text = f"not read ({probe.mounts.kind})" if isinstance(probe.mounts, Unread) else ""
+        status = Status.UNKNOWN if text else Status.CRITICAL
+        return _finding(node, subject, status, text or "is not mounted", path)
+    usage = _usage(disk)
+    status, summary = judge(usage, rules.warn, rules.crit)
+    if isinstance(mount, Mount) and "ro" in mount.options:
+        status, summary = worst([status, rules.read_only]), f"{summary}; is read-only"
+    return _finding(node, subject, status, summary, path, usage)
+
+
+def _finding(
+    node: str, subject: str, status: Status, summary: str, path: str, usage: Usage | None = None
+) -> Finding:
+    from shlex import quote
+
+    values = {} if usage is None else _values(usage)
+    there = f"ssh {node} df -h {quote(visible(path))}"
+    return Finding(
+        subject=subject,
+        status=status,
+        summary=summary,
+        values=values,
+        labels={"node": node},
+        commands=(there,) if status.bad else (),
+    )
+
+
+def _unread(node: str, subject: str, disk: Unread) -> Finding:
+    """A path that hangs or is not there is bad; one that could not be asked is unknown."""
+    if disk.kind in ("hung", "late"):
+        return _finding(node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), "")
+    if disk.kind == "failed" and "Permission denied" not in disk.why:
+        why = "does not exist" if _GONE in disk.why else f"cannot be read: {disk.why}"
+        return _finding(node, subject, Status.CRITICAL, visible(why), "")
+    return unread(node, disk, subject)
+
+
+def _mount(probe: NodeProbe, path: str) -> Mount | None:
+    """The last mount on that very point, which is the one that shows."""
+    if not isinstance(probe.mounts, tuple):
+        return None
+    point = path.rstrip("/") or "/"
+    return next((m for m in reversed(probe.mounts) if m.point == point), None)
+
+
+def _usage(disk: Disk) -> Usage:
+    return Usage(
+        size=disk.total,
+        used=max(0, disk.total - disk.free),
+        free=disk.available,
+        inodes=disk.inodes,
+        inodes_free=disk.inodes_free,
+        type=disk.type,
+    )
+
+
+def _values(usage: Usage) -> dict[str, float | int | str | bool | None]:
+    return {
+        "used_percent": usage.used_percent,
+        "free_bytes": usage.free,
+        "inodes_used_percent": usage.inodes_used_percent,
+        "size_bytes": usage.size,
+        "type": usage.type,
+    }
+
+
+def _remembered(
+    answers: Mapping[str, NodeProbe | Unreached], paths: Sequence[str], memory: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Which of the paths have been mount points on which node; never forgotten while asked."""
+    before: Mapping[str, Any] = memory.get("mounted", {})
+    known = {}
+    for node, answer in answers.items():
+        now = {p for p in paths if isinstance(answer, NodeProbe) and _mount(answer, p)}
+        if both := sorted(now.union(before.get(node, [])).intersection(paths)):
+            known[node] = both
+    return {"mounted": known}

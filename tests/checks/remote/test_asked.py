@@ -1,0 +1,228 @@
+"""`memory` and `fs` on nodes: which are asked, and what each kind of answer means."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.fs.check import Fs
+from sentinel.checks.memory import Memory
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
+from sentinel.core.probe import Memory as NodeMemory
+from sentinel.core.remote import Answer, Unreachable, Unreached
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job, Node
+from sentinel.testing import FixedSlurm, context
+
+GB = 10**9
+WELL = NodeProbe(
+    identity=Identity(
+        hostname="n1", kernel="6.1", boot="boot-1", uptime=100.0, time=1_800_000_000, uid=0
+    ),
+    memory=NodeMemory(total=100 * GB, available=50 * GB, swap_total=0, swap_free=0, oom_kills=3),
+    mounts=(Mount(device="tmpfs", point="/tmp", type="tmpfs", options=frozenset({"rw"})),),
+    disks={
+        "/tmp": Disk(
+            type="tmpfs", total=100 * GB, free=50 * GB, available=50 * GB, inodes=10, inodes_free=5
+        )
+    },
+)
+
+
+class Told:
+    """core.remote.Remote that answers what it was given, and keeps whom it asked."""
+
+    def __init__(self, answers: Mapping[str, NodeProbe | Unreached]) -> None:
+        self.answers, self.asked = answers, list[Sequence[str]]()
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        raise NotImplementedError
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        self.asked.append(tuple(nodes))
+        return {node: self.answers[node] for node in nodes}
+
+
+def node(name: str, state: str = "IDLE", *flags: str) -> Node:
+    return Node(name=name, state=state, flags=frozenset(flags))
+
+
+def job(name: str, nodes: str, state: str = "RUNNING", user: str = "root", number: int = 7) -> Job:
+    return Job(
+        str(number), str(number), "", "", name, user, "prod", state, "", nodes, 1, "",
+        None, None, None, None,
+    )  # fmt: skip
+
+
+def look(
+    check: Any, answers: Mapping[str, Any], slurm: FixedSlurm | None = None, **more: Any
+) -> Report:
+    report: Report = check.run(context(slurm, remote=Told(answers), **more))
+    return report
+
+
+def only(report: Report) -> Finding:
+    (finding,) = report.findings
+    return finding
+
+
+def fs(**settings: Any) -> Fs:
+    return Fs(**{"nodes": "n1", "paths": [FilePath("/tmp")], **settings})
+
+
+def test_all_are_those_that_slurm_hears_from() -> None:
+    """A node that is down or powered off has been told of by Slurm already."""
+    slurm = FixedSlurm(
+        nodes=[
+            node("n1"), node("n2", "DOWN"), node("n3", "IDLE", "NOT_RESPONDING"),
+            node("n4", "IDLE", "POWERED_DOWN"), node("n5", "MIXED", "DRAIN"),
+        ]
+    )  # fmt: skip
+    report = look(Memory(nodes="all"), dict.fromkeys(["n1", "n5"], WELL), slurm)
+    assert [f.subject for f in report.findings] == ["n1", "n5"]
+
+
+def test_a_job_is_looked_at_where_it_runs() -> None:
+    """By name or id, its elements together; pending ones have no nodes; other users' are not meant."""
+    jobs = [
+        job("train", "n[1-2]"), job("train", "n3", number=8), job("train", "", "PENDING", number=9),
+        job("other", "n4", number=10), job("train", "n5", user="mallory", number=11),
+    ]  # fmt: skip
+    slurm = FixedSlurm(jobs=jobs)
+    answers = dict.fromkeys(["n1", "n2", "n3"], WELL)
+    named = look(Memory(job="train", users=["root"]), answers, slurm)
+    assert [f.subject for f in named.findings] == ["n1", "n2", "n3"]
+    numbered = look(Memory(job="8", users=["root"]), answers, slurm)
+    assert [f.subject for f in numbered.findings] == ["n3"]
+    assert look(Memory(job="ended", users=["root"]), answers, slurm).findings == ()
+
+
+@pytest.mark.parametrize("check", [Memory(job="train", users=["root"]), Memory(nodes="all")])
+def test_a_blind_slurm_is_not_an_empty_one(check: Memory) -> None:
+    """Where nobody can say which nodes are meant, the check is blind."""
+    with pytest.raises(CannotTell):
+        look(check, {})
+
+
+def test_without_a_way_to_nodes_the_check_is_blind() -> None:
+    """Nothing is asked of this host in the nodes' place."""
+    with pytest.raises(CannotTell, match="no way to nodes"):
+        Memory(nodes="n1").run(context())
+
+
+@pytest.mark.parametrize("check", [Memory(nodes="n1"), fs()])
+def test_a_silent_node_is_unknown(check: Any) -> None:
+    """Neither well nor bad; the reason is told."""
+    finding = only(look(check, {"n1": Unreachable("No route to host")}))
+    assert finding.status is Status.UNKNOWN
+    assert finding.summary == "unreachable: No route to host"
+    assert (finding.subject, finding.labels) == ("n1", {"node": "n1"})
+
+
+def test_a_part_that_was_not_read_is_unknown() -> None:
+    """A node may answer and still not tell."""
+    answer = replace(WELL, memory=Unread(kind="late", why="no answer within 5 s"))
+    assert only(look(Memory(nodes="n1"), {"n1": answer})).status is Status.UNKNOWN
+
+
+KILLS = [
+    (["boot-1", 3], Status.OK, "none since"),
+    (["boot-1", 2], Status.WARNING, "the kernel killed 1 process for want of memory"),
+    (["boot-1", 1], Status.WARNING, "the kernel killed 2 processes for want of memory"),
+    (["boot-0", 1], Status.OK, "another boot began anew"),
+    (["boot-1", 9], Status.OK, "a counter does not run backwards"),
+    (None, Status.OK, "the first look knows no before"),
+]
+
+
+@pytest.mark.parametrize(("before", "status", "why"), KILLS)
+def test_what_the_kernel_killed_is_told(before: Any, status: Status, why: str) -> None:
+    """By the counter of kills, within one boot."""
+    memory = {"kills": {"n1": before}} if before else {}
+    report = look(Memory(nodes="n1"), {"n1": WELL}, memory=memory)
+    assert only(report).status is status
+    assert (why in only(report).summary) is (status is not Status.OK)
+    assert report.memory == {"kills": {"n1": ["boot-1", 3]}}
+
+
+def test_a_silent_node_keeps_what_was_known_of_it() -> None:
+    """Kills that happen while nobody can look are told at the next look."""
+    memory = {"kills": {"n1": ["boot-1", 1]}}
+    report = look(Memory(nodes="n1"), {"n1": Unreachable("x")}, memory=memory)
+    assert report.memory == memory
+
+
+def test_a_path_is_judged_by_the_usual_limits() -> None:
+    """One finding per node and path, with a history of its own."""
+    report = look(fs(), {"n1": WELL})
+    finding = only(report)
+    assert (finding.subject, finding.status) == ("n1:/tmp", Status.OK)
+    assert finding.summary == "50% used, 50 GB free"
+    assert {(s.subject, s.name) for s in report.samples} == {
+        ("n1:/tmp", "used_percent"), ("n1:/tmp", "free_bytes"), ("n1:/tmp", "inodes_used_percent"),
+    }  # fmt: skip
+
+
+DISKS = [
+    (Unread(kind="hung", why="pid=7"), Status.CRITICAL, "hangs"),
+    (Unread(kind="late", why="no answer within 5 s"), Status.CRITICAL, "hangs"),
+    (Unread(kind="failed", why="stat: '/tmp': No such file or directory"), Status.CRITICAL, "does not exist"),
+    (Unread(kind="failed", why="stat: '/tmp': Stale file handle"), Status.CRITICAL, "Stale file handle"),
+    (Unread(kind="failed", why="stat: '/tmp': Permission denied"), Status.UNKNOWN, "Permission denied"),
+    (Unread(kind="garbage", why="2 lines"), Status.UNKNOWN, "garbage"),
+    (Unread(kind="cut", why="broke off"), Status.UNKNOWN, "cut"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("disk", "status", "says"), DISKS)
+def test_what_a_path_may_answer(disk: Unread, status: Status, says: str) -> None:
+    """A hang or an error is the file system's; what could not be asked is unknown."""
+    finding = only(look(fs(), {"n1": replace(WELL, disks={"/tmp": disk})}))
+    assert finding.status is status
+    assert says in finding.summary
+
+
+def test_what_was_a_mount_has_to_stay_one() -> None:
+    """The numbers of the disk below are never taken for its own."""
+    report = look(fs(), {"n1": WELL})
+    bare = replace(WELL, mounts=())
+    lost = only(look(fs(), {"n1": bare}, memory=report.memory))
+    assert (lost.status, lost.summary, lost.values) == (Status.CRITICAL, "is not mounted", {})
+    assert only(look(fs(), {"n1": bare})).status is Status.OK
+    assert only(look(fs(mounted=True), {"n1": bare})).status is Status.CRITICAL
+    unknown = replace(WELL, mounts=Unread(kind="late"))
+    assert only(look(fs(), {"n1": unknown}, memory=report.memory)).status is Status.UNKNOWN
+
+
+def test_read_only_is_bad() -> None:
+    """As on this host."""
+    mounts = (Mount(device="d", point="/tmp", type="ext4", options=frozenset({"ro"})),)
+    assert only(look(fs(), {"n1": replace(WELL, mounts=mounts)})).status is Status.CRITICAL
+
+
+BAD = [
+    ({"nodes": "n[3-1]"}, "runs backwards"),
+    ({"nodes": "n1;reboot"}, "';' is in no node name"),
+    ({"nodes": "n1", "job": "train"}, "remove one of them"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), BAD)
+@pytest.mark.parametrize("kind", [Memory, fs])
+def test_what_is_no_choice_of_nodes_is_refused(kind: Any, settings: Any, says: str) -> None:
+    """Before anything is asked."""
+    with pytest.raises(Invalid, match=says):
+        kind(**settings)
+
+
+def test_a_node_has_no_disks_of_its_own_to_list() -> None:
+    """Without paths nobody knows what to ask there."""
+    with pytest.raises(Invalid, match="name the paths"):
+        Fs(nodes="n1")

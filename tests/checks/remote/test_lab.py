@@ -1,0 +1,41 @@
+"""`memory` and `fs` on real nodes, by ssh."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.checks.fs.check import Fs
+from sentinel.checks.memory import Memory
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.testing import context
+from tests.lab.cluster import Lab
+from tests.remote.nodes import Nodes
+
+pytestmark = pytest.mark.lab
+
+
+def test_a_full_disk_and_a_lost_node(fresh: Lab, tmp_path: Path) -> None:
+    """A tmpfs that is full on node-1 only, node-2 cut off: each is told by itself."""
+    nodes = Nodes(fresh, tmp_path)
+    for name, size in (("node-0", "8m"), ("node-1", "1m")):
+        nodes.on(name, f"mount -t tmpfs -o size={size} lab /mnt; head -c 990k /dev/zero >/mnt/full")
+    fresh.cut_node(2)
+    check = Fs(nodes="node-[0-2]", paths=[FilePath("/mnt")], mounted=True)
+    found = {f.subject: f for f in check.run(context(remote=nodes.reach(), limit=20)).findings}
+    assert found["node-0:/mnt"].status is Status.OK
+    assert found["node-1:/mnt"].status is Status.CRITICAL
+    assert "used" in found["node-1:/mnt"].summary
+    assert found["node-2"].status is Status.UNKNOWN
+    assert found["node-2"].summary.startswith("unreachable: ")
+
+
+def test_memory_of_nodes(fresh: Lab, tmp_path: Path) -> None:
+    """The level that node and host have in common here, told for the node."""
+    nodes = Nodes(fresh, tmp_path)
+    check = Memory(nodes="node-[0-1]")
+    report = check.run(context(remote=nodes.reach(), limit=20, one_shot=True))
+    assert [(f.subject, f.status is Status.UNKNOWN) for f in report.findings] == [
+        ("node-0", False), ("node-1", False),
+    ]  # fmt: skip
+    assert {s.subject for s in report.samples} == {"node-0", "node-1"}
