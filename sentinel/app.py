@@ -17,12 +17,14 @@ from sentinel.registry import Registry, UnknownKind
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+    from sentinel.core.gpus import Gpus
     from sentinel.core.model import Receipt, Run
     from sentinel.core.outcome import Outcome
     from sentinel.core.ports import Pulse, Slurm, Store
     from sentinel.engine.deeds import Deeds
     from sentinel.engine.engine import Engine, World
     from sentinel.slurm.snapshot import Snapshot
+    from sentinel.web.server import Server
 
 CHECKS = Registry(checks.KINDS, checks.GROUP)
 CHANNELS = Registry(channels.KINDS, channels.GROUP)
@@ -72,7 +74,29 @@ def find_settings(path: str | None) -> Settings | None:
     loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
-    return loaded.settings
+    return with_chain(loaded.settings)
+
+
+def chain_folder(settings: Settings) -> str:
+    """Where `sentinel cron install` keeps its chain: beside a state on disk."""
+    state = state_of(settings)
+    return os.path.join(state_of(Settings()) if "://" in state else state, "chain")
+
+
+def with_chain(settings: Settings) -> Settings:
+    """With a check of the chain that runs in place of cron, where one is installed: what is
+    missed while nothing runs is told without being configured."""
+    folder = chain_folder(settings)
+    if any(c.common.kind == "chain" for c in settings.checks) or not os.path.exists(
+        os.path.join(folder, "chain.json")
+    ):
+        return settings
+    from msgspec.structs import replace
+
+    name = "chain" if all(c.name != "chain" for c in settings.checks) else "sentinel-chain"
+    plugin = CHECKS.load("chain")(dir=folder)
+    chain = CheckConfig(name=name, common=Common(kind="chain"), plugin=plugin)
+    return replace(settings, checks=(*settings.checks, chain))
 
 
 def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:
@@ -127,7 +151,12 @@ def serve(path: str | None, *, dry_run: bool) -> None:
         service = Service(engine, lambda: world(load_settings(path), clock, dry_run))
         service.listen()
         await engine.start(holder())
-        await service.run()
+        page = await _page(engine, settings, clock)
+        try:
+            await service.run()
+        finally:
+            if page is not None:
+                await page.stop()
 
     asyncio.run(main())
 
@@ -182,6 +211,8 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
         pulse=_pulse(settings),
         remote=LazyRemote(settings),
         deeds=_deeds(settings, slurm, clock, dry_run),
+        calendar=slurm if settings.slurm.maintenance else None,
+        gpus=_gpus(settings),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 
@@ -211,9 +242,22 @@ def state_of(settings: Settings) -> str:
     return settings.state or os.path.join(base, "sentinel")
 
 
+def evidence(settings: Settings) -> str:
+    """Where bundles of evidence are kept: beside the state, or where it would lie if it is elsewhere."""
+    state = state_of(settings)
+    return os.path.join(state_of(Settings()) if "://" in state else state, "evidence")
+
+
+def has_state(settings: Settings) -> bool:
+    """Whether a service or tick has made the state already; of a server nobody can say so."""
+    state = state_of(settings)
+    return "://" in state or os.path.exists(os.path.join(state, "sentinel.db"))
+
+
 def holder() -> str:
     """How this process names itself to others that want to lead."""
-    return f"{os.uname().nodename} pid {os.getpid()}"
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return f"{os.uname().nodename} pid {os.getpid()}" + (f" of job {job}" if job else "")
 
 
 def embedded() -> Settings:
@@ -303,6 +347,40 @@ def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bo
     from sentinel import hands
 
     return hands.deeds(settings, slurm.snapshot(), clock, dry_run=dry_run)
+
+
+def open_gpus(settings: Settings) -> Gpus:
+    """The ledger of GPUs in the state."""
+    from sentinel.store.opening import open_gpus as opened
+
+    return opened(state_of(settings), settings.lemons)
+
+
+def _gpus(settings: Settings) -> Gpus | None:
+    """Only where a check keeps it."""
+    kept = any(getattr(check.plugin, "KEEPS_GPUS", False) for check in settings.checks)
+    return open_gpus(settings) if kept else None
+
+
+async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Server | None:
+    """Served where it is asked for. That it cannot be is no reason not to watch."""
+    web = settings.web
+    if web is None or not web.listen:
+        return None
+    from sentinel.core.links import Signer
+    from sentinel.web.server import CannotListen, Server
+
+    key = web.secret.reveal().encode() if web.secret else b""
+    signer = Signer(web.url, key, float(web.links_last)) if key else None
+    server = Server(engine, clock, signer)
+    try:
+        await server.start(*web.address())
+    except CannotListen as error:
+        print(f"sentinel: {error}; the service watches without it", file=sys.stderr)
+        return None
+    if signer is not None:
+        engine.sign(signer)
+    return server
 
 
 def _pulse(settings: Settings) -> Pulse | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentinel import app
 from sentinel.core.settings import Settings
+from sentinel.lazy import LazyRemote
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from sentinel.engine.acting import Actor, Rules
     from sentinel.engine.deeds import Deeds
     from sentinel.slurm.change import SlurmHands
+    from sentinel.slurm.client import Client
     from sentinel.slurm.snapshot import Snapshot
+    from sentinel.stacks import Looker
 
 ACTIONS = app.ACTIONS
 RECENT = 5.0
@@ -28,10 +30,9 @@ def books(settings: Settings, *, dry_run: bool = False) -> Books:
     from sentinel.store.book_memory import MemoryBooks
     from sentinel.store.opening import open_books
 
-    state = app.state_of(settings)
-    if dry_run and "://" not in state and not os.path.exists(os.path.join(state, "sentinel.db")):
+    if dry_run and not app.has_state(settings):
         return MemoryBooks()
-    return open_books(state)
+    return open_books(app.state_of(settings))
 
 
 def slurm(settings: Settings, clock: SystemClock) -> Snapshot:
@@ -42,10 +43,17 @@ def slurm(settings: Settings, clock: SystemClock) -> Snapshot:
 
 
 def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
-    """The way in which Slurm is changed."""
-    from sentinel.slurm.change import SlurmHands
+    """The way in which Slurm is changed: nodes, and jobs with their evidence."""
+    from sentinel.stacks import Looker
+    from sentinel.stacks.hands import WorkingHands
 
-    return SlurmHands(snapshot, settings.slurm.change_prefix)
+    return WorkingHands(
+        snapshot,
+        settings.slurm.change_prefix,
+        LazyRemote(settings),
+        looker=Looker(snapshot.client, settings.slurm, settings.remote),
+        folder=app.evidence(settings),
+    )
 
 
 def rules(settings: Settings) -> Rules:
@@ -78,6 +86,15 @@ def remote(settings: Settings) -> tuple[Remote, float]:
 
     found = settings.remote
     return connect(found), 4 * float(found.timeout)
+
+
+def looker(settings: Settings) -> tuple[Looker, Client]:
+    """Who looks at the processes of jobs, and the way in which Slurm is asked about them."""
+    from sentinel.slurm.client import Client
+    from sentinel.stacks import Looker
+
+    client = Client(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
+    return Looker(client, settings.slurm, settings.remote), client
 
 
 def _kinds(names: Sequence[str]) -> dict[str, Action]:

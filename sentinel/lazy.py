@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sentinel.clock import SystemClock
     from sentinel.core.probe import NodeProbe, Wants
     from sentinel.core.remote import Answer, Remote, Unreached
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
     from sentinel.slurm.snapshot import Snapshot
 
 
@@ -35,6 +35,9 @@ class LazySlurm:
 
     def controller(self) -> Controller:
         return self.snapshot().controller()
+
+    def reservations(self) -> Sequence[Reservation]:
+        return self.snapshot().reservations()
 
     def snapshot(self) -> Snapshot:
         """What stands behind it."""

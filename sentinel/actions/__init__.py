@@ -3,6 +3,14 @@
 GROUP = "sentinel.actions"
 
 KINDS = {
+    "clean_up": "sentinel.actions.clean_up:CleanUp",
     "drain": "sentinel.actions.drain:Drain",
+    "reboot": "sentinel.actions.reboot:Reboot",
     "undrain": "sentinel.actions.undrain:Undrain",
+    "cancel": "sentinel.actions.cancel:Cancel",
+    "exclude": "sentinel.actions.exclude:Exclude",
+    "hold": "sentinel.actions.hold:Hold",
+    "killswitch": "sentinel.actions.killswitch:Killswitch",
+    "requeue": "sentinel.actions.requeue:Requeue",
+    "stacks": "sentinel.actions.stacks:Stacks",
 }

@@ -6,31 +6,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.actions.nodes import changed, described, seen
 from sentinel.core.actions import Look
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
+from sentinel.core.nodestate import UNFIT, changed, described, seen, unfit
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
-
-UNFIT = frozenset(
-    [
-        "COMPLETING",
-        "FAIL",
-        "INVALID_REG",
-        "NOT_RESPONDING",
-        "POWERED_DOWN",
-        "POWERING_DOWN",
-        "POWERING_UP",
-        "POWER_DOWN",
-        "POWER_UP",
-        "REBOOT_ISSUED",
-        "REBOOT_REQUESTED",
-        "MAINTENANCE",
-        "BLOCKED",
-    ]
-)
-"""Flags with which nobody knows yet what the node will be; scontrol(1), NODE STATE CODES."""
 
 
 class Undrain(Struct, frozen=True):
@@ -61,9 +42,8 @@ class Undrain(Struct, frozen=True):
 
 
 def _not_ready(request: ActionRequest, node: Node) -> str:
-    unfit = sorted(node.flags & UNFIT)
-    if node.state not in ("IDLE", "MIXED", "ALLOCATED") or unfit:
-        return f"it is {' and '.join([node.state, *unfit])}"
+    if why := unfit(node):
+        return f"it is {why}"
     if request.params.get("idle") == "yes" and node.state != "IDLE":
         return f"jobs still run there ({node.state})"
     return changed(request.params, node)

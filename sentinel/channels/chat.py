@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.channels.http import Request, submit
-from sentinel.channels.markup import PLAIN, Markup
+from sentinel.channels.markup import PLAIN, Markup, address_of
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.template import BUILT_IN, ChatTemplates, Words, check, words
 from sentinel.core.chat import Chat, chat, fitted
@@ -46,6 +46,7 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
     """Base of the channels to chats; subclasses make the request."""
 
     groups: ClassVar[bool] = True
+    links: ClassVar[bool] = True
     markup: ClassVar[Markup] = PLAIN
 
     templates: ChatTemplates = ChatTemplates()
@@ -96,6 +97,15 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
         message = self.message(notifications)
         parts = [("subject", message.title), ("text", message.body(self.room))]
         return [*parts, *([("trouble", message.words.trouble)] if message.words.trouble else [])]
+
+
+def buttons(message: Message) -> list[tuple[str, str]]:
+    """What services can show as buttons under a message about one alert: word and address."""
+    if len(message.notifications) > 1:
+        return []
+    (n,) = message.notifications
+    runbook = address_of(n.runbook)
+    return [*n.links.items(), *([("Runbook", runbook)] if runbook else [])]
 
 
 def _templated(message: Message) -> bool:

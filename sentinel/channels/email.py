@@ -26,6 +26,7 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     groups: ClassVar[bool] = True
+    links: ClassVar[bool] = True
 
     to: list[str]
     from_: str = field(name="from")

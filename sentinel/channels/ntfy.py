@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.chat import ChatChannel, Message, buttons
 from sentinel.channels.http import Request
-from sentinel.channels.markup import PLAIN, Markup, address_of
+from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import post
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
@@ -48,7 +48,7 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "title": _cut(message.title, _TITLE),
             "message": _cut(message.body(_ROOM), _ROOM + 400),
             "priority": _PRIORITIES.get(message.chat.tone, 3),
-            **_button(message),
+            **_actions(message),
         }
         headers = {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
         root = urlsplit(self.url.reveal())._replace(path="/", query="", fragment="").geturl()
@@ -62,11 +62,10 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _button(message: Message) -> dict[str, object]:
-    runbook = address_of(message.notifications[0].runbook)
-    if len(message.notifications) > 1 or not runbook:
-        return {}
-    return {"actions": [{"action": "view", "label": "Runbook", "url": runbook}]}
+def _actions(message: Message) -> dict[str, object]:
+    """At most three: https://docs.ntfy.sh/publish/#action-buttons"""
+    views = [{"action": "view", "label": word, "url": url} for word, url in buttons(message)]
+    return {"actions": views[:3]} if views else {}
 
 
 def _cut(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from sentinel.channels.event import degree, incident, moment, move
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import address_of
+from sentinel.channels.pagerduty_api import Api
 from sentinel.channels.post import post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core import render
@@ -27,7 +28,8 @@ class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One PagerDuty incident per alert: triggered, acknowledged and resolved.
 
     `routing_key` is that of an Events API v2 integration; accounts in the EU set `url` to
-    https://events.eu.pagerduty.com/v2/enqueue.
+    https://events.eu.pagerduty.com/v2/enqueue. With `api_token` (read only is enough) an
+    acknowledgement given there counts here.
     """
 
     groups: ClassVar[bool] = False
@@ -36,10 +38,15 @@ class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: str = "https://events.pagerduty.com/v2/enqueue"
     ca_file: FilePath = FilePath("")
     timeout: Duration = Duration(30)
+    api_token: Secret | None = None
+    api: str = "https://api.pagerduty.com"
 
     def __post_init__(self) -> None:
         check_secret(self.routing_key, "routing key", "routing_key")
+        if self.api_token is not None:
+            check_secret(self.api_token, "REST API token", "api_token")
         check_url(self.url, "url")
+        check_url(self.api, "api")
         check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
@@ -49,6 +56,18 @@ class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for event in _events(notification):
                 said = await submit(self._request(event))
         return Receipt(said)
+
+    @property
+    def listens(self) -> bool:
+        """Whether `acknowledged` may be asked."""
+        return self.api_token is not None
+
+    async def acknowledged(self, alerts: Sequence[str]) -> dict[str, str]:
+        """Who has acknowledged which of these alerts at PagerDuty. Raises ChannelError."""
+        if self.api_token is None:
+            return {}
+        api = Api(self.api, self.api_token, self.timeout, self.ca_file)
+        return await api.acknowledged(list(alerts))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The events, without the key."""

@@ -22,6 +22,7 @@ def inert(notification: Notification) -> Notification:
     return msgspec.structs.replace(
         n,
         **lines,
+        links={},
         details=visible_lines(n.details[-_DETAILS:]),
         commands=tuple(one_line(c, _TEXT) for c in n.commands[:_COUNT]),
         labels={one_line(k, 200): one_line(v, _TEXT) for k, v in [*n.labels.items()][:_COUNT]},

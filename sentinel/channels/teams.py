@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.chat import ChatChannel, Message, buttons
 from sentinel.channels.http import Request
-from sentinel.channels.markup import PLAIN, Markup, address_of
+from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import post
 from sentinel.channels.settings import check_url
 from sentinel.core.chat import Block, fitted
@@ -59,15 +59,14 @@ class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def _card(message: Message) -> dict[str, Any]:
     colour = _COLOURS.get(message.chat.tone, "Default")
     title = _run(shortened(message.title, 400), weight="Bolder", size="Medium", color=colour)
-    link = address_of(message.notifications[0].runbook)
-    action = {"type": "Action.OpenUrl", "title": "Runbook", "url": link}
+    actions = [{"type": "Action.OpenUrl", "title": t, "url": u} for t, u in buttons(message)]
     return {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "msteams": {"width": "Full"},
         "body": [_paragraph(title), *chain.from_iterable(map(_block, _blocks(message)))],
-        **({"actions": [action]} if link and len(message.notifications) == 1 else {}),
+        **({"actions": actions} if actions else {}),
     }
 
 

@@ -30,8 +30,10 @@ COMMANDS = {
     "alerts": "alerts",
     "explain": "alerts",
     "nodes": "nodes",
+    "stacks": "stacks",
     "notify": "notify",
     "config": "config",
+    "cron": "cron",
     "doctor": "doctor",
     "plugins": "plugins",
 }

@@ -115,8 +115,14 @@ def _silence(silence: Silence, state: State) -> dict[str, str]:
         "ends": iso(Instant(wall=silence.ends), state.zone),
         "who": visible(silence.who),
         "reason": visible(silence.reason),
-        "match": visible(" ".join(f"{k}={v}" for k, v in match.items())) or "everything",
+        "match": visible(" ".join(f"{k}={v}" for k, v in match.items())) or _where(silence),
     }
+
+
+def _where(silence: Silence) -> str:
+    from sentinel.core.nodeset import fold
+
+    return "everything" if silence.nodes is None else f"node={fold(silence.nodes)}"
 
 
 def _transition(t: Transition, state: State) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sentinel.cli.state import State
 from sentinel.core.clock import SECOND
 from sentinel.core.digest import iso
 from sentinel.core.errors import Invalid, SentinelError
-from sentinel.core.mute import Ack, Silence
+from sentinel.core.mute import Ack, Silence, exactly
 from sentinel.core.settings import Match
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -129,17 +129,8 @@ def _match(words: Sequence[str], state: State) -> Match:
 def _exactly(alert: str, state: State) -> Match:
     for a in state.store.alerts():
         if a.id == alert:
-            return Match(
-                cluster=_literal(a.key.cluster),
-                check=_literal(a.key.check),
-                subject=_literal(a.key.subject),
-            )
+            return exactly(a.key)
     raise BadOrder(f"alert {alert} is over: name what to silence, e.g. check=scratch")
-
-
-def _literal(text: str) -> str:
-    """A pattern that fits only this text: see fnmatch(7)."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
 def _me() -> str:

@@ -13,12 +13,21 @@ class NoSuchAlert(SentinelError):
     exit_code = USAGE
 
 
+class NoState(SentinelError):
+    """Nothing was ever written: whoever only looks must not make it, perhaps as another user."""
+
+    exit_code = 66
+
+
 class State:
     """The store opened beside a running sentinel, with the clock and zone to show it by."""
 
     def __init__(self, config: str | None) -> None:
         settings = app.find_settings(config) or app.embedded()
         clock = SystemClock()
+        if not app.has_state(settings):
+            where = app.state_of(settings)
+            raise NoState(f"{where}: no state yet; sentinel run or sentinel tick makes it")
         self.store, self.notices = app.open_state(settings, clock)
         self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from sentinel import app
-from sentinel.clock import SystemClock
+from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Outgoing, Run
 from sentinel.core.text import visible
@@ -22,19 +22,16 @@ def register(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """Always 0: it reports, it does not judge."""
-    settings = app.find_settings(args.config) or app.embedded()
-    clock = SystemClock()
-    store, notices = app.open_state(settings, clock)
-    now = clock.now()
-    facts: dict[str, Any] = {
-        "state": app.state_of(settings),
-        "leader": store.leader(),
-        "notices": notices,
-        "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
-        "checks": _checks(settings, {r.check: r for r in store.runs()}, now),
-        "unsent": [_unsent(row, now) for row in store.outbox()],
-    }
-    store.close()
+    with State(args.config) as state:
+        store, now = state.store, state.now
+        facts: dict[str, Any] = {
+            "state": app.state_of(state.settings),
+            "leader": store.leader(),
+            "notices": state.notices,
+            "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
+            "checks": _checks(state.settings, {r.check: r for r in store.runs()}, now),
+            "unsent": [_unsent(row, now) for row in store.outbox()],
+        }
     if args.json:
         print(json.dumps(facts, indent=1))
     else:

@@ -24,7 +24,7 @@ class Card(Struct, frozen=True, kw_only=True):
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
     `note` what else there is to know of the telling (a silence, who has it), `lines` the end
-    of a log, `more` the commands that tell the rest.
+    of a log, `more` the commands that tell the rest, `links` words with their addresses.
     """
 
     word: str
@@ -44,6 +44,7 @@ class Card(Struct, frozen=True, kw_only=True):
     runbook: str
     note: str
     more: tuple[str, ...]
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def card(notification: Notification) -> Card:
@@ -67,6 +68,7 @@ def card(notification: Notification) -> Card:
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
         more=_more(n, ended),
+        links=() if ended else tuple(n.links.items()),
     )
 
 

@@ -96,6 +96,8 @@ def _blocks(c: Card, note: str) -> Iterator[Block]:
         yield Block("code", "\n".join(c.commands), 3)
     if c.runbook:
         yield Block("line", f"Runbook: {c.runbook}", 6)
+    for word, url in c.links:
+        yield Block("line", f"{word}: {url}", 6)
     if c.more:
         yield Block("code", "\n".join(c.more), 4)
 

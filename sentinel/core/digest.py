@@ -24,7 +24,7 @@ from sentinel.core.model import (
 )
 from sentinel.core.mute import Orders, inhibited, silenced
 from sentinel.core.outcome import Outcome
-from sentinel.core.routing import Listener, audience
+from sentinel.core.routing import Listener, audience, unrouted
 from sentinel.core.settings import Inhibit, Route, Window
 from sentinel.core.telling import owed
 from sentinel.core.windows import standing
@@ -230,6 +230,8 @@ class _Work:
             return alert
         heard = self._heard(alert)
         acked = alert.id in self._orders.acks
+        if acked and not alert.acked:
+            alert = self._tell_ack(alert, heard)
         for reason, names in owed(alert, heard, self._now, acked=acked).items():
             transition = self._fresh.get(key)
             if transition is None or transition.reason != reason:
@@ -237,6 +239,16 @@ class _Work:
                 self._transitions.append(transition)
             alert = self._send(alert, transition, names, heard)
         return alert
+
+    def _tell_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
+        """Those who know of the trouble hear once that somebody has it."""
+        alert = replace(alert, acked=True)
+        if not alert.told:
+            return alert
+        alert, transition = announced(alert, "ack", self._now)
+        self._transitions.append(transition)
+        told = self._send(alert, transition, list(alert.told), heard)
+        return replace(told, told=alert.told)  # neither a repeat nor worse: nothing begins anew
 
     def _heard(self, alert: Alert) -> dict[str, Listener]:
         acked = alert.id in self._orders.acks
@@ -262,7 +274,7 @@ class _Work:
     ) -> Alert:
         message = notification(alert, transition, self._plan, self._note(alert))
         for name in names:
-            how = heard.get(name, Listener())
+            how = heard.get(name) or unrouted(alert)
             self._outbox.append(
                 Outgoing(
                     channel=name,
@@ -270,6 +282,7 @@ class _Work:
                     created=self._now,
                     group=how.group,
                     hold=how.wait,
+                    interval=how.interval,
                 )
             )
         known = dict.fromkeys(names, Told(self._now, alert.severity))

@@ -17,6 +17,9 @@ HOUR = 3600.0
 ALWAYS = frozenset({"slurm", "unresolved", "state"})
 """The rules that no person can set aside: they say that nobody knows what would happen."""
 
+PREPARING = frozenset({"clean_up"})
+"""Actions that only make another one possible; that one need not wait for their cooldown."""
+
 
 class Case(Struct, frozen=True):
     """All that a verdict rests on."""
@@ -119,10 +122,15 @@ def _suspect(case: Case) -> str:
 
 
 def _cooldown(case: Case) -> str:
-    tried = (r for r in _about(case.past.records, case.request.target) if r.outcome.tried)
+    about = _about(case.past.records, case.request.target)
+    tried = (r for r in about if r.outcome.tried and not _prepares(r, case.request))
     for record in _recent(tried, case.now, case.limits.cooldown):
         return f"cooldown of {case.limits.cooldown}: {record.action} {_ago(record, case.now)}"
     return ""
+
+
+def _prepares(record: ActionRecord, request: ActionRequest) -> bool:
+    return record.action in PREPARING and record.action != request.action
 
 
 def _per_hour(case: Case) -> str:

@@ -110,7 +110,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     `told` holds what each channel knows: only they hear of its end, and repeats count from
     there. `held` says why somebody is not told just now. `changes` are the wall clocks of its
     last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
-    kept only to notice flapping.
+    kept only to notice flapping. `acked`: those who know of it have heard that somebody has it.
     """
 
     key: Key
@@ -136,6 +136,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     changes: tuple[int, ...] = ()
     flapping: bool = False
     over: bool = False
+    acked: bool = False
 
 
 class Transition(Struct, frozen=True, kw_only=True):
@@ -161,7 +162,8 @@ class Notification(Struct, frozen=True, kw_only=True):
     """What a channel is given: one object per alert, times ISO 8601 with offset.
 
     The fields up to `key` are the documented line of the `file` channel and the body of
-    `webhook`; the rest is what a person needs at three in the morning.
+    `webhook`; the rest is what a person needs at three in the morning. `links`: what they may
+    do from a phone, by the word for it; keys to that deed, given to channels for people only.
     """
 
     at: str
@@ -183,6 +185,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     runbook: str = ""
     note: str = ""
     dry_run: bool = False
+    links: Mapping[str, str] = {}
 
 
 class Receipt(Struct, frozen=True):
@@ -196,7 +199,8 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """An outbox row: one transition for one channel, unsent until `sent`.
 
     `seq` orders rows. It is due when `wait` seconds have passed since `tried`, and not before
-    `hold` seconds after `created`, so that others of its `group` can join it in one message.
+    `hold` seconds after `created`, so that others of its `group` can join it in one message;
+    nor within `interval` seconds of the last message about that group.
     """
 
     seq: int = 0
@@ -205,11 +209,21 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     created: Instant
     group: str = ""
     hold: float = 0.0
+    interval: float = 0.0
     attempts: int = 0
     tried: Instant | None = None
     wait: float = 0.0
     permanent: bool = False
     error: str = ""
+
+
+class Sending(Struct, frozen=True):
+    """A row that its channel took: rows of one message have the same `message`."""
+
+    channel: str
+    group: str
+    at: Instant
+    message: int
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,10 @@ from sentinel.core.settings import Inhibit, Match
 
 
 class Silence(Struct, frozen=True, kw_only=True):
-    """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends."""
+    """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
+
+    `nodes`: only of alerts whose label `node` is one of these; None: whatever node it is.
+    """
 
     id: str
     match: Match
@@ -19,6 +22,7 @@ class Silence(Struct, frozen=True, kw_only=True):
     ends: int
     who: str = ""
     reason: str = ""
+    nodes: frozenset[str] | None = None
 
 
 class Ack(Struct, frozen=True, kw_only=True):
@@ -39,8 +43,26 @@ class Orders(Struct, frozen=True, kw_only=True):
 
 def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence | None:
     """The matching silence that lasts longest, if there is one now."""
-    active = [s for s in silences if s.starts <= now.wall < s.ends and matches(s.match, alert)]
+    active = [s for s in silences if s.starts <= now.wall < s.ends and _covers(s, alert)]
     return max(active, key=lambda s: s.ends, default=None)
+
+
+def _covers(silence: Silence, alert: Alert) -> bool:
+    if silence.nodes is not None and alert.labels.get("node", "") not in silence.nodes:
+        return False
+    return matches(silence.match, alert)
+
+
+def exactly(key: Key) -> Match:
+    """A match that fits alerts of this key only, whatever it is named."""
+    return Match(
+        cluster=_literal(key.cluster), check=_literal(key.check), subject=_literal(key.subject)
+    )
+
+
+def _literal(text: str) -> str:
+    """A pattern that fits only this text: see fnmatch(7)."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
 def inhibited(alert: Alert, rules: Sequence[Inhibit], alerts: Mapping[Key, Alert]) -> Alert | None:

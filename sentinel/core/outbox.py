@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Outgoing
+from sentinel.core.model import Notification, Outgoing, Status
 
 FIRST_WAIT = 2.0
 LONGEST_WAIT = 300.0
@@ -21,14 +22,38 @@ HOUR = 3600.0
 BLOCKING_ATTEMPTS = 10
 """After so many failures a row holds up only its own alert, no longer its channel."""
 
+GIVEN = "given to the fallback"
+"""What the history says of a row that another channel tells instead."""
 
-def due(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
+Group = tuple[str, str]
+"""A channel and one of the groups it is told of."""
+
+Subject = tuple[str, str, str, str]
+Delivery = tuple[Outgoing, Instant | None, str]
+"""A row, when it was taken, and what was answered; as in ports.Store.deliveries."""
+
+_NEVER: Mapping[Group, Instant] = {}
+
+
+class Entrusted(Struct, frozen=True):
+    """Of an end: whether the fallback has to tell it `too`, for it told the beginning, and
+    whether it does so `alone`, for the channel itself was never heard."""
+
+    too: bool
+    alone: bool
+
+
+def due(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER
+) -> list[Outgoing]:
     """The rows to send now, in order: none overtakes an earlier one of its channel.
 
-    Only a row that was refused for good, or failed very often, lets rows of other alerts
-    pass; what concerns one alert on one channel is never reordered.
+    Only a row that was refused for good, or failed very often, lets others pass. What was
+    refused lets newer news of its own subject pass too (see `overtaken`), but never an end:
+    nobody is told of the end of what they have not heard of. `told`: when a channel was last
+    told of a group.
     """
-    return [row for row in _free(rows, now) if is_due(row, now)]
+    return [row for row in _free(rows, now, told) if is_due(row, now)]
 
 
 def is_due(row: Outgoing, now: Instant) -> bool:
@@ -38,10 +63,62 @@ def is_due(row: Outgoing, now: Instant) -> bool:
     return row.tried is None or row.tried.wall > now.wall or elapsed(row.tried, now) >= row.wait
 
 
-def next_wait(rows: Sequence[Outgoing], now: Instant) -> float | None:
+def next_wait(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER
+) -> float | None:
     """Seconds until some row can be sent; None when nothing waits."""
-    waits = [_left(row, now) for row in _free(rows, now)]
+    waits = [_left(row, now) for row in _free(rows, now, told)]
     return min(waits) if waits else None
+
+
+def subject(row: Outgoing) -> Subject:
+    """What the row is about on its channel: the order of such rows is kept."""
+    n = row.notification
+    return row.channel, n.cluster, n.check, n.subject
+
+
+def begins(n: Notification) -> bool:
+    """Whether it is the first that somebody hears of a trouble."""
+    return n.reason in ("firing", "flapping")
+
+
+def ends(n: Notification) -> bool:
+    """Whether it says that all is good again."""
+    return n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK)
+
+
+def answerable(n: Notification) -> bool:
+    """Whether it is about a trouble that a person may still acknowledge or silence."""
+    return bool(n.alert) and not ends(n) and n.reason not in ("action", "test", "digest")
+
+
+def overtaken(rows: Iterable[Outgoing], taken: Iterable[Outgoing]) -> list[Outgoing]:
+    """What must not be sent any more, because a newer row about the same subject was taken:
+    a `firing` that comes after its `resolved` is worse than none."""
+    told = sorted(filter(_is_news, taken), key=lambda r: r.seq)
+    newest = {subject(row): row.seq for row in told}
+    return [row for row in rows if _is_news(row) and row.seq < newest.get(subject(row), 0)]
+
+
+def kept_back(row: Outgoing, refused: Iterable[Outgoing]) -> bool:
+    """Whether the row has to wait because one before it was just refused for good."""
+    return any(
+        r.seq < row.seq
+        and subject(r) == subject(row)
+        and begins(r.notification)
+        and ends(row.notification)
+        for r in refused
+    )
+
+
+def entrusted(row: Outgoing, past: Iterable[Delivery], fallback: str) -> Entrusted:
+    """Whose it is to tell an end, from the deliveries of its alert."""
+    past = list(past)
+    own = [d for d in past if d[0].channel == row.channel and d[0].seq != row.seq]
+    there = {d[0].notification.key for d in past if d[0].channel == fallback}
+    given = any(d[2] == GIVEN and d[0].notification.key in there for d in own)
+    known = any(d[1] is not None for d in own)
+    return Entrusted(given and row.notification.key not in there, given and not known)
 
 
 def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
@@ -105,26 +182,96 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
     )
 
 
-def expired(rows: Iterable[Outgoing], now: Instant) -> list[Outgoing]:
-    """Rows too old to matter to anybody, if they were tried at all."""
-    return [r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP]
+def expired(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
+    """Rows too old to matter to anybody, if they were tried at all; with a beginning goes the
+    end that waits for it."""
+    old = [r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP]
+    unheard = {(r.channel, r.notification.alert) for r in old if begins(r.notification)}
+    ended = [
+        r
+        for r in rows
+        if ends(r.notification) and (r.channel, r.notification.alert) in unheard and r not in old
+    ]
+    return old + ended
 
 
-def _free(rows: Sequence[Outgoing], now: Instant) -> Iterator[Outgoing]:
-    """The rows that no earlier one holds up, due or not."""
-    held: set[tuple[str, str]] = set()
-    ripe = {(r.channel, r.group) for r in rows if not _gathers(r, now)}
+def _is_news(row: Outgoing) -> bool:
+    """Whether it says how the trouble stands; an action or a test does not."""
+    return row.notification.reason not in ("action", "test", "digest")
+
+
+def _free(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
+) -> Iterator[Outgoing]:
+    """The rows that no earlier one holds up, due or not; `hold` is as their group has it."""
+    held: set[tuple[str, ...]] = set()
+    unheard: set[Subject] = set()
+    opening, over = _openings(rows, now, told), _over(rows)
     for row in sorted(rows, key=lambda r: r.seq):
-        alert = (row.channel, row.notification.alert)
-        if (row.channel, "") in held or alert in held:
+        about = subject(row)
+        if (row.channel,) in held or about in held:
             continue
-        if (row.channel, row.group) in ripe:
-            row = replace(row, hold=0.0)
+        if about in unheard and ends(row.notification):
+            continue
+        _note_refused(row, about, unheard)
+        wait = opening[row.channel, row.group]
+        row = replace(row, hold=elapsed(row.created, now) + wait if wait > 0 else 0.0)
+        row = replace(row, wait=0.0) if _worth_a_try(row, over.get(about)) else row
         yield row
         if _gathers(row, now):
-            held.add(alert)
+            held.add(about)
         elif not is_due(row, now) and not row.permanent:
-            held.add(alert if row.attempts >= BLOCKING_ATTEMPTS else (row.channel, ""))
+            held.add(about if row.attempts >= BLOCKING_ATTEMPTS else (row.channel,))
+
+
+def _over(rows: Iterable[Outgoing]) -> dict[Subject, Instant]:
+    """When the ends that wait were committed."""
+    return {subject(row): row.created for row in rows if ends(row.notification)}
+
+
+def _worth_a_try(row: Outgoing, over: Instant | None) -> bool:
+    """A refused beginning is tried once more when its end has come, which waits for it."""
+    refused = row.permanent and begins(row.notification) and row.tried is not None
+    return bool(refused and over and row.tried and _before(row.tried, over))
+
+
+def _before(first: Instant, second: Instant) -> bool:
+    if first.boot and first.boot == second.boot:
+        return first.mono < second.mono
+    return first.wall < second.wall
+
+
+def _note_refused(row: Outgoing, about: Subject, unheard: set[Subject]) -> None:
+    """Keep count of the subjects whose beginning was refused, with no later news to come."""
+    if row.permanent and begins(row.notification):
+        unheard.add(about)
+    elif not row.permanent:
+        unheard.discard(about)
+
+
+def _openings(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
+) -> dict[Group, float]:
+    """Seconds until each group may be told: when the first of its rows has waited enough, and
+    not sooner after the last message about it than its rows say."""
+    waits: dict[Group, float] = {}
+    for row in rows:
+        group = (row.channel, row.group)
+        own = _own_wait(row, now, told.get(group))
+        waits[group] = min(own, waits.get(group, own))
+    return waits
+
+
+def _own_wait(row: Outgoing, now: Instant, told: Instant | None) -> float:
+    if row.attempts:
+        return 0.0
+    gathering = _rest(row.hold, row.created, now)
+    return max(gathering, _rest(row.interval, told, now)) if row.group and told else gathering
+
+
+def _rest(length: float, since: Instant, now: Instant) -> float:
+    """Seconds left; none where the wall clock was set back across a boot."""
+    return max(0.0, length - elapsed(since, now)) if since.wall <= now.wall else 0.0
 
 
 def _gathers(row: Outgoing, now: Instant) -> bool:

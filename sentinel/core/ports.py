@@ -10,6 +10,7 @@ from msgspec import Struct
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
     from sentinel.core.clock import Instant
+    from sentinel.core.gpus import Gpus
     from sentinel.core.limits import Limits
     from sentinel.core.model import (
         ActionRequest,
@@ -20,11 +21,12 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
         Receipt,
         Report,
         Run,
+        Sending,
         Transition,
     )
     from sentinel.core.mute import Ack, Orders, Silence
-    from sentinel.core.remote import Remote
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node
+    from sentinel.core.remote import Answer, Remote
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
 
 
 class Clock(Protocol):
@@ -49,6 +51,16 @@ class Slurm(Protocol):
         """Whether slurmctld (and its backup) answers, and how fast; never cached."""
 
 
+class Calendar(Protocol):
+    """What Slurm has planned; every method raises CannotTell when blind."""
+
+    def reservations(self) -> Sequence[Reservation]:
+        """All reservations, those to come too."""
+
+    def nodes(self) -> Sequence[Node]:
+        """As in `Slurm`."""
+
+
 class Logbook(Protocol):
     """What was done to nodes, and which reasons they had: the reading half of `Books`."""
 
@@ -64,7 +76,8 @@ class Context(Struct, kw_only=True):
 
     `limit`: seconds the whole run may take. `memory`: what its last Report stored.
     `one_shot`: no state exists and none is kept; judge from what is seen now.
-    `remote`: the way to nodes, None where there is none; `logbook`: None without a state.
+    `remote`: the way to nodes, None where there is none; `logbook`: None without a state;
+    `gpus`: the ledger of GPUs, None without one.
     """
 
     name: str
@@ -76,6 +89,7 @@ class Context(Struct, kw_only=True):
     history: Callable[[str, str, float], Sequence[tuple[Instant, float]]] = lambda *_: ()
     remote: Remote | None = None
     logbook: Logbook | None = None
+    gpus: Gpus | None = None
 
 
 class Check(Protocol):
@@ -151,6 +165,9 @@ class Store(Protocol):
     def deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
         """All outbox rows about an alert with when sent (None: not) and the receipt."""
 
+    def sendings(self, since: int) -> list[Sending]:
+        """What channels took from `since` (µs UTC) on, oldest first."""
+
     def samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
@@ -190,9 +207,41 @@ class Hands(View, Protocol):
     def change(self, argv: Sequence[str]) -> Reply:
         """Run one command of Slurm that changes something; never raises."""
 
+    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> Answer:
+        """Run one command on a node; NotAsked where there is no way to nodes."""
+
+
+class JobView(View, Protocol):
+    """How an action on a job sees it, asked anew each time; raises CannotTell when blind."""
+
+    def jobs(self, job_id: str) -> Sequence[Job]:
+        """What Slurm has of it, ended or not, a row for each element of an array it lists."""
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a file; None where nothing is."""
+
+    def tail(self, path: str, size: int) -> str:
+        """The last bytes of a file as text."""
+
+
+class JobHands(JobView, Hands, Protocol):
+    """Changing jobs; what these return says what became of it, they never raise."""
+
+    def evidence(self, job_id: str) -> Reply:
+        """Take the stacks of all its ranks and keep them: what was found, and where it is."""
+
+    def create(self, path: str, line: str) -> Reply:
+        """Make a file of one line where nothing is."""
+
 
 class Action(Protocol):
-    """A kind of change. `limits` are its caps where the configuration names none."""
+    """A kind of change. `limits` are its caps where the configuration names none.
+
+    One that is not done by commands of Slurm has `perform(request, hands) -> Reply` too; its
+    commands are then what is run elsewhere, for people to read.
+    `asks_anew` true: its target is a job, which is looked at through JobHands each time.
+    `leaves_no_trace` true: nothing of it can be seen afterwards, so its own reply counts.
+    """
 
     limits: ClassVar[Limits]
 

@@ -52,6 +52,7 @@ def sections(c: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("Look closer", c.commands),
         ("Note", (c.note,) if c.note else ()),
         ("Runbook", (c.runbook,) if c.runbook else ()),
+        ("Answer", tuple(f"{word}: {url}" for word, url in c.links)),
         ("More", c.more),
     )
     return (part for part in parts if part[1])

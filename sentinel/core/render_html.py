@@ -32,6 +32,7 @@ border-right-color:#343d46!important;border-bottom-color:#343d46!important}
 .dim{color:#9aa5b1!important}
 .code{background:#101418!important;color:#e6e9ec!important;border-color:#343d46!important}
 a{color:#84b6ff!important}
+a.button{color:#ffffff!important}
 }
 """
 _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
@@ -66,7 +67,7 @@ def _page(title: str, body: str) -> str:
 def _card(c: Card) -> str:
     colour = _COLOURS.get(c.tone, _COLOURS["info"])
     dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
-    parts = "".join(_section(name, lines, _STYLES[name]) for name, lines in render.sections(c))
+    parts = "".join(_part(c, name, lines) for name, lines in render.sections(c))
     return (
         f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
         f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
@@ -98,6 +99,16 @@ def _row(name: str, value: str) -> str:
     )
 
 
+def _part(c: Card, name: str, lines: Sequence[str]) -> str:
+    if name != "Answer":
+        return _section(name, lines, _STYLES[name])
+    buttons = "".join(
+        f'<a class="button" href="{escape(url)}" style="{_BUTTON}">{escape(word)}</a>'
+        for word, url in c.links
+    )
+    return f'<p style="margin:14px 0 0;">{buttons}</p>\n'
+
+
 def _section(heading: str, lines: Sequence[str], style: str) -> str:
     content = "\n".join(_linked(line) for line in lines)
     return (
@@ -119,6 +130,10 @@ def _linked(line: str) -> str:
 _code = (
     f"margin-top:4px;padding:8px 10px;background:#f6f7f9;color:#1b1f24;border:1px solid #e3e7eb;"
     f"border-radius:4px;line-height:19px;white-space:pre-wrap;{_MONO}{_WRAP}"
+)
+_BUTTON = (
+    "display:inline-block;margin:0 8px 6px 0;padding:9px 16px;border-radius:6px;"
+    "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
 _STYLES = {"Last lines": _code, "Look closer": _code, "Runbook": _plain, "More": _code}

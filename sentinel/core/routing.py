@@ -17,17 +17,20 @@ from sentinel.core.settings import Hours, Route
 DEFAULT_REPEAT = 86400.0
 """Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
 
+HOUR = 3600.0
 DEFAULT_GROUP = ("cluster", "check")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Listener(Struct, frozen=True):
     """How a channel hears of an alert: repeated after so many seconds, told together with
-    others of the same `group` that come within `wait` seconds."""
+    others of the same `group` that come within `wait` seconds, and of that group at most once
+    in `interval` seconds."""
 
     repeat: float = DEFAULT_REPEAT
     group: str = ""
     wait: float = 0.0
+    interval: float = 0.0
 
 
 def audience(
@@ -55,6 +58,17 @@ def audience(
     return heard
 
 
+def unrouted(alert: Alert) -> Listener:
+    """How those hear of an end whom no route leads to any more, or not at this hour."""
+    return Listener(group=_group(alert, DEFAULT_GROUP, -1))
+
+
+def lookback(routes: Iterable[Route]) -> float:
+    """Seconds of past messages that have to be known after a start: an hour for the caps, and
+    more where a route tells of a group more rarely."""
+    return max([HOUR, *(float(route.group_interval) for route in routes)])
+
+
 def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
     """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
     if hours is None or alert.severity is Status.CRITICAL:
@@ -77,7 +91,8 @@ def _decisive(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Rout
 def _listener(alert: Alert, route: Route, number: int) -> Listener:
     repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
     by = DEFAULT_GROUP if route.group_by is None else tuple(route.group_by)
-    return Listener(repeat, _group(alert, by, number), float(route.group_wait))
+    group = _group(alert, by, number)
+    return Listener(repeat, group, float(route.group_wait), float(route.group_interval))
 
 
 def _escalated(alert: Alert, route: Route, now: Instant, acked: bool) -> list[str]:

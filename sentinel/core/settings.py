@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
+from sentinel.core.lemons import LemonPolicy
 from sentinel.core.limits import ActionSettings, GuardSettings
 from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.values import Duration
@@ -141,7 +142,11 @@ class Escalate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who hears of what: the first route that matches decides, unless it says continue."""
+    """Who hears of what: the first route that matches decides, unless it says continue.
+
+    `group_wait`: how long others of a group are waited for; `group_interval`: the least time
+    between two messages about it.
+    """
 
     to: list[str]
     match: Match = Match()
@@ -149,6 +154,7 @@ class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     continue_: bool = field(default=False, name="continue")
     group_by: list[str] | None = None
     group_wait: Duration = Duration(0)
+    group_interval: Duration = Duration(0)
     escalate: Escalate | None = None
     hours: Hours | None = None
 
@@ -200,13 +206,48 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise Invalid("must be 1s or longer", "every")
 
 
+class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
+    messages to people hold links to acknowledge and silence, for as long as `links_last`."""
+
+    listen: str = ""
+    url: str = ""
+    secret: Secret | None = None
+    links_last: Duration = Duration(86400)
+
+    def __post_init__(self) -> None:
+        self.address()
+        if bool(self.url) != (self.secret is not None):
+            raise Invalid("url and secret go together", "secret" if self.url else "url")
+        if self.url and not self.url.startswith(("https://", "http://")):
+            raise Invalid("is no address; it begins with https:// or http://", "url")
+        if self.secret is not None and len(self.secret.reveal()) < 16:
+            raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "secret")
+        if self.url and not self.listen:
+            raise Invalid("name where to listen, e.g. 127.0.0.1:9650", "listen")
+        if not 60 <= self.links_last <= 30 * 86400:
+            raise Invalid("from 1m to 30d", "links_last")
+
+    def address(self) -> tuple[str, int]:
+        """Host and port to listen at; an empty host where nothing is served."""
+        if not self.listen:
+            return "", 0
+        host, colon, port = self.listen.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
+            raise Invalid("write it like 127.0.0.1:9650", "listen")
+        return host, int(port)
+
+
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
-    `change_prefix` stands before commands that change something, e.g. [sudo, -n]."""
+    `change_prefix` stands before commands that change something, e.g. [sudo, -n].
+    `maintenance`: its maintenance reservations silence alerts about their nodes."""
 
     timeout: Duration = Duration(20)
     command_prefix: list[str] = []
     change_prefix: list[str] = []
+    maintenance: bool = False
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -224,9 +265,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     inhibit: tuple[Inhibit, ...] = ()
     flapping: Flapping = Flapping()
     heartbeat: HeartbeatSettings | None = None
+    web: WebSettings | None = None
     silences: tuple[Window, ...] = ()
     actions: Mapping[str, ActionSettings] = {}
     guard: GuardSettings = GuardSettings()
+    lemons: LemonPolicy = LemonPolicy()
 
 
 def _minutes(text: str, key: str) -> int:

@@ -73,6 +73,16 @@ class Node(Struct, frozen=True, kw_only=True):
     version: str = ""
 
 
+class Reservation(Struct, frozen=True, kw_only=True):
+    """A line of `scontrol show reservation`; times are epoch seconds UTC."""
+
+    name: str
+    starts: int
+    ends: int
+    nodes: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+
+
 class Controller(Struct, frozen=True, kw_only=True):
     """Answer of `scontrol ping`: each slurmctld with whether it is up, and the latency.
 

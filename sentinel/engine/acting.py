@@ -94,7 +94,7 @@ class Actor:
         """
         request = replace(request, reason=tidy(request.reason))
         kind, scene = self._kind(request), scene or self.survey()
-        look = Look(text="not seen") if scene.unwell else kind.look(request, scene)
+        look = Look(text="not seen") if scene.unwell else self._first_look(kind, request, scene)
         record = self._draft(kind, request, asker, look)
         if look.unneeded:
             return replace(record, outcome=Outcome.UNNEEDED, detail=look.unneeded)
@@ -112,6 +112,15 @@ class Actor:
         return [done for record in mine if (done := self._resolve(record))]
 
     # Deciding
+
+    def _first_look(self, kind: Action, request: ActionRequest, scene: Scene) -> Look:
+        """Nodes are in the survey; whatever else is asked for anew."""
+        if not getattr(kind, "asks_anew", False):
+            return kind.look(request, scene)
+        try:
+            return kind.look(request, self._hands)
+        except CannotTell as error:
+            return Look(text="not seen", not_ready=f"it cannot be seen: {error}")
 
     def _situation(
         self, request: ActionRequest, asker: Asker, scene: Scene, look: Look
@@ -185,7 +194,7 @@ class Actor:
         objection = self._verify(kind, request, record, proof)
         if objection:
             return self._conclude(record, Outcome.WITHDRAWN, objection)
-        reply = self._send(record)
+        reply = self._send(kind, record)
         return self._conclude(record, *self._confirm(kind, request, record, reply))
 
     def _verify(
@@ -208,7 +217,11 @@ class Actor:
         ids = {r.id for r in self._books.unresolved() if r.outcome is Outcome.INTENDED}
         return record.id in ids and elapsed(record.at, self._clock.now()) < IN_FLIGHT
 
-    def _send(self, record: ActionRecord) -> Reply:
+    def _send(self, kind: Action, record: ActionRecord) -> Reply:
+        perform = getattr(kind, "perform", None)
+        if perform is not None:
+            reply: Reply = perform(request_of(record), self._hands)
+            return reply
         reply = Reply(Answer.ACCEPTED)
         for command in record.commands:
             reply = self._hands.change(command)
@@ -224,8 +237,11 @@ class Actor:
         except CannotTell as error:
             said = reply.text or "Slurm accepted it"
             return Outcome.UNKNOWN, f"{said}; it could not be read afterwards: {error}"
-        if look.done:
+        ended_by_itself = reply.answer is Answer.REFUSED and getattr(kind, "asks_anew", False)
+        if look.done and not ended_by_itself:
             return Outcome.DONE, "; ".join(filter(None, [f"now {look.text}", reply.text]))
+        if reply.answer is Answer.ACCEPTED and getattr(kind, "leaves_no_trace", False):
+            return Outcome.DONE, reply.text or f"now {look.text}"
         if reply.answer is Answer.REFUSED:
             return Outcome.ERROR, reply.text
         if reply.answer is Answer.UNSURE:

@@ -5,18 +5,27 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sentinel.core.clock import Instant
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Batch, Outgoing, Receipt
+from sentinel.core.model import Batch, Notification, Outgoing, Receipt
 from sentinel.core.outbox import (
+    GIVEN,
+    Group,
     after_failure,
+    answerable,
     astray,
     bundles,
     due,
+    ends,
+    entrusted,
     expired,
+    kept_back,
     next_wait,
+    overtaken,
     redirected,
     reopens,
     room,
@@ -26,8 +35,14 @@ from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
 
+if TYPE_CHECKING:
+    from sentinel.core.links import Signer
+
 SEND_LIMIT = 90.0
 """Seconds: the bound on one send, whatever the channel's own limits are."""
+
+GROUPS = 10_000
+"""Groups whose last message is remembered."""
 
 _LOG = logging.getLogger("sentinel")
 Call = Callable[..., Awaitable[Any]]
@@ -51,18 +66,28 @@ class Delivery:
         self._store, self.channels, self._clock, self._call = store, channels, clock, call
         self._idle = idle
         self.common: Mapping[str, ChannelCommon] = {}
+        self.signer: Signer | None = None
         self.trouble: dict[str, Trouble | None] = {}
         self._sent: dict[str, deque[Instant]] = defaultdict(lambda: deque(maxlen=1000))
+        self._told: dict[Group, Instant] = {}
         self._beginning = asyncio.Lock()
         self._at_work: dict[str, asyncio.Future[None]] = {}
 
-    async def recall(self) -> None:
-        """Know what earlier attempts met: a trouble does not begin anew with each process."""
+    async def recall(self, seconds: float = 3600.0) -> None:
+        """Know what earlier processes met and sent in the last `seconds`: neither a trouble nor
+        the hour of a cap begins anew with each of them."""
         for row in await self._call(self._store.outbox):
             if row.attempts and row.channel not in self.trouble:
                 self.trouble[row.channel] = Trouble(
                     row.created, f"not delivering: {row.error}", row.permanent
                 )
+        since = self._clock.now().wall - int(seconds * SECOND)
+        messages: set[tuple[str, int]] = set()
+        for sending in await self._call(self._store.sendings, since):
+            self._note(sending.channel, [sending.group], sending.at)
+            if (sending.channel, sending.message) not in messages:
+                messages.add((sending.channel, sending.message))
+                self._sent[sending.channel].append(sending.at)
 
     async def begin(self) -> float | None:
         """Start sending what is due on every channel that is not at it, and wait for none.
@@ -75,13 +100,15 @@ class Delivery:
             rows = await self._without_expired(await self._without_strays())
             full = self._full({row.channel for row in rows})
             left = [r for r in rows if r.channel not in self._at_work and r.channel not in full]
-            ready = sorted(due(left, self._clock.now()), key=lambda r: (r.channel, r.seq))
+            now = self._clock.now()
+            ready = sorted(due(left, now, self._told), key=lambda r: (r.channel, r.seq))
             for name, batch in groupby(ready, lambda r: r.channel):
-                task = asyncio.ensure_future(self._queue(name, list(batch)))
+                waiting = [r for r in left if r.channel == name and r.attempts]
+                task = asyncio.ensure_future(self._queue(name, list(batch), waiting))
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
             idle = [r for r in left if r.channel not in self._at_work]
-            waits = [next_wait(idle, self._clock.now()), *full.values()]
+            waits = [next_wait(idle, self._clock.now(), self._told), *full.values()]
             return min((w for w in waits if w is not None), default=None)
 
     async def round(self) -> float | None:
@@ -121,13 +148,29 @@ class Delivery:
         """The outbox, after what a channel does not deliver was given to its fallback."""
         rows: list[Outgoing] = await self._call(self._store.outbox)
         now, fallbacks = self._clock.now(), {n: c.fallback for n, c in self.common.items()}
-        strays = [r for r in astray(rows, fallbacks, now) if r.channel not in self._at_work]
-        if not strays:
+        idle = [r for r in rows if r.channel not in self._at_work]
+        strays = astray(idle, fallbacks, now)
+        too, alone = await self._entrusted([r for r in idle if r not in strays], fallbacks)
+        if not strays and not too and not alone:
             return rows
-        again = tuple(redirected(row, fallbacks[row.channel], now) for row in strays)
+        again = tuple(redirected(r, fallbacks[r.channel], now) for r in [*strays, *too])
         await self._call(self._store.commit, Batch(at=now, outbox=again))
-        await self._call(self._store.dropped, strays, now, "given to the fallback")
+        await self._call(self._store.dropped, [*strays, *alone], now, GIVEN)
         return cast("list[Outgoing]", await self._call(self._store.outbox))
+
+    async def _entrusted(
+        self, rows: Iterable[Outgoing], fallbacks: Mapping[str, str]
+    ) -> tuple[list[Outgoing], list[Outgoing]]:
+        """Ends that a fallback has to tell too, and those that it alone tells."""
+        too, alone = [], []
+        for row in rows:
+            fallback = fallbacks.get(row.channel)
+            if fallback and ends(row.notification):
+                past = await self._call(self._store.deliveries, row.notification.alert)
+                found = entrusted(row, past, fallback)
+                too += [row] if found.too else []
+                alone += [row] if found.alone else []
+        return too, alone
 
     def _full(self, names: Iterable[str]) -> dict[str, float]:
         """Channels that have told all they may within the hour, and when they may again."""
@@ -139,38 +182,61 @@ class Delivery:
             if room(self._sent[name], cap, now) == 0
         }
 
-    async def _queue(self, name: str, rows: list[Outgoing]) -> None:
+    async def _queue(self, name: str, rows: list[Outgoing], waiting: list[Outgoing]) -> None:
+        """Send the rows; `waiting` are those of the channel that failed before."""
         groups = getattr(self.channels.get(name), "groups", False)
         messages = bundles(rows) if groups else [[row] for row in rows]
+        refused: list[Outgoing] = []
         while messages and (left := self._room(name)) != 0:
             last = left == 1 and groups
             message = [row for several in messages for row in several] if last else messages[0]
             messages = [] if last else messages[1:]
-            if not await self._send(name, message):
+            message = [row for row in message if not kept_back(row, refused)]
+            error = await self._send(name, message) if message else None
+            if error is None:
+                await self._overtake([*waiting, *refused], message)
+            elif not error.permanent:
                 return
+            else:
+                refused += message
+
+    async def _overtake(self, waiting: Sequence[Outgoing], taken: Sequence[Outgoing]) -> None:
+        late = overtaken(waiting, taken)
+        if late:
+            why = f"overtaken by {', '.join(sorted({r.notification.key for r in taken})[:3])}"
+            await self._call(self._store.dropped, late, self._clock.now(), why)
 
     def _room(self, name: str) -> int | None:
         cap = self.common[name].per_hour if name in self.common else 0
         return room(self._sent[name], cap, self._clock.now())
 
-    async def _send(self, name: str, rows: list[Outgoing]) -> bool:
-        """Whether the channel may go on with its next message."""
+    async def _send(self, name: str, rows: list[Outgoing]) -> ChannelError | None:
+        """What went wrong; None when it was taken."""
         try:
             receipt = await self._deliver(name, rows)
         except ChannelError as error:
             await self._failed(name, rows, error)
-            return error.permanent
+            return error
         self._sent[name].append(self._clock.now())
+        self._note(name, {row.group for row in rows if row.interval}, self._clock.now())
         self._accepted(name, receipt)
         await self._call(self._store.sent, rows, self._clock.now(), receipt)
-        return True
+        return None
+
+    def _note(self, name: str, groups: Iterable[str], now: Instant) -> None:
+        """When the groups were told of; the oldest are forgotten when there are very many."""
+        for group in groups:
+            self._told.pop((name, group), None)
+            self._told[name, group] = now
+        for old in [*self._told][: max(0, len(self._told) - GROUPS)]:
+            del self._told[old]
 
     async def _deliver(self, name: str, rows: list[Outgoing]) -> Receipt:
         channel = self.channels.get(name)
         if channel is None:
             raise ChannelError(f"channel {name} is no longer configured", permanent=True)
         try:
-            message = [row.notification for row in rows]
+            message = self._signed(name, [row.notification for row in rows])
             return await asyncio.wait_for(channel.send(message), SEND_LIMIT)
         except ChannelError:
             raise
@@ -179,6 +245,16 @@ class Delivery:
         except Exception as error:
             _LOG.exception("channel %s failed inside", name)
             raise ChannelError(f"internal error: {error!r}", reason="internal") from error
+
+    def _signed(self, name: str, message: list[Notification]) -> list[Notification]:
+        """With links by which a person may answer, where there are such; never stored."""
+        if self.signer is None or not getattr(self.channels[name], "links", False):
+            return message
+        now = self._clock.now()
+        return [
+            replace(n, links=self.signer.links(n.alert, name, now)) if answerable(n) else n
+            for n in message
+        ]
 
     async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
         failed = [after_failure(row, error, self._clock.now()) for row in rows]

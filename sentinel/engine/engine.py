@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,15 +15,20 @@ from msgspec import Struct
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.digest import Plan
 from sentinel.core.errors import CannotTell, StoreError
+from sentinel.core.gpus import Gpus
+from sentinel.core.links import Signer
 from sentinel.core.model import Alert, Report, Run
+from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.outcome import Outcome
-from sentinel.core.ports import Channel, Clock, Context, Pulse, Slurm, Store
+from sentinel.core.ports import Calendar, Channel, Clock, Context, Pulse, Slurm, Store
 from sentinel.core.remote import Remote
+from sentinel.core.routing import lookback
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.core.values import duration_text
 from sentinel.engine import heartbeat, selfcheck, threads
 from sentinel.engine.deeds import Deeds, concerned
 from sentinel.engine.delivery import Delivery
+from sentinel.engine.hearing import Hearing
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, limit
 from sentinel.proc.appending import append_line
@@ -30,6 +36,7 @@ from sentinel.proc.appending import append_line
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""
 
+HEARING_LIMIT = 40.0
 STATE_LIMIT = 10.0
 PULSE_LIMIT = 5.0
 History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
@@ -49,6 +56,8 @@ class World(Struct, kw_only=True):
     pulse_every: float = 300.0
     remote: Remote | None = None
     deeds: Deeds | None = None
+    calendar: Calendar | None = None
+    gpus: Gpus | None = None
 
 
 class Engine:
@@ -65,6 +74,7 @@ class Engine:
         self._runner = Runner()
         self._delivery = Delivery(store, world.channels, clock, self._db.call, self.committed.set)
         self._delivery.common = world.common
+        self._hearing = Hearing(store, clock, self._db.call)
         self._finished: list[Outcome] = []
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
@@ -75,7 +85,7 @@ class Engine:
         await self._db.call(self._store.lead, holder, self._clock.now())
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
         await self._db.call(self._pipeline.replan, self.world.plan)
-        await self._delivery.recall()
+        await self._delivery.recall(lookback(self.world.plan.routes))
         await self._distrust(self._notices)
 
     async def switch(self, world: World) -> None:
@@ -151,6 +161,30 @@ class Engine:
         if batch.outbox:
             self.committed.set()
 
+    async def hear(self) -> None:
+        """Take in what others say: maintenance in Slurm, acknowledgements given elsewhere."""
+        world = self.world
+        work = self._hearing.round(world.calendar, world.channels, await self.alerts())
+        with contextlib.suppress(asyncio.TimeoutError):
+            if await asyncio.wait_for(work, HEARING_LIMIT):
+                await self.review()
+
+    def sign(self, signer: Signer) -> None:
+        """From now on messages to people hold links by which they can answer."""
+        self._delivery.signer = signer
+
+    async def orders(self) -> Orders:
+        """What people have said."""
+        return await self._db.call(self._store.orders)
+
+    async def order(self, order: Ack | Silence) -> None:
+        """Write what a person has said, and tell those whom it concerns."""
+        if isinstance(order, Ack):
+            await self._db.call(self._store.acknowledge, order)
+        else:
+            await self._db.call(self._store.silence, order)
+        await self.review()
+
     async def beat(self) -> None:
         """Tell the dead man's switch, where there is one, that all checks run and see."""
         if self.world.pulse is not None:
@@ -162,6 +196,8 @@ class Engine:
         await self._db.call(self._store.prune, self._clock.now())
         if self.world.deeds is not None:
             await self._hands.call(self.world.deeds.prune, self._clock.now())
+        if self.world.gpus:
+            await self._db.call(self.world.gpus.prune, self._clock.now())
 
     async def runs(self) -> list[Run]:
         """The last run of every check."""
@@ -219,6 +255,7 @@ class Engine:
             history=self._history(config.name),
             remote=self.world.remote,
             logbook=self.world.deeds.books if self.world.deeds else None,
+            gpus=self.world.gpus,
         )
         work = threads.start(f"run {config.name}", lambda: self._run(config, ctx))
         return await asyncio.wrap_future(work)

@@ -18,6 +18,7 @@ FAREWELL = 10.0
 """Seconds that a stopping service goes on sending."""
 
 HOUSEKEEPING = 15.0
+HEARING = 60.0
 PRUNE = 86400.0
 FIRST_BEAT = 10.0
 """Seconds in which the first runs are expected to have ended."""
@@ -48,6 +49,7 @@ class Service:
         for step in (
             self._deliver,
             self._keep_house,
+            self._hear,
             self._beat,
             self._watch_clock,
             self._keep_alive,
@@ -97,6 +99,10 @@ class Service:
         firing = sum(a.firing for a in await self._engine.alerts())
         notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
         await asyncio.sleep(HOUSEKEEPING)
+
+    async def _hear(self) -> None:
+        await self._engine.hear()
+        await asyncio.sleep(HEARING)
 
     async def _beat(self) -> None:
         await self._pause(min(self._engine.world.pulse_every, FIRST_BEAT))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sentinel.core import remote
 from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell
+from sentinel.core.remote import Remote
 from sentinel.core.slurm import Controller, Node
 from sentinel.slurm.client import complaint
 from sentinel.slurm.nodes import QUESTION, read_nodes
@@ -21,15 +23,21 @@ _REFUSED = re.compile(
     r"|Update of this parameter is not supported|Invalid input"
     r"|sudo: (a password is required|a terminal is required)|is not allowed to (execute|run)"
 )
+ON_NODE = 60.0
+"""Seconds for one command on a node, where the way to nodes does not allow less."""
+
 _UNKNOWN_NODE = re.compile(r"Node \S+ not found|Invalid node name")
 
 
 class SlurmHands:
-    """core.ports.Hands by Slurm's commands. `prefix`: how changes are run, e.g. [sudo, -n]."""
+    """core.ports.Hands by Slurm's commands. `prefix`: how changes are run, e.g. [sudo, -n];
+    `remote`: the way to nodes, for actions that do something there."""
 
-    def __init__(self, snapshot: Snapshot, prefix: Sequence[str] = ()) -> None:
+    def __init__(
+        self, snapshot: Snapshot, prefix: Sequence[str] = (), remote: Remote | None = None
+    ) -> None:
         self._snapshot, self._client = snapshot, snapshot.client
-        self._prefix = tuple(prefix)
+        self._prefix, self._remote = tuple(prefix), remote
 
     def nodes(self) -> Sequence[Node]:
         return self._snapshot.nodes()
@@ -57,3 +65,8 @@ class SlurmHands:
             return Reply(Answer.ACCEPTED)
         said = said or f"{argv[0]}: exit code {done.code} without a word"
         return Reply(Answer.REFUSED if _REFUSED.search(said) else Answer.UNSURE, said)
+
+    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:
+        if self._remote is None:
+            return remote.NotAsked("there is no way to nodes here")
+        return self._remote.run([node], argv, limit=ON_NODE, stdin=stdin)[node]

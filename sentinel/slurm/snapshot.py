@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
-from sentinel.core.slurm import Controller, Job, JobEnd, Node
+from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
 from sentinel.core.values import duration_text
-from sentinel.slurm import control, nodes, queue
+from sentinel.slurm import control, nodes, queue, reservations
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer, complaint
 from sentinel.slurm.endings import Endings
@@ -16,6 +16,7 @@ from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed
+PLANNED = 30.0
 MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
 
 
@@ -37,6 +38,7 @@ class Snapshot:
         self._rights = Answer(self._ask_rights, clock, max_age=SETTLED, patience=wait)
         self._jobs = Answer(self._ask_jobs, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
+        self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
         self._endings = Endings(client, clock, self._config, settled=SETTLED)
 
     def jobs(self) -> Sequence[Job]:
@@ -48,6 +50,10 @@ class Snapshot:
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
         return self._nodes.get()
+
+    def reservations(self) -> Sequence[Reservation]:
+        """All reservations, those to come too, at most half a minute old."""
+        return self._planned.get()
 
     def job_end(self, job_id: str) -> JobEnd | None:
         """How a job ended; None when nothing remembers it. One still there has a live state."""
@@ -113,6 +119,9 @@ class Snapshot:
 
     def _ask_nodes(self) -> tuple[Node, ...]:
         return tuple(nodes.read_nodes(self.client.ask(*nodes.QUESTION)))
+
+    def _ask_planned(self) -> tuple[Reservation, ...]:
+        return tuple(reservations.read_reservations(self.client.ask(*reservations.QUESTION)))
 
     def _ask_jobs(self) -> tuple[Job, ...]:
         # Somebody who watches only their own jobs needs no rights, and nothing more is asked.

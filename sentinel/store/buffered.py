@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Transition
+from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.ports import Store
 from sentinel.store.backlog import LIMIT, Backlog, Write
@@ -145,6 +145,10 @@ class Buffered:
         older, recent = self._both(lambda store: store.deliveries(alert))
         told = {d[0].seq: d for d in older} | {d[0].seq: d for d in recent}
         return [told[seq] for seq in sorted(told)]
+
+    def sendings(self, since: int) -> list[Sending]:
+        older, recent = self._both(lambda store: store.sendings(since))
+        return list(dict.fromkeys([*older, *recent]))
 
     def samples(
         self, check: str, subject: str, name: str, since: int

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
-from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Transition
+from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.codec import decode, encode
 from sentinel.store.keep import USUAL, Keep
@@ -98,6 +98,12 @@ class MemoryStore:
         about = [told for told in waiting + done if told[0].notification.alert == alert]
         return sorted(about, key=lambda told: told[0].seq)
 
+    def sendings(self, since: int) -> list[Sending]:
+        with self._state.turn:
+            done = [(row, o) for row, o in self._state.done if o.sent and o.at.wall >= since]
+        told = sorted(done, key=lambda d: (d[1].at.wall, d[0].seq))
+        return [Sending(row.channel, row.group, o.at, o.message or row.seq) for row, o in told]
+
     def samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
@@ -113,7 +119,7 @@ class MemoryStore:
             self._apply(batch)
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
-        self._finish(rows, taken(now, receipt))
+        self._finish(rows, taken(rows, now, receipt))
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
         with self._state.turn:

@@ -6,10 +6,12 @@ from msgspec import Struct
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
+from sentinel.core.lemons import LemonPolicy
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.gpu_ledger import SqlGpus
 from sentinel.store.keep import USUAL, Keep
 from sentinel.store.memory import MemoryStore
 from sentinel.store.sql import SqlStore
@@ -45,6 +47,11 @@ def open_books(state: str, keep: Keep = USUAL) -> SqlBooks:
     """The audit log and node ledger of the same state. Never buffered: what cannot be written
     down is not done. Raises StoreError with the remedy."""
     return SqlBooks(_backend(state), keep)
+
+
+def open_gpus(state: str, policy: LemonPolicy, keep: Keep = USUAL) -> SqlGpus:
+    """The ledger of GPUs of the same state; never buffered. Raises StoreError with the remedy."""
+    return SqlGpus(_backend(state), policy, keep)
 
 
 def _backend(state: str) -> Backend:

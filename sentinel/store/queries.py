@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Select
 
 from sentinel.core.clock import Instant
-from sentinel.core.model import Alert, Outgoing, Run, Transition
+from sentinel.core.model import Alert, Outgoing, Run, Sending, Transition
 from sentinel.store import statements
 from sentinel.store.codec import decode, digest
 from sentinel.store.lease import Lease
-from sentinel.store.rows import Outcome, Remembered
+from sentinel.store.rows import Addressed, Outcome, Remembered
 from sentinel.store.snapshot import Snapshot
 
 Noun = TypeVar("Noun")
@@ -58,6 +58,17 @@ def deliveries(connection: Connection, alert: str) -> list[Delivery]:
     """Every outbox row about an alert, with what became of it."""
     rows = connection.execute(statements.rows_about, {"a": digest(alert)})
     return [delivery(_numbered(seq, body), _outcome(outcome)) for seq, body, outcome in rows]
+
+
+def sendings(connection: Connection, since: int) -> list[Sending]:
+    """What channels took since then, oldest first."""
+    rows = connection.execute(statements.sent_since, {"t": since})
+    told = ((seq, decode(body, Addressed), decode(outcome, Outcome)) for seq, body, outcome in rows)
+    return [
+        Sending(row.channel, row.group, outcome.at, outcome.message or seq)
+        for seq, row, outcome in told
+        if outcome.sent
+    ]
 
 
 def lease(connection: Connection) -> Lease:

@@ -1,7 +1,7 @@
 """Nouns to rows, outside any transaction: what cannot be stored is found before it begins."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -23,11 +23,20 @@ class Remembered(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What became of an outbox row: taken (`sent`) or given up, and in which words."""
+    """What became of an outbox row: taken (`sent`) or given up, and in which words. Rows that
+    were sent together have the number of the first of them as `message`."""
 
     at: Instant
     sent: bool
     text: str = ""
+    message: int = 0
+
+
+class Addressed(Struct, frozen=True):
+    """All that is read of an outbox row where its message does not matter."""
+
+    channel: str
+    group: str = ""
 
 
 class Rows(Struct, frozen=True, kw_only=True):
@@ -105,10 +114,11 @@ def numbers_after(last: int, given: Iterable[int]) -> list[int]:
     return numbers
 
 
-def taken(now: Instant, receipt: Receipt) -> Outcome:
+def taken(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> Outcome:
     """The outcome of rows that a channel took, with the recipients it refused."""
     refused = f"; refused: {', '.join(receipt.refused)}" if receipt.refused else ""
-    return Outcome(now, True, receipt.text + refused)
+    first = min((row.seq for row in rows), default=0)
+    return Outcome(now, True, receipt.text + refused, first)
 
 
 def given_up(row: Outgoing, why: str) -> Outgoing:

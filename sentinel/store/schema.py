@@ -136,3 +136,41 @@ switches = Table("switches", metadata, _digest("key", primary_key=True), _body()
 
 # Silences and acknowledgements; `ends` (µs UTC) is when they no longer matter.
 orders = Table("orders", metadata, _digest("key", primary_key=True), _number("ends"), _body())
+
+# The ledger of GPUs. `seen` (µs UTC) changes with every pass and is no part of the body; `heat`
+# and `marked` (0 or 1) find those that have a score or a mark, `recipe` those counted otherwise.
+gpus = Table(
+    "gpus",
+    metadata,
+    _digest("key", primary_key=True),
+    _digest("node"),
+    _number("seen"),
+    Column("heat", Double, nullable=False),
+    _digest("recipe"),
+    _number("marked"),
+    _body(),
+    Index("gpus_node", "node"),
+)
+
+# The stays that are over and the one that lasts; `at` is when it began.
+gpu_stays = Table(
+    "gpu_stays",
+    metadata,
+    Column("seq", _Number, primary_key=True),
+    _digest("gpu"),
+    _number("at"),
+    _body(),
+    Index("gpu_stays_gpu", "gpu", "seq"),
+)
+
+gpu_events = Table(
+    "gpu_events",
+    metadata,
+    Column("seq", _Number, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    _digest("gpu"),
+    _number("at"),
+    _body(),
+    Index("gpu_events_at", "at"),
+    Index("gpu_events_gpu", "gpu", "at"),
+)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Transition
+from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store import orders, queries, statements
 from sentinel.store.backend import Backend
@@ -122,6 +122,10 @@ class SqlStore:
         with self._session.reading() as connection:
             return queries.deliveries(connection, alert)
 
+    def sendings(self, since: int) -> list[Sending]:
+        with self._session.reading() as connection:
+            return queries.sendings(connection, since)
+
     def samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
@@ -142,7 +146,7 @@ class SqlStore:
             self._history.write(connection, rows.at, rows.samples)
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
-        self._finish(rows, taken(now, receipt))
+        self._finish(rows, taken(rows, now, receipt))
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
         told = [{"s": row.seq, "b": encode(row)} for row in rows]

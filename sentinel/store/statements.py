@@ -41,6 +41,11 @@ memory_of = select(memory.c.body).where(memory.c.key == bindparam("k"))
 close_alert: Delete = delete(alerts).where(alerts.c.key == bindparam("k"))
 
 unsent = select(outbox.c.seq, outbox.c.body).where(outbox.c.done == 0).order_by(outbox.c.seq)
+sent_since = (
+    select(outbox.c.seq, outbox.c.body, outbox.c.outcome)
+    .where(outbox.c.done > 0, outbox.c.done >= bindparam("t"))
+    .order_by(outbox.c.done, outbox.c.seq)
+)
 rows_about = (
     select(outbox.c.seq, outbox.c.body, outbox.c.outcome)
     .where(outbox.c.alert == bindparam("a"))

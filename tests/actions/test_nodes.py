@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from sentinel.actions.drain import Drain
 from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
-from sentinel.actions.undrain import UNFIT, Undrain
+from sentinel.actions.undrain import Undrain
 from sentinel.core.model import ActionRequest
+from sentinel.core.nodestate import UNFIT
 from sentinel.core.slurm import Node
 from tests.actions.world import node
 

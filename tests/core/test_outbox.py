@@ -14,6 +14,7 @@ from sentinel.core.outbox import (
     expired,
     is_due,
     next_wait,
+    overtaken,
 )
 from sentinel.testing import START
 
@@ -130,3 +131,84 @@ def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
 def test_rows_without_a_group_go_alone() -> None:
     """Rows of an older sentinel."""
     assert [len(m) for m in bundles([row(1, "a"), row(2, "b")])] == [1, 1]
+
+
+INTERVAL: dict[str, object] = {"group": "g", "interval": 300.0}
+
+
+def test_a_group_is_told_again_only_after_its_interval() -> None:
+    """Counted from the last message about it on that channel; other channels and groups go on."""
+    told = {("mail", "g"): START}
+    rows = [
+        row(1, "a", created=shifted(START, 10), **INTERVAL),
+        row(2, "b", created=shifted(START, 299), **INTERVAL),
+        row(3, "c", channel="chat", created=shifted(START, 10), **INTERVAL),
+        row(4, "d", created=shifted(START, 10), group="h", interval=300.0),
+    ]
+    assert [r.seq for r in due(rows, shifted(START, 299), told)] == [3, 4]
+    assert next_wait(rows[:2], shifted(START, 299), told) == 1.0
+    assert [r.seq for r in due(rows, shifted(START, 300), told)] == [1, 2, 3, 4]
+    assert [r.seq for r in due(rows[:2], shifted(START, 299), {})] == [1, 2]
+
+
+def test_an_interval_keeps_the_order_of_an_alert() -> None:
+    """An end that goes another way does not overtake the beginning that waits."""
+    first = row(1, "a", created=shifted(START, 1), **INTERVAL)
+    end = ended(2, "a", created=shifted(START, 2))
+    assert due([first, end], shifted(START, 3), {("mail", "g"): START}) == []
+
+
+def test_a_failed_message_does_not_wait_for_its_interval_again() -> None:
+    """It was ripe when it was tried."""
+    failed = row(1, "a", attempts=1, tried=shifted(START, 400), wait=2.0, **INTERVAL)
+    assert due([failed], shifted(START, 402), {("mail", "g"): shifted(START, 399)}) == [
+        replace(failed, hold=0.0)
+    ]
+
+
+@pytest.mark.parametrize("boot", ["boot-1", "boot-2"])
+def test_a_clock_set_back_does_not_prolong_an_interval(boot: str) -> None:
+    """Across a reboot only the wall clock is left; one that lies counts for nothing."""
+    now = Instant(wall=START.wall - 10**9, boot=boot, mono=START.mono + 300 * 10**6)
+    waiting = row(1, "a", **INTERVAL)
+    assert [r.seq for r in due([waiting], now, {("mail", "g"): START})] == [1]
+
+
+def ended(seq: int, alert: str = "a", **more: object) -> Outgoing:
+    base = row(seq, alert, **more)
+    message = replace(base.notification, reason="resolved", status=Status.OK)
+    return replace(base, notification=message)
+
+
+def refused(seq: int, alert: str = "a", **more: object) -> Outgoing:
+    return row(seq, alert, tried=START, wait=3600.0, attempts=1, permanent=True, **more)
+
+
+def test_an_end_waits_for_its_refused_beginning_and_news_does_not() -> None:
+    """Nobody hears of the end of what they have not heard of; news tells it all itself."""
+    news = replace(row(2), notification=replace(row(2).notification, reason="repeat"))
+    assert due([refused(1), ended(2)], START) == []
+    assert [r.seq for r in due([refused(1), news, ended(3)], START)] == [2, 3]
+    assert [r.seq for r in due([refused(1), ended(2, "b")], START)] == [2]
+
+
+def test_a_new_trouble_does_not_wait_for_a_refused_older_one() -> None:
+    """Another episode of the same subject, told by another message."""
+    again = replace(row(3), notification=replace(row(3).notification, alert="a2"))
+    assert [r.seq for r in due([refused(1), ended(2), again], START)] == [3]
+
+
+def test_what_a_newer_message_has_overtaken_is_known_by_its_subject() -> None:
+    """Of the same channel; an action says nothing of how the trouble stands."""
+    act = replace(row(4), notification=replace(row(4).notification, reason="action"))
+    waiting = [refused(1), refused(2, "b"), refused(3, channel="file"), refused(5)]
+    assert [r.seq for r in overtaken(waiting, [row(4)])] == [1]
+    assert overtaken(waiting, [act]) == []
+    assert overtaken([act], [row(5)]) == []
+
+
+def test_with_a_beginning_that_is_given_up_goes_its_end() -> None:
+    """An end alone would be told after a week."""
+    week = shifted(START, 7 * 86400 + 1)
+    rows = [refused(1), ended(2, created=week), ended(3, "b", created=week)]
+    assert [r.seq for r in expired(rows, week)] == [1, 2]

@@ -113,14 +113,30 @@ def test_a_silence_holds_repeats_back_but_not_for_others() -> None:
 def test_an_acknowledged_alert_is_not_repeated_but_its_end_is_told() -> None:
     """Until clear; a new episode needs a new acknowledgement."""
     night = Night(HOURLY).sees(0, CRIT).ack(1).passes(61).passes(500).sees(501, OK).sees(502, CRIT)
-    assert [t[2] for t in night.told] == ["firing", "resolved", "firing"]
+    assert [t[2] for t in night.told] == ["firing", "ack", "resolved", "firing"]
+
+
+def test_an_acknowledgement_is_told_once_to_those_who_know() -> None:
+    """The others may go back to bed; somebody who knew nothing is not woken by it."""
+    route = Route(to=["mail"], escalate=Escalate(after=Duration(1800), to=["sms"]))
+    plan = replace(PLAN, channels=["mail", "sms"], routes=[route])
+    night = Night(plan).sees(0, CRIT).ack(1).passes(2).passes(3).sees(4, CRIT)
+    assert night.told == [(0, "mail", "firing"), (2, "mail", "ack")]
+    assert night.notes[1] == "acknowledged by bob"
+
+
+def test_an_acknowledgement_postpones_no_repeat() -> None:
+    """Were it taken back, the repeat would come when it was due."""
+    night = Night(HOURLY).sees(0, CRIT).ack(30).passes(31)
+    night.orders = Orders()
+    assert night.passes(60).told[-1] == (60, "mail", "repeat")
 
 
 def test_an_acknowledged_alert_that_gets_worse_is_told() -> None:
     """Bob acknowledged a warning, not this; the message says that he has it."""
     night = Night().sees(0, WARN).ack(1).sees(2, CRIT)
-    assert [t[2] for t in night.told] == ["firing", "worse"]
-    assert night.notes[1] == "acknowledged by bob"
+    assert [t[2] for t in night.told] == ["firing", "ack", "worse"]
+    assert night.notes[2] == "acknowledged by bob"
 
 
 def test_escalation_tells_others_when_nobody_has_acknowledged() -> None:
@@ -131,7 +147,7 @@ def test_escalation_tells_others_when_nobody_has_acknowledged() -> None:
     assert night.told == [
         (0, "mail", "firing"), (30, "sms", "firing"), (40, "mail", "resolved"), (40, "sms", "resolved"),
     ]  # fmt: skip
-    assert [t[1] for t in Night(plan).sees(0, CRIT).ack(1).passes(30).told] == ["mail"]
+    assert [t[1] for t in Night(plan).sees(0, CRIT).ack(1).passes(30).told] == ["mail", "mail"]
 
 
 MUTING = replace(

@@ -64,8 +64,8 @@ def test_a_channel_that_is_down_gets_everything_in_order_once_it_is_up() -> None
     assert mail.reasons == ["firing", "worse", "resolved"]
 
 
-def test_a_message_refused_for_good_does_not_stop_the_next() -> None:
-    """It waits an hour and is tried again, for the mistake may be in the configuration."""
+def test_what_was_refused_for_good_is_tried_again_when_its_end_comes() -> None:
+    """The mistake may have been mended by then; nobody hears of the end alone."""
     disk, mail = Says(Status.CRITICAL), Book()
     mail.error = NEVER
 
@@ -73,14 +73,57 @@ def test_a_message_refused_for_good_does_not_stop_the_next() -> None:
         await scene.engine.check("disk")
         await scene.engine.deliver()
         mail.error, disk.status = None, Status.OK
+        scene.clock.advance(1)
         await scene.engine.check("disk")
-        await scene.engine.deliver()
-        assert mail.reasons == ["resolved"]
-        scene.clock.advance(3600)
         await scene.engine.deliver()
 
     play(story, world({"disk": disk}, {"mail": mail}))
-    assert mail.reasons == ["resolved", "firing"]
+    assert mail.reasons == ["firing", "resolved"]
+
+
+def test_an_end_waits_for_a_beginning_that_is_still_refused() -> None:
+    """Both are tried again every hour, in their order."""
+    disk, mail = Says(Status.CRITICAL), Book()
+    mail.error = NEVER
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        disk.status = Status.OK
+        scene.clock.advance(1)
+        await scene.engine.check("disk")
+        assert await scene.engine.deliver() == 3600
+        mail.error = None
+        scene.clock.advance(3599)
+        await scene.engine.deliver()
+        assert mail.reasons == []
+        scene.clock.advance(1)
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["firing", "resolved"]
+
+
+def test_a_refused_message_is_not_sent_after_a_newer_one() -> None:
+    """What was overtaken is dropped, and the history says by what."""
+    disk, mail = Says(Status.WARNING), Book()
+    mail.error = NEVER
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        mail.error, disk.status = None, Status.CRITICAL
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        scene.clock.advance(7200)
+        await scene.engine.deliver()
+        [alert] = [a for a in scene.store.alerts() if a.key.subject]
+        [(first, sent, why), _] = scene.store.deliveries(alert.id)
+        assert (first.notification.reason, sent) == ("firing", None)
+        assert why == f"overtaken by {alert.id}-2"
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["worse"]
 
 
 def test_nothing_is_sent_twice_by_two_rounds_at_once() -> None:

@@ -68,6 +68,8 @@ def assert_sense(messages: list[Notification]) -> str:
             state = "bad" if n.reason == "firing" else "flapping"
         elif n.reason in ("worse", "repeat"):
             assert state == "bad", [m.reason for m in messages]
+        elif n.reason == "ack":
+            assert state != "good", [m.reason for m in messages]
         elif n.reason in ("resolved", "gone"):
             assert state == "bad", [m.reason for m in messages]
             state = "good"

@@ -99,11 +99,13 @@ def world(checks: dict[str, object], channels: dict[str, Channel], **common: obj
 
 
 def play(
-    story: Callable[[Scene], Awaitable[None]], a_world: World, store: MemoryStore | None = None
+    story: Callable[[Scene], Awaitable[None]],
+    a_world: World,
+    store: MemoryStore | None = None,
+    clock: ManualClock | None = None,
 ) -> MemoryStore:
     """Run a story with a started engine, and close it."""
-    store = store or MemoryStore()
-    clock = ManualClock()
+    store, clock = store or MemoryStore(), clock or ManualClock()
 
     async def main() -> None:
         engine = Engine(a_world, store, clock)

@@ -140,6 +140,21 @@ class StoreContract(OrderContract):
         store.commit(Batch(at=at(), alerts=(later,)))
         assert sorted(store.alerts(), key=lambda a: a.key) == [later, alert("/b")]
 
+    def test_what_was_sent_is_known_by_its_messages(self, place: Place, store: Store) -> None:
+        """From a moment on, oldest first; what was given up was not sent."""
+        rows = tuple(replace(outgoing(f"{n}"), group=f"g{n % 2}") for n in range(5))
+        store.commit(Batch(at=at(), outbox=rows))
+        one, two, three, four, five = store.outbox()
+        store.sent([one], at(10), OK)
+        store.sent([two, three], at(20), OK)
+        store.sent([four], at(30), OK)
+        store.dropped([five], at(30), "overtaken")
+        told = place.open().sendings(at(20).wall)
+        assert [(s.channel, s.group, s.at) for s in told] == [
+            ("mail", "g1", at(20)), ("mail", "g0", at(20)), ("mail", "g1", at(30)),
+        ]  # fmt: skip
+        assert [s.message for s in told] == [two.seq, two.seq, four.seq]
+
     def test_closed_alerts_are_gone_and_their_history_is_not(self, store: Store) -> None:
         """Closing comes before opening, so that a key may do both in one batch."""
         store.commit(Batch(at=at(), alerts=(alert("/a"), alert("/b")), transitions=(transition(),)))

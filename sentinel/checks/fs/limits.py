@@ -5,19 +5,26 @@ from msgspec import Struct
 from sentinel.checks.fs.usage import Usage
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
-from sentinel.core.values import Share, Size, size_text
+from sentinel.core.values import Duration, Share, Size, size_text
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bad from this share used on, below this much free, from this share of inodes on."""
+    """Bad from this share used on, below this much free, from this share of inodes on, when it
+    is full sooner than `full_in`, when a quota's grace ends sooner than `grace`."""
 
     used: Share | None = None
     free: Size | None = None
     inodes_used: Share | None = None
+    full_in: Duration | None = None
+    grace: Duration | None = None
 
 
 WARN = Limits(used=Share(85), inodes_used=Share(85))
-CRIT = Limits(used=Share(95), inodes_used=Share(95))
+CRIT = Limits(used=Share(95), inodes_used=Share(95), grace=Duration(86_400))
+
+
+SIGNS = {"used": 1, "free": -1, "inodes_used": 1, "full_in": -1, "grace": -1}
+"""Which way each number gets worse."""
 
 
 def completed(warn: Limits, crit: Limits) -> tuple[Limits, Limits]:
@@ -29,7 +36,7 @@ def completed(warn: Limits, crit: Limits) -> tuple[Limits, Limits]:
 
 def refuse_reversed(warn: Limits, crit: Limits) -> None:
     """Raises Invalid where the warning would come after the critical."""
-    for name, sign in (("used", 1), ("free", -1), ("inodes_used", 1)):
+    for name, sign in SIGNS.items():
         early, late = getattr(warn, name), getattr(crit, name)
         if early is not None and late is not None and sign * early > sign * late:
             raise Invalid(
@@ -84,4 +91,6 @@ def _fill(given: Limits, default: Limits, space: bool, inodes: bool) -> Limits:
         used=default.used if space else given.used,
         free=given.free,
         inodes_used=default.inodes_used if inodes else given.inodes_used,
+        full_in=given.full_in,
+        grace=default.grace if given.grace is None else given.grace,
     )

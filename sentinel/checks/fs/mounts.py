@@ -23,6 +23,7 @@ class Mount(Struct, frozen=True, kw_only=True):
     root: str
     point: str
     type: str
+    source: str = ""
     options: frozenset[str]
     super_options: frozenset[str]
 
@@ -77,7 +78,7 @@ def parse(table: bytes) -> Mounts:
 def _mount(line: bytes) -> Mount:
     left, _, right = line.partition(b" - ")
     number, parent, device, root, point, options, *_ = left.split(b" ")
-    kind, _source, super_options = [*right.split(b" "), b"", b""][:3]
+    kind, source, super_options = [*right.split(b" "), b"", b""][:3]
     return Mount(
         id=int(number),
         parent=int(parent),
@@ -85,6 +86,7 @@ def _mount(line: bytes) -> Mount:
         root=_name(root),
         point=_name(point),
         type=_name(kind),
+        source=_name(source),
         options=frozenset(_name(options).split(",")),
         super_options=frozenset(_name(super_options).split(",")),
     )

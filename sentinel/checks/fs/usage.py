@@ -1,6 +1,7 @@
 """What statfs(2) says about a file system, from the text of `stat -f`. Pure."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 # GNU stat(1): fundamental block size; total, free, available blocks; total, free inodes; type
 FORMAT = "%S %b %f %a %c %d %T"
@@ -26,6 +27,13 @@ class Usage(Struct, frozen=True, kw_only=True):
     def inodes_used_percent(self) -> float | None:
         """None where inodes are not fixed in number (btrfs, many network file systems)."""
         return _percent(self.inodes - self.inodes_free, self.inodes)
+
+
+def trusted(usage: Usage, share: float) -> Usage:
+    """As if it were only so large (percent): some file systems promise no more, since they are
+    full for a file as soon as one of their targets is."""
+    reserve = round((usage.used + usage.free) * (1 - share / 100))
+    return replace(usage, size=usage.size - reserve, free=max(0, usage.free - reserve))
 
 
 def parse(text: str) -> Usage:

@@ -1,6 +1,9 @@
-"""The `log` kind: does a log still grow, or the number in it still advance.
+"""The `log` kind: does a training make progress, and what else does its log say.
 
-check.py gathers (jobs, their output, the file) and judge.py decides, which is pure.
+check.py holds the settings, passing.py is one run. gather.py finds and reads files (files.py,
+place.py) and scan.py finds events in new text; progress.py remembers, cadence.py learns what is
+usual, judge.py and further.py decide, words.py tells. witness.py and ask.py hear nodes when a
+training seems to hang, requests.py asks for what shall be done then.
 """
 
 from sentinel.checks.log.check import Log

@@ -1,138 +1,112 @@
-"""From what a log shows now, and what it showed before, to a finding. Pure."""
+"""From what a log shows now, and what it showed before, to a verdict. Pure."""
 
-import re
-from collections import deque
+from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from sentinel.checks.log.files import Look
-from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.errors import CannotTell
+from sentinel.checks.log.cadence import Bounds, Learned, Limit, phase_limit, quiet_limit
+from sentinel.checks.log.progress import GROWTH, Mark, Seen, Sight
+from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Status, Value
-from sentinel.core.slurm import Job
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """What is remembered of one log in one run of a job: when it last moved, and from where.
-
-    `started` tells a requeued job from its former run, whose log says nothing about it.
-    """
-
-    path: str
-    since: Instant
-    started: int | None = None
-    size: int = -1
-    inode: str = ""
-    number: float | None = None
-
-
-class Sight(Struct, frozen=True, kw_only=True):
-    """One log now. `look` None: no file; `error`: nothing could be seen."""
-
-    path: str
-    at: Instant
-    job: Job | None = None
-    look: Look | None = None
-    number: float | None = None
-    error: str = ""
-    tail: str = ""
-
-    @property
-    def age(self) -> float:
-        """Seconds since the job started; without a job the log is older than anything."""
-        started = self.job.started if self.job else None
-        return float("inf") if started is None else max(0.0, self.at.wall / SECOND - started)
+NOTHING = Learned()
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """The settings that a verdict needs, in seconds. `one_look`: there is no memory."""
+    """The settings that a verdict needs, in seconds. `stale_after` None: learned.
 
-    stale_after: float
+    `allow` by phase; `joining`: for all ranks to announce themselves. `one_look`: there is no
+    """
+
+    stale_after: float | None
     startup: float
     by_number: bool
+    allow: Mapping[str, float] = {}
+    bounds: Bounds = Bounds(floor=120, ceiling=1800)
+    joining: float = 600
     one_look: bool = False
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
+    """How bad, in words, since how many seconds, and what limit that was held against.
+
+    `hung`: progress has stopped, which is what second witnesses and actions are asked about.
+    """
+
     status: Status
     summary: str
     quiet: float = 0.0
+    limit: Limit | None = None
+    hung: bool = False
 
 
-def number_in(text: str, pattern: "re.Pattern[str]") -> float | None:
-    """What the last finished line that matches captures; None where none does.
-
-    A line that is still being written may hold half a number. Raises CannotTell when the
-    captured text is no number.
-    """
-    finished = max(text.rfind("\n"), text.rfind("\r"))
-    matches = deque(pattern.finditer(text if finished < 0 else text[:finished]), maxlen=1)
-    if not matches:
-        return None
-    captured = str(matches[0][1])
-    try:
-        return float(captured.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise CannotTell(
-            f"`progress` captured {visible(shortened(captured, 60))!r}, which is no number"
-        ) from None
-
-
-def remembered(sight: Sight, seen: Seen | None, rules: Rules) -> Seen:
-    """What to remember now; a log that was replaced or cut, or a lower number, has moved."""
-    started = sight.job.started if sight.job else None
-    if seen is None or (seen.path, seen.started) != (sight.path, started):
-        seen = Seen(path=sight.path, since=sight.at, started=started)
-    if sight.error or sight.look is None:
-        return seen
-    size, inode = sight.look.size, sight.look.inode
-    number = seen.number if sight.number is None else sight.number
-    moved = number != seen.number if rules.by_number else (size, inode) != (seen.size, seen.inode)
-    since = sight.at if moved else seen.since
-    return replace(seen, since=since, size=size, inode=inode, number=number)
-
-
-def judge(sight: Sight, seen: Seen, rules: Rules) -> Verdict:
+def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) -> Verdict:
     """Stale, missing, starting or moving; `seen` is what is remembered after this look."""
     if sight.error:
         return Verdict(status=Status.UNKNOWN, summary=sight.error)
-    if sight.look is None:
-        return _missing(sight, seen, rules)
-    quiet = _quiet(sight, sight.look, seen, rules)
-    told = _told(sight, seen, quiet, rules)
-    unproven = rules.by_number and seen.number is None
-    if sight.age < rules.startup and (unproven or not rules.by_number):
+    if not sight.looks:
+        return _missing(sight, seen, rules, learned)
+    if stuck := _never_joined(sight, seen, rules):
+        return stuck
+    name, quiet, limit = _worst(sight, seen, rules, learned)
+    told = _told(sight, seen, name, quiet, rules)
+    if sight.age < rules.startup and not (rules.by_number and seen.moving):
         started = f"job {_id(sight)} started {duration_text(sight.age)} ago"
-        return Verdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet)
-    if quiet >= rules.stale_after:
-        limit = f" (stale after {duration_text(rules.stale_after)})"
-        return Verdict(status=Status.CRITICAL, summary=told + limit, quiet=quiet)
-    return Verdict(status=Status.OK, summary=told, quiet=quiet)
+        return Verdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet, limit=limit)
+    if quiet < limit.seconds:
+        return Verdict(status=Status.OK, summary=told, quiet=quiet, limit=limit)
+    return Verdict(
+        status=Status.CRITICAL,
+        summary=told + _against(seen, limit),
+        quiet=quiet,
+        limit=limit,
+        hung=True,
+    )
+
+
+def limit_of(name: str, seen: Seen, rules: Rules, learned: Learned) -> Limit:
+    """How long this number may stand still just now."""
+    phase = seen.phase.name if seen.phase else ""
+    if phase in rules.allow:
+        return Limit(rules.allow[phase], "")
+    if rules.stale_after is not None:
+        return Limit(rules.stale_after, "")
+    if rules.one_look:
+        return Limit(rules.bounds.ceiling, "auto: one look learns nothing")
+    if phase:
+        return phase_limit(learned, phase, seen.spacing, rules.bounds)
+    return quiet_limit(learned, name, seen.spacing, rules.bounds)
 
 
 def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
     """What `check` prints as JSON."""
+    counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH}
+    first = next(iter(counted.values()), None)
+    more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
-        "quiet_seconds": round(verdict.quiet, 1) if sight.look else None,
-        "size_bytes": sight.look.size if sight.look else None,
-        "progress": seen.number,
+        "quiet_seconds": round(verdict.quiet, 1) if sight.looks else None,
+        "size_bytes": sight.size,
+        "progress": first,
         "job": _id(sight) or None,
         "path": visible(sight.path),
+        "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,
+        "phase": visible(seen.phase.name) if seen.phase else None,
+        **more,
     }
 
 
-def _missing(sight: Sight, seen: Seen, rules: Rules) -> Verdict:
+def _missing(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Verdict:
     path = visible(sight.path)
     if seen.size >= 0:
-        gone = elapsed(seen.since, sight.at)
-        status = Status.CRITICAL if gone >= rules.stale_after else Status.OK
+        gone = elapsed(seen.grown, sight.at)
+        limit = limit_of(next(iter(seen.marks), GROWTH), seen, rules, learned)
         return Verdict(
-            status=status,
+            status=Status.CRITICAL if gone >= limit.seconds else Status.OK,
             summary=f"{path} is gone, last seen to move {duration_text(gone)} ago",
             quiet=gone,
+            limit=limit,
         )
     if sight.job is None:
         return Verdict(status=Status.UNKNOWN, summary=f"{path} does not exist; check the path")
@@ -142,23 +116,66 @@ def _missing(sight: Sight, seen: Seen, rules: Rules) -> Verdict:
     return Verdict(status=Status.CRITICAL, summary=f"{since}, but there is no log at {path}")
 
 
-def _quiet(sight: Sight, look: Look, seen: Seen, rules: Rules) -> float:
+def _never_joined(sight: Sight, seen: Seen, rules: Rules) -> Verdict | None:
+    """Some ranks announced themselves, and nothing at all came after."""
+    waiting = seen.world.size > 1 and not seen.ready and not seen.moving
+    quiet = _silence(sight, seen, rules)
+    if not waiting or len(seen.world.ranks) >= seen.world.size or quiet < rules.joining:
+        return None
+    ago, limit = duration_text(quiet), Limit(rules.joining, "")
+    return Verdict(
+        status=Status.CRITICAL,
+        summary=f"stuck at initialisation for {ago}: {seen.world.words}",
+        quiet=quiet,
+        limit=limit,
+        hung=True,
+    )
+
+
+def _silence(sight: Sight, seen: Seen, rules: Rules) -> float:
     if rules.one_look:
-        return max(0.0, sight.at.wall / SECOND - look.mtime)
-    return elapsed(seen.since, sight.at)
+        return max(0.0, sight.at.wall / SECOND - sight.mtime)
+    return elapsed(seen.grown, sight.at)
 
 
-def _told(sight: Sight, seen: Seen, quiet: float, rules: Rules) -> str:
+def _worst(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> tuple[str, float, Limit]:
+    """The number that has stood still for the longest part of what it may."""
+    if rules.one_look or not seen.marks:
+        name = next(iter(seen.marks), GROWTH)
+        silent = _silence(sight, seen, rules) if rules.one_look else elapsed(seen.first, sight.at)
+        return name, silent, limit_of(name, seen, rules, learned)
+    held = [
+        (name, _quiet(sight, seen, mark), limit_of(name, seen, rules, learned))
+        for name, mark in seen.marks.items()
+    ]
+    return max(held, key=lambda one: one[1] / one[2].seconds)
+
+
+def _quiet(sight: Sight, seen: Seen, mark: Mark) -> float:
+    """From the last advance or the beginning of a phase, whichever is later."""
+    quiet = elapsed(mark.since, sight.at)
+    return min(quiet, elapsed(seen.phase.since, sight.at)) if seen.phase else quiet
+
+
+def _against(seen: Seen, limit: Limit) -> str:
+    what = f"in {visible(seen.phase.name)}: stale" if seen.phase else "stale"
+    why = f"; {limit.why}" if limit.why else ""
+    return f" ({what} after {duration_text(limit.seconds)}{why})"
+
+
+def _told(sight: Sight, seen: Seen, name: str, quiet: float, rules: Rules) -> str:
     ago = duration_text(quiet)
+    number = f"{visible(name)} at {seen.marks[name].value:.15g}" if seen.marks and name else ""
     if rules.one_look:
-        number = f"progress at {seen.number:g}, " if seen.number is not None else ""
         none = "no line matches `progress`, " if rules.by_number and not number else ""
+        number = f"{number}, " if number else ""
         return f"{none}{number}last written {ago} ago (one look: by its modification time)"
-    if rules.by_number and seen.number is None:
+    if rules.by_number and not number:
         return f"no line matches `progress`, for {ago} now"
+    phase = f", in {visible(seen.phase.name)}" if seen.phase else ""
     if rules.by_number:
-        return f"progress at {seen.number:.15g} for {ago}"
-    return f"has not grown for {ago}" if quiet else f"grows ({visible(sight.path)})"
+        return f"{number} for {ago}{phase}"
+    return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.path)})"
 
 
 def _id(sight: Sight) -> str:

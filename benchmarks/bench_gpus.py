@@ -1,0 +1,93 @@
+"""The ledger of GPUs at its largest: 20,000 GPUs, a million events.
+
+Run alone: python -m benchmarks.bench_gpus
+"""
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+from benchmarks.measure import machine, row
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpus import GpuEvent, Gpus, Sighting
+from sentinel.core.lemons import DAY, LemonPolicy
+from sentinel.store.opening import open_gpus
+
+GPUS, EVENTS, NEW = 20_000, 1_000_000, 2_000
+KINDS = ("xid 31", "xid 13", "xid 94", "xid 63", "xid 48", "diag fail", "missing", "drained")
+NOW = 1_800_000_000 * SECOND
+YEAR = 365 * DAY * SECOND
+
+
+def main() -> None:
+    """Fill a state, then time what each pass and each command does."""
+    print(machine())
+    with tempfile.TemporaryDirectory() as state:
+        gpus = open_gpus(state, LemonPolicy())
+        everywhere = list(_sightings())
+        _timed("first pass: 20,000 new GPUs", lambda: gpus.see(everywhere, _at(NOW - YEAR)))
+        _timed("1,000,000 events recorded", lambda: _fill(gpus))
+        _timed("a pass in which nothing is new", lambda: gpus.see(everywhere, _at(NOW)))
+        _timed("2,000 new events", lambda: gpus.record(list(_new())))
+        moved = [
+            Sighting(uuid=s.uuid, node=f"vm{n}", slot=s.slot) for n, s in enumerate(everywhere)
+        ]
+        _timed(
+            "200 GPUs under other names",
+            lambda: gpus.see([*moved[:200], *everywhere[200:]], _at(NOW)),
+        )
+        _timed("`gpus lemons`: all scores", lambda: gpus.standings(_at(NOW)))
+        _timed("`gpus show`: one GPU", lambda: (gpus.events("GPU-77"), gpus.stays("GPU-77")))
+        gpus.close()
+        other = open_gpus(state, LemonPolicy(weights={"xid 94": 2.0}))
+        _timed("all scores by other weights, once", lambda: other.standings(_at(NOW)))
+        other.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    row("peak memory", f"{peak:.0f} MB")
+
+
+def _timed(what: str, work: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    work()
+    row(what, f"{time.perf_counter() - began:.2f} s")
+
+
+def _fill(gpus: Gpus) -> None:
+    """In batches, as months of passes would; each GPU has fifty events over a year."""
+    for start in range(0, EVENTS, 50_000):
+        gpus.record([_event(number) for number in range(start, start + 50_000)])
+
+
+def _event(number: int) -> GpuEvent:
+    when = NOW - YEAR + (number * 7919 % EVENTS) * (YEAR // EVENTS)
+    gpu = number // (EVENTS // GPUS)
+    return GpuEvent(
+        id=f"e{number}",
+        subject=f"GPU-{gpu}",
+        what=KINDS[number % len(KINDS)] if gpu % 5 else "xid 31",
+        at=_at(when),
+        node=f"n{gpu // 8}",
+        text="Row Remapper: New row marked for remapping, reset gpu to activate.",
+    )
+
+
+def _new() -> Iterator[GpuEvent]:
+    for number in range(NEW):
+        yield GpuEvent(
+            id=f"new {number}", subject=f"GPU-{number * 10}", what="xid 79", at=_at(NOW), node="n1"
+        )
+
+
+def _sightings() -> Iterator[Sighting]:
+    for number in range(GPUS):
+        slot = f"00000000:{0x18 + 8 * (number % 8):02X}:00.0"
+        yield Sighting(uuid=f"GPU-{number}", node=f"n{number // 8}", slot=slot, serial=str(number))
+
+
+def _at(wall: int) -> Instant:
+    return Instant(wall=wall)
+
+
+if __name__ == "__main__":
+    main()

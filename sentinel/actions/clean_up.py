@@ -1,0 +1,116 @@
+"""`clean_up`: ends what a job that is over left running on a drained node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.errors import CannotTell
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.nodestate import UP, changed, described, seen
+from sentinel.core.ports import Hands, View
+from sentinel.core.remote import Answered, Partial, TimedOut
+from sentinel.core.slurm import Node
+from sentinel.core.text import shortened, visible
+
+GRACE = "10"
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+class CleanUp(Struct, frozen=True):
+    """Ends left-over processes of jobs that are over: SIGTERM, after 10 s SIGKILL.
+
+    Only those that the kernel (cgroup), a slurmstepd above them or else their SLURM_JOB_ID count
+    to one of the jobs in the param `jobs`; never those of uids below `first_uid`, of nobody, or
+    in a login session.
+    """
+
+    limits: ClassVar[Limits] = Limits()
+
+    def look(self, request: ActionRequest, view: View) -> Look:
+        """Done when nothing is left that may be ended; only hands that reach the node know."""
+        node = view.node(request.target)
+        if node is None:
+            return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
+        left = _left(request, view)
+        told = described(node) if left is None else f"{described(node)}; {_listed(left)}"
+        return Look(
+            text=told,
+            done=left == [],
+            not_ready=_not_ready(request, node),
+            mark=" ".join([str("DRAIN" in node.flags), *seen(node).values()]),
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return ((*_argv("end", request), GRACE),)
+
+    def perform(self, request: ActionRequest, hands: Hands) -> Reply:
+        """Run the script on the node."""
+        [argv] = self.commands(request)
+        answer = hands.ask_node(request.target, argv, stdin=script())
+        if isinstance(answer, Answered):
+            said = _listed(_lines(answer.out))
+            return Reply(Answer.REFUSED if answer.code > 1 else Answer.ACCEPTED, said)
+        unsure = isinstance(answer, TimedOut | Partial)
+        return Reply(Answer.UNSURE if unsure else Answer.REFUSED, visible(answer.why))
+
+
+@cache
+def script() -> bytes:
+    """What runs on the node; kept beside this file so that it can be read and checked as shell."""
+    with open(os.path.join(os.path.dirname(__file__), "clean_up.sh"), "rb") as file:
+        return file.read()
+
+
+def _argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
+    jobs, first = request.params.get("jobs", ""), request.params.get("first_uid", "1000")
+    return ("sh", "-s", verb, jobs, first)
+
+
+def _left(request: ActionRequest, view: View) -> list[str] | None:
+    """The processes that may be ended; None where the view does not reach the node.
+
+    Raises CannotTell when the node does not answer: silence is not clean.
+    """
+    ask = getattr(view, "ask_node", None)
+    if ask is None or not _sane(request):
+        return None
+    answer = ask(request.target, _argv("list", request), stdin=script())
+    if not isinstance(answer, Answered) or answer.code:
+        raise CannotTell(f"{request.target}: {visible(_why(answer))}")
+    return [line for line in _lines(answer.out) if line.startswith("may ")]
+
+
+def _not_ready(request: ActionRequest, node: Node) -> str:
+    if not _sane(request):
+        return "no job is named whose processes are to be ended"
+    if node.state not in UP or node.flags & {"NOT_RESPONDING", "MAINTENANCE"}:
+        return f"it is {'+'.join([node.state, *sorted(node.flags)])}"
+    return changed(request.params, node) if "DRAIN" in node.flags else "it is not drained"
+
+
+def _sane(request: ActionRequest) -> bool:
+    jobs = request.params.get("jobs", "").split(",")
+    numbers = [*jobs, request.params.get("first_uid", "1000")]
+    return all(n.isascii() and n.isdigit() for n in numbers)
+
+
+def _why(answer: object) -> str:
+    if isinstance(answer, Answered):
+        said = answer.err.decode("utf-8", "backslashreplace").strip()
+        return f"exit code {answer.code} {said}".strip()
+    return f"{type(answer).__name__}: {getattr(answer, 'why', '')}"
+
+
+def _lines(out: bytes) -> list[str]:
+    return [visible(line) for line in out.decode("utf-8", "backslashreplace").splitlines()]
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return shortened(", ".join(lines) or "nothing is left there", 1000)

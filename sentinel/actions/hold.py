@@ -1,0 +1,60 @@
+"""`hold`: what is queued stays queued, and keeps its age there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.actions.jobs import LIMITS, changed
+from sentinel.core.actions import Look, Reply
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import JobHands, JobView
+from sentinel.core.slurm import Job
+from sentinel.core.text import visible
+
+HELD = frozenset({"JobHeldUser", "JobHeldAdmin"})
+
+
+class Hold(Struct, frozen=True):
+    """Holds the pending elements of a job array (`scontrol uhold`), its owner may release them.
+
+    For a restart storm: a train that dies at every start would burn through its elements. The
+    target is the array's id, or a job's; what runs goes on.
+    """
+
+    limits: ClassVar[Limits] = LIMITS
+    asks_anew: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: JobView) -> Look:
+        """Done when nothing of it is pending and not held."""
+        rows = [j for j in view.jobs(request.target) if j.state == "PENDING"]
+        free = [j for j in rows if j.reason not in HELD]
+        foreign = _foreign(request, rows)
+        return Look(
+            text=_described(rows, free),
+            done=not free,
+            unneeded="" if free else "nothing of it is pending that is not held",
+            not_ready=foreign,
+            mark=" ".join(sorted(f"{j.id}" for j in free)),
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("scontrol", "uhold", request.target),)
+
+    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
+        """The command; there are no processes to look at."""
+        return changed(hands, self.commands(request))
+
+
+def _foreign(request: ActionRequest, rows: Sequence[Job]) -> str:
+    owner = request.params.get("user", "")
+    others = [j.user for j in rows if owner and j.user != owner]
+    return f"it belongs to {visible(others[0])}" if others else ""
+
+
+def _described(rows: Sequence[Job], free: Sequence[Job]) -> str:
+    elements, loose = sum(j.elements for j in rows), sum(j.elements for j in free)
+    return f"{elements} pending, {elements - loose} of them held"

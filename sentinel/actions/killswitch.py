@@ -1,0 +1,53 @@
+"""`killswitch`: the file that a training asks for is made, so that it saves and ends itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.actions.jobs import LIMITS, after_evidence, described, looked, running
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import JobHands, JobView
+
+
+class Killswitch(Struct, frozen=True):
+    """Makes the kill-switch file of the param `file`, stacks first; never replaces one.
+
+    Jobs that ask for it end by themselves, those that are queued behind too. It stays until
+    a person removes it.
+    """
+
+    limits: ClassVar[Limits] = LIMITS
+    asks_anew: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: JobView) -> Look:
+        """Done when the file is there."""
+        path = request.params.get("file", "")
+        if not path.startswith("/"):
+            return Look(text="no file", not_ready="the param `file` is no absolute path")
+        there = view.size(path) is not None
+        look = looked(request, view)
+        job, _ = running(request, view)
+        return replace(
+            look,
+            text=f"{described(job)}, {path} is {'there' if there else 'not there'}",
+            done=there,
+            unneeded=f"{path} is there already" if there else look.unneeded,
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("touch", request.params.get("file", "")),)
+
+    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
+        """Evidence, one more look, the file."""
+        before = after_evidence(request, hands, ())
+        if before.answer is not Answer.ACCEPTED:
+            return before
+        made = hands.create(
+            request.params["file"], f"sentinel: job {request.target}: {request.reason}"
+        )
+        return Reply(made.answer, "; ".join(filter(None, [made.text, before.text])))

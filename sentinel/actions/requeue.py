@@ -1,0 +1,34 @@
+"""`requeue`: a job that hangs goes back into the queue."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.actions.jobs import LIMITS, after_evidence, looked
+from sentinel.core.actions import Look, Reply
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import JobHands, JobView
+
+
+class Requeue(Struct, frozen=True):
+    """Sends a running job back into the queue (`scontrol requeue`), stacks first.
+
+    Slurm refuses jobs that were submitted with --no-requeue.
+    """
+
+    limits: ClassVar[Limits] = LIMITS
+    asks_anew: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: JobView) -> Look:
+        """Done when this run of the job is over."""
+        return looked(request, view)
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("scontrol", "requeue", request.target),)
+
+    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
+        """Evidence, one more look, the command."""
+        return after_evidence(request, hands, self.commands(request))

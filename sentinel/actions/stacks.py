@@ -1,0 +1,37 @@
+"""`stacks`: where every rank of a job stands, kept as evidence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.actions.jobs import LIMITS, looked
+from sentinel.core.actions import Look, Reply
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import JobHands, JobView
+from sentinel.core.values import Rate
+
+
+class Stacks(Struct, frozen=True):
+    """Takes the stacks of all ranks and keeps them with the log's end and the nodes' states.
+
+    Changes nothing: processes are read without being stopped.
+    """
+
+    limits: ClassVar[Limits] = replace(LIMITS, per_node=Rate("6 in 1d"))
+    asks_anew: ClassVar[bool] = True
+    leaves_no_trace: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: JobView) -> Look:
+        """Fit while this run of the job runs and its log stands still."""
+        return replace(looked(request, view), done=False)
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("sentinel", "stacks", request.target),)
+
+    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
+        """What was found, and where it is kept."""
+        return hands.evidence(request.target)

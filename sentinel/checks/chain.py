@@ -1,0 +1,105 @@
+"""The `chain` kind: does what runs in place of cron go on, and was anything missed."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.core.chain.journal import Entry, Gap, Standing, blind_since, standing
+from sentinel.core.chain.nouns import Chain
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.core.when import clock_text
+from sentinel.cron.place import Place
+
+GAPS = 3
+"""Slots without a run that make a chain late rather than busy."""
+
+
+class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The chain of jobs that runs sentinel in place of cron: links, lateness, blind time."""
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 30
+
+    dir: FilePath
+
+    def jobs_of(self) -> frozenset[str]:
+        """One's own: nobody else can see to this chain."""
+        import pwd
+        from os import geteuid
+
+        try:
+            return frozenset([pwd.getpwuid(geteuid()).pw_name])
+        except KeyError:
+            return frozenset([str(geteuid())])
+
+    def run(self, ctx: Context) -> Report:
+        """Two findings: whether it goes on (`links`), and whether slots were missed (`slots`)."""
+        place = Place(self.dir)
+        try:
+            chain = place.chain()
+        except SentinelError as error:
+            raise CannotTell(str(error)) from error
+        entries, now = place.entries(), ctx.now.wall / SECOND
+        found = [_slots(chain, entries, now)]
+        if chain.in_slurm:
+            jobs = [job for job in ctx.slurm.jobs() if job.name in chain.names]
+            found.insert(0, _links(chain, jobs))
+        return Report(findings=tuple(found))
+
+
+def _links(chain: Chain, jobs: Sequence[Job]) -> Finding:
+    waiting = {job.name: job for job in jobs if job.state == "PENDING"}
+    running = {job.name for job in jobs if job.state == "RUNNING"}
+    held = [job.job_id for job in waiting.values() if "held" in job.reason.lower()]
+    missing = [name for name in chain.names if name not in waiting.keys() | running]
+    if len(missing) == len(chain.names):
+        return _broken("no link is in the queue: nothing runs sentinel any more", Status.CRITICAL)
+    if missing:
+        return _broken(f"no link of {', '.join(missing)} is in the queue", Status.WARNING)
+    if held:
+        return _broken(f"held: {', '.join(held)}", Status.WARNING)
+    return Finding(
+        subject="links", status=Status.OK, summary=f"{len(waiting)} waiting, {len(running)} at work"
+    )
+
+
+def _broken(text: str, status: Status) -> Finding:
+    return Finding(
+        subject="links",
+        status=status,
+        summary=text,
+        commands=("sentinel cron ensure", "sentinel cron status"),
+    )
+
+
+def _slots(chain: Chain, entries: Sequence[Entry], now: float) -> Finding:
+    found = standing(chain, entries, now)
+    values = {"slots": found.slots, "ran": found.ran, "late_seconds": round(found.late, 1)}
+    gap = blind_since(chain, entries, now)
+    text, status = _judged(chain, found, gap, now)
+    return Finding(subject="slots", status=status, summary=visible(text), values=values)
+
+
+def _judged(chain: Chain, found: Standing, gap: Gap | None, now: float) -> tuple[str, Status]:
+    if not found.slots:
+        return "no pass yet", Status.OK
+    silent = now - found.last_at
+    if silent > GAPS * chain.every:
+        return f"no pass for {duration_text(silent)}: nothing was watched", Status.CRITICAL
+    if gap:
+        blind = duration_text(gap.last - gap.first + chain.every)
+        begin, end = clock_text(gap.first), clock_text(gap.last + chain.every)
+        return (
+            f"nothing was watched for {blind} ({begin} to {end}, {gap.count} slots): "
+            "no link could start",
+            Status.WARNING,
+        )
+    return f"{found.ran} of {found.slots} slots run", Status.OK

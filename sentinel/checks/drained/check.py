@@ -1,0 +1,167 @@
+"""The `drained` check: asks every fitting node once, proves, and asks for what its settings allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec.structs import replace
+
+from sentinel.checks.drained import evidence, proof, verdict
+from sentinel.checks.drained.reasons import KILL, fits
+from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.errors import Invalid
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest, Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
+
+if TYPE_CHECKING:
+    from sentinel.core.slurm import Node
+
+SHORTEST_PREFIX = 4
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """What is remembered: who was asked back, by the time of the reason; whom people heard of."""
+
+    asked: dict[str, int | None] = {}
+    told: tuple[str, ...] = ()
+
+
+class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nodes that Slurm drained: proven clean and given back, or why not.
+
+    `reasons` are prefixes. `undrain`, `clean_up` and `reboot` switch actions on, within `limits`;
+    `proofs` are commands on the node that must end with 0; `ignore_users` may have processes
+    there; logs are read where they can be.
+    """
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 150
+
+    reasons: list[str] = field(default_factory=lambda: [KILL])
+    undrain: bool = False
+    clean_up: bool = False
+    reboot: bool = False
+    reboot_after: Duration = Duration(3600)
+    limits: Limits | None = None
+    ignore_users: list[str] = []
+    first_uid: int = 1000
+    expect_gpus: int | None = None
+    xids: bool = True
+    proofs: dict[str, list[str]] = {}
+    slurmctld_log: FilePath | None = None
+    slurmd_log: str | None = None
+
+    def __post_init__(self) -> None:
+        for number, prefix in enumerate(self.reasons):
+            if len(prefix.strip()) < SHORTEST_PREFIX:
+                raise Invalid(
+                    f"{prefix!r} would fit nodes drained for any reason; give at least "
+                    f"{SHORTEST_PREFIX} letters of how the reason begins",
+                    "reasons",
+                    number,
+                )
+        if not self.reasons:
+            raise Invalid("names no reason; leave it out for 'Kill task failed'", "reasons")
+        for name, argv in self.proofs.items():
+            if not argv or not argv[0].startswith("/"):
+                raise Invalid("is a list of words; the first is an absolute path", "proofs", name)
+        if self.slurmd_log is not None and not self.slurmd_log.startswith("/"):
+            raise Invalid("is no absolute path", "slurmd_log")
+
+    def grants(self) -> Mapping[str, Limits | None]:
+        """What is done without `actions:`, and within which limits."""
+        switches = {"undrain": self.undrain, "clean_up": self.clean_up, "reboot": self.reboot}
+        return {name: self.limits for name, on in switches.items() if on}
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """Everybody's jobs are needed to know which of a shared node's are over."""
+        return None if self.clean_up else frozenset()
+
+    def run(self, ctx: Context) -> Report:
+        """One finding per drained node with such a reason; none is fine. CannotTell without
+        Slurm."""
+        rules, nodes = self._rules(), [n for n in ctx.slurm.nodes() if self._concerns(n)]
+        sights = evidence.gather(nodes, ctx, self)
+        items = {s.node.name: self._proof(s, rules) for s in sights}
+        sights, items = self._with_commands(sights, items, ctx)
+        past = _recalled(ctx)
+        findings = tuple(self._finding(s, items[s.node.name], past) for s in sights)
+        return Report(
+            findings=findings,
+            requests=tuple(r for s in sights for r in self._requests(s, items[s.node.name], rules)),
+            memory=to_builtins(self._remembered(sights, items, findings)),
+        )
+
+    def _remembered(
+        self,
+        sights: Sequence[Sight],
+        items: Mapping[str, Sequence[Item]],
+        findings: Sequence[Finding],
+    ) -> Past:
+        asked = [s.node for s in sights if self.undrain and proof.proven(items[s.node.name])]
+        return Past(
+            asked={node.name: node.reason_time for node in asked},
+            told=tuple(f.subject for f in findings if f.status is not Status.OK),
+        )
+
+    def _concerns(self, node: Node) -> bool:
+        """Only while DRAIN is set: 23.11 to 25.11 leave old reasons on idle nodes."""
+        return "DRAIN" in node.flags and fits(node.reason, self.reasons)
+
+    def _rules(self) -> Rules:
+        return Rules(
+            reasons=tuple(self.reasons),
+            ignore_users=frozenset(self.ignore_users),
+            first_uid=self.first_uid,
+            gpus=self.expect_gpus,
+            xids=self.xids,
+            proofs=tuple(self.proofs),
+        )
+
+    def _proof(self, sight: Sight, rules: Rules) -> list[Item]:
+        return [*proof.by_slurm(sight, rules), *proof.by_node(sight, rules)]
+
+    def _with_commands(
+        self, sights: Sequence[Sight], items: dict[str, list[Item]], ctx: Context
+    ) -> tuple[list[Sight], dict[str, list[Item]]]:
+        """The configured proofs run on nodes that are clean so far."""
+        rules = self._rules()
+        clean = [s.node.name for s in sights if proof.proven(items[s.node.name])]
+        ran = evidence.prove(clean, self.proofs, ctx)
+        fuller = [replace(s, ran=ran.get(s.node.name, {})) for s in sights]
+        return fuller, {
+            s.node.name: [*items[s.node.name], *proof.by_commands(s, rules)] for s in fuller
+        }
+
+    def _finding(self, sight: Sight, items: Sequence[Item], past: Past) -> Finding:
+        name, time = sight.node.name, sight.node.reason_time
+        again = name in past.asked and past.asked[name] == time
+        return verdict.finding(
+            sight,
+            items,
+            asked=self.undrain,
+            before=again or verdict.last_attempt(sight) is not None,
+            told=name in past.told,
+        )
+
+    def _requests(self, sight: Sight, items: Sequence[Item], rules: Rules) -> list[ActionRequest]:
+        """One wish at most: what is cleaned up is proven again in the next run."""
+        if proof.proven(items):
+            return [verdict.undrain(sight, items)] if self.undrain else []
+        wishes = [
+            verdict.clean_up(sight, items, rules) if self.clean_up else None,
+            verdict.reboot(sight, items, rules, self.reboot_after) if self.reboot else None,
+        ]
+        return [wish for wish in wishes if wish][:1]
+
+
+def _recalled(ctx: Context) -> Past:
+    try:
+        return convert(dict(ctx.memory), Past)
+    except ValidationError:  # another version's
+        return Past()

@@ -1,0 +1,120 @@
+"""Gathers what is to be known about drained nodes: one round trip, the ledger, and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sentinel import proc
+from sentinel.checks.drained import logs
+from sentinel.checks.drained.proof import askable
+from sentinel.checks.drained.sight import Sight
+from sentinel.core import nodeset
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.ports import Context
+from sentinel.core.probe import Wants
+
+if TYPE_CHECKING:
+    from sentinel.checks.drained.check import Drained
+    from sentinel.core.remote import Answer
+    from sentinel.core.slurm import Node
+
+WANTS = Wants(parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel"))
+TAIL = 4 * 2**20
+"""Bytes of the end of slurmctld's log that are read; of slurmd's a tenth."""
+
+PROBE, LOGS, PROOFS = 0.5, 0.1, 0.3
+"""Shares of a run's limit."""
+
+
+def gather(nodes: Sequence[Node], ctx: Context, settings: Drained) -> list[Sight]:
+    """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell."""
+    if not nodes:
+        return []
+    running = _running(ctx) if settings.clean_up else None
+    log = _controller_log(settings.slurmctld_log, ctx.limit * LOGS)
+    sights = [_sight(node, ctx, running, log) for node in nodes]
+    names = [s.node.name for s in sights if askable(s)]
+    answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
+    told = _daemon_logs(names, settings.slurmd_log, ctx)
+    return [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
+
+
+def prove(
+    nodes: Sequence[str], proofs: Mapping[str, Sequence[str]], ctx: Context
+) -> dict[str, dict[str, Answer]]:
+    """Run these commands on these nodes; by node and name of the proof."""
+    ran: dict[str, dict[str, Answer]] = {node: {} for node in nodes}
+    if ctx.remote is None or not nodes:
+        return ran
+    for name, argv in proofs.items():
+        limit = ctx.limit * PROOFS / len(proofs)
+        for node, answer in ctx.remote.run(nodes, argv, limit=limit).items():
+            ran[node][name] = answer
+    return ran
+
+
+def _sight(
+    node: Node, ctx: Context, running: Mapping[str, frozenset[str]] | None, log: str
+) -> Sight:
+    book = ctx.logbook
+    return Sight(
+        node=node,
+        now=ctx.now.wall // SECOND,
+        readings=None if book is None else book.readings(node.name),
+        records=() if book is None else book.records(node.name),
+        running=None if running is None else running.get(node.name, frozenset()),
+        earlier=logs.reasons(log, node.name),
+        logs={"slurmctld": text} if (text := logs.lines_about(log, node.name)) else {},
+    )
+
+
+def _asked(sight: Sight, answer: object, log: str) -> Sight:
+    from msgspec.structs import replace
+
+    text = logs.telling(log)
+    more = {"slurmd": text} if text else {}
+    return replace(sight, answer=answer, logs={**sight.logs, **more})
+
+
+def _running(ctx: Context) -> dict[str, frozenset[str]]:
+    """The jobs that Slurm has on each node; one that is completing is over."""
+    found: dict[str, set[str]] = {}
+    for job in ctx.slurm.jobs():
+        if job.nodes and job.state not in ("PENDING", "COMPLETING"):
+            for node in _expanded(job.nodes):
+                found.setdefault(node, set()).add(job.job_id)
+    return {node: frozenset(jobs) for node, jobs in found.items()}
+
+
+def _expanded(nodes: str) -> Sequence[str]:
+    try:
+        return nodeset.expand(nodes)
+    except Invalid as error:
+        raise CannotTell(f"the nodes of a job are not understood: {error}") from error
+
+
+def _controller_log(path: str | None, limit: float) -> str:
+    """The end of the log on this host; empty where it cannot be read: it is evidence only."""
+    if path is None:
+        return ""
+    try:
+        done = proc.run(["tail", "-c", str(TAIL), "--", path], limit=limit)
+    except CannotTell:
+        return ""
+    return done.out.decode("utf-8", "backslashreplace")
+
+
+def _daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
+    if path is None or ctx.remote is None or not names:
+        return {}
+    from sentinel.core.remote import Answered
+
+    argv = ["tail", "-c", str(TAIL // 10), "--", path]
+    answers = ctx.remote.run(names, argv, limit=ctx.limit * LOGS)
+    return {
+        node: answer.out.decode("utf-8", "backslashreplace")
+        for node, answer in answers.items()
+        if isinstance(answer, Answered)
+    }

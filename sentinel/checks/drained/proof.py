@@ -1,0 +1,143 @@
+"""The proof that a drained node is clean, item by item. Pure; what was not seen is not clean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sentinel.checks.drained import gpus, people
+from sentinel.checks.drained.reasons import hidden, note_in
+from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.nodestate import UP, state_of, unfit
+from sentinel.core.probe import Identity, NodeProbe, Unread
+from sentinel.core.remote import Answered
+from sentinel.core.text import shortened, visible
+
+VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
+"""Where the parent waits in state D until its child has replaced itself (vfork(2))."""
+
+BOOT_SLACK = 120
+"""Seconds by which slurmd's and the node's own account of its boot may differ."""
+
+
+def by_slurm(sight: Sight, rules: Rules) -> list[Item]:
+    """What Slurm and the ledger say; a node that fails here is not to be touched."""
+    return [_state(sight), _reservation(sight), _history(sight, rules)]
+
+
+def by_node(sight: Sight, rules: Rules) -> list[Item]:
+    """What the node itself says."""
+    if sight.probe is None:
+        return [Item(name="responds", good=None, text=_silence(sight))]
+    return [item(sight, sight.probe, rules) for item in ITEMS]
+
+
+def by_commands(sight: Sight, rules: Rules) -> list[Item]:
+    """What the configured proofs say; they run only where everything else is good."""
+    return [_ran(name, sight) for name in rules.proofs]
+
+
+def askable(sight: Sight) -> bool:
+    """Whether there is a point in asking the node: it is there, and nobody's reservation."""
+    flags = sight.node.flags
+    return sight.node.state in UP and not flags & {"NOT_RESPONDING", "MAINTENANCE"}
+
+
+def proven(items: Sequence[Item]) -> bool:
+    """All of them; none is not enough."""
+    return bool(items) and all(item.good for item in items)
+
+
+def _state(sight: Sight) -> Item:
+    node, text = sight.node, state_of(sight.node)
+    if why := unfit(node):
+        return Item(name="drained", good=False, text=f"it is {why}")
+    if node.state != "IDLE":
+        return Item(name="drained", good=False, text=f"jobs still run there ({text})")
+    return Item(name="drained", good=True, text=f"{text}, no job there")
+
+
+def _reservation(sight: Sight) -> Item:
+    reserved = "MAINTENANCE" in sight.node.flags
+    text = "in a maintenance reservation" if reserved else "in no maintenance reservation"
+    return Item(name="reservation", good=not reserved, text=text)
+
+
+def _history(sight: Sight, rules: Rules) -> Item:
+    """Only the reasons of this absence from service count, and all of them."""
+    if note := note_in(sight.node.reason):
+        return _no("history", f"its reason goes on with somebody's note: '{visible(note)}'")
+    if sight.readings is None:
+        return Item(name="history", good=None, text="no ledger of reasons here")
+    if found := hidden(sight.readings, sight.earlier, rules.reasons):
+        return _no("history", f"its reason replaced another one: '{visible(found)}'")
+    return Item(name="history", good=True, text="no other reason since it left service")
+
+
+def _responds(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+    """A name that leads to another host would prove that one clean."""
+    told = probe.identity
+    if isinstance(told, Unread):
+        return _unread("responds", told)
+    name = visible(told.hostname)
+    if _same_host(sight, told):
+        return Item(name="responds", good=True, text=f"as {name}")
+    return _no("responds", f"{name} answered in its place, and was booted at another time")
+
+
+def _same_host(sight: Sight, told: Identity) -> bool:
+    if told.hostname.partition(".")[0].lower() == sight.node.name.partition(".")[0].lower():
+        return True
+    booted = sight.node.boot_time
+    return booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
+
+
+def _silence(sight: Sight) -> str:
+    if sight.answer is None:
+        return "it was not asked"
+    kind = "".join(f" {c.lower()}" if c.isupper() else c for c in type(sight.answer).__name__)
+    why = getattr(sight.answer, "why", "")
+    return visible(f"{kind.strip()}: {why}" if why else kind.strip())
+
+
+def _blocked(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+    """Threads of the kernel wait like that all the time, and so does who has just forked."""
+    told = probe.blocked
+    if told is None or isinstance(told, Unread):
+        return _unread("blocked", told)
+    stuck = [b for b in told if not b.kernel and b.wait not in VFORK]
+    if not stuck:
+        return Item(name="blocked", good=True, text="no task in state D")
+    shown = ", ".join(f"{b.name}({b.pid}) in {b.wait}" for b in stuck[:5])
+    more = f" and {len(stuck) - 5} more" if len(stuck) > 5 else ""
+    return _no("blocked", visible(f"in state D: {shown}{more}"))
+
+
+def _ran(name: str, sight: Sight) -> Item:
+    answer = sight.ran.get(name)
+    if answer is None:
+        return Item(name=name, good=None, text="not run while something else is not proven")
+    if not isinstance(answer, Answered):
+        return Item(name=name, good=None, text=visible(f"did not end: {answer.why}"))
+    said = (answer.err.strip() or answer.out.strip()).decode("utf-8", "backslashreplace")
+    last = shortened(visible(said.rpartition("\n")[2]), 200)
+    text = f"exit code {answer.code}" + (f": {last}" if last else "")
+    return Item(name=name, good=answer.code == 0, text=text)
+
+
+def _no(name: str, text: str) -> Item:
+    return Item(name=name, good=False, text=text)
+
+
+def _unread(name: str, told: Unread | None) -> Item:
+    return Item(name=name, good=None, text=people.unread(told))
+
+
+ITEMS: tuple[Callable[[Sight, NodeProbe, Rules], Item], ...] = (
+    _responds,
+    _blocked,
+    people.steps,
+    people.users,
+    gpus.processes,
+    gpus.present,
+    gpus.xids,
+)

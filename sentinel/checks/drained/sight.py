@@ -1,0 +1,55 @@
+"""All that is known about one drained node in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.core.actions import ActionRecord, Reading
+from sentinel.core.probe import NodeProbe
+from sentinel.core.remote import Answer, Unreached
+from sentinel.core.slurm import Node
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """A node, its past, and what it answered.
+
+    `answer` None: it was not asked. `readings` None: there is no ledger here. `running`: ids of
+    the jobs that Slurm has on the node; None where nobody asked. `ran`: the answers to the
+    configured proofs, by their names; `earlier`: reasons out of slurmctld's log, oldest first.
+    """
+
+    node: Node
+    now: int
+    answer: NodeProbe | Unreached | None = None
+    readings: Sequence[Reading] | None = None
+    records: Sequence[ActionRecord] = ()
+    running: frozenset[str] | None = None
+    earlier: Sequence[str] = ()
+    logs: dict[str, str] = {}
+    ran: dict[str, Answer] = {}
+
+    @property
+    def probe(self) -> NodeProbe | None:
+        """What the node told, if it did."""
+        return self.answer if isinstance(self.answer, NodeProbe) else None
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """The settings that a verdict needs."""
+
+    reasons: tuple[str, ...]
+    ignore_users: frozenset[str] = frozenset()
+    first_uid: int = 1000
+    gpus: int | None = None
+    xids: bool = True
+    proofs: tuple[str, ...] = ()
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One thing that must be so before a node goes back: it is (True), is not, or nobody knows."""
+
+    name: str
+    good: bool | None
+    text: str

@@ -1,0 +1,175 @@
+"""From a proof to a finding, and to what is asked for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel.checks.drained import people
+from sentinel.checks.drained.proof import proven
+from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.clock import SECOND
+from sentinel.core.model import ActionRequest, Finding, Status
+from sentinel.core.nodestate import seen, state_of
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import Duration, duration_text
+
+_MARKS = {True: "+", False: "-", None: "?"}
+_CLEARED_BY_REBOOT = frozenset({"blocked", "steps", "users", "gpu processes"})
+"""Items that may be bad before a reboot; all others must be as good as before an undrain."""
+
+
+def finding(
+    sight: Sight, items: Sequence[Item], *, asked: bool, before: bool, told: bool
+) -> Finding:
+    """`asked`: an undrain is asked for; `before`: it was so in an earlier run, in vain.
+
+    A node that goes back at once is not worth waking anybody; one that people were `told` of
+    stays their trouble until it is back.
+    """
+    clean = proven(items)
+    quiet = clean and asked and not before and not told
+    return Finding(
+        subject=sight.node.name,
+        status=Status.OK if quiet else Status.WARNING,
+        summary=visible(f"{_age(sight)}: {_verdict(sight, items, asked=asked, before=before)}"),
+        values={
+            "reason": visible(sight.node.reason),
+            "clean": clean,
+            "state": state_of(sight.node),
+        },
+        details="\n".join([*map(shown, items), *_log_lines(sight)]),
+        commands=_commands(sight, clean),
+        labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
+    )
+
+
+def undrain(sight: Sight, items: Sequence[Item]) -> ActionRequest:
+    """The wish to give a proven node back; only as long as it is idle and its reason the same."""
+    return ActionRequest(
+        action="undrain",
+        target=sight.node.name,
+        reason=f"proven clean after: {sight.node.reason}",
+        params={**seen(sight.node), "idle": "yes"},
+        evidence=evidence(sight, items),
+    )
+
+
+def clean_up(sight: Sight, items: Sequence[Item], rules: Rules) -> ActionRequest | None:
+    """The wish to end what a failed job left behind, where something can be ended at all."""
+    jobs = people.jobs_left(sight)
+    untouchable = any(i.name in ("reservation", "history") and not i.good for i in items)
+    if untouchable or not _endable(sight, jobs, rules):
+        return None
+    return ActionRequest(
+        action="clean_up",
+        target=sight.node.name,
+        reason=f"left behind by job {', '.join(jobs)}, which Slurm no longer has there",
+        params={**seen(sight.node), "jobs": ",".join(jobs), "first_uid": str(rules.first_uid)},
+        evidence=evidence(sight, items),
+    )
+
+
+def reboot(
+    sight: Sight, items: Sequence[Item], rules: Rules, after: Duration
+) -> ActionRequest | None:
+    """The wish to reboot a node whose tasks stay in state D for so long, and else is clean."""
+    node, bad = sight.node, [item for item in items if not item.good]
+    drained = node.reason_time is not None and sight.now - node.reason_time >= after
+    blocked = any(i.name == "blocked" and i.good is False for i in bad)
+    others = [
+        i for i in bad if i.name not in (*_CLEARED_BY_REBOOT, *rules.proofs) or i.good is None
+    ]
+    others = [i for i in others if i.name not in rules.proofs]
+    if not (drained and blocked) or others or _strangers(sight, rules):
+        return None
+    booted = "" if node.boot_time is None else str(node.boot_time)
+    return ActionRequest(
+        action="reboot",
+        target=node.name,
+        reason=f"tasks in state D since: {node.reason}",
+        params={**seen(node), "booted": booted},
+        evidence=evidence(sight, items),
+    )
+
+
+def evidence(sight: Sight, items: Sequence[Item]) -> dict[str, str]:
+    """What goes into the audit log."""
+    return {**{i.name: f"{_MARKS[i.good]} {i.text}" for i in items}, **sight.logs}
+
+
+def shown(item: Item) -> str:
+    """An item in a line: + good, - bad, ? not known."""
+    return f"{_MARKS[item.good]} {item.name}: {item.text}"
+
+
+def last_attempt(sight: Sight) -> ActionRecord | None:
+    """The newest record of an undrain since the node got its reason, if it came to nothing."""
+    since = (sight.node.reason_time or 0) * SECOND
+    mine = (r for r in sight.records if r.action == "undrain" and r.at.wall >= since)
+    newest = next(mine, None)
+    done = newest is None or newest.outcome in (Outcome.DONE, Outcome.UNNEEDED)
+    return None if done else newest
+
+
+def _age(sight: Sight) -> str:
+    since, reason = sight.node.reason_time, shortened(sight.node.reason, 80)
+    age = f" for {duration_text(max(0, sight.now - since))}" if since is not None else ""
+    return f"drained{age} ({reason})"
+
+
+def _verdict(sight: Sight, items: Sequence[Item], *, asked: bool, before: bool) -> str:
+    bad = [item for item in items if item.good is False]
+    unknown = [item for item in items if item.good is None]
+    if bad:
+        return f"not clean: {_first(bad)}"
+    if unknown:
+        return f"cannot be proven clean: {unknown[0].name}: {unknown[0].text}" + _rest(unknown)
+    if not asked:
+        return f"clean by {len(items)} proofs; undrain is not switched on"
+    return f"clean by {len(items)} proofs, {_attempt(sight) if before else 'is given back'}"
+
+
+def _attempt(sight: Sight) -> str:
+    record = last_attempt(sight)
+    if record is None:
+        return "but not yet given back"
+    why = f" ({record.rule})" if record.rule else ""
+    return f"but not given back: {record.outcome.value}{why}: {record.detail or record.why}"
+
+
+def _first(items: Sequence[Item]) -> str:
+    return items[0].text + _rest(items)
+
+
+def _rest(items: Sequence[Item]) -> str:
+    return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
+
+
+def _log_lines(sight: Sight) -> list[str]:
+    return [line for name, text in sight.logs.items() for line in [f"{name}:", *text.splitlines()]]
+
+
+def _commands(sight: Sight, clean: bool) -> tuple[str, ...]:
+    name = visible(sight.node.name)
+    history = f"sentinel nodes list --history {name}"
+    return (f"sentinel nodes undrain {name}", history) if clean else (history,)
+
+
+def _endable(sight: Sight, jobs: Sequence[str], rules: Rules) -> bool:
+    probe = sight.probe
+    if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):
+        return False
+    carrying = {p.pid for p in probe.steps.processes if p.job in jobs}  # type: ignore[union-attr]
+    mine = (p for p in probe.processes if p.pid in carrying)
+    return any(people.is_users(p, rules) and p.state != "D" for p in mine)
+
+
+def _strangers(sight: Sight, rules: Rules) -> bool:
+    """Whether somebody is there whose processes belong to no job; blind counts as yes."""
+    probe = sight.probe
+    if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):
+        return True
+    known = {p.pid for p in probe.steps.processes}  # type: ignore[union-attr]
+    found = (p for p in probe.processes if people.is_users(p, rules) and p.pid not in known)
+    return any(p.user not in rules.ignore_users for p in found)

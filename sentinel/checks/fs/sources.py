@@ -1,0 +1,217 @@
+"""What is asked about quotas and targets: which tool, how, and what its answer says.
+
+Each tool is asked for raw units with LC_ALL=C, by a child that can be abandoned. A tool that is
+missing, fails, hangs or prints something new raises CannotTell: no quota is never concluded from
+no answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.checks.fs.mounts import Mount
+from sentinel.core.disk.quota import Quota, Unexpected
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+
+MOST = 4 << 20
+"""Bytes of a tool's answer: a hundred thousand users."""
+
+BY_TYPE = {
+    "lustre": "lustre",
+    "gpfs": "gpfs",
+    "beegfs": "beegfs",
+    "ceph": "ceph",
+    "fuse.ceph": "ceph",
+    "fuse.ceph-fuse": "ceph",
+    "zfs": "zfs",
+    "btrfs": "btrfs",
+    "xfs": "quota",
+    "ext4": "quota",
+    "ext3": "quota",
+    "nfs": "quota",
+    "nfs4": "quota",
+}
+"""The tool for a mount's type, for `measure: quota`."""
+
+ALWAYS = frozenset({"lustre", "gpfs", "beegfs", "ceph"})
+"""Types whose quotas and targets are looked at without being asked for: there statfs alone tells
+nobody when he can write no more."""
+
+TARGETS = frozenset({"lustre", "beegfs"})
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One quota to ask about: where, whose, by when, and what time it is (s UTC)."""
+
+    path: str
+    mount: Mount
+    kind: str
+    name: str
+    limit: float
+    now: float
+
+    @property
+    def who(self) -> str:
+        """The name, or who runs this: numbers are understood by all tools."""
+        if self.name:
+            return self.name
+        return str(os.getgid() if self.kind == "group" else os.getuid())
+
+
+def tool_for(measure: str, mount: Mount) -> str:
+    """What to ask about that mount; empty: statfs alone. Raises CannotTell where nothing fits."""
+    kind = BY_TYPE.get(mount.type, "")
+    if measure == "auto":
+        return kind if kind in ALWAYS else ""
+    if measure == "quota" and not kind:
+        raise CannotTell(
+            f"no tool is known for quotas of {visible(mount.type)}; name it in measure"
+        )
+    return {"statfs": "", "quota": kind}.get(measure, measure)
+
+
+def quotas(tool: str, question: Question) -> list[Quota]:
+    """What the tool says; empty where there is no quota. Raises CannotTell."""
+    try:
+        return TOOLS[tool](question)
+    except Unexpected as error:
+        raise CannotTell(f"{tool}: {visible(str(error))}") from error
+
+
+def said(argv: Sequence[str], limit: float, *, codes: tuple[int, ...] = (0,)) -> str:
+    """What a command prints; raises CannotTell where it ends otherwise than it should."""
+    env = {**os.environ, "LC_ALL": "C"}
+    done = proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
+    text = os.fsdecode(done.out)
+    if done.code in codes:
+        return text
+    why = shortened(visible(" ".join(os.fsdecode(done.err or done.out).split())), 300)
+    raise CannotTell(f"{argv[0]}: {why or f'exit code {done.code}'}")
+
+
+def _quota(q: Question) -> list[Quota]:
+    from sentinel.core.disk import linux
+
+    argv = ["quota", "--raw-grace", "--no-wrap", "--hide-device", "--show-mntpoint"]
+    # quota(1) exits 1 where somebody is over quota, too: what it printed tells which it was
+    text = said([*argv, f"--{q.kind}", "--", q.who], q.limit, codes=(0, 1))
+    if "Disk quotas for" not in text:
+        raise CannotTell("quota: it printed nothing about quotas")
+    return linux.quota(text, q.kind, q.name, q.mount.point, q.now)
+
+
+def _repquota(q: Question) -> list[Quota]:
+    from sentinel.core.disk import linux
+
+    argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", "--", q.mount.point]
+    return _named(linux.repquota(said(argv, q.limit), q.kind, q.now), q)
+
+
+def _xfs(q: Question) -> list[Quota]:
+    from sentinel.core.disk import linux
+
+    report = f"report -{q.kind[0]} -N -n -b -i"
+    text = said(["xfs_quota", "-x", "-c", report, "--", q.mount.point], q.limit)
+    if not text.strip():  # it exits 0 whatever goes wrong
+        raise CannotTell("xfs_quota: it printed nothing; it needs root, and quotas switched on")
+    return _named(linux.xfs(text, q.kind), q)
+
+
+def _lustre(q: Question) -> list[Quota]:
+    from sentinel.core.disk import lustre
+
+    name = q.name or (_lustre_project(q) if q.kind == "project" else q.who)
+    text = said(["lfs", "quota", f"-{q.kind[0]}", name, q.mount.point], q.limit)
+    return lustre.quota(text, q.kind, q.name or name * (q.kind == "project"))
+
+
+def _lustre_project(q: Question) -> str:
+    words = said(["lfs", "project", "-d", q.path], q.limit).split()
+    if not words or not words[0].isdigit():
+        raise Unexpected(" ".join(words))
+    return words[0]
+
+
+def _gpfs(q: Question) -> list[Quota]:
+    from sentinel.core.disk import gpfs
+
+    option = {"user": "-u", "group": "-g", "fileset": "-j"}.get(q.kind)
+    if option is None:
+        raise CannotTell(f"mmlsquota knows users, groups and filesets, not {q.kind}")
+    device = q.mount.source.rpartition("/")[2]
+    return gpfs.quota(said(["mmlsquota", "-Y", option, q.who, device], q.limit))
+
+
+def _beegfs(q: Question) -> list[Quota]:
+    from sentinel.core.disk import beegfs
+
+    if q.kind not in ("user", "group"):
+        raise CannotTell(f"BeeGFS has quotas of users and groups, not of a {q.kind}")
+    who = ["--uid" if q.kind == "user" else "--gid", q.who]
+    argv = ["beegfs-ctl", "--getquota", "--csv", f"--mount={q.mount.point}", *who]
+    return beegfs.quota(said(argv, q.limit), q.kind)
+
+
+def _ceph(q: Question) -> list[Quota]:
+    from sentinel.core.disk import trees
+
+    found: dict[str, str] = {}
+    for name in trees.CEPH:  # virtual attributes are not listed: each is asked for by its name
+        found |= _ceph_one(q, name)
+    return trees.ceph(found, q.path)
+
+
+def _ceph_one(q: Question, name: str) -> dict[str, str]:
+    text = said(["getfattr", "--absolute-names", "-n", name, "--", q.path], q.limit, codes=(0, 1))
+    found = _attribute(text, name)
+    return {name: found} if found else {}
+
+
+def _attribute(text: str, name: str) -> str:
+    import re
+
+    found = re.search(rf'^{re.escape(name)}="(\d+)"$', text, re.M)
+    return found[1] if found else ""
+
+
+def _zfs(q: Question) -> list[Quota]:
+    from sentinel.core.disk import trees
+
+    kind = q.kind if q.name else "dataset"
+    properties = ",".join(trees.zfs_properties(kind, q.who))
+    argv = ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", q.mount.source]
+    return trees.zfs(said(argv, q.limit), kind, q.name or q.mount.source)
+
+
+def _btrfs(q: Question) -> list[Quota]:
+    from sentinel.core.disk import trees
+
+    return trees.btrfs(said(["btrfs", "qgroup", "show", "--raw", "-re", "-f", q.path], q.limit))
+
+
+def _named(found: list[Quota], q: Question) -> list[Quota]:
+    """Of a report about all the one that was named, and else those that have a limit."""
+    if not q.name:
+        return [one for one in found if one.space.limit or (one.entries and one.entries.limit)]
+    mine = [one for one in found if one.name == q.name]
+    if not mine:
+        raise CannotTell(f"there is no {q.kind} {visible(q.name)} in the report")
+    return mine
+
+
+TOOLS: dict[str, Callable[[Question], list[Quota]]] = {
+    "quota": _quota,
+    "repquota": _repquota,
+    "xfs": _xfs,
+    "lustre": _lustre,
+    "gpfs": _gpfs,
+    "beegfs": _beegfs,
+    "ceph": _ceph,
+    "zfs": _zfs,
+    "btrfs": _btrfs,
+}

@@ -1,0 +1,155 @@
+"""What is wrong with one GPU, and what of it goes into the ledger. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant
+from sentinel.core.gpus import GpuEvent
+from sentinel.core.model import Status
+from sentinel.gpu.advice import Advice, recovery
+from sentinel.gpu.nouns import Ecc, Gpu
+
+Problem = tuple[Status, str]
+RETIRED_MOST = 63
+"""Pages, single and double bit together: DCGM_LIMIT_MAX_RETIRED_PAGES in DCGM's
+DcgmGPUHardwareLimits.h; at 64 the GPU is replaced (NVIDIA, Dynamic Page Retirement)."""
+
+REMAPPED_MOST = 512
+SRAM_MOST = 4
+"""NVIDIA's thresholds for an RMA of A100 and later:
+https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/rma-policy-thresholds-for-row-remapping.html
+(rows in all; uncorrectable SRAM errors in a bank, of which the sum is a bound)."""
+
+SLOW = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+STATUS = {
+    Advice.CONTACT: Status.WARNING,
+    Advice.RESET: Status.CRITICAL,
+    Advice.REBOOT: Status.CRITICAL,
+    Advice.DIAGNOSE: Status.CRITICAL,
+    Advice.REPLACE: Status.CRITICAL,
+}
+"""How bad it is that a GPU needs this; what is not here is no trouble of the device."""
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Degrees Celsius from which a GPU, or its memory, is too hot; MB/s over PCIe from which
+    something streams what it should not."""
+
+    temperature: float | None = None
+    memory_temperature: float | None = None
+    pcie_rx: float | None = None
+
+
+WARN = Limits(temperature=85, memory_temperature=95, pcie_rx=20_000)
+CRIT = Limits(temperature=95, memory_temperature=105)
+
+
+def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
+    """Everything that is wrong with it now, by what it says of itself."""
+    yield from _recovery(gpu)
+    yield from _memory(gpu)
+    yield from _limits(gpu, warn, crit)
+    slow = [reason for reason in gpu.throttled if reason in SLOW]
+    if slow:
+        yield Status.WARNING, f"slowed down by the hardware ({', '.join(slow)})"
+    if gpu.troubles:
+        yield Status.CRITICAL, f"does not answer properly ({'; '.join(gpu.troubles[:3])})"
+
+
+def _recovery(gpu: Gpu) -> Iterator[Problem]:
+    """NVIDIA's own word comes first."""
+    advice = recovery(gpu.recovery) if gpu.recovery else Advice.IGNORE
+    if advice is None:
+        yield Status.WARNING, f"the driver asks for '{gpu.recovery}', which is not known here"
+    elif advice is not Advice.IGNORE:
+        yield Status.CRITICAL, f"the driver asks for: {gpu.recovery}"
+
+
+def _memory(gpu: Gpu) -> Iterator[Problem]:
+    rows, pages = gpu.remapped, gpu.retired
+    if rows and rows.failed:
+        yield Status.CRITICAL, "row remapping failed: replace it (RMA) once a diagnosis confirms it"
+    if gpu.sram_threshold:
+        yield Status.CRITICAL, "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA"
+    elif (gpu.ecc_life.sram_uncorrected or 0) > SRAM_MOST:
+        yield Status.WARNING, f"{gpu.ecc_life.sram_uncorrected} uncorrectable SRAM errors in its life"
+    if rows and (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST:
+        yield Status.CRITICAL, "all spare rows are used: diagnose it for an RMA"
+    if rows and rows.pending:
+        yield Status.WARNING, "a row remapping is pending: reset it when it is idle"
+    if pages and (pages.single_bit or 0) + (pages.double_bit or 0) >= RETIRED_MOST:
+        yield Status.CRITICAL, f"{RETIRED_MOST} or more retired pages: diagnose it for an RMA"
+    if pages and pages.pending:
+        yield Status.WARNING, "a page retirement is pending: reset it when it is idle"
+    if fresh := uncorrected(gpu.ecc):
+        yield Status.WARNING, f"{fresh} uncorrectable memory errors since its driver was loaded"
+
+
+def _limits(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
+    rx = None if gpu.pcie_rx is None else gpu.pcie_rx / 1e6
+    for value, name, text, unit in (
+        (gpu.temperature, "temperature", "", "°C"),
+        (gpu.memory_temperature, "memory_temperature", "memory at ", "°C"),
+        (rx, "pcie_rx", "receives over PCIe ", " MB/s"),
+    ):
+        for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
+            limit = getattr(limits, name)
+            if value is not None and limit is not None and value >= limit:
+                yield status, f"{text}{value:g}{unit} ({status.value} from {limit:g})"
+                break
+
+
+def uncorrected(ecc: Ecc) -> int:
+    """Of DRAM and SRAM together."""
+    return (ecc.dram_uncorrected or 0) + (ecc.sram_uncorrected or 0)
+
+
+def values(gpu: Gpu) -> dict[str, float | int | str | bool | None]:
+    """What a message and the history have of it."""
+    found: Mapping[str, float | int | str | bool | None] = {
+        "temperature_c": gpu.temperature,
+        "power_w": gpu.power,
+        "utilization_percent": gpu.utilization,
+        "memory_used_bytes": gpu.memory_used,
+        "ecc_uncorrected": uncorrected(gpu.ecc),
+        "ecc_uncorrected_life": uncorrected(gpu.ecc_life),
+        "remapped_uncorrected": gpu.remapped.uncorrected if gpu.remapped else None,
+        "serial": gpu.serial or None,
+        "slot": gpu.bus,
+        "model": gpu.model,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def events(gpu: Gpu, node: str, boot: str, now: Instant) -> Iterator[GpuEvent]:
+    """What of its state the ledger remembers: each once a boot, counters once a value."""
+    told: list[tuple[str, str]] = []
+    rows, pages = gpu.remapped, gpu.retired
+    if rows and rows.pending:
+        told.append(("remap pending", f"{rows.uncorrected or 0} uncorrectable rows"))
+    if rows and rows.failed:
+        told.append(("remap failed", ""))
+    if pages and (pages.single_bit or 0) + (pages.double_bit or 0) >= RETIRED_MOST:
+        told.append(("retired pages", ""))
+    if pages and pages.pending:
+        told.append(("retired pending", ""))
+    if gpu.sram_threshold:
+        told.append(("sram threshold", ""))
+    if fresh := uncorrected(gpu.ecc):
+        told.append(("ecc uncorrected", f"{fresh} since the driver was loaded"))
+    if gpu.recovery not in ("", "None"):
+        told.append((f"recovery {gpu.recovery}", ""))
+    if gpu.troubles:
+        told.append(("unreadable", "; ".join(gpu.troubles[:3])))
+    for what, text in told:
+        yield GpuEvent(
+            id=f"{boot} {gpu.uuid} {what} {text}",
+            subject=gpu.uuid,
+            what=what,
+            at=now,
+            node=node,
+            text=text,
+        )

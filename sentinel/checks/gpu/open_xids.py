@@ -1,0 +1,110 @@
+"""Xids that still matter: seen once in the log, bad until something says that they are mended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel.checks.gpu.judge import STATUS, Problem
+from sentinel.checks.gpu.sight import Sight, subject_of, what_of
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.model import Status
+from sentinel.core.values import duration_text
+from sentinel.gpu import xid_table
+from sentinel.gpu.advice import Advice
+
+RECORDED = 63
+"""A remapping that was recorded works after the next reset; programs may go on until then."""
+
+
+class Open(Struct, frozen=True, kw_only=True):
+    """One kind of event of one subject that is not mended yet; `at` (µs UTC) is the last."""
+
+    subject: str
+    what: str
+    node: str
+    boot: str
+    at: int
+    advice: str
+    text: str
+    meaning: str = ""
+    count: int = 1
+
+
+def updated(
+    before: Sequence[Open],
+    sights: Mapping[str, Sight],
+    cleared: Mapping[str, int],
+    now: Instant,
+    remember: float,
+) -> tuple[Open, ...]:
+    """Those of before that are not mended, and the new ones.
+
+    Mended: the node was booted anew, NVIDIA's recovery action is None (for what a reset mends),
+    somebody cleared the GPU (`cleared`, µs UTC), or it is older than `remember` seconds.
+    """
+    known = {(o.node, o.subject, o.what): o for o in before}
+    for sight in sights.values():
+        for new in _new(sight):
+            key = (new.node, new.subject, new.what)
+            known[key] = _merged(known.get(key), new)
+    kept = (o for o in known.values() if _lasts(o, sights.get(o.node), cleared, now, remember))
+    return tuple(kept)
+
+
+def _new(sight: Sight) -> Iterable[Open]:
+    for one in sight.kernel:
+        event = one.event
+        if event.advice in STATUS:
+            yield Open(
+                subject=subject_of(sight, event),
+                what=what_of(event),
+                node=sight.node,
+                boot=one.boot,
+                at=one.at,
+                advice=event.advice.value,
+                text=event.text,
+                meaning=event.row.meaning,
+            )
+
+
+def _merged(old: Open | None, new: Open) -> Open:
+    if old is None or old.boot != new.boot:
+        return new
+    return Open(**{**_fields(new), "count": old.count + 1})
+
+
+def _fields(one: Open) -> dict[str, object]:
+    return {name: getattr(one, name) for name in one.__struct_fields__}
+
+
+def _lasts(
+    one: Open, sight: Sight | None, cleared: Mapping[str, int], now: Instant, remember: float
+) -> bool:
+    if now.wall - one.at > remember * SECOND or cleared.get(one.subject, 0) >= one.at:
+        return False
+    if sight is None or not sight.boot:
+        return True
+    if sight.boot != one.boot:
+        return False
+    mendable = one.advice == Advice.RESET.value or one.what == f"xid {xid_table.RECOVERY}"
+    return not (mendable and _well(sight, one.subject))
+
+
+def _well(sight: Sight, subject: str) -> bool:
+    """Whether the driver itself says that nothing is to be done; old drivers say nothing."""
+    gpu = next((g for g in sight.gpus if g.uuid == subject), None)
+    pending = gpu is not None and gpu.remapped is not None and gpu.remapped.pending
+    return gpu is not None and gpu.recovery == "None" and not pending
+
+
+def problem(one: Open, now: Instant) -> Problem:
+    """In one line: what, what it means, what to do."""
+    status = STATUS.get(Advice(one.advice), Status.WARNING)
+    if one.what == f"xid {RECORDED}":
+        status = Status.WARNING
+    name = one.what.replace("sxid", "SXid").replace("xid", "Xid")
+    age = duration_text((now.wall - one.at) // SECOND)
+    often = f", {one.count} times" if one.count > 1 else ""
+    return status, f"{name} {age} ago{often}: {one.meaning}: {one.advice}"

@@ -1,0 +1,161 @@
+"""One node's GPUs as one probe told them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpus import GpuEvent
+from sentinel.core.probe import Cursor, KernelLog, NodeProbe, Unread
+from sentinel.core.text import shortened
+from sentinel.gpu import smi, xid
+from sentinel.gpu.errors import Unreadable
+from sentinel.gpu.nouns import Gpu, Inventory
+
+HOUR = 3600
+NONE_THERE = re.compile(
+    r"No devices were found|couldn't communicate with the NVIDIA driver|GPU is lost"
+    r"|Unable to determine the device handle|Driver/library version mismatch"
+)
+"""What nvidia-smi says where it sees no GPU at all: an answer, not a failure to ask."""
+
+
+class KernelEvent(Struct, frozen=True, kw_only=True):
+    """A line of the kernel's log about a GPU, with its time (µs UTC) and boot."""
+
+    event: xid.Event
+    at: int
+    boot: str
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """What is seen of a node. `inventory` None: `blind` says why, `dark` that no GPU answers.
+
+    `log_blind`: why the kernel's log could not be read; `lost`: lines of it that are gone.
+    """
+
+    node: str
+    boot: str = ""
+    inventory: Inventory | None = None
+    blind: str = ""
+    dark: bool = False
+    kernel: tuple[KernelEvent, ...] = ()
+    uuids: Mapping[str, str] = {}
+    serials: Mapping[str, str] = {}
+    cursor: Cursor | None = None
+    log_blind: str = ""
+    lost: int = 0
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Those that have a UUID to be known by."""
+        return tuple(g for g in self.inventory.gpus if g.uuid) if self.inventory else ()
+
+    def uuid_at(self, bus: str) -> str:
+        """Who sits there, by nvidia-smi, else by the driver's own lines; empty if nobody knows."""
+        found = next((g.uuid for g in self.gpus if g.bus == bus), "")
+        return found or self.uuids.get(bus, "")
+
+
+def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: bool) -> Sight:
+    """`first`: the log was not read before, so only its last `remember` seconds count."""
+    inventory, blind, dark = _inventory(probe)
+    log, log_blind = _log(probe)
+    told = xid.read(line.text for line in log.lines) if log else xid.Told()
+    return Sight(
+        node=node,
+        boot="" if isinstance(probe.identity, Unread) else probe.identity.boot,
+        inventory=inventory,
+        blind=blind,
+        dark=dark,
+        kernel=tuple(_kernel(told, log, probe, now, remember if first else float("inf"))),
+        uuids=told.uuids,
+        serials=told.serials,
+        cursor=log.cursor if log else None,
+        log_blind=log_blind,
+        lost=(log.lost or 0) if log else 0,
+    )
+
+
+def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
+    part = probe.gpus
+    if isinstance(part, str):
+        try:
+            return smi.parse(part), "", False
+        except Unreadable as error:
+            return None, str(error), bool(NONE_THERE.search(part[:2000]))
+    if part is None:
+        return None, "nvidia-smi was not asked", False
+    if part.kind in ("hung", "late"):
+        return None, f"nvidia-smi hangs: {part.why}", True
+    return None, f"nvidia-smi ({part.kind}): {part.why}", bool(NONE_THERE.search(part.why))
+
+
+def _log(probe: NodeProbe) -> tuple[KernelLog | None, str]:
+    if isinstance(probe.kernel, KernelLog):
+        return probe.kernel, ""
+    if probe.kernel is None:
+        return None, "the kernel's log was not asked for"
+    return None, f"the kernel's log was not read ({probe.kernel.kind}): {probe.kernel.why}"
+
+
+def _kernel(
+    told: xid.Told, log: KernelLog | None, probe: NodeProbe, now: Instant, remember: float
+) -> Iterator[KernelEvent]:
+    if log is None or isinstance(probe.identity, Unread):
+        return
+    booted = now.wall - int(probe.identity.uptime * SECOND)
+    for event in told.events:
+        at = booted + int(log.lines[event.line].at * SECOND)
+        if now.wall - at <= remember * SECOND:
+            yield KernelEvent(event=event, at=min(at, now.wall), boot=probe.identity.boot)
+
+
+def ledger_events(sight: Sight) -> Iterator[GpuEvent]:
+    """Kernel events for the ledger: one per subject, kind and hour of the boot, however many."""
+    grouped: dict[tuple[str, str, int], list[KernelEvent]] = {}
+    for one in sight.kernel:
+        key = (subject_of(sight, one.event), what_of(one.event), one.at // (HOUR * SECOND))
+        grouped.setdefault(key, []).append(one)
+    for (subject, what, hour), ones in grouped.items():
+        yield GpuEvent(
+            id=f"{ones[0].boot} {sight.node} {subject} {what} {hour}",
+            subject=subject,
+            what=what,
+            at=Instant(wall=ones[0].at),
+            node=sight.node,
+            text=shortened(ones[0].event.text, 300),
+            count=len(ones),
+        )
+
+
+def subject_of(sight: Sight, event: xid.Event) -> str:
+    """The GPU, or the node where it is a switch or nobody knows which GPU sat there."""
+    uuid = sight.uuid_at(event.bus) if event.kind == "xid" else ""
+    return uuid or f"node:{sight.node}"
+
+
+def what_of(event: xid.Event) -> str:
+    """`xid 79`, `sxid fatal`, or the recovery action that an Xid 154 carries is left to NVML."""
+    if event.kind == "sxid":
+        return "sxid fatal" if event.fatal else "sxid non-fatal"
+    return f"xid {event.code}"
+
+
+def gres_count(gres: str) -> int | None:
+    """GPUs in Slurm's `gpu:h100:8(S:0-1),nvme:1`; None where it names none."""
+    counts = [
+        int(m[1])
+        for m in re.finditer(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?:([0-9]{1,4})", gres)
+    ]
+    return sum(counts) if counts else None
+
+
+def plain(memory: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A mapping that was remembered; empty where it is of another kind."""
+    found = memory.get(key)
+    return found if isinstance(found, Mapping) else {}

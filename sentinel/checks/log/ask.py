@@ -1,0 +1,94 @@
+"""Asking the second witnesses: the job's nodes, and its heartbeat files."""
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.checks.log.files import Files
+from sentinel.checks.log.witness import Testimony, heard
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.remote import Remote
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+
+SCRIPT = "witness.sh"
+MOST_NODES = 32
+"""Nodes that are asked: evenly spread over a large job, whose nodes all wait alike."""
+PAUSE = 3
+"""Seconds between two looks at processor time."""
+LIMIT = 20.0
+"""Seconds for all nodes together."""
+
+_ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"', "sentinel")
+
+
+class Beat(Struct, frozen=True, kw_only=True):
+    """The newest heartbeat file as it was seen, and since when it has been so."""
+
+    mark: str
+    since: Instant
+
+
+def ask_nodes(
+    remote: Remote, nodes: Sequence[str], job_id: str, user: str, *, phase: bool, limit: float
+) -> Testimony:
+    """What the nodes of a job say; nothing where there is no way to them."""
+    step = -(-len(nodes) // MOST_NODES) or 1
+    chosen = list(nodes)[::step]
+    argv = [*_ARGV, job_id, str(PAUSE)]
+    try:
+        answers = remote.run(chosen, argv, limit=min(LIMIT, limit), stdin=_script())
+    except SentinelError:
+        return Testimony()
+    return heard(answers, user, phase)
+
+
+def beat_now(files: Files, pattern: str, before: Beat | None, now: Instant) -> Beat | None:
+    """The newest file that fits, compared with what was remembered; None where there is none.
+
+    Raises CannotTell.
+    """
+    path = files.newest(pattern)
+    look = files.looks([path]).get(path) if path else None
+    if look is None:
+        return None
+    mark = f"{path} {look.inode} {look.size} {look.mtime}"
+    return before if before and before.mark == mark else Beat(mark=mark, since=now)
+
+
+def beat_says(beat: Beat | None, known: bool, now: Instant, limit: float) -> Testimony:
+    """`known`: it was looked at before, so that its age is a fact."""
+    if beat is None:
+        return Testimony(words="no heartbeat file")
+    ago = elapsed(beat.since, now)
+    words = f"heartbeat {'stands still' if ago >= limit else 'moved'} "
+    words += f"for {duration_text(ago)}" if ago >= limit else f"{duration_text(ago)} ago"
+    if not known:
+        return Testimony(words="heartbeat seen for the first time")
+    return Testimony(words=words, confirms=ago >= limit, contradicts=ago < limit / 2)
+
+
+def peers(files: Files, addresses: Sequence[str], nodes: Sequence[str]) -> dict[str, str]:
+    """The node (or else the host's name) behind each address that NCCL complained about."""
+    from sentinel.checks.log.peers import named, numeric, resolved
+
+    if not addresses:
+        return {}
+    wanted = [one for one in addresses if numeric(one)]
+    names = named(files.names(wanted)) if wanted else {}
+    found = {one: resolved(one, names, nodes) for one in addresses}
+    if missing := [one for one in wanted if not found[one]]:
+        forward = named(files.names(nodes[:MOST_NODES])) if nodes else {}
+        found |= {one: resolved(one, forward, nodes) for one in missing}
+    return {one: visible(found[one] or next(iter(names.get(one, ())), "")) for one in addresses}
+
+
+def _script() -> bytes:
+    path = os.path.join(os.path.dirname(__file__), SCRIPT)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise CannotTell(f"{path} cannot be read: {error}") from error

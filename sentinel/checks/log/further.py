@@ -1,0 +1,119 @@
+"""What the same tail says besides: losses, errors, speed. Pure.
+
+Each has a subject of its own, so that it comes and goes by itself, and is reported from the
+first time it was seen: a training that never had trouble has one line.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.progress import GROWTH, Seen
+from sentinel.checks.log.speed import usual
+from sentinel.checks.log.troubles import KINDS, Trouble
+from sentinel.core.model import Status, Value
+from sentinel.core.text import visible
+
+TOPICS = ("loss", "errors", "speed")
+"""The second words of the subjects."""
+
+FATAL = frozenset(kind.name for kind in KINDS if kind.fatal)
+
+
+class Aside(Struct, frozen=True, kw_only=True):
+    """One answer about a topic."""
+
+    topic: str
+    status: Status
+    summary: str
+    details: str = ""
+    values: Mapping[str, Value] = {}
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """`nan_after` losses in a row; `slower_than` percent of the usual rate, None: never."""
+
+    nan_after: int
+    slower_than: float | None
+
+
+def asides(seen: Seen, learned: Learned, wishes: Wishes, nodes: Mapping[str, str]) -> list[Aside]:
+    """Everything there is to say; `nodes`: the node's name for an address in an error."""
+    said = [_loss(seen, wishes), _errors(seen, nodes), _speed(seen, learned, wishes)]
+    return [one for one in said if one]
+
+
+def lines(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
+    """Where each came from, and what it said."""
+    return "\n".join(f"{_where(one, nodes)}{one.line}" for one in troubles)
+
+
+def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
+    """The first trouble in a few words: `NCCL connection on node-3, to node-7`."""
+    if not troubles:
+        return ""
+    first = troubles[0]
+    where = f" on {first.where}" if first.host and not first.rank else ""
+    where = f" of {first.where}" if first.rank else where
+    peer = visible(nodes.get(first.peer) or first.peer)
+    more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+    return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{more}"
+
+
+def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
+    if not seen.losses:
+        return None
+    bad = seen.bad_losses
+    if bad >= wishes.nan_after:
+        summary = f"the loss is NaN or infinite, the last {bad} times"
+        return Aside(topic="loss", status=Status.CRITICAL, summary=summary, values={"bad": bad})
+    summary = f"finite but for the last {bad}" if bad else "finite"
+    return Aside(topic="loss", status=Status.OK, summary=summary, values={"bad": bad})
+
+
+def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:
+    if not seen.troubles:
+        return Aside(topic="errors", status=Status.OK, summary="none since it last advanced")
+    peers = sorted({nodes.get(one.peer, "") for one in seen.troubles} - {""})
+    return Aside(
+        topic="errors",
+        status=Status.WARNING,
+        summary=cause(seen.troubles, nodes) + ", and no progress since",
+        details=lines(seen.troubles, nodes),
+        values={
+            "count": len(seen.troubles),
+            "rank": seen.troubles[0].rank or None,
+            "host": seen.troubles[0].host or None,
+            "peers": ",".join(peers) or None,
+        },
+    )
+
+
+def _speed(seen: Seen, learned: Learned, wishes: Wishes) -> Aside | None:
+    name = next(iter(seen.marks), GROWTH)
+    normal = usual(learned.rates.get(name, ()))
+    if wishes.slower_than is None or seen.speed is None or name == GROWTH:
+        return None
+    rate = seen.speed.rate
+    if rate is None or not normal:
+        return Aside(topic="speed", status=Status.OK, summary="not yet known what is usual")
+    percent = 100 * rate / normal
+    told = f"{percent:.0f}% of its usual {_per(normal)} of {visible(name)}"
+    numbers: dict[str, Value] = {"percent": round(percent, 1), "per_hour": round(rate * 3600, 3)}
+    slow = percent < wishes.slower_than
+    limit = f" (slow below {wishes.slower_than:g}%)" if slow else ""
+    status = Status.WARNING if slow else Status.OK
+    return Aside(topic="speed", status=status, summary=f"at {told}{limit}", values=numbers)
+
+
+def _per(rate: float) -> str:
+    if rate >= 1:
+        return f"{rate:.3g} a second"
+    return f"{rate * 60:.3g} a minute" if rate * 60 >= 1 else f"{rate * 3600:.3g} an hour"
+
+
+def _where(one: Trouble, nodes: Mapping[str, str]) -> str:
+    node = nodes.get(one.peer, "")
+    parts = [part for part in (one.where, f"peer {one.peer} is {node}" if node else "") if part]
+    return f"[{visible('; '.join(parts))}] " if parts else ""

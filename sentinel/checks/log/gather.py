@@ -1,0 +1,133 @@
+"""From a job to what its log shows now: which files, what is new in them, what that says."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.log.files import Files
+from sentinel.checks.log.place import Look, Place, beginning, continues, taken, wanted
+from sentinel.checks.log.progress import Seen, Sight
+from sentinel.checks.log.scan import Event, Patterns, scan
+from sentinel.core import nodeset
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.patterns import expanded
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job
+from sentinel.core.text import visible
+
+MOST_FILES = 256
+"""Files of one job: one per node of most trainings."""
+
+_GLOB = frozenset("*?[")
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where logs are, and how they are read. `path` None: the job's own output."""
+
+    path: str | None
+    patterns: Patterns
+    by_number: bool
+
+
+def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
+    """One log now; what keeps it from being seen is told in `error`."""
+    now = Sight(path=source.path or "", at=ctx.now, job=job)
+    try:
+        paths = _paths(ctx, job, seen, source, files)
+        now = replace(now, path=_shown(source, paths))
+        looks = files.looks(list(paths)) if paths else {}
+        now = replace(now, looks=looks)
+        if job and not source.path:
+            for path, look in looks.items():
+                _refuse_foreign(path, look, job)
+        return _read(now, paths, seen.places if seen else {}, source, files)
+    except CannotTell as error:
+        return replace(now, looks={}, error=str(error))
+
+
+def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) -> str:
+    """The one path that this run of the job is remembered by, as it is configured."""
+    if source.path:
+        return expanded(source.path, job) if job else source.path
+    if job is None or (seen and seen.path and seen.started == job.started):
+        return seen.path if seen else ""
+    end = ctx.slurm.job_end(job.job_id)
+    if end is None or not end.stdout:
+        raise CannotTell(f"Slurm does not tell where job {visible(job.id)} writes; give the `path`")
+    return expanded(end.stdout, job)
+
+
+def nodes_of(job: Job | None) -> tuple[str, ...]:
+    """The names of its nodes; none where Slurm's list cannot be read."""
+    try:
+        return nodeset.expand(job.nodes) if job and job.nodes else ()
+    except Invalid:
+        return ()
+
+
+def _paths(
+    ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files
+) -> dict[str, str]:
+    """Files with the node that writes each (empty: any)."""
+    path = path_of(ctx, job, seen, source)
+    if source.path and job and job.node_count > 1 and "%" in source.path:
+        per_node = {
+            expanded(source.path, replace(job, nodes=node)): node
+            for node in nodes_of(job)[:MOST_FILES]
+        }
+        if len(per_node) > 1:
+            return per_node
+    if source.path and _GLOB & set(path.rpartition("/")[2]):
+        newest = files.newest(path)
+        return {newest: ""} if newest else {}
+    return {path: ""}
+
+
+def _shown(source: Source, paths: Mapping[str, str]) -> str:
+    """What people read: the file itself, or the pattern where it stands for several or none."""
+    return next(iter(paths)) if len(paths) == 1 else source.path or ""
+
+
+def _read(
+    now: Sight, paths: Mapping[str, str], places: Mapping[str, Place], source: Source, files: Files
+) -> Sight:
+    """With what is new in each file. A log that only has to grow need not be readable."""
+    events: list[Event] = []
+    after: dict[str, Place] = {}
+    unread = ""
+    for path, look in now.looks.items():
+        place = places.get(path)
+        if place and place.same(look):
+            after[path] = place
+            continue
+        try:
+            after[path], text = new_text(path, look, place, files)
+        except CannotTell as error:
+            if source.by_number:
+                raise
+            after[path] = Place(inode=look.inode, size=look.size, mtime=look.mtime)
+            unread = str(error)
+            continue
+        events += scan(text, source.patterns, path, paths.get(path, ""))
+    return replace(now, places=after, events=tuple(events), unread=unread)
+
+
+def new_text(path: str, look: Look, place: Place | None, files: Files) -> tuple[Place, str]:
+    """Whole lines that were written since, and where reading goes on; raises CannotTell."""
+    span = wanted(place, look)
+    data = files.read(path, span)
+    if not continues(place, span, data):
+        place, span = None, beginning(look)
+        data = files.read(path, span)
+    new = taken(place, look, span, data)
+    return new.place, new.text
+
+
+def _refuse_foreign(path: str, look: Look, job: Job) -> None:
+    """A job names its output itself: a link must not make root read others' files."""
+    if job.user not in (look.owner, look.uid):
+        raise CannotTell(
+            f"{visible(path)} belongs to {visible(look.owner)}, not to {visible(job.user)} "
+            f"whose job writes there; give the `path` if that is right"
+        )

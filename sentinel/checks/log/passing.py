@@ -1,0 +1,158 @@
+"""One run of the check: every running job's log looked at, remembered, judged and told."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from sentinel.checks.log import words
+from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
+from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.files import Files
+from sentinel.checks.log.further import Wishes, asides
+from sentinel.checks.log.gather import Source, nodes_of, sight
+from sentinel.checks.log.judge import Rules, judge
+from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
+from sentinel.checks.log.place import Place
+from sentinel.checks.log.progress import Seen, begun, remembered
+from sentinel.checks.log.requests import Wish, due, wish
+from sentinel.checks.log.witness import Testimony, together
+from sentinel.checks.log.words import Watched
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Report
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job
+
+LOOKUP = 5.0  # seconds for one question to a file system
+SHARE = 0.7  # of the run's limit that looking at files may take
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The check's settings in the form that a run needs."""
+
+    subject: str
+    source: Source
+    rules: Rules
+    wishes: Wishes
+    heartbeat: str = ""
+    ask_nodes: bool = True
+    on_stale: tuple[str, ...] = ()
+
+
+class Pass:
+    """One run. `memory` is what was remembered before; the report carries what is now."""
+
+    def __init__(self, ctx: Context, plan: Plan, memory: Memory) -> None:
+        self._ctx, self._plan, self._memory = ctx, plan, memory
+        self._deadline = time.monotonic() + ctx.limit * SHARE
+        self._files = Files(min(LOOKUP, ctx.limit / 4), ctx.limit * SHARE, memory.stuck)
+        self._learned = dict(memory.learned)
+        self._beats: dict[str, Beat] = {}
+
+    def rest(self, finding: Finding) -> Report:
+        """No job runs: what was learned stays, and so do the places in logs that go on."""
+        rest = replace(self._memory, logs={}, beats={}, told=(), places=self._places({}))
+        return Report(findings=(finding,), memory=self._kept(rest))
+
+    def report(self, jobs: Sequence[Job | None]) -> Report:
+        """All of them: the worst speaks for the subject, and for each further topic."""
+        seen = [self._watched(job) for job in jobs]
+        findings, told = words.findings(self._plan.subject, seen, self._memory.told, self._files)
+        logs = {_key(one.sight.job): one.seen for one in seen}
+        wishes = [self._wish(one) for one in seen]
+        for made in wishes:
+            logs[made.job] = replace(logs[made.job], asked=made.asked)
+        memory = Memory(
+            logs=logs,
+            stuck=self._files.stuck,
+            learned=dict(list(self._learned.items())[-MOST_SIZES:]),
+            places=self._places(logs),
+            beats=self._beats,
+            told=told,
+        )
+        return Report(
+            findings=findings,
+            requests=tuple(request for made in wishes for request in made.requests),
+            samples=words.samples(self._plan.subject, seen),
+            memory=self._kept(memory),
+        )
+
+    def _watched(self, job: Job | None) -> Watched:
+        before = self._memory.logs.get(_key(job)) or self._handed_down(job)
+        look = sight(self._ctx, job, before, self._plan.source, self._files)
+        before = begun(look, before)
+        rules, size = self._plan.rules, str(job.node_count if job else 0)
+        learned = self._learned.get(size, Learned())
+        seen, learned = remembered(look, before, learned, rules.by_number)
+        self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
+        verdict = judge(look, seen, rules, learned)
+        nodes = nodes_of(job) if verdict.hung or seen.troubles else ()
+        testimony = self._testimony(job, seen, verdict.limit.seconds if verdict.limit else 0)
+        if verdict.hung:
+            testimony = together(testimony, self._nodes_say(job, nodes, seen))
+        names = peers(self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes)
+        return Watched(
+            sight=look,
+            seen=seen,
+            verdict=words.weighed(verdict, testimony),
+            testimony=testimony if verdict.hung else Testimony(),
+            asides=tuple(asides(seen, learned, self._plan.wishes, names)),
+            peers=names,
+        )
+
+    def _handed_down(self, job: Job | None) -> Seen | None:
+        """For a job that is new here: how far its log was read when another one wrote it."""
+        now, path = self._ctx.now, self._plan.source.path
+        if job is None or not path or not self._memory.places:
+            return None
+        return Seen(
+            path="", first=now, looked=now, grown=now, places=self._memory.places, started=-1
+        )
+
+    def _testimony(self, job: Job | None, seen: Seen, limit: float) -> Testimony:
+        """The heartbeat is looked at each time: its age is only known from one look to the next."""
+        if not self._plan.heartbeat:
+            return Testimony()
+        from sentinel.core.patterns import expanded
+
+        pattern = expanded(self._plan.heartbeat, job) if job else self._plan.heartbeat
+        before = self._memory.beats.get(_key(job))
+        try:
+            beat = beat_now(self._files, pattern, before, self._ctx.now)
+        except CannotTell as error:
+            return Testimony(words=str(error))
+        if beat:
+            self._beats[_key(job)] = beat
+        return beat_says(beat, before is not None, self._ctx.now, limit)
+
+    def _nodes_say(self, job: Job | None, nodes: Sequence[str], seen: Seen) -> Testimony:
+        remote, left = self._ctx.remote, self._deadline - time.monotonic()
+        if not (self._plan.ask_nodes and remote and job and nodes) or left < 1:
+            return Testimony()
+        return ask_nodes(
+            remote, nodes, job.job_id, job.user, phase=seen.phase is not None, limit=left
+        )
+
+    def _wish(self, one: Watched) -> Wish:
+        """Nothing for a one-shot: it changes nothing."""
+        names = self._plan.on_stale if due(one, self._ctx.now) else ()
+        names = () if self._ctx.one_shot else names
+        return wish(one, names, words.last_lines(one, self._files) if names else "", self._ctx.now)
+
+    def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:
+        """How far each file was read, the newest last, of this pass and of those before."""
+        earlier = {**self._memory.places}
+        for seen in (*self._memory.logs.values(), *logs.values()):
+            for path, place in seen.places.items():
+                earlier.pop(path, None)
+                earlier[path] = place
+        return dict(list(earlier.items())[-MOST_PLACES:])
+
+    def _kept(self, memory: Memory) -> dict[str, Any] | None:
+        return None if self._ctx.one_shot else to_builtins(memory)
+
+
+def _key(job: Job | None) -> str:
+    return job.job_id if job else ""

@@ -1,0 +1,265 @@
+"""What is remembered of one log from look to look, and how a look changes it. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.log.cadence import Learned, with_phase, with_quiet
+from sentinel.checks.log.place import Look, Place
+from sentinel.checks.log.scan import Event
+from sentinel.checks.log.speed import Speed, kept, measured
+from sentinel.checks.log.troubles import Trouble
+from sentinel.checks.log.world import World, joined
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.slurm import Job
+
+GROWTH = ""
+"""The name under which a log without `progress` advances."""
+
+SURE = 2
+"""Advances that end a phase or outlive an error: the first may be a late line of another rank."""
+
+SETTLED = 900.0
+"""Seconds after which an error in a log that only has to grow is an old one."""
+
+REMEMBERED = 5
+"""Troubles that are kept for the message."""
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """A number that has to advance: its value, since when it has it, how often it has moved."""
+
+    value: float
+    since: Instant
+    moves: int = 0
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """A phase that has begun and not ended; `advances` of a number since."""
+
+    name: str
+    since: Instant
+    advances: int = 0
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What is remembered of the log of one run of a job.
+
+    `started` tells a requeued job from its former run, whose log says nothing about it.
+    `looked`: when it was last seen, `spacing` the usual seconds between looks, `grown` when the
+    file last changed. `settled`: advances since the last trouble. `asked`: when actions were
+    last asked for.
+    """
+
+    path: str
+    first: Instant
+    looked: Instant
+    grown: Instant
+    started: int | None = None
+    spacing: float = 60.0
+    places: dict[str, Place] = {}
+    marks: dict[str, Mark] = {}
+    phase: Stretch | None = None
+    world: World = World()
+    ready: bool = False
+    bad_losses: int = 0
+    losses: int = 0
+    troubles: tuple[Trouble, ...] = ()
+    troubled: Instant | None = None
+    settled: int = 0
+    speed: Speed | None = None
+    asked: Instant | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether it was ever seen to advance."""
+        return any(mark.moves for mark in self.marks.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes when it was last seen; -1: never."""
+        return sum(p.size for p in self.places.values()) if self.places else -1
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """One log now. No `looks`: no file; `error`: nothing could be seen; `unread`: why it could
+    be looked at, but not read."""
+
+    path: str
+    at: Instant
+    job: Job | None = None
+    looks: Mapping[str, Look] = {}
+    places: Mapping[str, Place] = {}
+    events: tuple[Event, ...] = ()
+    error: str = ""
+    unread: str = ""
+
+    @property
+    def age(self) -> float:
+        """Seconds since the job started; without a job the log is older than anything."""
+        started = self.job.started if self.job else None
+        return float("inf") if started is None else max(0.0, self.at.wall / SECOND - started)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of all its files; None without any."""
+        return sum(look.size for look in self.looks.values()) if self.looks else None
+
+    @property
+    def mtime(self) -> float:
+        """When the last of its files was written, by the file server's clock."""
+        return max((look.mtime for look in self.looks.values()), default=0.0)
+
+
+def begun(sight: Sight, seen: Seen | None) -> Seen:
+    """The memory of this run of the job: a new one for another run or path.
+
+    Of a former run only the places stay, so that what it wrote into the same files is not read
+    again as news.
+    """
+    started = sight.job.started if sight.job else None
+    if seen is not None and (seen.path, seen.started) == (sight.path, started):
+        return seen
+    fresh = Seen(path=sight.path, first=sight.at, looked=sight.at, grown=sight.at, started=started)
+    if seen is None:
+        return fresh
+    return replace(fresh, places={p: seen.places[p] for p in sight.looks if p in seen.places})
+
+
+def remembered(
+    sight: Sight, before: Seen | None, learned: Learned, by_number: bool
+) -> tuple[Seen, Learned]:
+    """What to remember now, of this run and of the training."""
+    seen = begun(sight, before)
+    if sight.error or not sight.looks:
+        return seen, learned
+    step = _Step(seen, sight.at, learned)
+    step.grow(sight, by_number)
+    for event in sight.events:
+        step.take(event)
+    return step.done(sight)
+
+
+class _Step:
+    """One look, folded into what is remembered.
+
+    Only what happened between two looks is `timed`: the log of hours ago, read at the first
+    look, or what passed while nobody looked, shows phases and not how long they took.
+    """
+
+    def __init__(self, seen: Seen, at: Instant, learned: Learned) -> None:
+        self._before, self._at, self._learned = seen, at, learned
+        self._seen = seen
+        self._spacing = elapsed(seen.looked, at)
+        self._timed = bool(seen.places) and self._spacing <= 3 * seen.spacing
+
+    def grow(self, sight: Sight, by_number: bool) -> None:
+        """The file itself: longer, shorter or another one is movement."""
+        if not _moved(self._seen.places, sight.looks):
+            return
+        self._seen = replace(self._seen, grown=self._at)
+        if not by_number:
+            self._advance(GROWTH, float(sight.size or 0), bool(self._seen.places))
+
+    def take(self, event: Event) -> None:
+        """One thing that happened in the text."""
+        seen, at = self._seen, self._at
+        if event.what == "number":
+            self._number(event.name, event.value)
+        elif event.what == "begin":
+            self._seen = replace(seen, phase=Stretch(name=event.name, since=at))
+        elif event.what == "end" and seen.phase and seen.phase.name == event.name:
+            self._end_phase()
+            marks = {name: replace(mark, since=at) for name, mark in seen.marks.items()}
+            self._seen = replace(self._seen, marks=marks)
+        elif event.what == "loss":
+            bad = event.value != event.value
+            count = seen.bad_losses + 1 if bad else 0
+            self._seen = replace(seen, bad_losses=count, losses=seen.losses + 1)
+        elif event.what == "member":
+            world = joined(seen.world, int(event.value), int(event.name))
+            self._seen = replace(seen, world=world, ready=False)
+        elif event.what == "ready":
+            self._seen = replace(seen, ready=True)
+        elif event.trouble:
+            troubles = (*seen.troubles, event.trouble)[:REMEMBERED]
+            self._seen = replace(seen, troubles=troubles, troubled=at, settled=0)
+
+    def done(self, sight: Sight) -> tuple[Seen, Learned]:
+        """Both memories after this look."""
+        self._learn_quiets()
+        self._learn_speed()
+        usual = self._before.spacing
+        spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual)
+        seen = replace(self._seen, looked=self._at, spacing=spacing, places={**sight.places})
+        return _settled(seen, self._at), self._learned
+
+    def _number(self, name: str, value: float) -> None:
+        mark = self._seen.marks.get(name)
+        if mark is None or mark.value != value:
+            self._advance(name, value, mark is not None)
+
+    def _advance(self, name: str, value: float, moved: bool) -> None:
+        seen = self._seen
+        moves = seen.marks[name].moves if name in seen.marks else 0
+        mark = Mark(value=value, since=self._at, moves=moves + moved)
+        settled = seen.settled + (name != GROWTH)
+        troubles = () if settled >= SURE else seen.troubles
+        self._seen = replace(
+            seen, marks={**seen.marks, name: mark}, settled=settled, troubles=troubles
+        )
+        if seen.phase and name != GROWTH:
+            phase = replace(seen.phase, advances=seen.phase.advances + 1)
+            self._seen = replace(self._seen, phase=phase)
+            if phase.advances >= SURE:
+                self._end_phase()
+
+    def _end_phase(self) -> None:
+        phase = self._seen.phase
+        assert phase is not None
+        if self._timed:
+            seconds = elapsed(phase.since, self._before.looked)
+            self._learned = with_phase(self._learned, phase.name, seconds)
+        self._seen = replace(self._seen, phase=None)
+
+    def _learn_quiets(self) -> None:
+        """A quiet is as long as it was seen to be, so that hours without a look count nothing."""
+        calm = self._before.phase is None and self._seen.phase is None
+        for name, mark in self._before.marks.items():
+            moved = self._seen.marks[name].moves > mark.moves
+            quiet = elapsed(mark.since, self._before.looked) if moved and calm else 0.0
+            self._learned = with_quiet(self._learned, name, quiet, self._spacing)
+
+    def _learn_speed(self) -> None:
+        name = next(iter(self._seen.marks), GROWTH)
+        if name == GROWTH:
+            return
+        phase = bool(self._before.phase or self._seen.phase)
+        value = self._seen.marks[name].value
+        speed, counts = measured(self._seen.speed, self._at, value, phase)
+        self._seen = replace(self._seen, speed=speed)
+        if counts and speed.rate is not None:
+            rates = kept(self._learned.rates.get(name, ()), speed.rate)
+            self._learned = replace(self._learned, rates={**self._learned.rates, name: rates})
+
+
+def _moved(places: Mapping[str, Place], looks: Mapping[str, Look]) -> bool:
+    """Whether any file is new, another one, or of another size; touching it is no movement."""
+    return any(
+        path not in places or (places[path].inode, places[path].size) != (look.inode, look.size)
+        for path, look in looks.items()
+    )
+
+
+def _settled(seen: Seen, at: Instant) -> Seen:
+    """In a log without numbers an error is old after a while, if the log still grows."""
+    if seen.troubled is None or any(name != GROWTH for name in seen.marks):
+        return seen
+    old = elapsed(seen.troubled, at) >= SETTLED and elapsed(seen.grown, at) < SETTLED
+    return replace(seen, troubles=(), troubled=None) if old else seen
+
+
+def numbers(marks: Iterable[tuple[str, Mark]]) -> dict[str, float]:
+    """Name and value of what is counted."""
+    return {name: mark.value for name, mark in marks if name != GROWTH}

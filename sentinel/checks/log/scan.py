@@ -1,0 +1,130 @@
+"""New text of a log to what happened in it, in order. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.checks.log.settings import Phase, by_line
+from sentinel.checks.log.troubles import Finder, Trouble
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import Duration
+
+What = Literal["number", "begin", "end", "loss", "member", "ready", "trouble"]
+
+LOSS = r"(?i)(?<![a-z])loss['\"]?\s*[:=]\s*([-+]?(?:nan|inf(?:inity)?|\d[\d.]*(?:e[-+]?\d+)?))\b"
+"""`lm loss: 6.7E+00`, `'loss': nan`, `loss=nan.0`, `loss:  2.9`; not `loss scale: 1.0`."""
+
+_MEMBER = re.compile(
+    r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)"
+)
+_READY = re.compile(r"All distributed processes registered|Starting with \d+ processes")
+
+KNOWN_PHASES = {
+    # Megatron-LM, DeepSpeed, torchtitan, Hugging Face's Trainer, Orbax (JAX), in this order
+    "checkpoint": (
+        r"saving checkpoint at iteration|\[Torch\] Saving \S+|Saving the checkpoint"
+        r"|Saving (?:model )?checkpoint to|Started (?:async )?saving checkpoint",
+        r"successfully saved checkpoint|\[Torch\] Saved \S+|Finished saving the checkpoint"
+        r"|Finished (?:async )?(?:saving|save)",
+    ),
+    "evaluation": (
+        r"\*{3,} ?Running (?:Evaluation|Prediction)|Running validation|Starting validation"
+        r"|Sanity Checking|Validation DataLoader|[Ee]valuating (?:on|iter)",
+        r"validation loss at iteration|Finished validation",
+    ),
+}
+
+
+class Event(Struct, frozen=True):
+    """Something in the text; `name` of a number or phase, `value` of a number, loss or rank."""
+
+    at: int
+    what: What
+    name: str = ""
+    value: float = 0.0
+    trouble: Trouble | None = None
+
+
+class Patterns(Struct, frozen=True):
+    """All that is looked for, made once per check."""
+
+    numbers: Mapping[str, re.Pattern[str]]
+    phases: Mapping[str, Phase]
+    loss: re.Pattern[str]
+    finder: Finder
+
+
+def phases(own: Mapping[str, Phase]) -> dict[str, Phase]:
+    """The configured phases, and those of well-known trainers that go by another name."""
+    known = {
+        name: Phase(begin=re.compile(begin), end=re.compile(end))
+        for name, (begin, end) in KNOWN_PHASES.items()
+        if name not in own
+    }
+    mine = {
+        name: Phase(
+            begin=by_line(phase.begin),
+            end=by_line(phase.end) if phase.end else None,
+            allow=phase.allow,
+        )
+        for name, phase in own.items()
+    }
+    return {**known, **mine}
+
+
+def allowances(found: Mapping[str, Phase]) -> dict[str, Duration]:
+    """Seconds that people gave a phase, where they did."""
+    return {name: phase.allow for name, phase in found.items() if phase.allow is not None}
+
+
+def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[Event]:
+    """Everything in it, by position. CannotTell when what was captured is no number."""
+    if not text:
+        return []
+    events = [
+        *_numbers(text, patterns.numbers),
+        *_phases(text, patterns.phases),
+        *_losses(text, patterns.loss),
+        *_members(text),
+    ]
+    found = patterns.finder.find(text, path, node)
+    events += [Event(position, "trouble", trouble=one) for position, one in found]
+    return sorted(events, key=lambda event: event.at)
+
+
+def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Event]:
+    for name, pattern in numbers.items():
+        for match in pattern.finditer(text):
+            yield Event(match.start(), "number", name, number(name, match[1]))
+
+
+def number(name: str, captured: str | None) -> float:
+    """What was captured, as a number: `1,234`, `1_000`, `1e3` too. Raises CannotTell."""
+    try:
+        return float((captured or "").replace(",", "").replace("_", ""))
+    except ValueError:
+        shown = visible(shortened(captured or "", 60))
+        raise CannotTell(f"`{name}` captured {shown!r}, which is no number") from None
+
+
+def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
+    for name, phase in known.items():
+        yield from (Event(m.start(), "begin", name) for m in phase.begin.finditer(text))
+        if phase.end:
+            yield from (Event(m.start(), "end", name) for m in phase.end.finditer(text))
+
+
+def _losses(text: str, pattern: "re.Pattern[str]") -> Iterable[Event]:
+    for match in pattern.finditer(text):
+        with_words = match[1].lower().lstrip("+-")
+        bad = with_words.startswith(("nan", "inf"))
+        yield Event(match.start(), "loss", value=float("nan") if bad else 0.0)
+
+
+def _members(text: str) -> Iterable[Event]:
+    for match in _MEMBER.finditer(text):
+        yield Event(match.start(), "member", match[2], float(match[1]))
+    yield from (Event(match.start(), "ready") for match in _READY.finditer(text))

@@ -1,0 +1,57 @@
+"""What a log check can be told: its own small settings beside `Log`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.core.errors import Invalid
+from sentinel.core.values import Duration
+
+Auto = Literal["auto"]
+Witness = Literal["gpu", "cpu"]
+Progress = re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
+
+ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
+"""What logrotate(8) and people leave behind: never the log that is written now."""
+
+
+class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stretch in which no progress is normal, from a line that begins it to one that ends it.
+
+    Without `end` it ends when the number has advanced twice. `allow`: how long it may take;
+    without it the check's own limit holds, or with `stale_after: auto` what was learned.
+    """
+
+    begin: re.Pattern[str]
+    end: re.Pattern[str] | None = None
+    allow: Duration | None = None
+
+
+def named(progress: Progress | None) -> dict[str, re.Pattern[str]]:
+    """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
+    if progress is None:
+        return {}
+    several = isinstance(progress, Mapping | Sequence)
+    found = {"progress": progress} if isinstance(progress, re.Pattern) else _by_name(progress)
+    for name, pattern in found.items():
+        if not pattern.groups:
+            path = ("progress", *([name] if several else []))
+            raise Invalid(r"captures nothing; put the number in a group, as (\d+)", *path)
+    return {name: by_line(pattern) for name, pattern in found.items()}
+
+
+def by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
+    """The same pattern for a text of many lines."""
+    return re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+
+
+def _by_name(
+    progress: "Sequence[re.Pattern[str]] | Mapping[str, re.Pattern[str]]",
+) -> "dict[str, re.Pattern[str]]":
+    if isinstance(progress, Mapping):
+        return dict(progress)
+    if len(progress) == 1:
+        return {"progress": progress[0]}
+    return {f"progress {n}": pattern for n, pattern in enumerate(progress, 1)}

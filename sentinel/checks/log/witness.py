@@ -1,0 +1,176 @@
+"""Second witnesses of a hang: the GPUs, the processor time of the tasks, a heartbeat. Pure.
+
+A collective that waits keeps its GPUs at 100% by spinning, at little power. So does a
+checkpoint, so power counts outside phases only. A spinning process burns processor time too:
+tasks that stand still confirm a hang, tasks that do not clear nobody.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from sentinel.core.remote import Answer, Answered, Partial, TimedOut, Unreachable
+from sentinel.core.text import visible
+
+BUSY = 80.0  # percent of GPU time
+WAITING = 45.0  # percent of the power limit below which a busy GPU computes little
+COMPUTING = 55.0  # and from which on it computes; between the two nobody knows
+STILL = 0.02  # cores per process
+NAMED = 4  # nodes that are named before they are only counted
+
+
+class Gpu(Struct, frozen=True):
+    """Percent of time busy, and watts drawn of those allowed; None where it does not tell."""
+
+    busy: float
+    watts: float | None
+    limit: float | None
+
+    @property
+    def power(self) -> float | None:
+        """Percent of the limit."""
+        return 100 * self.watts / self.limit if self.watts is not None and self.limit else None
+
+
+class Tasks(Struct, frozen=True):
+    """The job's processes on a node: how many, in state D, cores used; `sure` that it saw all."""
+
+    count: int
+    blocked: int
+    cores: float
+    sure: bool
+
+
+class Node(Struct, frozen=True):
+    """What a node answered; both empty where it could not tell."""
+
+    gpus: tuple[Gpu, ...] = ()
+    tasks: Tasks | None = None
+
+
+class Testimony(Struct, frozen=True, kw_only=True):
+    """What the witnesses say together; neither: nothing that would change the verdict."""
+
+    words: str = ""
+    confirms: bool = False
+    contradicts: bool = False
+
+
+def parsed(out: bytes, user: str) -> Node:
+    """A node's answer; lines that are not as they should be count nothing."""
+    gpus: list[Gpu] = []
+    tasks = None
+    for line in out.decode("ascii", "replace").splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "gpu":
+            gpus += _gpu(rest.split(","))
+        elif word == "tasks":
+            tasks = _tasks(rest.split(), user)
+    return Node(tuple(gpus), tasks)
+
+
+def heard(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
+    """All nodes together. `phase`: a checkpoint or so runs, in which GPUs may wait."""
+    nodes = {
+        name: parsed(answer.out, user)
+        for name, answer in answers.items()
+        if isinstance(answer, Answered | Partial)
+    }
+    gpus = [gpu for node in nodes.values() for gpu in node.gpus]
+    said = [*_power(gpus, phase), *_still(nodes)]
+    odd = [*_gone(nodes), *_blocked(nodes), *_silent(answers)]
+    return Testimony(
+        words="; ".join([*(words for words, _ in said), *odd]),
+        confirms=any(verdict is True for _, verdict in said) or bool(_gone(nodes)),
+        contradicts=any(verdict is False for _, verdict in said) and not odd,
+    )
+
+
+def together(first: Testimony, second: Testimony) -> Testimony:
+    """Of two that disagree neither decides."""
+    odds = (first.confirms or second.confirms) and (first.contradicts or second.contradicts)
+    return Testimony(
+        words="; ".join(words for words in (first.words, second.words) if words),
+        confirms=(first.confirms or second.confirms) and not odds,
+        contradicts=(first.contradicts or second.contradicts) and not odds,
+    )
+
+
+def _gpu(fields: list[str]) -> list[Gpu]:
+    numbers = [_number(field) for field in fields]
+    if len(numbers) != 3 or numbers[0] is None:
+        return []
+    return [Gpu(numbers[0], numbers[1], numbers[2])]
+
+
+def _tasks(words: list[str], user: str) -> Tasks | None:
+    if len(words) != 10:
+        return None
+    uid, name, *rest = words
+    numbers = [_number(word) for word in rest]
+    if any(number is None for number in numbers):
+        return None
+    count, blocked, ticks, _, still, later, pause, clock = (number or 0.0 for number in numbers)
+    cores = max(0.0, later - ticks) / clock / pause if clock and pause else 0.0
+    return Tasks(int(count), int(min(blocked, still)), cores, uid == "0" or name == user)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip())
+    except ValueError:
+        return None
+
+
+def _power(gpus: list[Gpu], phase: bool) -> list[tuple[str, bool | None]]:
+    """Words, and whether they confirm (True), contradict (False) or neither."""
+    if not gpus:
+        return []
+    busy = sum(gpu.busy for gpu in gpus) / len(gpus)
+    known = [gpu for gpu in gpus if gpu.power is not None]
+    if busy < BUSY or not known:
+        return [(f"GPUs {busy:.0f}% busy", None if phase or not busy < 5 else True)]
+    watts = sum(gpu.watts or 0 for gpu in known) / len(known)
+    limit = sum(gpu.limit or 0 for gpu in known) / len(known)
+    shown = f"GPUs {busy:.0f}% busy at {watts:.0f} of {limit:.0f} W"
+    if all((gpu.power or 0) >= COMPUTING for gpu in known):
+        return [(f"{shown}: they compute", None if phase else False)]
+    waiting = sum((gpu.power or 0) < WAITING for gpu in known) * 2 > len(known)
+    if waiting and not phase:
+        return [(f"{shown}: they wait, and compute nothing", True)]
+    return [(shown, None)]
+
+
+def _still(nodes: Mapping[str, Node]) -> list[tuple[str, bool | None]]:
+    tasks = [node.tasks for node in nodes.values() if node.tasks and node.tasks.count]
+    if not tasks:
+        return []
+    if all(one.cores <= STILL * one.count for one in tasks):
+        return [("the processor time of its tasks stands still", True)]
+    return [(f"its tasks use {sum(one.cores for one in tasks):.1f} cores", None)]
+
+
+def _gone(nodes: Mapping[str, Node]) -> list[str]:
+    """Only where it is sure, and others have some: a witness that sees nothing is blind."""
+    empty = [
+        n for n, node in nodes.items() if node.tasks and node.tasks.sure and not node.tasks.count
+    ]
+    others = any(node.tasks and node.tasks.count for node in nodes.values())
+    return [f"no process of the job is left on {_names(empty)}"] if empty and others else []
+
+
+def _blocked(nodes: Mapping[str, Node]) -> list[str]:
+    stuck = [name for name, node in nodes.items() if node.tasks and node.tasks.blocked]
+    return [f"processes in state D on {_names(stuck)}"] if stuck else []
+
+
+def _silent(answers: Mapping[str, Answer]) -> list[str]:
+    silent = [name for name, a in answers.items() if isinstance(a, TimedOut | Unreachable)]
+    reached = any(isinstance(answer, Answered) for answer in answers.values())
+    return [f"{_names(silent)} does not answer"] if silent and reached else []
+
+
+def _names(names: Iterable[str]) -> str:
+    several = [visible(name) for name in names]
+    more = f" and {len(several) - NAMED} more nodes" if len(several) > NAMED else ""
+    return ", ".join(several[:NAMED]) + more

@@ -1,0 +1,167 @@
+"""`sentinel cron`: Slurm in place of cron."""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+OK, NOT_WELL = 0, 1
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    parser = commands.add_parser("cron", help="be called on time without cron or a daemon")
+    parser.set_defaults(call=lambda _args: _usage(parser))
+    sub = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _install(sub)
+    for name, call, text in (
+        ("status", call_status, "links, lateness, gaps; exit 1 when nothing goes on"),
+        ("ensure", call_ensure, "mend a chain that is broken; harmless any number of times"),
+        ("remove", call_remove, "end it and take it away"),
+    ):
+        command = sub.add_parser(name, help=text)
+        _where(command)
+        command.set_defaults(call=call)
+        if name == "status":
+            command.add_argument("--json", action="store_true", help="one JSON document")
+    run = sub.add_parser("run", help="submit the scripts of cron directories that are due")
+    run.add_argument("-c", "--config", metavar="FILE")
+    run.add_argument("--base", action="append", metavar="DIR", help="holds cron.hourly, …")
+    run.add_argument("--trust", action="append", metavar="USER", help="whose scripts run too")
+    run.add_argument("--dry-run", action="store_true", help="say what would be submitted")
+    run.set_defaults(call=call_run)
+    link = sub.add_parser("link", help="what each link, timer or crontab entry calls")
+    _where(link)
+    link.set_defaults(call=call_link)
+
+
+def _install(sub: Any) -> None:
+    install = sub.add_parser("install", help="begin: a chain of jobs, or timer, crontab, scrontab")
+    _where(install)
+    modes = ["chain", "relay", "scrontab", "systemd", "crontab"]
+    install.add_argument("--mode", choices=modes, default="chain")
+    install.add_argument("--every", default="10m", metavar="TIME", help="default 10m")
+    install.add_argument("--time", default="", metavar="TIME", help="limit of a job; default 2h")
+    install.add_argument("--strands", type=int, default=2, help="1 where few jobs may be queued")
+    for option in ("account", "partition", "qos"):
+        install.add_argument(f"--{option}", default="", metavar="NAME")
+    install.add_argument("--sbatch", action="append", default=[], metavar="OPTION")
+    install.add_argument("--print", action="store_true", help="show it, change nothing")
+    install.set_defaults(call=call_install)
+
+
+def call_install(args: argparse.Namespace) -> int:
+    """Raises a SentinelError with Slurm's or the host's words where it cannot be."""
+    from sentinel.cron import install
+
+    settings, folder = _settings(args)
+    chain = install.chain_of(_wish(args, settings))
+    print("\n".join(install.install(chain, folder, _client(settings), show_only=args.print)))
+    return OK
+
+
+def call_status(args: argparse.Namespace) -> int:
+    """1 when no pass will come by itself."""
+    from sentinel.cron import status
+
+    settings, folder = _settings(args)
+    facts = status.facts(folder, _client(settings))
+    print(json.dumps(facts, indent=1) if args.json else "\n".join(status.lines(facts)))
+    return OK if facts["well"] else NOT_WELL
+
+
+def call_ensure(args: argparse.Namespace) -> int:
+    """0 when the chain goes on, whether it had to be mended or not; nothing is printed then."""
+    from sentinel.cron import install
+
+    settings, folder = _settings(args)
+    for line in install.ensure(folder, _client(settings)):
+        print(f"sentinel cron: {line}", file=sys.stderr)
+    return OK
+
+
+def call_remove(args: argparse.Namespace) -> int:
+    """Also of a chain that is broken; 0 where none is."""
+    from sentinel.cron import install
+
+    settings, folder = _settings(args)
+    print("\n".join(install.remove(folder, _client(settings))))
+    return OK
+
+
+def call_link(args: argparse.Namespace) -> int:
+    """0 when the chain goes on after this link; anything else makes its script care for that."""
+    from sentinel.cron import work
+
+    folder = args.dir or _settings(args)[1]
+    return OK if work.link(folder, lambda path: _settings_of(path)) else NOT_WELL
+
+
+def call_run(args: argparse.Namespace) -> int:
+    """1 when a script could not be submitted."""
+    from sentinel.cron import scripts_run
+
+    return scripts_run.call(args, lambda: _settings_of(args.config))
+
+
+def _wish(args: argparse.Namespace, settings: Any) -> Any:
+    from sentinel.core.values import Duration
+    from sentinel.cron.install import Wish
+
+    limit = Duration.parse(args.time) if args.time else None
+    return Wish(
+        mode=args.mode,
+        every=float(Duration.parse(args.every)),
+        time_limit=float(limit) if limit else None,
+        strands=args.strands,
+        config=os.path.abspath(settings.path) if settings.path else "",
+        options=(*_named(args), *args.sbatch),
+        owner=_state(settings),
+    )
+
+
+def _named(args: argparse.Namespace) -> list[str]:
+    """Given, or as the environment would have told sbatch, which links do not see."""
+    found = []
+    for name in ("account", "partition", "qos"):
+        value = getattr(args, name) or os.environ.get(f"SBATCH_{name.upper()}", "")
+        found += [f"--{name}={value}"] if value else []
+    return found
+
+
+def _settings(args: argparse.Namespace) -> tuple[Any, str]:
+    from sentinel import app
+
+    settings = _settings_of(args.config)
+    return settings, args.dir or app.chain_folder(settings)
+
+
+def _settings_of(path: str | None) -> Any:
+    from sentinel import app
+
+    return app.find_settings(path) or app.embedded()
+
+
+def _state(settings: Any) -> str:
+    from sentinel import app
+
+    return app.state_of(settings)
+
+
+def _client(settings: Any) -> Any:
+    from sentinel.slurm.client import Client
+
+    return Client(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
+
+
+def _where(parser: Any) -> None:
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "--dir", default="", metavar="DIR", help="of the chain; default: STATE/chain"
+    )
+
+
+def _usage(parser: Any) -> int:
+    parser.print_help(sys.stderr)
+    return 64

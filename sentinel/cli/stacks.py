@@ -1,0 +1,95 @@
+"""`sentinel stacks JOBID`: where every rank of a job stands, the odd ones first."""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from sentinel import app, hands
+from sentinel.cli import USAGE
+from sentinel.cli.nodes import settings_of
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.values import Duration
+
+SHORTEST = 5.0
+
+
+class BadCall(SentinelError):
+    """An option makes no sense."""
+
+    exit_code = USAGE
+
+
+def register(commands: Any) -> None:
+    """Add the parser."""
+    parser = commands.add_parser("stacks", help="where every task of a job stands, outliers first")
+    parser.add_argument("job", metavar="JOBID", help="4711, or 4711_3 for an array's element")
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"
+    )
+    parser.add_argument("--limit", default="20s", metavar="TIME", help="for all of it (20s)")
+    parser.add_argument("--py-spy", default="", metavar="PATH", help="where the nodes have it")
+    parser.add_argument("--save", default="", metavar="DIR", help="where the evidence is kept")
+    parser.add_argument("--no-save", action="store_true", help="keep no evidence")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=call)
+
+
+def call(args: argparse.Namespace) -> int:
+    """0 when every rank was read or named, 1 when something was not reached or not readable."""
+    from sentinel.core.stacks import lines
+    from sentinel.stacks import Asked
+    from sentinel.stacks.bundle import plain
+
+    settings = settings_of(args)
+    looker, client = hands.looker(settings)
+    asked = Asked(
+        job=args.job, limit=_limit(args.limit), native=args.native, tool=_tool(args.py_spy)
+    )
+    target, dump = looker.look(asked)
+    where = "" if args.no_save else _saved(args, settings, client, target, dump)
+    if args.json:
+        print(json.dumps({**plain(dump), "evidence": where}, indent=1))
+    else:
+        print("\n".join(lines(dump)))
+    if where and not args.json:
+        print(f"\nsaved in {where}", file=sys.stderr)
+    return int(not _whole(dump))
+
+
+def _whole(dump: Any) -> bool:
+    from sentinel.core.stacks import grouped
+    from sentinel.core.stacks.nouns import Kind
+
+    groups = grouped(dump)
+    blind = {Kind.UNREADABLE, Kind.UNREACHED}
+    return bool(groups) and not dump.missed and not any(g.kind in blind for g in groups)
+
+
+def _saved(args: argparse.Namespace, settings: Any, client: Any, target: Any, dump: Any) -> str:
+    """What was seen is shown, also where it cannot be kept."""
+    from sentinel.stacks.bundle import NotSaved, save
+
+    try:
+        return save(args.save or app.evidence(settings), client, target, dump)
+    except NotSaved as error:
+        print(f"sentinel: {error}", file=sys.stderr)
+        return ""
+
+
+def _limit(text: str) -> float:
+    try:
+        seconds = float(Duration.parse(text))
+    except Invalid as error:
+        raise BadCall(f"--limit: {error}") from error
+    if seconds < SHORTEST:
+        raise BadCall(f"--limit: {text} is too short to reach a node; at least {SHORTEST:.0f}s")
+    return seconds
+
+
+def _tool(path: str) -> str:
+    if path and not os.path.isabs(path):
+        raise BadCall(f"--py-spy: {path!r} is no absolute path; it must be one on every node")
+    return path

@@ -1,0 +1,102 @@
+"""What has to be done so that a chain goes on."""
+
+from collections.abc import Collection, Sequence
+
+from msgspec import Struct
+
+from sentinel.core.chain.nouns import Chain, Link
+
+
+class Submit(Struct, frozen=True):
+    """A link for this slot (epoch seconds), under this job name."""
+
+    name: str
+    slot: int
+
+
+class Release(Struct, frozen=True):
+    """Somebody holds this link: a singleton that is held holds up its whole strand."""
+
+    job: str
+
+
+class Cancel(Struct, frozen=True):
+    """A link too many, or one that can never run; `why` is for people."""
+
+    job: str
+    why: str
+
+
+Step = Submit | Release | Cancel
+
+
+def steps(
+    chain: Chain,
+    links: Sequence[Link],
+    now: float,
+    *,
+    me: str = "",
+    released: Collection[str] = (),
+) -> tuple[Step, ...]:
+    """What is missing in the queue at this moment (epoch seconds); empty when all is well.
+
+    `links` are all of the chain's jobs, `me` is the one that asks. `released`: those that were
+    tried to be released before; still held, they are replaced.
+    """
+    if chain.mode == "relay":
+        return _strand(chain, chain.names[0], _handover(chain, links, now), links, me, released)
+    found: list[Step] = []
+    for number, name in enumerate(chain.names):
+        slot = chain.next_slot(number, now)
+        found += _strand(chain, name, slot, links, me, released)
+    return (*found, *_strangers(chain, links))
+
+
+def whole(chain: Chain, links: Sequence[Link], me: str = "") -> bool:
+    """Whether every strand has a link that will run after `me`."""
+    waiting = {link.name for link in links if link.waits and link.job != me and not link.hopeless}
+    return waiting >= set(chain.names)
+
+
+def _strand(
+    chain: Chain,
+    name: str,
+    slot: int,
+    links: Sequence[Link],
+    me: str,
+    released: Collection[str],
+) -> tuple[Step, ...]:
+    waiting = sorted(
+        (link for link in links if link.name == name and link.waits and link.job != me),
+        key=lambda link: int(link.job),
+    )
+    bad = {link.job: why for link in waiting if (why := _unfit(chain, link, released))}
+    good = [link for link in waiting if link.job not in bad]
+    found: list[Step] = [Cancel(job, why) for job, why in bad.items()]
+    found += [Cancel(link.job, f"{good[0].job} waits already") for link in good[1:]]
+    found += [Release(link.job) for link in good[:1] if link.held]
+    return tuple(found if good else [*found, Submit(name, slot)])
+
+
+def _unfit(chain: Chain, link: Link, released: Collection[str]) -> str:
+    """Why a waiting link has to be replaced, or an empty string."""
+    if link.revision != chain.revision:
+        return "of an older installation"
+    if link.held and link.job in released:
+        return f"held and not to be released ({link.reason})"
+    return ""
+
+
+def _strangers(chain: Chain, links: Sequence[Link]) -> list[Step]:
+    """Links of a strand that an older installation had."""
+    return [
+        Cancel(link.job, "of an older installation")
+        for link in links
+        if link.waits and link.name not in chain.names
+    ]
+
+
+def _handover(chain: Chain, links: Sequence[Link], now: float) -> int:
+    """When the next of a relay begins: so long before the running one ends."""
+    ends = [link.ends for link in links if link.ends is not None and not link.waits]
+    return max(int(now), max(ends) - chain.handover) if ends else int(now)

@@ -1,0 +1,109 @@
+"""A chain as it was installed, and its links as the queue shows them."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from sentinel.core.errors import Invalid
+
+Mode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
+LETTERS = "ab"
+SHORTEST = 5
+"""Seconds between slots at the least: slurmctld starts jobs no faster."""
+
+
+class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What runs in place of cron: kept as `chain.json` beside the state.
+
+    `every` (seconds) separates slots, which are multiples of it since 1970: nothing drifts.
+    `name` begins the job names, `revision` tells links of this installation from older ones.
+    `command` is sentinel as it is called, `options` are sbatch's. `time_limit` in seconds.
+    """
+
+    name: str
+    every: int
+    command: tuple[str, ...]
+    mode: Mode = "chain"
+    config: str = ""
+    strands: int = 2
+    time_limit: int = 7200
+    handover: int = 600
+    options: tuple[str, ...] = ()
+    revision: str = ""
+    installed: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        if self.every < SHORTEST:
+            raise Invalid(f"--every must be {SHORTEST}s or longer", "every")
+        if not 1 <= self.strands <= len(LETTERS):
+            raise Invalid(f"--strands is 1 or {len(LETTERS)}", "strands")
+        if self.mode == "relay" and self.time_limit <= self.handover:
+            raise Invalid("--time must be longer than the hand-over of 10 minutes", "time_limit")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The job names of its strands, each unique to this state of this user."""
+        return tuple(f"{self.name}-{letter}" for letter in LETTERS[: self.strands])
+
+    @property
+    def in_slurm(self) -> bool:
+        """Whether its links are jobs that submit one another."""
+        return self.mode in ("chain", "relay")
+
+    def slot(self, now: float) -> int:
+        """The slot that this moment (epoch seconds) belongs to."""
+        return int(now) // self.every * self.every
+
+    def strand_of(self, slot: int) -> int:
+        """Whose turn a slot is."""
+        return slot // self.every % self.strands
+
+    def next_slot(self, strand: int, now: float) -> int:
+        """The first slot of a strand after this moment."""
+        first = self.slot(now) + self.every
+        while self.strand_of(first) != strand:
+            first += self.every
+        return first
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """A job of the chain. `slot` and `revision` are 0 and empty where its comment says nothing;
+    `ends` (epoch seconds) is when its time limit is over, None while it waits."""
+
+    job: str
+    name: str
+    state: str
+    reason: str = ""
+    slot: int = 0
+    revision: str = ""
+    ends: int | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has still to run."""
+        return self.state == "PENDING"
+
+    @property
+    def held(self) -> bool:
+        """JobHeldUser, JobHeldAdmin, JobRequeuedHeld…: squeue(1), JOB REASON CODES."""
+        return self.waits and "held" in self.reason.lower()
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it can never start as it was submitted."""
+        return self.waits and self.reason in NEVER
+
+
+NEVER = frozenset(
+    {
+        "AccountNotAllowed",
+        "BadConstraints",
+        "DependencyNeverSatisfied",
+        "InvalidAccount",
+        "InvalidQOS",
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "QOSNotAllowed",
+    }
+)
+"""Reasons that no waiting ends: squeue(1), JOB REASON CODES."""

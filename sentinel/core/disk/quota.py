@@ -1,0 +1,108 @@
+"""What a quota says: used, allowed, and how long more than that is borne."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+_UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
+_LONGEST = 400
+
+
+class Amount(Struct, frozen=True, kw_only=True):
+    """Bytes or entries of one quota; a limit of 0 is none.
+
+    `grace`: seconds until the soft limit becomes a hard one, 0 once it has; None: not over it.
+    """
+
+    used: int
+    soft: int = 0
+    hard: int = 0
+    grace: float | None = None
+
+    @property
+    def limit(self) -> int:
+        """Where writing ends: the hard limit; the soft one where there is no other or its grace
+        has ended; 0 without any."""
+        if self.soft and (not self.hard or self.grace == 0):
+            return self.soft
+        return self.hard
+
+    @property
+    def over_soft(self) -> bool:
+        """Writing goes on, for as long as the grace lasts."""
+        return bool(self.soft) and self.used > self.soft
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """One quota: `kind` is user, group, project, fileset, dataset, qgroup, directory or command."""
+
+    kind: str
+    name: str
+    space: Amount
+    entries: Amount | None = None
+
+    @property
+    def title(self) -> str:
+        """`user:alice`."""
+        return f"{self.kind}:{self.name}" if self.name else self.kind
+
+
+class Unexpected(ValueError):
+    """A tool printed what its manual does not say; `text` is the line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"it printed something new: {text.strip()[:_LONGEST]!r}")
+
+
+def number(word: str) -> int:
+    """A count, also one marked as being over its limit (`5242880*`).
+
+    Raises Unexpected for anything else. A number in brackets is lfs-quota(1)'s inaccurate one.
+    """
+    clean = word.removesuffix("*")
+    if not clean.isascii() or not clean.isdigit():
+        raise Unexpected(word)
+    return int(clean)
+
+
+def counted(word: str, unit: int = 1) -> int:
+    """A number of units in bytes; `-`, `none` and `unlimited` are no limit (0)."""
+    if word.lower() in ("-", "none", "unlimited", "∞", ""):
+        return 0
+    return number(word) * unit
+
+
+def grace_left(word: str, over: bool) -> float | None:
+    """Seconds of `6days`, `6d23h59m58s`, `23:59`, `6 days 23:59:59`; 0 for what has ended.
+
+    quota(1), lfs-quota(1) and xfs_quota(8) write `none` for a grace that is over as well as for
+    one that was never begun: `over`, whether the soft limit is exceeded, tells them apart.
+    """
+    text = word.strip("[]").strip().lower()
+    if text == "expired" or (over and text.strip("-") in ("none", "0")):
+        return 0.0
+    if not text.strip("-0") or text.strip("-") == "none":
+        return None
+    return _clock(text) if ":" in text else _spelt(text)
+
+
+def _clock(text: str) -> float:
+    match = re.fullmatch(r"(?:(\d+)\s*days?\s*)?(\d+):(\d+)(?::(\d+))?", text)
+    if not match:
+        raise Unexpected(text)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(days * 86_400 + hours * 3600 + minutes * 60 + seconds)
+
+
+def _spelt(text: str) -> float:
+    parts = re.findall(r"(\d+)\s*([wdhms])(?:[a-z]*)\s*", text)
+    if not parts or re.sub(r"\d+\s*[wdhms][a-z]*\s*", "", text):
+        raise Unexpected(text)
+    return float(sum(int(count) * _UNITS[unit] for count, unit in parts))
+
+
+def ends_in(epoch: int, now: float) -> float | None:
+    """Seconds until a moment (s UTC) that a raw report names; None for 0, which is no moment."""
+    return max(0.0, epoch - now) if epoch else None

@@ -1,0 +1,40 @@
+"""Fewer points that tell the same: minutes for days, hours for months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Point = tuple[float, float]
+"""Seconds and a value, the oldest first."""
+
+
+def bucketed(points: Sequence[Point], seconds: float) -> list[Point]:
+    """The last point of every span of so many seconds."""
+    kept: dict[int, Point] = {}
+    for point in points:
+        kept[int(point[0] // seconds)] = point
+    return list(kept.values())
+
+
+def hourly(points: Sequence[Point], now: float, hours: int) -> list[float]:
+    """The value at the end of each of the last hours, the oldest first; interpolated where
+    nothing was measured, and shorter where the history is."""
+    if not points:
+        return []
+    first = max(0, int((now - points[0][0]) // 3600))
+    wanted = [now - 3600 * back for back in range(min(hours, first), -1, -1)]
+    values, at = list[float](), 0
+    for moment in wanted:
+        while at + 1 < len(points) and points[at + 1][0] <= moment:
+            at += 1
+        values.append(_between(points, at, moment))
+    return values
+
+
+def _between(points: Sequence[Point], at: int, moment: float) -> float:
+    before = points[at]
+    if moment <= before[0] or at + 1 == len(points):
+        return before[1]
+    after = points[at + 1]
+    share = (moment - before[0]) / (after[0] - before[0])
+    return before[1] + share * (after[1] - before[1])

@@ -1,0 +1,87 @@
+"""Quotas of trees rather than of people: CephFS directories, ZFS datasets, Btrfs subvolumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sentinel.core.disk.quota import Amount, Quota, Unexpected, counted, number
+
+CEPH = ("ceph.dir.rbytes", "ceph.dir.rentries", "ceph.quota.max_bytes", "ceph.quota.max_files")
+"""Extended attributes of a directory: https://docs.ceph.com/en/latest/cephfs/quota/."""
+
+ZFS = ("used", "available", "quota", "refquota", "referenced")
+"""zfsprops(7); with userused@NAME and its like for people."""
+
+_NONE = 2**64 - 1
+
+
+def ceph(values: Mapping[str, str], path: str) -> list[Quota]:
+    """Values by the names in CEPH; an attribute that is missing there is no limit.
+
+    Recursive counts lag by seconds, more under load: clients propagate them lazily.
+    """
+    if CEPH[0] not in values or CEPH[1] not in values:
+        raise Unexpected("no ceph.dir.rbytes: this is no directory of CephFS")
+    used, entries, limit, most = (number(values.get(name) or "0") for name in CEPH)
+    space, files = Amount(used=used, hard=limit), Amount(used=entries, hard=most)
+    return [Quota(kind="directory", name="", space=space, entries=files)]
+
+
+def zfs(text: str, kind: str, name: str) -> list[Quota]:
+    """Of `zfs get -Hp -o property,value`: bytes. A dataset is held by its quota (descendants
+    and snapshots count) or by its refquota (they do not), whichever leaves less."""
+    values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
+    try:
+        if kind != "dataset":
+            return [_zfs_person(values, kind, name)]
+        pairs = (("used", "quota"), ("referenced", "refquota"))
+        amounts = [Amount(used=number(values[u]), hard=counted(values[q])) for u, q in pairs]
+    except KeyError as error:
+        raise Unexpected(f"no property {error}: {text}") from None
+    held = [a for a in amounts if a.hard]
+    tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
+    return [Quota(kind=kind, name=name, space=tightest)]
+
+
+def zfs_properties(kind: str, name: str) -> tuple[str, ...]:
+    """What to ask of a dataset, or of a user, group or project in it."""
+    if kind == "dataset":
+        return ZFS
+    return tuple(f"{kind}{what}@{name}" for what in ("used", "quota", "objused", "objquota"))
+
+
+def _zfs_person(values: Mapping[str, str], kind: str, name: str) -> Quota:
+    used, limit, entries, most = (values[p] for p in zfs_properties(kind, name))
+    return Quota(
+        kind=kind,
+        name=name,
+        space=Amount(used=counted(used), hard=counted(limit)),
+        entries=Amount(used=counted(entries), hard=counted(most)),
+    )
+
+
+def btrfs(text: str) -> list[Quota]:
+    """Of `btrfs qgroup show --raw -re`: bytes; both limits hold, the tighter one is told.
+
+    https://btrfs.readthedocs.io/en/latest/btrfs-qgroup.html. Columns after the fifth are names.
+    """
+    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d+/\d+\s", line)]
+    if not rows or any(len(row) < 5 for row in rows):
+        raise Unexpected(text)
+    return [_qgroup(*row[:5]) for row in rows]
+
+
+def _qgroup(name: str, referenced: str, exclusive: str, most: str, most_exclusive: str) -> Quota:
+    amounts = [
+        Amount(used=number(referenced), hard=_limit(most)),
+        Amount(used=number(exclusive), hard=_limit(most_exclusive)),
+    ]
+    held = [a for a in amounts if a.hard]
+    tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
+    return Quota(kind="qgroup", name=name, space=tightest)
+
+
+def _limit(word: str) -> int:
+    found = counted(word)
+    return 0 if found == _NONE else found

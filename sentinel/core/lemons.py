@@ -1,0 +1,144 @@
+"""Lemons: GPUs that fail again and again. The weights, the sum, and what it means. Pure.
+
+The signals are those of Kokolis et al. 2024 (https://arxiv.org/abs/2410.21680, section IV-A):
+Xid counts, tickets, nodes taken out, jobs failing with NODE_FAIL on one and on several nodes, and
+users' exclusion lists. They publish no numbers (thresholds were set by hand on a distribution of
+28 days), so the weights below are ours, from what NVIDIA's own actions demand: what only a
+program can cause weighs nothing, a reset 1, a reboot 2, a diagnosis 3, and a failed one 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, json
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import Invalid
+from sentinel.core.values import Duration
+
+DAY = 86_400
+Weight = Annotated[float, Meta(ge=0, le=1000)]
+Class = Literal["good", "suspect", "lemon"]
+
+WEIGHTS: Mapping[str, float] = {
+    # a diagnosis
+    "diag fail": 4,
+    "diag fail unconfirmed": 2,
+    # memory
+    "remap failed": 4,
+    "remap pending": 1,
+    "retired pages": 3,
+    "retired pending": 1,
+    "ecc uncorrected": 2,
+    "sram threshold": 4,
+    # NVIDIA's own recovery action, read from the device
+    "recovery Reset": 1,
+    "recovery Reboot": 2,
+    "recovery Drain P2P": 2,
+    "recovery Drain and Reset": 1,
+    # the device is gone or does not answer
+    "missing": 3,
+    "unreadable": 2,
+    # Xids by what they demand; those that are not here weigh nothing
+    **{f"xid {n}": 1.0 for n in (46, 62, 63, 109, 110, 119, 120, 136, 155, 156, 158)},
+    **{f"xid {n}": 2.0 for n in (79, 95, 151, 167, 168)},
+    **{f"xid {n}": 3.0 for n in (48, 54, 64, 74, 140, 143, 161, 171, 172)},
+    **{f"xid {n}": 1.0 for n in (144, 145, 146, 147, 148, 149, 150)},
+    "xid 94": 0.5,
+    "xid 92": 0.25,
+    # an NVSwitch is no GPU: it counts for its node
+    "sxid fatal": 3,
+    # nodes, after Kokolis et al.
+    "node fail": 2,
+    "node fail alone": 3,
+    "excluded": 0.25,
+    "drained": 0.5,
+    "undrained": 0.5,
+}
+"""Per event and day; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
+
+
+class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a GPU is under suspicion, and when it is a lemon.
+
+    A weight halves every `half_life`. The same kind of event counts once a day. `weights` changes
+    single ones: {"xid 94": 1}.
+    """
+
+    half_life: Duration = Duration(28 * DAY)
+    suspect: Weight = 3.0
+    lemon: Weight = 6.0
+    weights: dict[str, Weight] = {}
+
+    def __post_init__(self) -> None:
+        if self.half_life < 3600:
+            raise Invalid("must be 1h or longer", "half_life")
+        if not 0 < self.suspect <= self.lemon:
+            raise Invalid(
+                f"a suspect's score ({self.suspect:g}) must be above 0 and not above a lemon's "
+                f"({self.lemon:g})",
+                "suspect",
+            )
+
+    def weight(self, what: str) -> float:
+        """Of one event of that kind."""
+        own = self.weights.get(what)
+        return own if own is not None else WEIGHTS.get(what, 0.0)
+
+    @property
+    def recipe(self) -> str:
+        """The same for policies that count alike; thresholds do not matter."""
+        return json.encode([float(self.half_life), sorted(self.weights.items())]).decode()
+
+    def judged(self, score: float) -> Class:
+        """What a score means."""
+        if score >= self.lemon:
+            return "lemon"
+        return "suspect" if score >= self.suspect else "good"
+
+
+USUAL_POLICY = LemonPolicy()
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What is held of a subject: its score now, and what that (or a person's mark) makes it."""
+
+    score: float = 0.0
+    judged: Class = "good"
+    marked: bool = False
+
+
+class Term(Struct, frozen=True, kw_only=True):
+    """One line of the sum: an event, its weight, and what is left of that today."""
+
+    id: str
+    what: str
+    at: Instant
+    weight: float
+    left: float
+    why: str = ""
+
+
+def decayed(score: float, since: int, now: int, policy: LemonPolicy) -> float:
+    """What a score of a moment (µs UTC) is worth now; never more than it was."""
+    age = max(0, now - since) / SECOND
+    return score * math.pow(0.5, age / policy.half_life)
+
+
+def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPolicy) -> list[Term]:
+    """The terms of a score from (id, what, when), oldest first: `explain` prints them."""
+    terms: list[Term] = []
+    days: dict[str, int] = {}
+    for name, what, at in sorted(events, key=lambda e: (e[2].wall, e[0])):
+        weight = policy.weight(what)
+        day = at.wall // (DAY * SECOND)
+        repeated = days.get(what) == day
+        if weight:
+            days[what] = day
+        left = 0.0 if repeated else decayed(weight, at.wall, now, policy)
+        why = "weighs nothing" if not weight else "counted once a day" if repeated else ""
+        terms.append(Term(id=name, what=what, at=at, weight=weight, left=left, why=why))
+    return terms

@@ -1,0 +1,98 @@
+"""Signed, expiring links by which a person says from a phone that they have an alert. Pure.
+
+A link names the alert, the deed, the channel that it was sent to and its end; the signature
+(HMAC-SHA256, RFC 2104, cut to 128 bits as RFC 2104 section 5 allows) covers them all. It is a
+key: who has it may do this one deed to this one alert until then.
+"""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from msgspec import DecodeError, Struct
+from msgspec.json import decode, encode
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import SentinelError
+
+Deed = Literal["ack", "silence"]
+
+DEEDS: Mapping[Deed, str] = {"ack": "Acknowledge", "silence": "Silence"}
+PATH = "/a/"
+LONGEST = 2000
+_SIGNATURE = 16
+
+
+class BadLink(SentinelError):
+    """The link is not one of ours, or its time is over."""
+
+
+class Claim(Struct, frozen=True, array_like=True):
+    """What a link allows; `ends` in seconds UTC."""
+
+    deed: Deed
+    alert: str
+    channel: str
+    ends: int
+
+
+class Signer(Struct, frozen=True):
+    """Makes and judges links below `url`, which end `lasts` seconds after they were made."""
+
+    url: str
+    secret: bytes
+    lasts: float
+
+    def __repr__(self) -> str:
+        return f"Signer({self.url!r})"
+
+    def links(self, alert: str, channel: str, now: Instant) -> dict[str, str]:
+        """What may be done about an alert, in a word, and the address for it."""
+        ends = now.wall // SECOND + int(self.lasts)
+        claims = {DEEDS[deed]: Claim(deed, alert, channel, ends) for deed in get_args(Deed)}
+        base = f"{self.url.rstrip('/')}{PATH}"
+        return {word: f"{base}{self.token(c)}/" for word, c in claims.items()}
+
+    def token(self, claim: Claim) -> str:
+        """The claim with its signature, for an address."""
+        body = encode(claim)
+        return _text(self._signature(body) + body)
+
+    def claim(self, token: str, now: Instant) -> Claim:
+        """What a token allows; raises BadLink, in words for the person who has it."""
+        raw = _bytes(token)
+        signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
+        if not hmac.compare_digest(signature, self._signature(body)):
+            raise BadLink("this link is not valid")
+        claim = _decoded(body)
+        if now.wall // SECOND >= claim.ends:
+            raise BadLink("this link has expired; the next message about the alert has a new one")
+        return claim
+
+    def _signature(self, body: bytes) -> bytes:
+        return hmac.digest(self.secret, b"sentinel link 1\0" + body, "sha256")[:_SIGNATURE]
+
+
+def _text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def _bytes(token: str) -> bytes:
+    if len(token) > LONGEST or not token.isascii():
+        raise BadLink("this link is not valid")
+    try:
+        raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (Error, ValueError):
+        raise BadLink("this link is not valid") from None
+    if _text(raw) != token:  # one signature, one spelling
+        raise BadLink("this link is not valid")
+    return raw
+
+
+def _decoded(body: bytes) -> Claim:
+    try:
+        return decode(body, type=Claim)
+    except (DecodeError, ValueError):
+        raise BadLink("this link is not valid") from None

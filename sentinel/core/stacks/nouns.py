@@ -1,0 +1,132 @@
+"""What a look at the processes of a job finds, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Kind(str, Enum):
+    """Why a process stands where it stands, as far as it can be known.
+
+    blocked: in the kernel, state D, not traced. gone: its rank has no process any more.
+    """
+
+    PYTHON = "python"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    ZOMBIE = "zombie"
+    GONE = "gone"
+    OTHER = "not python"
+    UNREADABLE = "unreadable"
+    UNREACHED = "not reached"
+
+    @property
+    def trouble(self) -> bool:
+        """Odd by itself, whatever the others do; those come first."""
+        return self in _TROUBLE
+
+
+_TROUBLE = frozenset(
+    {Kind.BLOCKED, Kind.STOPPED, Kind.ZOMBIE, Kind.GONE, Kind.UNREACHED},
+)
+
+
+class Frame(Struct, frozen=True):
+    """A function that has not returned. `file` is short (below site-packages or its name),
+    `path` whole; `line` 0 where unknown."""
+
+    function: str
+    file: str
+    line: int = 0
+    path: str = ""
+
+
+class Thread(Struct, frozen=True, kw_only=True):
+    """A thread, its innermost frame first. `active` and `gil` as py-spy saw them."""
+
+    name: str
+    id: int
+    frames: tuple[Frame, ...] = ()
+    active: bool = False
+    gil: bool = False
+
+
+class Blocked(Struct, frozen=True, kw_only=True):
+    """A thread in state D: the kernel function, what it does, and the path it does it to."""
+
+    thread: int
+    wchan: str = ""
+    kernel: str = ""
+    doing: str = ""
+    path: str = ""
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """A process of the job on its node. `state` is the letter of proc(5).
+
+    `task` is Slurm's global number where it leads a task; `env` what the launcher told it.
+    `why` says in words why there is no stack, where there is none.
+    """
+
+    node: str
+    pid: int
+    parent: int = 0
+    step: str = ""
+    task: int | None = None
+    state: str = ""
+    name: str = ""
+    exe: str = ""
+    env: Mapping[str, str] = {}
+    threads: tuple[Thread, ...] = ()
+    blocked: Blocked | None = None
+    native: tuple[str, ...] = ()
+    python: bool = False
+    why: str = ""
+
+    @property
+    def main(self) -> Thread | None:
+        """The thread that the program began with: its number is the process's own."""
+        named = [t for t in self.threads if t.id == self.pid or t.name == "MainThread"]
+        return next(iter([*named, *self.threads]), None)
+
+
+class NodeStacks(Struct, frozen=True, kw_only=True):
+    """What one node told. `tool` is py-spy's version, `no_tool` why there is none; `uid` and
+    `user` asked there; `witness`: who named the processes (slurmd, or their environment)."""
+
+    node: str
+    processes: tuple[Process, ...] = ()
+    tool: str = ""
+    no_tool: str = ""
+    scope: str = ""
+    uid: str = ""
+    user: str = ""
+    witness: str = ""
+
+    def sees(self, user: str) -> bool:
+        """Whether a process of that user that is not listed is not there."""
+        return self.witness == "slurmd" or self.uid == "0" or self.user == user
+
+
+class Missed(Struct, frozen=True):
+    """A node that did not tell, and why."""
+
+    node: str
+    why: str
+
+
+class Dump(Struct, frozen=True, kw_only=True):
+    """One look at all nodes of a job. `job` is the id as asked for; `ended`: the state in which
+    the job was found afterwards if it no longer runs."""
+
+    job: str
+    name: str = ""
+    user: str = ""
+    at: int = 0
+    nodes: tuple[NodeStacks, ...] = ()
+    missed: tuple[Missed, ...] = ()
+    ended: str = ""
+    seconds: float = 0.0

@@ -1,0 +1,158 @@
+"""The folder of a chain: what was installed, its script, its journal, its links' last output."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from sentinel.core.chain.journal import Entry
+from sentinel.core.chain.nouns import Chain
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.text import visible
+
+KEPT = 5000
+"""Lines of the journal: a month at ten minutes."""
+
+
+class NotInstalled(SentinelError):
+    """There is no chain here."""
+
+    exit_code = 66
+    """EX_NOINPUT of sysexits(3)."""
+
+
+class BadPlace(SentinelError):
+    """The folder cannot be read or written."""
+
+    exit_code = 73
+    """EX_CANTCREAT of sysexits(3)."""
+
+
+class Place:
+    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/link-a.log`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.abspath(folder)
+
+    @property
+    def script(self) -> str:
+        """What sbatch is given."""
+        return os.path.join(self.folder, "link.sh")
+
+    def output(self, strand: str) -> str:
+        """Where the last link of a strand wrote; one file a strand, whatever time passes."""
+        return os.path.join(self.folder, f"link-{strand[-1]}.log")
+
+    def chain(self) -> Chain:
+        """What was installed; raises NotInstalled or BadPlace."""
+        try:
+            with open(self._file("chain.json"), "rb") as file:
+                return msgspec.json.decode(file.read(), type=Chain)
+        except FileNotFoundError:
+            raise NotInstalled(
+                f"no chain is installed in {visible(self.folder)}; "
+                "begin with: sentinel cron install"
+            ) from None
+        except (msgspec.DecodeError, Invalid) as error:
+            raise BadPlace(
+                f"{visible(self._file('chain.json'))}: {error}; write it anew with: "
+                "sentinel cron install"
+            ) from error
+        except OSError as error:
+            raise BadPlace(f"{visible(self._file('chain.json'))}: {error.strerror}") from error
+
+    def install(self, chain: Chain, script: str) -> None:
+        """Write both files, each at once; raises BadPlace."""
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            replace(self.script, script.encode(), 0o700)
+            replace(self._file("chain.json"), msgspec.json.format(msgspec.json.encode(chain)))
+        except OSError as error:
+            raise BadPlace(f"{visible(self.folder)} cannot be written: {error.strerror}") from error
+
+    def uninstall(self) -> None:
+        """Take away what `install` and links wrote; harmless where nothing is."""
+        for name in ("chain.json", "link.sh", "links.jsonl", "link-a.log", "link-b.log"):
+            with suppress(FileNotFoundError):
+                os.unlink(self._file(name))
+        with suppress(OSError):
+            os.rmdir(self.folder)
+
+    def entries(self) -> list[Entry]:
+        """The journal, oldest first; a line that a crash has torn is left out."""
+        try:
+            with open(self._file("links.jsonl"), "rb") as file:
+                return list(_decoded(file.read().splitlines()))
+        except FileNotFoundError:
+            return []
+
+    def note(self, entry: Entry) -> None:
+        """One line more, in one write(2). A journal that cannot be written stops nothing."""
+        with suppress(OSError):
+            path = self._file("links.jsonl")
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                size = os.fstat(fd).st_size
+                torn = size and os.pread(fd, 1, size - 1) != b"\n"
+                os.write(fd, b"\n" * bool(torn) + msgspec.json.encode(entry) + b"\n")
+            finally:
+                os.close(fd)
+
+    def trim(self) -> None:
+        """Keep the newest lines; called by a link while it runs, so by one at a time."""
+        with suppress(OSError):
+            with open(self._file("links.jsonl"), "rb") as file:
+                lines = file.read().splitlines(keepends=True)
+            if len(lines) > 2 * KEPT:
+                replace(self._file("links.jsonl"), b"".join(lines[-KEPT:]))
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process mends or installs here; only spares work, proves nothing."""
+        try:
+            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            yield True
+            return
+        try:
+            yield _locked(fd)
+        finally:
+            os.close(fd)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+
+def replace(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Readers see the old file or the new one, also after a crash; raises OSError."""
+    fresh = f"{path}.{os.getpid()}.new"
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(fresh)
+        raise
+
+
+def _locked(fd: int) -> bool:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # no locks here: the queue itself shows what is there
+    return True
+
+
+def _decoded(lines: list[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        with suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(line, type=Entry)

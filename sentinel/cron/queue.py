@@ -1,0 +1,148 @@
+"""The links of a chain in Slurm's queue: looked at, submitted, released, cancelled."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from sentinel.core.chain.mend import Release, Step, Submit, steps, whole
+from sentinel.core.chain.nouns import Chain, Link
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.cron.place import Place
+from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.words import epoch, nonce, text
+
+ROUNDS = 4
+"""Looks at the queue in one mending: two that submit at once see each other in the next one."""
+
+MARK = "sentinel"
+
+
+class Refused(SentinelError):
+    """Slurm does not take the job; its own words."""
+
+    exit_code = 69
+    """EX_UNAVAILABLE of sysexits(3)."""
+
+
+class Queue:
+    """A chain's jobs. Every method raises CannotTell when Slurm does not answer."""
+
+    def __init__(
+        self, chain: Chain, place: Place, client: Client, now: Callable[[], float] = time.time
+    ) -> None:
+        self._chain, self._place, self._client, self._now = chain, place, client, now
+
+    def links(self) -> list[Link]:
+        """All that are in the queue, also of older installations of this chain."""
+        mark = nonce()
+        names = [f"{self._chain.name}-{letter}" for letter in "ab"]
+        columns = mark.join(("%A", "%j", "%T", "%e", "%k", "%r")) + mark
+        out = self._client.ask(
+            "squeue", "-h", "-u", str(os.getuid()), "-n", ",".join(names), "-o", columns
+        )
+        return read_links(out, mark)
+
+    def mend(self, me: str = "") -> tuple[bool, list[str]]:
+        """Do what is missing; whether every strand goes on, and what was done, in words.
+
+        Raises Refused with Slurm's words when a link is not taken.
+        """
+        done: list[str] = []
+        released: set[str] = set()
+        for _ in range(ROUNDS):
+            links = self.links()
+            wanted = steps(self._chain, links, self._now(), me=me, released=released)
+            if not wanted:
+                return whole(self._chain, links, me), done
+            for step in wanted:
+                done.append(self._do(step))
+                if isinstance(step, Release):
+                    released.add(step.job)
+        return whole(self._chain, self.links(), me), done
+
+    def cancel_all(self) -> list[str]:
+        """Every waiting and running link; their job ids."""
+        jobs = [link.job for link in self.links()]
+        for job in jobs:
+            self._client.run("scancel", job)
+        return jobs
+
+    def requeue(self, job: str) -> None:
+        """The last way on of a link that may not submit: it becomes its own successor."""
+        self._client.run("scontrol", "requeue", job)
+
+    def submission(self, step: Submit) -> list[str]:
+        """The command; the slot travels in the comment, the time relative to this very moment
+        (a local time of the day would come twice when summer time ends)."""
+        wait = max(0, math.ceil(step.slot - self._now()))
+        return [
+            "sbatch",
+            "--parsable",
+            f"--job-name={step.name}",
+            f"--comment={MARK} {step.slot} {self._chain.revision}",
+            f"--begin=now+{wait}",
+            *(["--dependency=singleton"] if self._chain.mode == "chain" else []),
+            "--requeue",
+            "--open-mode=truncate",
+            f"--output={_literal(self._place.output(step.name))}",
+            f"--time={math.ceil(self._chain.time_limit / 60)}",
+            "--ntasks=1",
+            "--cpus-per-task=1",
+            *(["--signal=B:TERM@90"] if self._chain.mode == "relay" else []),
+            *self._chain.options,
+            self._place.script,
+        ]
+
+    def _do(self, step: Step) -> str:
+        if isinstance(step, Submit):
+            return f"submitted {self._submit(step)} for {_clock(step.slot)}"
+        if isinstance(step, Release):
+            self._client.run("scontrol", "release", step.job)
+            return f"released {step.job}, which was held"
+        self._client.run("scancel", step.job)
+        return f"cancelled {step.job}: {step.why}"
+
+    def _submit(self, step: Submit) -> str:
+        done = self._client.run(*self.submission(step))
+        said = complaint(done.err)
+        job = text(done.out).strip().partition(";")[0]
+        if done.code or not job.isdigit():
+            raise Refused(f"sbatch: {said or f'exit code {done.code} without a word'}")
+        return job
+
+
+def read_links(out: bytes, mark: str) -> list[Link]:
+    """What squeue prints with that mark behind each column; raises CannotTell."""
+    fields = out.split(mark.encode())
+    rows = [fields[i : i + 6] for i in range(0, len(fields) - 1, 6)]
+    try:
+        return [_link([text(field).strip("\n") for field in row]) for row in rows]
+    except (ValueError, IndexError) as error:
+        raise CannotTell(f"squeue prints what cannot be read: {error}") from error
+
+
+def _link(row: Sequence[str]) -> Link:
+    job, name, state, ends, comment, reason = row
+    words = comment.split(" ")
+    slot = int(words[1]) if words[0] == MARK and len(words) > 1 and words[1].isdigit() else 0
+    return Link(
+        job=str(int(job)),
+        name=name,
+        state=state,
+        reason=reason,
+        slot=slot,
+        revision=words[2] if slot and len(words) > 2 else "",
+        ends=epoch(ends.encode()) if state == "RUNNING" else None,
+    )
+
+
+def _literal(path: str) -> str:
+    """sbatch(1), filename pattern: only `%` means something else than itself."""
+    return path.replace("%", "%%")
+
+
+def _clock(slot: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(slot))

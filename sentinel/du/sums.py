@@ -1,0 +1,102 @@
+"""What is asked of a walk, how fast it may go, and what it adds up."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from _thread import allocate_lock
+from typing import Any
+
+MOST_ERRORS = 20
+
+
+class Order:
+    """What is asked, from JSON: path, seconds, threads, processes, calls a second (0: no cap)."""
+
+    def __init__(self, text: str) -> None:
+        asked = json.loads(text)
+        self.path: bytes = os.fsencode(asked["path"])
+        self.deadline: float = time.monotonic() + asked["within"]
+        self.threads: int = asked["threads"]
+        self.processes: int = asked["processes"]
+        self.rate: float = asked["calls"]
+        self.top: int = asked["top"]
+        self.all: bool = asked.get("all", False)
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+
+class Sums:
+    """A row per directory (bytes, blocks, entries), one per owner, each file of many names.
+
+    `unread`: what could not be looked at, `errors` the first of them; `left`: work not begun.
+    """
+
+    def __init__(self) -> None:
+        self.dirs: dict[bytes, list[int]] = {}
+        self.owners: dict[int, list[int]] = {}
+        self.links: dict[tuple[int, int], tuple[bytes, int, int, int]] = {}
+        self.errors: dict[bytes, str] = {}
+        self.unread = 0
+        self.left = 0
+
+    def add(self, folder: bytes, size: int, blocks: int, entries: int) -> None:
+        row = self.dirs.setdefault(folder, [0, 0, 0])
+        row[0] += size
+        row[1] += blocks
+        row[2] += entries
+
+    def own(self, uid: int, blocks: int, entries: int) -> None:
+        row = self.owners.setdefault(uid, [0, 0])
+        row[0] += blocks
+        row[1] += entries
+
+    def link(self, key: tuple[int, int], where: tuple[bytes, int, int, int]) -> None:
+        """Of several names the one in the first directory by name counts, in whatever order
+        they were met."""
+        old = self.links.get(key)
+        if old is None or where[0] < old[0]:
+            self.links[key] = where
+
+    def fail(self, path: bytes, error: OSError) -> None:
+        self.unread += 1
+        if len(self.errors) < MOST_ERRORS:
+            self.errors[path] = error.strerror or str(error)
+
+    def merge(self, other: dict[str, Any]) -> None:
+        """Add what `vars` of another says."""
+        for folder, row in other["dirs"].items():
+            self.add(folder, *row)
+        for uid, row in other["owners"].items():
+            self.own(uid, *row)
+        for key, where in other["links"].items():
+            self.link(key, where)
+        self.errors.update(other["errors"])
+        self.unread += other["unread"]
+        self.left += other["left"]
+
+    def settle(self) -> None:
+        """Count every file of many names once, where it belongs."""
+        for folder, size, blocks, uid in self.links.values():
+            self.add(folder, size, blocks, 1)
+            self.own(uid, blocks, 1)
+        self.links = {}
+
+
+class Pace:
+    """At most so many calls a second, all threads of this process together."""
+
+    def __init__(self, rate: float, deadline: float) -> None:
+        self.calls, self._rate, self._deadline = 0, rate, deadline
+        self._began, self._lock = time.monotonic(), allocate_lock()
+
+    def took(self, calls: int) -> None:
+        """Count them, and wait until they were allowed."""
+        with self._lock:
+            self.calls += calls
+        now = time.monotonic()
+        if self._rate and (ahead := self.calls / self._rate - (now - self._began)) > 0:
+            time.sleep(max(0.0, min(ahead, self._deadline - now)))

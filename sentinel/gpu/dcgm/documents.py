@@ -1,0 +1,224 @@
+"""JSON of `dcgmi diag -j`, decoded, into a Document. Pure.
+
+There is no published schema (docs.nvidia.com/datacenter/dcgm: pin your parser per release), so
+the walk is strict: what is not of a known shape is Unreadable, never passed over. The shapes are
+those of dcgmi/Diag.cpp and nvvs/include/NvvsJsonStrings.h from 2.1 to 4.6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sentinel.core.text import shortened, visible
+from sentinel.gpu.dcgm.nouns import Document, Fault, Result, Status
+from sentinel.gpu.errors import Unreadable
+from sentinel.gpu.quantities import told
+
+ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
+_STATUS: Mapping[str, Status] = {
+    "pass": "pass",
+    "fail": "fail",
+    "warn": "fail",
+    "skip": "skip",
+    "skipped": "skip",
+}
+_BAD = ("fail", "failed", "warn", "error")
+LONGEST = 2000
+
+
+def document(found: Sequence[dict[str, Any]]) -> Document:
+    """All JSON objects of one output as one document; raises Unreadable."""
+    parts = [part for value in found for part in _iterations(value)]
+    roots = [(part, _root(part)) for part in parts]
+    tests = [result for _, root in roots for result in _results(root)]
+    errors = [error for _, root in roots if (error := _text(root.get("runtime_error", "")))]
+    serials: dict[int, str] = {}
+    for part, root in roots:
+        serials |= _serials(part, root)
+    first, root = roots[0]
+    metadata = _mapping(first.get("metadata") or {}, "metadata")
+    return Document(
+        form=_form(first),
+        results=tuple(tests),
+        version=_text(metadata.get("version", root.get("version", ""))),
+        driver=_text(
+            metadata.get("Driver Version Detected", root.get("Driver Version Detected", ""))
+        ),
+        serials=serials,
+        error="; ".join(dict.fromkeys(errors)),
+        failing=any(_says_failed(value) for value in found),
+    )
+
+
+def _iterations(value: Any) -> Iterator[dict[str, Any]]:
+    """`--iterations` wraps whole documents in a list."""
+    outer = _mapping(value, "document")
+    if "iterations" not in outer:
+        yield outer
+        return
+    inner = _list(outer["iterations"], "iterations")
+    if not inner:
+        raise Unreadable("dcgmi diag: no iteration is in the document")
+    for one in inner:
+        yield _mapping(one, "iteration")
+
+
+def _root(part: Mapping[str, Any]) -> dict[str, Any]:
+    roots = [name for name in ROOTS if name in part]
+    if len(roots) != 1:
+        raise Unreadable(f"dcgmi diag: {len(roots) or 'no'} diagnostics in one document")
+    return _mapping(part[roots[0]], roots[0])
+
+
+def _results(root: Mapping[str, Any]) -> Iterator[Result]:
+    for category in _list(root.get("test_categories"), "test_categories"):
+        if category is None:
+            continue
+        group = _mapping(category, "category")
+        name = _text(group.get("category", ""))
+        for test in _list(group.get("tests"), "tests"):
+            if test is not None:
+                yield from _test(_mapping(test, "test"), name)
+
+
+def _test(test: Mapping[str, Any], category: str) -> Iterator[Result]:
+    name = _text(test.get("name", "")) or "?"
+    entries = [r for r in _list(test.get("results"), "results") if r is not None]
+    found = [_result(_mapping(r, "result"), name, category) for r in entries]
+    yield from found
+    summary = _mapping(test.get("test_summary") or {}, "test_summary")
+    status = _status(summary) if summary else "other"
+    # Since 4.5 the summary repeats every warning of the devices: it counts where they are silent.
+    if not found or (status == "fail" and all(r.status != "fail" for r in found)):
+        yield _result(summary, name, category)
+
+
+def _result(entry: Mapping[str, Any], test: str, category: str) -> Result:
+    return Result(
+        test=test,
+        category=category,
+        status=_status(entry),
+        entity=_entity(entry),
+        ids=_ids(entry),
+        faults=tuple(_faults(entry)),
+        info=_info(entry.get("info")),
+    )
+
+
+def _status(entry: Mapping[str, Any]) -> Status:
+    word = entry.get("status")
+    return _STATUS.get(word.strip().lower(), "other") if isinstance(word, str) else "other"
+
+
+def _entity(entry: Mapping[str, Any]) -> str:
+    if "cpu_id" in entry:
+        return "CPU"
+    return _text(entry.get("entity_group", "GPU")) or "GPU"
+
+
+def _ids(entry: Mapping[str, Any]) -> tuple[int, ...]:
+    """`gpu_ids: "0,1"` to 3.2, `gpu_id: "0"` or 0 in 3.3, `entity_id: 0` since 4."""
+    for key in ("entity_id", "gpu_id", "gpu_ids", "cpu_id"):
+        value = entry.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (value,) if 0 <= value < 10_000 else ()
+        if isinstance(value, str):
+            words = re.findall(r"(?<![0-9])[0-9]{1,4}(?![0-9])", value)
+            return tuple(int(word) for word in words)
+    return ()
+
+
+def _faults(entry: Mapping[str, Any]) -> Iterator[Fault]:
+    warnings = entry.get("warnings", entry.get("warning"))
+    if isinstance(warnings, str):
+        yield Fault(text=_text(warnings), error_id=_number(entry.get("error_id")))
+        return
+    for warning in _list(warnings, "warnings"):
+        if isinstance(warning, str):
+            yield Fault(text=_text(warning), error_id=_number(entry.get("error_id")))
+        elif warning is not None:
+            yield _fault(_mapping(warning, "warning"))
+
+
+def _fault(warning: Mapping[str, Any]) -> Fault:
+    """3.3 calls the text of a Deployment test's warning `warnings`: a slip of its own."""
+    said = warning.get("warning", warning.get("warnings", ""))
+    return Fault(
+        text=_text(said if isinstance(said, str) else ""),
+        error_id=_number(warning.get("error_id")),
+        severity=_number(warning.get("error_severity")),
+    )
+
+
+def _serials(part: Mapping[str, Any], root: Mapping[str, Any]) -> dict[int, str]:
+    """Of each GPU by its DCGM id; what is hidden (`<<<NOT_SUPPORTED>>>`) is left out."""
+    old = root.get("GPU Device Serials")
+    found: dict[int, str] = {}
+    if isinstance(old, dict):
+        pairs = ((str(k), v) for k, v in old.items())
+        found = {
+            int(k): told(v)
+            for k, v in pairs
+            if re.fullmatch("[0-9]{1,4}", k) and isinstance(v, str)
+        }
+    for group in (
+        part.get("entity_groups") or () if isinstance(part.get("entity_groups"), list) else ()
+    ):
+        if isinstance(group, dict) and group.get("entity_group") == "GPU":
+            found |= dict(_entities(group.get("entities")))
+    return {number: visible(serial) for number, serial in found.items() if serial}
+
+
+def _entities(entities: Any) -> Iterator[tuple[int, str]]:
+    for one in entities if isinstance(entities, list) else ():
+        number = _number(one.get("entity_id")) if isinstance(one, dict) else None
+        if number is not None and isinstance(one.get("serial_num"), str):
+            yield number, told(one["serial_num"])
+
+
+def _form(part: Mapping[str, Any]) -> str:
+    return "json-4" if "DCGM Diagnostic" in part else "json-3"
+
+
+def _says_failed(value: Any) -> bool:
+    """Whether any `status` anywhere says so: a net below the walk."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            status = one.get("status")
+            if isinstance(status, str) and status.strip().lower() in _BAD:
+                return True
+            stack += one.values()
+        elif isinstance(one, list):
+            stack += one
+    return False
+
+
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable(f"dcgmi diag: {what} is no object")
+    return value
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Unreadable(f"dcgmi diag: {what} is no list")
+    return value
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str:
+    return visible(shortened(value.strip(), LONGEST)) if isinstance(value, str) else ""
+
+
+def _info(value: Any) -> str:
+    lines = value if isinstance(value, list) else [value]
+    return "; ".join(filter(None, (_text(line) for line in lines[:20])))

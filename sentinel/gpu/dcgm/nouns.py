@@ -1,0 +1,49 @@
+"""A diagnostic's document, whatever version printed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+Status = Literal["pass", "fail", "skip", "other"]
+"""DCGM folds Warn into Fail in all its JSON (HelperDisplayDiagResult in dcgmi/Diag.cpp); tables
+of 2.x still have it, and it is a failed test here. Any word that is not known is `other`."""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """A warning of a test. `error_id` is dcgmError_t; None before DCGM 3.2.5."""
+
+    text: str
+    error_id: int | None = None
+    severity: int | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """One test on some devices. `ids` empty: on all of them, or not told on which."""
+
+    test: str
+    category: str
+    status: Status
+    entity: str = "GPU"
+    ids: tuple[int, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    info: str = ""
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """All of a run. `form`: json-3 (2.x and 3.x), json-4, table.
+
+    `error`: the run itself failed, in DCGM's words. `whole`: false for a table that ends before
+    its last line. `failing`: somewhere in it something says that it failed.
+    """
+
+    form: str
+    results: tuple[Result, ...] = ()
+    version: str = ""
+    driver: str = ""
+    serials: Mapping[int, str] = {}
+    error: str = ""
+    whole: bool = True
+    failing: bool = False

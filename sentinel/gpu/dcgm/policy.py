@@ -1,0 +1,95 @@
+"""What each error of dcgmi diag says about the hardware: data.
+
+By error_id (dcgmError_t, dcgmlib/dcgm_errors.h), which only ever grows, and not by severity,
+which changes: PERSISTENCE_MODE was ISOLATE in 3.1.8 and is CONFIG since 3.3.9, ROW_REMAP_FAILURE
+was ISOLATE to 4.5.3 and is RESET in 4.6.0 (dcgmlib/src/dcgm_errors.c).
+https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.gpu.advice import Advice
+
+Kind = Literal["hardware", "config", "environment", "unknown"]
+"""hardware: the device, its memory, links, cooling, power. config: a setting of the node.
+environment: the diagnostic could not do its work. unknown: it failed, and nobody knows why."""
+
+
+class Rule(Struct, frozen=True):
+    """What an error means."""
+
+    kind: Kind
+    advice: Advice
+
+
+_DIAGNOSE = Rule("hardware", Advice.DIAGNOSE)
+_RESET = Rule("hardware", Advice.RESET)
+_REPLACE = Rule("hardware", Advice.REPLACE)
+_CONFIG = Rule("config", Advice.MONITOR)
+_ENVIRONMENT = Rule("environment", Advice.MONITOR)
+UNKNOWN = Rule("unknown", Advice.CONTACT)
+
+RULES: dict[int, Rule] = {
+    # memory
+    **dict.fromkeys((4, 7, 8, 52, 57, 58, 79, 81, 103, 106), _DIAGNOSE),
+    **dict.fromkeys((6, 83, 84, 85), _RESET),
+    80: _REPLACE,
+    **dict.fromkeys((5, 102, 105), Rule("hardware", Advice.MONITOR)),
+    # links: PCIe, NVLink, NVSwitch, between GPUs
+    **dict.fromkeys((3, 30, 31, 45, 46, 98, 104, 107), _DIAGNOSE),
+    **dict.fromkeys((13, 14, 15, 16, 70, 71, 86, 87, 88, 99, 100, 109), _DIAGNOSE),
+    # heat, power, speed, wrong results
+    **dict.fromkeys((10, 40, 41, 42, 43, 50, 62, 63, 110, 111), _DIAGNOSE),
+    # the device itself
+    **dict.fromkeys((9, 20, 95, 101), _DIAGNOSE),
+    **dict.fromkeys((33, 34, 35, 36, 38, 39), _DIAGNOSE),
+    # settings
+    **dict.fromkeys((12, 18, 22, 23, 28, 29, 55, 60, 61, 72, 89, 90, 96, 108), _CONFIG),
+    # somebody else is on the GPU, or DCGM could not do its work
+    **dict.fromkeys((11, 17, 19, 21, 24, 25, 26, 27, 32, 37, 44, 47, 48, 49, 53), _ENVIRONMENT),
+    **dict.fromkeys((56, 64, 67, 68, 69, 73, 74, 75, 76, 77, 78, 82), _ENVIRONMENT),
+    **dict.fromkeys((91, 92, 93, 94, 97), _ENVIRONMENT),
+    # a call to the device failed: the device, its driver or a program, nobody can say
+    **dict.fromkeys((1, 2, 51, 54, 59, 65, 66), UNKNOWN),
+}
+
+# Messages of versions that gave no number, by the words they have had since 2.1.
+_WORDS: tuple[tuple[str, int], ...] = (
+    (r"persistence mode.{0,60}(disabled|off|not enabled)", 29),
+    (r"graphics processes|is in use by|in use by another", 25),
+    (r"row remappings?.{0,30}pending|pending row remap", 85),
+    (r"row remapping.{0,30}fail", 80),
+    (r"uncorrectable row remap", 84),
+    (r"pending retired page|page retirements? (are|is) pending", 6),
+    (r"retired pages", 7),
+    (r"double.?bit ECC|\bDBE\b", 4),
+    (r"thermal violation", 40),
+    (r"temperature .{0,80}exceed", 42),
+    (r"throttl", 43),
+    (r"inforom", 9),
+    (r"memory error|faulty memory|memory mismatch", 52),
+    (r"PCIe? replay", 3),
+    (r"NvLink.{0,60}(error|down|CRC)", 13),
+    (r"(bandwidth|GB/s).{0,80}(below|under|less|too low|does not meet)", 30),
+    (r"stress level|GFLOPS", 50),
+    (r"fallen off the bus|GPU is lost", 101),
+    (r"\bXID\b", 101),
+    (r"ECC.{0,40}(disabled|not enabled)", 55),
+    (r"permission|not running as root|must be root", 18),
+    (r"fabric ?manager.{0,40}not", 108),
+    (r"host engine|already running|aborted|signal|interrupted|timed out", 47),
+)
+_PATTERNS = tuple((re.compile(words, re.IGNORECASE), number) for words, number in _WORDS)
+
+
+def rule(error_id: int | None, text: str) -> Rule:
+    """By number; where there is none (or 0, or "unknown"), by the words of the message."""
+    if error_id is not None and error_id > 2:
+        return RULES.get(error_id, UNKNOWN)
+    found = next((number for pattern, number in _PATTERNS if pattern.search(text)), None)
+    return RULES[found] if found is not None else UNKNOWN

@@ -1,0 +1,214 @@
+"""What a run of `dcgmi diag` proves: pass, fail, or inconclusive. Pure.
+
+Only a document in which tests of the hardware passed on every GPU is a pass. A setting (such as
+persistence mode) is no broken GPU, and nothing that did not run proves anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.gpu.advice import Advice, worst
+from sentinel.gpu.dcgm import policy
+from sentinel.gpu.dcgm.nouns import Document, Fault, Result
+from sentinel.gpu.dcgm.read import parse
+from sentinel.gpu.errors import Unreadable
+
+Outcome = Literal["pass", "fail", "inconclusive"]
+SOFTWARE = ("deployment", "software")
+
+# 256 minus dcgmReturn_t (dcgmi/main_dcgmi.cpp, dcgmlib/dcgm_structs.h).
+RAN = (0, 205, 226)
+"""0: no error, also where all was skipped. 226 and 205: a test failed. Else it did not run."""
+LOST = 238
+CODES = {
+    124: "it was ended for taking too long",
+    137: "it was killed",
+    143: "it was ended",
+    198: "there is no such test",
+    202: "DCGM is paused",
+    203: "its worker was killed",
+    204: "its worker (nvvs) is not installed",
+    217: "busy: another diagnostic runs there",
+    222: "busy: a GPU is in use",
+    235: "no host engine (nv-hostengine) answers",
+    242: "it has no data",
+    245: "it ran into its own time limit",
+    254: "it met an exception",
+    255: "it refused its parameters",
+}
+_PHRASES = (
+    ("unable to connect to host engine", "no host engine (nv-hostengine) answers"),
+    (
+        "unable to establish a connection to the specified host",
+        "no host engine (nv-hostengine) answers",
+    ),
+    ("already running", "busy: another diagnostic runs there"),
+    ("in use", "busy: a GPU is in use"),
+)
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """How a run ended. `code`: dcgmi's exit code, 128+N for a signal, None where unknown.
+
+    `late`: it was ended from outside. `gpus`: how many GPUs the node should have, 0 not known.
+    """
+
+    out: str
+    code: int | None = None
+    level: int = 1
+    late: bool = False
+    gpus: int = 0
+
+
+class Blame(Struct, frozen=True, kw_only=True):
+    """A device on which a test failed. `index` None: a fault of no single device."""
+
+    entity: str
+    index: int | None
+    test: str
+    text: str
+    error_id: int | None = None
+    kind: policy.Kind = "unknown"
+    advice: Advice = Advice.CONTACT
+    serial: str = ""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """`why` in one line. `confirmed`: a fault of the hardware is named, and not only a failed test.
+
+    `blames`: every device and fault, of whichever kind.
+    """
+
+    outcome: Outcome
+    why: str
+    blames: tuple[Blame, ...] = ()
+    version: str = ""
+    level: int = 1
+
+    @property
+    def confirmed(self) -> bool:
+        """A fault of the hardware is proven."""
+        return self.outcome == "fail" and any(b.kind == "hardware" for b in self.blames)
+
+    @property
+    def advice(self) -> Advice:
+        """The strongest advice among the faults."""
+        return worst([b.advice for b in self.blames if b.kind in ("hardware", "unknown")])
+
+
+def judge(ran: Ran) -> Verdict:
+    """Never raises: what cannot be read is inconclusive."""
+    try:
+        found = parse(ran.out)
+    except Unreadable as error:
+        return _unread(ran, str(error))
+    blames = tuple(_blames(found))
+    outcome, why = _decide(found, ran, blames)
+    return Verdict(outcome=outcome, why=why, blames=blames, version=found.version, level=ran.level)
+
+
+def _unread(ran: Ran, error: str) -> Verdict:
+    if ran.code == LOST:
+        text = "a GPU is lost (it does not answer any more)"
+        lost = Blame(
+            entity="GPU", index=None, test="dcgmi", text=text, kind="hardware", advice=Advice.REBOOT
+        )
+        return Verdict(outcome="fail", why=text, blames=(lost,), level=ran.level)
+    why = _spoken(ran.out) or _unfinished(ran) or error
+    return Verdict(outcome="inconclusive", why=why, level=ran.level)
+
+
+def _decide(found: Document, ran: Ran, blames: Sequence[Blame]) -> tuple[Outcome, str]:
+    bad = [b for b in blames if b.kind in ("hardware", "unknown")]
+    if bad:
+        return "fail", _told(bad)
+    doubt = _doubt(found, ran, blames)
+    if doubt:
+        return "inconclusive", doubt
+    passed = len({r.test for r in found.results if r.status == "pass"})
+    return "pass", f"{passed} test{'s' * (passed != 1)} passed"
+
+
+def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
+    """Why it is no pass although no fault of the hardware was seen; empty where it is one."""
+    if blames:
+        word = "configuration" if any(b.kind == "config" for b in blames) else "not done"
+        return f"{word}: {_told(blames)}"
+    if found.error:
+        return _spoken(found.error) or f"it did not run: {found.error}"
+    if unfinished := _unfinished(ran):
+        return unfinished
+    if not found.whole:
+        return "its output ends before the table does"
+    if ran.code in (205, 226):
+        return f"exit code {ran.code} says that a test failed, its output does not"
+    if found.failing or any(r.status == "other" for r in found.results):
+        return "a test ended in a way that is not known"
+    return _untested(found, ran)
+
+
+def _unfinished(ran: Ran) -> str:
+    if ran.late:
+        return "timed out: it was ended from outside"
+    if ran.code is None or ran.code in RAN:
+        return ""
+    return CODES.get(ran.code, f"dcgmi ended with exit code {ran.code}")
+
+
+def _untested(found: Document, ran: Ran) -> str:
+    passed = [r for r in found.results if r.status == "pass"]
+    proper = [r for r in passed if not r.category.lower().startswith(SOFTWARE)]
+    counted = proper if ran.level > 1 else passed
+    if not counted:
+        return "skipped: no test of the hardware ran" if found.results else "no test is in it"
+    if any(not r.ids for r in counted):
+        return ""
+    seen = {i for r in found.results if r.entity == "GPU" for i in r.ids}
+    done = {i for r in counted if r.entity == "GPU" for i in r.ids}
+    if seen - done:
+        return f"skipped: no test passed on GPU {', '.join(map(str, sorted(seen - done)))}"
+    if ran.gpus and len(done) < ran.gpus:
+        return f"only {len(done)} of {ran.gpus} GPUs were tested"
+    return ""
+
+
+def _blames(found: Document) -> Iterator[Blame]:
+    for result in found.results:
+        if result.status == "fail":
+            yield from _of(result, found)
+
+
+def _of(result: Result, found: Document) -> Iterator[Blame]:
+    faults = result.faults or (Fault(text="the test failed, without a word"),)
+    for index in result.ids or (None,):
+        for fault in faults:
+            rule = policy.rule(fault.error_id, fault.text)
+            yield Blame(
+                entity=result.entity,
+                index=index,
+                test=result.test,
+                text=fault.text,
+                error_id=fault.error_id,
+                kind=rule.kind,
+                advice=rule.advice,
+                serial=found.serials.get(index, "") if index is not None else "",
+            )
+
+
+def _told(blames: Sequence[Blame]) -> str:
+    """The first fault in words, and how many more."""
+    first = blames[0]
+    where = f"{first.entity} {first.index}" if first.index is not None else first.entity
+    devices = {(b.entity, b.index) for b in blames}
+    more = f" (and {len(devices) - 1} more)" if len(devices) > 1 else ""
+    return f"{where}: {first.test}: {first.text}{more}"
+
+
+def _spoken(text: str) -> str:
+    """What dcgmi says in words when it cannot begin."""
+    low = text[:20_000].lower()
+    return next((meaning for phrase, meaning in _PHRASES if phrase in low), "")

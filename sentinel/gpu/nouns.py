@@ -1,0 +1,108 @@
+"""A GPU as its tools describe it. None: not told, or not supported there; never a zero."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class Ecc(Struct, frozen=True, kw_only=True):
+    """Memory errors counted by the GPU: since the driver was loaded, or in its whole life.
+
+    Before Ampere the device calls them single and double bit errors: all in `dram_*`.
+    """
+
+    sram_corrected: int | None = None
+    sram_uncorrected: int | None = None
+    dram_corrected: int | None = None
+    dram_uncorrected: int | None = None
+
+
+class RemappedRows(Struct, frozen=True, kw_only=True):
+    """Rows of memory replaced by spare ones (Ampere and later).
+
+    `pending`: takes effect with a reset. `failed`: there was no spare row left for one.
+    `banks`: how many banks have max, high, partial, low or none of their spare rows left.
+    https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/
+    """
+
+    corrected: int | None = None
+    uncorrected: int | None = None
+    pending: bool | None = None
+    failed: bool | None = None
+    banks: Mapping[str, int] = {}
+
+
+class RetiredPages(Struct, frozen=True, kw_only=True):
+    """Pages taken out of use (before Ampere), for single and for double bit errors."""
+
+    single_bit: int | None = None
+    double_bit: int | None = None
+    pending: bool | None = None
+
+
+class Occupant(Struct, frozen=True, kw_only=True):
+    """A process on a GPU; `kind` as nvidia-smi has it (C compute, G graphics); bytes."""
+
+    pid: int
+    name: str
+    kind: str = ""
+    memory: int | None = None
+
+
+class Gpu(Struct, frozen=True, kw_only=True):
+    """One GPU. Bytes, degrees Celsius, watts, MHz, percent.
+
+    `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
+    on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
+    `throttled`: reasons active now. `troubles`: fields in which the driver complains instead.
+    """
+
+    uuid: str
+    bus: str
+    serial: str = ""
+    index: int | None = None
+    model: str = ""
+    vbios: str = ""
+    memory_total: int | None = None
+    memory_used: int | None = None
+    temperature: float | None = None
+    memory_temperature: float | None = None
+    power: float | None = None
+    power_limit: float | None = None
+    sm_clock: float | None = None
+    memory_clock: float | None = None
+    utilization: float | None = None
+    pcie_rx: float | None = None
+    pcie_generation: int | None = None
+    pcie_generation_most: int | None = None
+    pcie_width: int | None = None
+    pcie_width_most: int | None = None
+    pcie_replays: int | None = None
+    persistence: bool | None = None
+    ecc_enabled: bool | None = None
+    ecc: Ecc = Ecc()
+    ecc_life: Ecc = Ecc()
+    sram_threshold: bool | None = None
+    remapped: RemappedRows | None = None
+    retired: RetiredPages | None = None
+    throttled: tuple[str, ...] = ()
+    fabric: str = ""
+    mig: bool | None = None
+    mig_devices: int = 0
+    recovery: str = ""
+    reset_required: bool | None = None
+    processes: tuple[Occupant, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+
+class Inventory(Struct, frozen=True, kw_only=True):
+    """All GPUs a node's driver shows. `attached`: how many it says there are.
+
+    `form`: the version of the format (v10 to v13), or what else it was.
+    """
+
+    gpus: tuple[Gpu, ...]
+    driver: str = ""
+    cuda: str = ""
+    form: str = ""
+    attached: int | None = None

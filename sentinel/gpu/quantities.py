@@ -1,0 +1,51 @@
+"""Single values as GPU tools print them: a number with a unit, yes or no, or why there is none."""
+
+import re
+
+_NUMBER = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,9})?)(?:\s*([A-Za-z%/]+(?:\(s\))?))?")
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_COMPLAINTS = re.compile(
+    r"ERR!|Unknown Error|GPU is lost|GPU requires reset|Insufficient Permissions|Not Found",
+    re.IGNORECASE,
+)
+
+
+def number(text: str) -> float | None:
+    """`67.03 W`, `30 C`, `16x`, `4000 KB/s`: the number; None where there is none."""
+    match = _NUMBER.fullmatch(text.strip().removesuffix("x"))
+    return float(match[1]) if match else None
+
+
+def whole(text: str) -> int | None:
+    """A count; None for anything but one."""
+    found = number(text)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def size(text: str) -> int | None:
+    """Bytes of `81920 MiB`."""
+    match = _NUMBER.fullmatch(text.strip())
+    if not match or match[2] not in _UNITS:
+        return None
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def yes(text: str) -> bool | None:
+    """Yes/No, Enabled/Disabled, Active/Not Active; None for N/A, deprecated and the like."""
+    word = text.strip().lower()
+    if word in ("yes", "enabled", "active", "on", "1"):
+        return True
+    return False if word in ("no", "disabled", "not active", "off", "none", "0") else None
+
+
+def told(text: str) -> str:
+    """The text, or nothing where the tool says that it has none to give."""
+    word = text.strip()
+    absent = ("n/a", "[n/a]", "none", "not supported", "[not supported]", "<<<not_supported>>>")
+    return "" if word.lower() in absent else word
+
+
+def complaint(text: str) -> str:
+    """The words with which the driver says that it cannot read the device; empty if it can."""
+    found = _COMPLAINTS.search(text)
+    return found[0] if found else ""

@@ -1,0 +1,138 @@
+"""The evidence of one moment, kept in a folder of its own: who restarts a job destroys it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+
+import msgspec
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.patterns import expanded
+from sentinel.core.stacks import Dump, grouped, headline, lines
+from sentinel.core.text import visible, visible_lines
+from sentinel.slurm.client import Client
+from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
+from sentinel.slurm.words import nonce
+from sentinel.stacks.job import Target
+
+KEPT = 100
+"""Folders that are kept; the oldest go."""
+TAIL = 256 * 1024
+"""Bytes of the end of the job's log."""
+LOOK = 5.0
+"""Seconds for one look at the log, which may lie where nothing answers."""
+
+_OURS = re.compile(r"job-[0-9_]+-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?")
+
+
+class NotSaved(SentinelError):
+    """The evidence could not be written; it was seen all the same."""
+
+    exit_code = 73
+
+
+def save(folder: str, client: Client, target: Target, dump: Dump) -> str:
+    """Write what is known into a new folder below `folder`; its path. Raises NotSaved."""
+    try:
+        place = _place(folder, dump)
+        _write(place, "stacks.txt", "\n".join(lines(dump)))
+        _write(place, "stacks.json", msgspec.json.encode(plain(dump)).decode())
+        _write(place, "job.txt", _told(client, "scontrol", "show", "job", target.job.job_id))
+        _write(place, "steps.txt", _told(client, "scontrol", "show", "step", target.job.job_id))
+        _write(place, "nodes.txt", _told(client, "scontrol", "show", "node", target.job.nodes))
+        _write(place, "log.txt", _log(client, target))
+        _forget_old(folder)
+    except OSError as error:
+        raise NotSaved(
+            f"the evidence was not saved in {visible(folder)}: {error.strerror}"
+        ) from error
+    return place
+
+
+def plain(dump: Dump) -> dict[str, object]:
+    """What `--json` prints and stacks.json holds: groups first, then every process."""
+    return {
+        "job": dump.job,
+        "name": visible(dump.name),
+        "user": dump.user,
+        "at": dump.at,
+        "seconds": dump.seconds,
+        "summary": headline(dump),
+        "ended": dump.ended,
+        "groups": msgspec.to_builtins(grouped(dump)),
+        "missed": {m.node: m.why for m in dump.missed},
+        "nodes": msgspec.to_builtins(dump.nodes),
+    }
+
+
+def _place(folder: str, dump: Dump) -> str:
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(dump.at))
+    base = os.path.join(folder, f"job-{dump.job}-{stamp}")
+    for number in range(100):
+        place = f"{base}-{number}" if number else base
+        try:
+            os.mkdir(place, 0o700)
+        except FileExistsError:
+            continue
+        return place
+    raise FileExistsError(17, "too many of the same second", base)
+
+
+def _write(place: str, name: str, text: str) -> None:
+    path = os.path.join(place, name)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text.rstrip("\n") + "\n")
+
+
+def _told(client: Client, *argv: str) -> str:
+    try:
+        return visible_lines(client.ask(*argv).decode("utf-8", "backslashreplace"))
+    except CannotTell as error:
+        return f"not known: {error}"
+
+
+def _log(client: Client, target: Target) -> str:
+    try:
+        path = _log_path(client, target)
+        text = _tail(path, target.job.user)
+    except CannotTell as error:
+        return f"not known: {error}"
+    return f"{visible(path)}\n{visible_lines(text)}"
+
+
+def _log_path(client: Client, target: Target) -> str:
+    mark = nonce()
+    out = client.ask(
+        "squeue", "-h", "-a", "--states=all", "-j", target.job.job_id, "-O", squeue_columns(mark)
+    )
+    found = chosen(read_squeue(out, mark), target.job.job_id)
+    if found is None or not found.stdout:
+        raise CannotTell("Slurm does not tell where the job writes")
+    return expanded(found.stdout, target.job)
+
+
+def _tail(path: str, user: str) -> str:
+    """A job names its output itself: a link must not make root read others' files."""
+    seen = proc.run(["stat", "-L", "-c", "%F\n%U\n%u", "--", path], limit=LOOK)
+    kind, *owners = os.fsdecode(seen.out).splitlines() or [""]
+    if seen.code or not kind.startswith("regular"):
+        raise CannotTell(f"{visible(path)} is no file that can be read")
+    if user not in owners:
+        raise CannotTell(f"{visible(path)} does not belong to {visible(user)}")
+    done = proc.run(["tail", "-c", str(TAIL), "--", path], limit=LOOK)
+    if done.code:
+        raise CannotTell(visible(os.fsdecode(done.err).strip()))
+    return done.out.decode("utf-8", "backslashreplace")
+
+
+def _forget_old(folder: str) -> None:
+    mine = [entry for entry in os.scandir(folder) if _OURS.fullmatch(entry.name)]
+    by_age = sorted(mine, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
+    for entry in by_age[:-KEPT]:
+        shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,0 +1,81 @@
+"""The job whose processes are looked at, as Slurm has it just now."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.nodeset import expand
+from sentinel.core.slurm import Job, Node
+from sentinel.core.text import shortened, visible
+from sentinel.slurm import nodes, queue
+from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.words import nonce
+
+RUNS = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
+"""States in which a job may have processes (squeue(1), JOB STATE CODES)."""
+
+
+class NoJob(SentinelError):
+    """There is no such job, or none of its processes can be anywhere."""
+
+    exit_code = 64
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """The job and its nodes; `lost` are those that Slurm itself does not reach."""
+
+    job: Job
+    nodes: tuple[str, ...]
+    states: tuple[Node, ...] = ()
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """A step on one of these fails for all."""
+        unfit = {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN"}
+        return frozenset(n.name for n in self.states if n.state == "DOWN" or n.flags & unfit)
+
+
+def find(client: Client, job_id: str) -> Target:
+    """The job by its number or `ARRAY_TASK`; raises NoJob or CannotTell."""
+    job = find_job(client, job_id)
+    if job.state not in RUNS:
+        raise NoJob(f"job {job.id} is {job.state}: it has no processes")
+    names = expand(job.nodes)
+    return Target(job=job, nodes=names, states=_states(client, job.nodes))
+
+
+def find_job(client: Client, job_id: str) -> Job:
+    """As Slurm has it now, ended or not; raises NoJob or CannotTell."""
+    found = rows(client, job_id)
+    mine = [job for job in found if job_id in (job.id, job.job_id)]
+    running = [job for job in found if job.state in RUNS]
+    if len(mine) != 1 and len(running) > 1:
+        some = ", ".join(job.id for job in running[:4])
+        raise NoJob(
+            f"{visible(job_id)} is an array with {len(running)} running jobs; name one: {some}"
+        )
+    chosen = mine if len(mine) == 1 else running or mine or found
+    if not chosen:
+        raise NoJob(f"Slurm knows no job {visible(shortened(job_id, 40))} (see: squeue --me)")
+    return chosen[0]
+
+
+def rows(client: Client, job_id: str) -> list[Job]:
+    """What squeue has of it now, ended or not; one row for each element of an array that it
+    lists. Empty where Slurm knows none; raises NoJob for what is no id, or CannotTell."""
+    if not job_id.replace("_", "", 1).isdigit():
+        raise NoJob(f"{visible(shortened(job_id, 40))!r} is no job id; write 4711 or 4711_3")
+    mark = nonce()
+    done = client.run("squeue", "-h", "-a", "--states=all", "-j", job_id, "-o", queue.columns(mark))
+    if done.code and "Invalid job id" in complaint(done.err):
+        return []
+    return queue.read_jobs(client.believe("squeue", done), mark)
+
+
+def _states(client: Client, names: str) -> tuple[Node, ...]:
+    """Only a help in choosing the way: without it srun says itself what it does not reach."""
+    try:
+        return tuple(nodes.read_nodes(client.ask(*nodes.QUESTION, names)))
+    except CannotTell:
+        return ()

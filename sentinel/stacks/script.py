@@ -1,0 +1,40 @@
+"""stacks.sh with what one call wants of it, as one text for the nodes' shells."""
+
+import os
+import shlex
+import sys
+from functools import cache
+
+from msgspec import Struct
+
+ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
+"""Reads the whole text before it does any of it."""
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What is asked of each node. `tool`: a path of py-spy to try first."""
+
+    job_id: str
+    native: bool = False
+    tool: str = ""
+
+
+def text(wish: Wish, mark: str, seconds: float) -> str:
+    """The script for nodes that have so many seconds."""
+    beside = os.path.join(os.path.dirname(sys.executable), "py-spy")
+    values = {
+        "mark": mark,
+        "job": wish.job_id,
+        "tools": "\n".join(filter(None, [wish.tool, "py-spy", beside])),
+        "native": str(int(wish.native)),
+        "limit": str(max(2, int(seconds))),
+        "conf": os.environ.get("SLURM_CONF", ""),
+    }
+    head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+    return head + _body()
+
+
+@cache
+def _body() -> str:
+    with open(os.path.join(os.path.dirname(__file__), "stacks.sh"), encoding="ascii") as file:
+        return file.read()

@@ -1,0 +1,234 @@
+# shellcheck shell=sh disable=SC2154 # what is set before it
+# Tells where every process of a job stands on this node. POSIX sh; py-spy is all it needs.
+#
+# Set before it: mark, job, tools (a path of py-spy a line), native, limit (seconds for all),
+# conf (slurm.conf, or empty). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
+# so that what srun mixes from many nodes can be told apart; then `MARK NODE end PIECES`.
+#
+# A process in state D is never traced. Reading its environment, and the path that it waits for,
+# may have to wait for the lock on its memory too: only SIGKILL ends that, so timeout(1) sends it.
+
+LC_ALL=C PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
+tab=$(printf '\t')
+TOGETHER=32
+
+plain() { tr -c '[:print:]' ' ' | cut -c "1-$1"; }
+told() { printf '%s' "$1" && shift && printf '\t%s' "$@" && echo; }
+
+# -- which processes -------------------------------------------------------------------------
+
+# PID STEP LOCAL GLOBAL of each: from slurmd, else from what they inherited.
+pids() {
+    if [ -n "$conf" ] && [ -r "$conf" ]; then export SLURM_CONF="$conf"; fi
+    found=$(timeout -k 1 3 scontrol listpids "$job" 2>&1 |
+        awk -v job="$job" '$1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job { print $1, $3, $4, $5 }')
+    witness=slurmd
+    [ -n "$found" ] || { found=$(inherited) && witness=environment; }
+    told witness "$witness" "$(id -u)" "$(id -un | plain 60)" >"$work/witness"
+    printf '%s\n' "$found" | sort -n -u -k 1,1
+}
+
+inherited() {
+    timeout -s KILL 3 grep -s -z -l -x "SLURM_JOB_ID=$job" /proc/[0-9]*/environ |
+        sed -n 's|^/proc/\([0-9]*\)/environ$|\1 - - -|p'
+}
+
+# state, parent, session of a process, as `set --` wants them; fails when it is gone.
+stat_of() {
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    line=${line##*) }
+    echo "${line%% *} $(echo "$line" | cut -d ' ' -f 2,4)"
+}
+
+ours() { [ "$1" = "$session" ] || [ "$2" = "${SLURM_STEP_ID:-none}" ]; }
+
+# -- one process -----------------------------------------------------------------------------
+
+one() {
+    pid=$1 step=$2 task=$3 rank=$4
+    # shellcheck disable=SC2046 # three words
+    set -- $(stat_of "$pid") && [ $# = 3 ] || return 0
+    ! ours "$3" "$step" || return 0
+    told proc "$pid" "$2" "$step" "$task" "$rank" "$1" "$(plain 60 <"/proc/$pid/comm" 2>/dev/null)"
+    told exe "$pid" "$(readlink "/proc/$pid/exe" 2>/dev/null | plain 300)"
+    case $1 in Z | X) return ;; esac
+    thread=$(waiting "$pid")
+    [ -z "$thread" ] || { sleep 0.3 2>/dev/null || sleep 1; thread=$(waiting "$pid"); }
+    inheritance "$pid"
+    if [ -n "$thread" ]; then blocked "$pid" "$thread"; return; fi
+    case $1 in T | t) return ;; esac
+    if ! readlink "/proc/$pid/exe" >/dev/null; then
+        told failed "$pid" 13 "Permission denied"
+    elif python "$pid"; then told python "$pid" && dump "$pid"
+    else told other "$pid" && debug "$pid"; fi
+}
+
+# The first thread in state D; the main thread has the process's own number.
+waiting() {
+    for at in "/proc/$1/task/$1" "/proc/$1/task"/*; do
+        { read -r line <"$at/stat"; } 2>/dev/null || continue
+        line=${line##*) }
+        if [ "${line%% *}" = D ]; then echo "${at##*/}"; return; fi
+    done
+}
+
+inheritance() {
+    timeout -s KILL 1 tr '\000' '\n' <"/proc/$1/environ" 2>/dev/null | plain_lines |
+        sed -n -E "s/^(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_RANK|SLURM_PROCID|SLURM_STEP_ID|SLURM_NTASKS|SLURM_STEP_NUM_TASKS|SLURM_STEP_TASKS_PER_NODE|SLURM_STEP_NODELIST|SLURM_DISTRIBUTION|OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK)=/env$tab$1$tab\1$tab/p"
+}
+
+plain_lines() { tr -c '[:print:]\n' ' ' | cut -c 1-4000; }
+
+python() {
+    program=$(readlink "/proc/$1/exe" 2>/dev/null)
+    case ${program##*/} in python* | pypy*) return 0 ;; esac
+    timeout -s KILL 1 grep -q -s libpython "/proc/$1/maps"
+}
+
+blocked() {
+    told blocked "$1" "$2" "$(plain 60 <"/proc/$1/task/$2/wchan" 2>/dev/null)" "$(kernel "$1" "$2")"
+    read -r number first second _ 2>/dev/null <"/proc/$1/task/$2/syscall" || return 0
+    case $(uname -m):$number in # syscall_64.tbl and asm-generic/unistd.h of Linux
+    x86_64:0 | x86_64:17 | x86_64:19 | aarch64:63 | aarch64:67 | aarch64:65) on_file "$1" reading "$first" ;;
+    x86_64:1 | x86_64:18 | x86_64:20 | aarch64:64 | aarch64:68 | aarch64:66) on_file "$1" writing "$first" ;;
+    x86_64:74 | x86_64:75 | aarch64:82 | aarch64:83) on_file "$1" syncing "$first" ;;
+    x86_64:3 | aarch64:57) on_file "$1" closing "$first" ;;
+    x86_64:217 | aarch64:61) on_file "$1" listing "$first" ;;
+    x86_64:72 | x86_64:73 | aarch64:25 | aarch64:32) on_file "$1" locking "$first" ;;
+    x86_64:5 | x86_64:8 | x86_64:77 | aarch64:80 | aarch64:62 | aarch64:46) on_file "$1" "waiting for" "$first" ;;
+    x86_64:16 | aarch64:29) on_file "$1" "in an ioctl of" "$first" ;;
+    x86_64:2) on_path "$1" opening "$first" ;;
+    x86_64:257 | x86_64:437 | aarch64:56 | aarch64:437) on_path "$1" opening "$second" ;;
+    x86_64:4 | x86_64:6 | x86_64:21 | x86_64:137 | aarch64:43) on_path "$1" "looking at" "$first" ;;
+    x86_64:262 | x86_64:269 | x86_64:332 | x86_64:439 | aarch64:79 | aarch64:48 | aarch64:291 | aarch64:439)
+        on_path "$1" "looking at" "$second" ;;
+    x86_64:87 | x86_64:82) on_path "$1" changing "$first" ;;
+    x86_64:263 | x86_64:258 | aarch64:35 | aarch64:34) on_path "$1" changing "$second" ;;
+    *:-1) told waits "$1" "in a page fault" "" ;;
+    esac
+}
+
+kernel() { # only root may read it
+    sed -n 's/^\[<0>\] \([A-Za-z0-9_]*\).*/\1/p' "/proc/$1/task/$2/stack" 2>/dev/null | head -n 8 | tr '\n' ' '
+}
+
+on_file() { told waits "$1" "$2" "$(readlink "/proc/$1/fd/$(($3))" 2>/dev/null | plain 300)"; }
+
+on_path() {
+    path=$(timeout -s KILL 1 dd if="/proc/$1/mem" bs=300 count=1 iflag=skip_bytes skip="$(($3))" 2>/dev/null |
+        tr '\000' '\n' | head -n 1 | plain 300)
+    case $path in '' | /*) ;; *) path=$(readlink "/proc/$1/cwd")/$path ;; esac
+    told waits "$1" "$2" "$path"
+}
+
+dump() {
+    [ -n "$tool" ] || return 0
+    how=--nonblocking
+    [ "$native" = 0 ] || how=--native
+    for _ in once again; do # unpaused, a stack may change under py-spy's eyes
+        out=$(timeout -k 1 "$each" "$tool" dump --json "$how" --pid "$1" 2>"$work/$1.err")
+        code=$?
+        [ "$code" != 0 ] || break
+        [ "$code" != 124 ] || break
+    done
+    [ "$native" = 0 ] || go_on "$1"
+    if [ "$code" = 0 ]; then
+        told stack "$1" "$(printf '%s' "$out" | tr '\n\t' '  ' | sed 's/  */ /g')"
+    else
+        told failed "$1" "$code" "$(tr '\n' ' ' <"$work/$1.err" | plain 400)"
+    fi
+}
+
+# gdb stops what it looks at, so only when native stacks are asked for.
+debug() {
+    [ "$native" = 1 ] && command -v gdb >/dev/null || return 0
+    timeout -k 1 "$each" gdb -p "$1" -batch -nx -ex bt </dev/null 2>/dev/null | grep '^#' | head -n 40 |
+        while read -r line; do told frame "$1" "$(printf '%s' "$line" | plain 300)"; done
+    go_on "$1"
+}
+
+# A tracer that was killed may leave a stop behind; what ran before must run again.
+go_on() {
+    # shellcheck disable=SC2046
+    set -- "$1" $(stat_of "$1")
+    [ "${2:-}" != T ] || kill -CONT "$1"
+}
+
+# -- all of them -----------------------------------------------------------------------------
+
+choose() {
+    tool='' why='py-spy is not installed on this node'
+    for found in "$@"; do
+        found=$(command -v "$found" 2>/dev/null)
+        if [ -z "$found" ] || [ ! -x "$found" ]; then continue; fi
+        version=$(timeout -k 1 5 "$found" --version 2>&1 | head -n 1 | plain 60)
+        case $version in
+        py-spy*) tool=$found && return ;;
+        *) why="$found does not run here: $version" ;;
+        esac
+    done
+}
+
+# py-spy may also lie beside the Python that runs.
+beside() {
+    echo "$1" | while read -r pid _; do
+        found=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
+        command=$(timeout -s KILL 1 tr '\000' '\n' <"/proc/$pid/cmdline" 2>/dev/null | head -n 1)
+        for place in "$found" "$command"; do
+            case $place in /*/python*) echo "${place%/*}/py-spy" ;; esac
+        done
+    done | sort -u | head -n 20
+}
+
+collect() {
+    told node "$(uname -n)" "$(date +%s)"
+    all=$(pids)
+    cat "$work/witness"
+    [ -n "$all" ] || { told none; return; }
+    IFS='
+'
+    # shellcheck disable=SC2046,SC2086 # a path a line
+    set -f && choose $tools $(beside "$all")
+    set +f && unset IFS
+    if [ -n "$tool" ]; then told tool "$tool" "$version"; else told no-tool "$why"; fi
+    told scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"
+    every "$all"
+}
+
+every() {
+    started=0 count=$(printf '%s\n' "$1" | wc -l)
+    printf '%s\n' "$1" >"$work/pids"
+    while read -r pid step task rank; do
+        ( one "$pid" "$step" "$task" "$rank" >"$work/$pid.out" 2>/dev/null
+            mv "$work/$pid.out" "$work/$pid.done" ) </dev/null &
+        started=$((started + 1))
+        [ $((started % TOGETHER)) != 0 ] || await
+    done <"$work/pids"
+    await
+    while read -r pid step task rank; do
+        if [ -e "$work/$pid.done" ]; then cat "$work/$pid.done"; else
+            told proc "$pid" 0 "$step" "$task" "$rank" '?' ''
+            told failed "$pid" 124 "no answer within $limit s"
+        fi
+    done <"$work/pids"
+    told seen "$count"
+}
+
+await() {
+    while [ "$(find "$work" -name '*.done' | wc -l)" -lt "$started" ]; do
+        [ "$(date +%s)" -lt "$deadline" ] || return
+        sleep 0.03 2>/dev/null || sleep 1
+    done
+}
+
+main() {
+    session=$(cut -d ' ' -f 6 </proc/$$/stat)
+    deadline=$(($(date +%s) + limit)) each=$((limit > 4 ? limit - 2 : 2))
+    work=$(mktemp -d "${TMPDIR:-/tmp}/sentinel-stacks.XXXXXX" 2>/dev/null) ||
+        work=$(mktemp -d /dev/shm/sentinel-stacks.XXXXXX) || exit 73
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 143' TERM INT HUP
+    collect | gzip -c | base64 -w 400 | awk -v head="$mark ${SLURMD_NODENAME:-$(uname -n)}" \
+        '{ print head, NR, $0 } END { print head, "end", NR }'
+}

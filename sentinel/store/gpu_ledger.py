@@ -1,0 +1,245 @@
+"""The ledger of GPUs in SQLite or PostgreSQL, for services and commands alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Connection, text
+
+from sentinel.core import gpubook
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpus import Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.core.lemons import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.store import gpu_statements as statements
+from sentinel.store.backend import Backend
+from sentinel.store.codec import decode, digest, encode
+from sentinel.store.keep import USUAL, Keep
+from sentinel.store.session import Session
+
+Row = dict[str, Any]
+MANY = 500
+"""Keys in one question; beyond ten such questions the whole table is read once."""
+
+
+class SqlGpus:
+    """core.gpus.Gpus. It opens at its first use; safe to use from several threads."""
+
+    def __init__(
+        self, backend: Backend, policy: LemonPolicy = USUAL_POLICY, keep: Keep = USUAL
+    ) -> None:
+        self.policy = policy
+        self._session = Session(backend)
+        self._dialect, self._keep = backend.dialect, keep
+
+    def close(self) -> None:
+        self._session.close()
+
+    # Writing
+
+    def see(self, sightings: Sequence[Sighting], now: Instant) -> Sequence[Move]:
+        latest = {s.uuid: s for s in sightings}
+        with self._alone() as connection:
+            known = _entries(connection, latest)
+            new = [s for uuid, s in latest.items() if uuid not in known]
+            there = [known[uuid] for uuid, s in latest.items() if uuid in known and _same(known, s)]
+            self._begin(connection, new, now)
+            _many(connection, statements.still_there, _seen(there, now))
+            moves = []
+            for uuid, sighting in latest.items():
+                if uuid in known and not _same(known, sighting):
+                    moves += self._place(connection, known[uuid], sighting, now)
+            return moves
+
+    def record(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
+        with self._alone() as connection:
+            return _record(connection, events, self.policy)
+
+    def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
+        with self._alone() as connection:
+            entry = _entries(connection, [subject]).get(subject)
+            if entry is None:
+                entry = Entry(subject=subject, first=now, seen=now)
+                connection.execute(statements.add_entry, _row(entry))
+            event = gpubook.marking(entry, mark, reason, by, now)
+            connection.execute(statements.add_event, _event(event))
+            _change(connection, [gpubook.marked(entry, mark, reason, by, now)])
+
+    def prune(self, now: Instant) -> None:
+        with self._alone() as connection:
+            before = {"before": now.wall - self._keep.actions * SECOND}
+            connection.execute(statements.forget_events, before)
+            connection.execute(statements.forget_stays, before)
+
+    # Reading
+
+    def entry(self, subject: str) -> Entry | None:
+        with self._session.reading() as connection:
+            return _entries(connection, [subject]).get(subject)
+
+    def entries(self, node: str = "") -> Sequence[Entry]:
+        with self._session.reading() as connection:
+            if not node:
+                return _read(connection, statements.everything)
+            return _read(connection, statements.of_node, {"n": digest(node)})
+
+    def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
+        wanted = {"g": digest(subject), "n": limit}
+        with self._session.reading() as connection:
+            found = connection.execute(statements.newest_events_of, wanted).scalars()
+            return [decode(body, GpuEvent) for body in found]
+
+    def stays(self, uuid: str) -> Sequence[Stay]:
+        with self._session.reading() as connection:
+            found = connection.execute(statements.stays_of, {"g": digest(uuid)}).scalars()
+            stays = [decode(body, Stay) for body in found]
+            entry = _entries(connection, [uuid]).get(uuid)
+            if stays and entry:
+                stays[-1] = replace(stays[-1], ended=entry.seen)
+            return stays
+
+    def standings(self, now: Instant) -> Mapping[str, Standing]:
+        recipe = {"r": digest(self.policy.recipe)}
+        with self._session.reading() as connection:
+            stale = bool(_read(connection, statements.outdated.limit(1), recipe))
+            found = [] if stale else _read(connection, statements.telling)
+        if stale:
+            with self._alone() as connection:
+                _recount(connection, _read(connection, statements.outdated, recipe), self.policy)
+                found = _read(connection, statements.telling)
+        return {entry.subject: gpubook.standing(entry, now, self.policy) for entry in found}
+
+    # Places
+
+    def _begin(self, connection: Connection, new: Sequence[Sighting], now: Instant) -> None:
+        rows = [_row(gpubook.first_seen(sighting, now)) for sighting in new]
+        _many(connection, statements.add_entry, rows)
+        _many(connection, statements.add_stay, [_stay(sighting, now) for sighting in new])
+
+    def _place(
+        self, connection: Connection, entry: Entry, sighting: Sighting, now: Instant
+    ) -> list[Move]:
+        """One that is elsewhere, or of which more is known now."""
+        _change(connection, [gpubook.placed(entry, sighting, now)])
+        last = connection.execute(statements.last_stay, {"g": digest(entry.subject)}).first()
+        if last is None:
+            connection.execute(statements.add_stay, _stay(sighting, now))
+        if not gpubook.has_moved(entry, sighting):
+            return []
+        began = entry.first
+        if last is not None:
+            stay = decode(last.body, Stay)
+            began = stay.began
+            ended = encode(replace(stay, ended=entry.seen))
+            connection.execute(statements.end_stay, {"s": last.seq, "b": ended})
+            connection.execute(statements.add_stay, _stay(sighting, now))
+        return [gpubook.move(entry, sighting, began, now, self.policy)]
+
+    @contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """A writing transaction that no other one overlaps, from its first read on."""
+        with self._session.writing() as connection:
+            if self._dialect == "postgresql":
+                connection.execute(text("LOCK TABLE gpus IN SHARE ROW EXCLUSIVE MODE"))
+            yield connection
+
+
+def _record(
+    connection: Connection, events: Sequence[GpuEvent], policy: LemonPolicy
+) -> list[GpuEvent]:
+    named: dict[str, GpuEvent] = {}
+    for event in events:
+        named.setdefault(digest(event.id), event)
+    names, old = list(named), set[str]()
+    for start in range(0, len(names), MANY):
+        ids = {"ids": names[start : start + MANY]}
+        old |= set(connection.execute(statements.known_events, ids).scalars())
+    fresh = [event for name, event in named.items() if name not in old]
+    _many(connection, statements.add_event, [_event(event) for event in fresh])
+    heard = {event.subject: event for event in fresh}
+    known = _entries(connection, heard)
+    new = [gpubook.first_heard(event) for name, event in heard.items() if name not in known]
+    _many(connection, statements.add_entry, [_row(entry) for entry in new])
+    _recount(connection, [*known.values(), *new], policy)
+    return fresh
+
+
+def _recount(connection: Connection, entries: Iterable[Entry], policy: LemonPolicy) -> None:
+    changed = []
+    for entry in entries:
+        found = connection.execute(statements.all_events_of, {"g": digest(entry.subject)})
+        events = [decode(body, GpuEvent) for body in found.scalars()]
+        changed.append(gpubook.counted(entry, events, policy))
+    _change(connection, changed)
+
+
+def _change(connection: Connection, entries: Sequence[Entry]) -> None:
+    rows = []
+    for entry in entries:
+        row = {f"new_{name}": value for name, value in _row(entry).items()}
+        rows.append({**row, "k": row.pop("new_key")})
+    _many(connection, statements.change_entry, rows)
+
+
+def _many(connection: Connection, statement: Any, rows: Sequence[Row]) -> None:
+    if rows:
+        connection.execute(statement, rows)
+
+
+def _entries(connection: Connection, subjects: Iterable[str]) -> dict[str, Entry]:
+    keys = [digest(subject) for subject in subjects]
+    if len(keys) > 10 * MANY:
+        wanted = set(keys)
+        rows = connection.execute(statements.everything)
+        found = [_entry(row.seen, row.body) for row in rows if row.key in wanted]
+    else:
+        found = []
+        for start in range(0, len(keys), MANY):
+            found += _read(connection, statements.some, {"keys": keys[start : start + MANY]})
+    return {entry.subject: entry for entry in found}
+
+
+def _read(connection: Connection, query: Any, wanted: Row | None = None) -> list[Entry]:
+    return [_entry(row.seen, row.body) for row in connection.execute(query, wanted or {})]
+
+
+def _entry(seen: int, body: str) -> Entry:
+    """The body's own `seen` is of its last change; a later pass moved only the column."""
+    entry = decode(body, Entry)
+    return entry if seen == entry.seen.wall else replace(entry, seen=Instant(wall=seen))
+
+
+def _same(known: Mapping[str, Entry], sighting: Sighting) -> bool:
+    return gpubook.settled(known[sighting.uuid], sighting)
+
+
+def _seen(entries: Iterable[Entry], now: Instant) -> list[Row]:
+    return [{"k": digest(entry.subject), "at": now.wall} for entry in entries]
+
+
+def _row(entry: Entry) -> Row:
+    return {
+        "key": digest(entry.subject),
+        "node": digest(entry.node),
+        "seen": entry.seen.wall,
+        "heat": entry.heat,
+        "recipe": digest(entry.recipe) if entry.recipe else "",
+        "marked": int(bool(entry.mark)),
+        "body": encode(entry),
+    }
+
+
+def _stay(sighting: Sighting, now: Instant) -> Row:
+    stay = Stay(node=sighting.node, slot=sighting.slot, began=now, ended=now)
+    return {"gpu": digest(sighting.uuid), "at": now.wall, "body": encode(stay)}
+
+
+def _event(event: GpuEvent) -> Row:
+    return {
+        "id": digest(event.id),
+        "gpu": digest(event.subject),
+        "at": event.at.wall,
+        "body": encode(event),
+    }

@@ -1,0 +1,128 @@
+"""The ledger of GPUs in memory, for tests and for commands where there is no state."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.core import gpubook
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpus import Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.core.lemons import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.store.codec import encode
+from sentinel.store.keep import USUAL, Keep
+
+
+class GpuState:
+    """What several MemoryGpus share, as several processes share a database."""
+
+    def __init__(self) -> None:
+        self.turn = threading.RLock()
+        self.entries: dict[str, Entry] = {}
+        self.stays: dict[str, list[Stay]] = {}
+        self.events: dict[str, GpuEvent] = {}
+
+
+class MemoryGpus:
+    """core.gpus.Gpus in memory."""
+
+    def __init__(
+        self,
+        state: GpuState | None = None,
+        policy: LemonPolicy = USUAL_POLICY,
+        keep: Keep = USUAL,
+    ) -> None:
+        self.policy = policy
+        self._state, self._keep = state or GpuState(), keep
+
+    def see(self, sightings: Sequence[Sighting], now: Instant) -> Sequence[Move]:
+        with self._state.turn:
+            latest = {s.uuid: s for s in sightings}
+            return [move for s in latest.values() for move in self._place(s, now)]
+
+    def record(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
+        encode(list(events))  # refuses here what a database would refuse
+        state = self._state
+        with state.turn:
+            named: dict[str, GpuEvent] = {}
+            for event in events:
+                named.setdefault(event.id, event)
+            fresh = [event for name, event in named.items() if name not in state.events]
+            state.events |= {event.id: event for event in fresh}
+            for event in fresh:
+                state.entries.setdefault(event.subject, gpubook.first_heard(event))
+            for subject in dict.fromkeys(event.subject for event in fresh):
+                self._count(subject)
+            return fresh
+
+    def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
+        state = self._state
+        with state.turn:
+            entry = state.entries.get(subject) or Entry(subject=subject, first=now, seen=now)
+            event = gpubook.marking(entry, mark, reason, by, now)
+            encode(event)
+            state.events[event.id] = event
+            state.entries[subject] = gpubook.marked(entry, mark, reason, by, now)
+
+    def prune(self, now: Instant) -> None:
+        before, state = now.wall - self._keep.actions * SECOND, self._state
+        with state.turn:
+            state.events = {k: e for k, e in state.events.items() if e.at.wall >= before}
+            for uuid, stays in state.stays.items():
+                kept = [stay for stay in stays[:-1] if stay.began.wall >= before]
+                state.stays[uuid] = [*kept, stays[-1]]
+
+    def entry(self, subject: str) -> Entry | None:
+        with self._state.turn:
+            return self._state.entries.get(subject)
+
+    def entries(self, node: str = "") -> Sequence[Entry]:
+        with self._state.turn:
+            return [e for e in self._state.entries.values() if node in ("", e.node)]
+
+    def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
+        with self._state.turn:
+            mine = [e for e in self._state.events.values() if e.subject == subject]
+            numbered = sorted(enumerate(mine), key=lambda pair: (-pair[1].at.wall, -pair[0]))
+            return [event for _, event in numbered[:limit]]
+
+    def stays(self, uuid: str) -> Sequence[Stay]:
+        with self._state.turn:
+            stays, entry = list(self._state.stays.get(uuid, [])), self.entry(uuid)
+            if stays and entry:
+                stays[-1] = replace(stays[-1], ended=entry.seen)
+            return stays
+
+    def standings(self, now: Instant) -> Mapping[str, Standing]:
+        with self._state.turn:
+            for entry in list(self._state.entries.values()):
+                if entry.recipe not in ("", self.policy.recipe):
+                    self._count(entry.subject)
+            telling = [e for e in self._state.entries.values() if e.heat > 0 or e.mark]
+            return {e.subject: gpubook.standing(e, now, self.policy) for e in telling}
+
+    def close(self) -> None: ...
+
+    def _place(self, sighting: Sighting, now: Instant) -> list[Move]:
+        state, stay = (
+            self._state,
+            Stay(node=sighting.node, slot=sighting.slot, began=now, ended=now),
+        )
+        entry = state.entries.get(sighting.uuid)
+        state.entries[sighting.uuid] = (
+            gpubook.placed(entry, sighting, now) if entry else gpubook.first_seen(sighting, now)
+        )
+        stays = state.stays.setdefault(sighting.uuid, [])
+        if entry is None or not gpubook.has_moved(entry, sighting):
+            stays += [] if stays else [stay]
+            return []
+        began = stays[-1].began if stays else entry.first
+        stays[-1:] = [*(replace(s, ended=entry.seen) for s in stays[-1:]), stay]
+        return [gpubook.move(entry, sighting, began, now, self.policy)]
+
+    def _count(self, subject: str) -> None:
+        events = [e for e in self._state.events.values() if e.subject == subject]
+        entry = self._state.entries[subject]
+        self._state.entries[subject] = gpubook.counted(entry, events, self.policy)

@@ -1,0 +1,1 @@
+"""What `sentinel run` serves to browsers; imported only where `web: {listen: …}` is set."""

@@ -1,0 +1,191 @@
+"""The HTTP server: `/healthz`, and `/a/TOKEN/`, the page behind the links in messages.
+
+A GET changes nothing, whoever makes it; a POST does what the link allows. The token is the only
+key, so there is no cookie that another site could make use of.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from typing import Protocol
+
+from aiohttp import web
+
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import SentinelError, StoreError
+from sentinel.core.links import PATH, BadLink, Claim, Signer
+from sentinel.core.model import Alert
+from sentinel.core.mute import Ack, Orders, Silence, exactly
+from sentinel.core.ports import Clock
+from sentinel.core.text import visible
+from sentinel.web import pages
+from sentinel.web.rate import Rate
+
+_BODY = 4096
+_READING = 10.0  # seconds for the body of a request
+_LOG = logging.getLogger("sentinel")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Desk(Protocol):
+    """Where orders are taken. Every method may raise StoreError."""
+
+    async def alerts(self) -> list[Alert]:
+        """Pending and firing alerts."""
+
+    async def orders(self) -> Orders:
+        """What people have said before."""
+
+    async def order(self, order: Ack | Silence) -> None:
+        """Write what a person says."""
+
+
+class CannotListen(SentinelError):
+    """The address is taken or is none of this host's."""
+
+
+class Server:
+    """Serves until it is stopped. Without a signer there are no links, only `/healthz`."""
+
+    def __init__(self, desk: Desk, clock: Clock, signer: Signer | None) -> None:
+        self._desk, self._clock, self._signer = desk, clock, signer
+        self._rate = Rate()
+        app = web.Application(client_max_size=_BODY, middlewares=[self._guarded])
+        app.router.add_get("/healthz", self._health)
+        if signer is not None:
+            path = PATH + "{token:[A-Za-z0-9_-]+}{slash:/?}"
+            app.router.add_get(path, self._ask)
+            app.router.add_post(path, self._do)
+        self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
+
+    async def start(self, host: str, port: int) -> None:
+        """Begin to serve; raises CannotListen."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            why = error.strerror or str(error)
+            raise CannotListen(f"web: cannot listen on {host}:{port}: {visible(why)}") from error
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """End; requests in progress have a moment."""
+        await self._runner.cleanup()
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Headers on every answer, a limit of requests, and no trouble told in detail."""
+        wait = self._rate.wait(request.remote or "", self._clock.now())
+        if wait:
+            again = {"Retry-After": str(int(wait) + 1)}
+            return _page(pages.message("Too many requests", "Try again in a moment."), 429, again)
+        try:
+            answer = await handler(request)
+        except BadLink as error:
+            return _page(pages.message("No such link", str(error)), 404)
+        except web.HTTPException as error:
+            return _page(pages.message(error.reason, "There is nothing here."), error.status)
+        except StoreError as error:
+            _LOG.warning("web: %s", visible(str(error)))
+            text = "The state cannot be written now. Try again, or use: sentinel alerts ack"
+            return _page(pages.message("Not done", text), 503)
+        except Exception:
+            _LOG.exception("web: internal error")
+            return _page(pages.message("Not done", "An internal error; see the log."), 500)
+        return answer
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n", headers=pages.HEADERS)
+
+    async def _ask(self, request: web.Request) -> web.Response:
+        claim = self._claim(request)
+        alert = await self._alert(claim)
+        if alert is None:
+            return _over()
+        ack = (await self._desk.orders()).acks.get(alert.id)
+        return _page(pages.question(claim, alert, (ack.who or "somebody") if ack else ""))
+
+    async def _do(self, request: web.Request) -> web.Response:
+        claim = self._claim(request)
+        form = await _form(request)
+        alert = await self._alert(claim)
+        if alert is None:
+            return _over()
+        who = _who(form.get("who", ""), claim)
+        if claim.deed == "ack":
+            return await self._ack(alert, who)
+        return await self._silence(alert, who, claim, form.get("for", ""))
+
+    async def _ack(self, alert: Alert, who: str) -> web.Response:
+        await self._desk.order(Ack(alert=alert.id, at=self._clock.now(), who=who))
+        _LOG.info("alert %s: acknowledged by %s", alert.id, who)
+        text = "No repeats and no escalation until it ends."
+        return _page(pages.done("Acknowledged", text, alert))
+
+    async def _silence(self, alert: Alert, who: str, claim: Claim, word: str) -> web.Response:
+        length = pages.length(word)
+        if length is None:
+            return _page(pages.message("Not done", "Choose how long, and try again."), 400)
+        now = self._clock.now()
+        silence = Silence(
+            id=_name(claim),
+            match=exactly(alert.key),
+            starts=now.wall,
+            ends=now.wall + int(length * SECOND),
+            who=who,
+        )
+        await self._desk.order(silence)
+        _LOG.info("alert %s: silenced for %s by %s", alert.id, word, who)
+        text = (
+            f"For {pages.LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
+        )
+        return _page(pages.done("Silenced", text, alert))
+
+    def _claim(self, request: web.Request) -> Claim:
+        if self._signer is None:
+            raise BadLink("this link is not valid")
+        return self._signer.claim(request.match_info["token"], self._clock.now())
+
+    async def _alert(self, claim: Claim) -> Alert | None:
+        """The alert, while it still fires."""
+        alerts = await self._desk.alerts()
+        return next((a for a in alerts if a.id == claim.alert and a.firing), None)
+
+
+async def _form(request: web.Request) -> dict[str, str]:
+    """The fields that are texts; none where the body is no form."""
+    try:
+        fields = await asyncio.wait_for(request.post(), _READING)
+    except asyncio.TimeoutError:
+        raise web.HTTPRequestTimeout from None
+    except (ValueError, LookupError):  # not in its charset, or in none that exists
+        return {}
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
+
+
+def _page(text: str, status: int = 200, more: dict[str, str] | None = None) -> web.Response:
+    headers = {**pages.HEADERS, **(more or {})}
+    return web.Response(text=text, status=status, content_type="text/html", headers=headers)
+
+
+def _over() -> web.Response:
+    return _page(pages.message("It is over", "This alert does not fire any more: nothing to do."))
+
+
+def _who(name: str, claim: Claim) -> str:
+    """Whoever it is, they had the link that was sent there."""
+    sent = f"a link sent to {claim.channel}"
+    name = visible(name.strip()[:60])
+    return f"{name} ({sent})" if name else sent
+
+
+def _name(claim: Claim) -> str:
+    """One silence per link: pressing twice is no second one."""
+    parts = f"{claim.alert}\0{claim.channel}\0{claim.ends}"
+    return "link-" + blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()

@@ -1,0 +1,219 @@
+"""Actions on jobs through the guard, on a real cluster: evidence first, then looked at again."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel import app, hands
+from sentinel.clock import SystemClock
+from sentinel.core.actions import ActionRecord, Outcome, Reply
+from sentinel.core.jobdeeds import Sighting, about
+from sentinel.core.settings import Settings
+from sentinel.core.slurm import Job
+from sentinel.engine.acting import Actor, Asker
+from sentinel.stacks.hands import WorkingHands
+from sentinel.store.book_memory import MemoryBooks
+from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
+from tests.stacks.training import Training
+
+ME = Asker(name="progress", consent=True)
+
+
+class Desk:
+    """A sentinel on the lab's login node, its books in memory, its hands real."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab = lab
+        self.settings = Settings(state=str(folder / "state"))
+        self.clock = SystemClock()
+        self.snapshot = hands.slurm(self.settings, self.clock)
+        self.hands = hands.changing(self.settings, self.snapshot)
+        self.books = MemoryBooks()
+
+    def actor(self, *, dry_run: bool = False, then: Callable[[], object] = bool) -> Actor:
+        """`then` happens while evidence is taken."""
+        real = self.hands
+
+        class Meanwhile(WorkingHands):
+            def evidence(self, job_id: str) -> Reply:
+                reply = real.evidence(job_id)
+                then()
+                return reply
+
+        mine = Meanwhile(self.snapshot, (), None, looker=real._looker, folder=real._folder)
+        rules = hands.rules(self.settings)
+        return Actor(rules, self.books, mine, self.clock, dry_run=dry_run)
+
+    def job(self, job_id: str) -> Job:
+        return next(j for j in self.hands.jobs(job_id) if j.state in ("RUNNING", "PENDING"))
+
+    def ask(
+        self,
+        action: str,
+        job_id: str,
+        *,
+        seen: Sighting | None = None,
+        params: Mapping[str, str] | None = None,
+        actor: Actor | None = None,
+    ) -> ActionRecord:
+        request = about(action, self.job(job_id), "no progress", seen=seen, params=params)
+        return (actor or self.actor()).act(request, ME)
+
+
+@pytest.fixture
+def desk(fresh: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setenv("SLURM_CONF", fresh.env["SLURM_CONF"])
+    yield Desk(fresh, tmp_path)
+
+
+def seen(path: Path) -> Sighting:
+    return Sighting(path=str(path), size=path.stat().st_size)
+
+
+def test_a_requeue_names_the_odd_rank_and_keeps_its_evidence_first(desk: Desk) -> None:
+    """Afterwards the processes are gone; the record says where what they did can be read."""
+    training = Training(desk.lab, odd=5)
+    log = desk.lab.work / "log"
+    log.write_text("iteration 7\n")
+    record = desk.ask("requeue", training.job, seen=seen(log))
+    assert record.outcome is Outcome.DONE
+    assert "rank 5 (node-2) in load_batch (train.py:" in record.detail
+    place = Path(record.detail.rpartition("evidence in ")[2])
+    assert "load_batch" in (place / "stacks.txt").read_text()
+    assert "RUNNING" not in desk.lab.states(training.job)
+
+
+@pytest.mark.parametrize("action", ["stacks", "requeue", "cancel", "killswitch"])
+def test_a_log_that_moved_since_it_was_seen_is_no_hang(desk: Desk, action: str) -> None:
+    """Nothing is done, and the log says why; before the proof as well as after it."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    log, file = desk.lab.work / "log", desk.lab.work / f"stop-{action}"
+    log.write_text("iteration 7\n")
+    stale = Sighting(path=str(log), pattern=r"iteration (\d+)", number=6.0)
+    record = desk.ask(action, job, seen=stale, params={"file": str(file)})
+    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    assert "its progress went from 6 to 7" in record.why
+    if action == "stacks":
+        return
+
+    def moves() -> None:
+        log.write_text("iteration 7\niteration 8\n")
+
+    fresh = replace(stale, number=7.0)
+    actor = desk.actor(then=moves)
+    late = desk.ask(action, job, seen=fresh, params={"file": str(file)}, actor=actor)
+    assert late.outcome is Outcome.ERROR
+    assert "not done, meanwhile its progress went from 7 to 8" in late.detail
+    assert desk.lab.states(job) == ["RUNNING"]
+    assert not file.exists()
+
+
+def test_at_most_so_often_per_job_and_day(desk: Desk) -> None:
+    """The third time a person has to look."""
+    job = desk.lab.sbatch("trap : USR1; while :; do sleep 1 & wait; done")
+    desk.lab.wait_state(job, "RUNNING")
+    params = {"signal": "USR1", "to": "batch"}
+    outcomes = [desk.ask("cancel", job, params=params) for _ in range(3)]
+    assert [r.outcome for r in outcomes] == [Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
+    assert outcomes[2].rule == "suspect"
+
+
+def test_a_dry_run_changes_nothing_and_says_what_it_would_do(desk: Desk) -> None:
+    """Its record is intended, with the commands."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    record = desk.ask("requeue", job, actor=desk.actor(dry_run=True))
+    assert (record.outcome, record.commands) == (
+        Outcome.INTENDED,
+        (("scontrol", "requeue", job),),
+    )
+    assert desk.lab.states(job) == ["RUNNING"]
+    assert not Path(app.evidence(desk.settings)).exists()
+
+
+def test_without_consent_nothing_is_done(desk: Desk) -> None:
+    """Off by default, as all actions."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    request = about("cancel", desk.job(job), "no progress")
+    record = desk.actor().act(request, Asker(name="progress"))
+    assert (record.outcome, record.rule) == (Outcome.REFUSED, "disabled")
+
+
+def test_a_signal_reaches_the_batch_shell_only_where_it_is_meant_to(desk: Desk) -> None:
+    """`to: batch` is scancel --batch; the job goes on."""
+    got = desk.lab.work / "got"
+    job = desk.lab.sbatch(f"trap 'echo USR1 >{got}' USR1; sleep 600 & wait; sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    record = desk.ask("cancel", job, params={"signal": "USR1", "to": "batch"})
+    assert record.outcome is Outcome.DONE
+    wait_until(got.exists, "the signal")
+    assert desk.lab.states(job) == ["RUNNING"]
+
+
+def test_a_signal_that_is_none_is_refused(desk: Desk) -> None:
+    """Before anything is done."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    record = desk.ask("cancel", job, params={"signal": "KILLALL"})
+    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+
+
+def test_a_plain_cancel_ends_the_job(desk: Desk) -> None:
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    assert desk.ask("cancel", job).outcome is Outcome.DONE
+    desk.lab.wait_state(job, "CANCELLED")
+
+
+def test_the_kill_switch_is_made_once_and_through_no_link(desk: Desk) -> None:
+    """A link that a user put there leads nowhere; a file that is there is left alone."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    file, target = desk.lab.work / "KILL", desk.lab.work / "victim"
+    record = desk.ask("killswitch", job, params={"file": str(file)})
+    assert record.outcome is Outcome.DONE
+    assert file.read_text() == f"sentinel: job {job}: no progress\n"
+    assert desk.ask("killswitch", job, params={"file": str(file)}).outcome is Outcome.UNNEEDED
+    link = desk.lab.work / "link"
+    link.symlink_to(target)
+    record = desk.ask("killswitch", job, params={"file": str(link)})
+    assert record.outcome is Outcome.ERROR
+    assert not target.exists()
+
+
+def test_hold_keeps_pending_elements_and_leaves_the_running_one(desk: Desk) -> None:
+    """Held as by their owner, who may release them; nothing is lost from the queue."""
+    array = desk.lab.sbatch("sleep 600", array="0-4%1")
+    wait_until(lambda: "RUNNING" in desk.lab.states(array), "the first element")
+    record = desk.ask("hold", array)
+    assert record.outcome is Outcome.DONE
+    reasons = desk.lab.ask(["squeue", "-h", "-r", "-j", array, "-o", "%T %r"]).splitlines()
+    assert sorted(reasons) == ["PENDING JobHeldUser"] * 4 + ["RUNNING None"]
+    assert desk.ask("hold", array).outcome is Outcome.UNNEEDED
+
+
+def test_exclude_adds_a_node_to_those_that_a_pending_job_avoids(desk: Desk) -> None:
+    """Its own list is kept; a job of somebody else, or one that changed since, is left alone."""
+    job = desk.lab.sbatch("sleep 1", hold=True, exclude="node-0")
+    params = {"node": "node-3", "exclude": "node-0"}
+    assert desk.ask("exclude", job, params={**params, "user": "bob"}).rule == "state"
+    assert desk.ask("exclude", job, params={**params, "exclude": ""}).rule == "state"
+    record = desk.ask("exclude", job, params=params)
+    assert record.outcome is Outcome.DONE
+    assert desk.lab.ask(["squeue", "-h", "-j", job, "-o", "%x"]).strip() == "node-[0,3]"
+    assert desk.ask("exclude", job, params=params).outcome is Outcome.UNNEEDED
+
+
+def test_a_path_that_hangs_is_not_taken_for_one_that_stands_still(desk: Desk) -> None:
+    """Whoever cannot look refuses: a hanging file system is no proof of a hanging job."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    desk.lab.fuse.hold("getattr", "lookup")
+    record = desk.ask("cancel", job, seen=Sighting(path=f"{desk.lab.fuse.point}/data", size=5))
+    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    assert "cannot be seen" in record.why

@@ -1,0 +1,162 @@
+"""What delivery remembers of earlier messages, and whom a fallback has to tell the end."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Status
+from sentinel.core.ports import Channel
+from sentinel.core.settings import ChannelCommon, Route
+from sentinel.core.values import Duration
+from sentinel.engine.engine import World
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import ManualClock
+from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
+
+DOWN = ChannelError("connection refused")
+NEVER = ChannelError("550 no such user", permanent=True, reason="refused")
+
+
+def capped(names: list[str], mail: Channel, cap: int) -> World:
+    checks: dict[str, object] = {name: Says(Status.CRITICAL) for name in names}
+    a_world = world(checks, {"mail": mail})
+    a_world.common = {"mail": ChannelCommon(kind="email", per_hour=cap)}
+    return a_world
+
+
+def test_a_cap_outlasts_a_restart() -> None:
+    """A message counts once, however many alerts it held; an hour later there is room again."""
+    mail, store, clock = Grouped(), MemoryStore(), ManualClock()
+    a_world = capped(["a", "b", "c"], mail, 2)
+
+    async def before(scene: Scene) -> None:
+        for name in ("a", "b"):
+            await scene.engine.check(name)
+        await scene.engine.deliver()
+
+    async def after(scene: Scene) -> None:
+        scene.clock.advance(600)
+        await scene.engine.check("c")
+        assert await scene.engine.deliver() == 3000.0
+        scene.clock.advance(3000)
+        await scene.engine.deliver()
+
+    play(before, a_world, store, clock)
+    assert mail.sizes == [1, 1]
+    play(after, a_world, store, clock)
+    assert mail.sizes == [1, 1, 1]
+
+
+def test_a_message_of_many_alerts_is_one_of_the_cap() -> None:
+    """After a restart as before it."""
+    mail, store, clock = Grouped(), MemoryStore(), ManualClock()
+    a_world = capped(["a", "b", "c", "d"], mail, 2)
+    a_world.plan = replace(a_world.plan, routes=[Route(to=["mail"], group_by=[])])
+
+    async def before(scene: Scene) -> None:
+        for name in ("a", "b", "c"):
+            await scene.engine.check(name)
+        await scene.engine.deliver()
+
+    async def after(scene: Scene) -> None:
+        await scene.engine.check("d")
+        assert await scene.engine.deliver() is None
+
+    play(before, a_world, store, clock)
+    play(after, a_world, store, clock)
+    assert mail.sizes == [3, 1]
+
+
+def spaced(mail: Channel, **checks: Says) -> World:
+    a_world = world(dict[str, object](checks), {"mail": mail})
+    route = Route(to=["mail"], group_by=["kind"], group_interval=Duration(7200))
+    a_world.plan = replace(a_world.plan, routes=[route])
+    return a_world
+
+
+def test_a_group_interval_outlasts_a_restart() -> None:
+    """What comes within it is one message at its end."""
+    mail, store, clock = Grouped(), MemoryStore(), ManualClock()
+    a_world = spaced(
+        mail, a=Says(Status.CRITICAL), b=Says(Status.CRITICAL), c=Says(Status.CRITICAL)
+    )
+
+    async def before(scene: Scene) -> None:
+        await scene.engine.check("a")
+        await scene.engine.deliver()
+
+    async def after(scene: Scene) -> None:
+        scene.clock.advance(5000)
+        for name in ("b", "c"):
+            await scene.engine.check(name)
+        assert await scene.engine.deliver() == 2200.0
+        scene.clock.advance(2200)
+        await scene.engine.deliver()
+
+    play(before, a_world, store, clock)
+    play(after, a_world, store, clock)
+    assert mail.sizes == [1, 2]
+
+
+def stood_in(mail: Book, sms: Book, disk: Says) -> World:
+    a_world = world({"disk": disk}, {"mail": mail, "sms": sms})
+    a_world.plan = replace(a_world.plan, routes=[Route(to=["mail"])])
+    a_world.common = {"mail": ChannelCommon(kind="email", fallback="sms")}
+    return a_world
+
+
+def test_who_stood_in_for_a_beginning_tells_the_end_too() -> None:
+    """Although the channel works again: it never told that there was a trouble."""
+    disk, mail, sms = Says(Status.CRITICAL), Book(), Book()
+    mail.error = NEVER
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        mail.error, disk.status = None, Status.OK
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        assert scene.store.outbox() == []
+
+    play(story, stood_in(mail, sms, disk))
+    assert (mail.reasons, sms.reasons) == ([], ["firing", "resolved"])
+
+
+def test_an_end_goes_both_ways_when_both_know_of_the_trouble() -> None:
+    """The fallback told that it fires, the channel itself that it got worse; once each."""
+    disk, mail, sms = Says(Status.WARNING), Book(), Book()
+    mail.error = NEVER
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.WARNING, Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            mail.error = DOWN if status is Status.CRITICAL else None
+        for _ in range(3):
+            scene.clock.advance(60)
+            await scene.engine.deliver()
+        mail.error = None
+        scene.clock.advance(60)
+        await scene.engine.deliver()
+        assert scene.store.outbox() == []
+
+    play(story, stood_in(mail, sms, disk))
+    assert mail.reasons == ["worse", "resolved"]
+    assert sms.reasons == ["firing", "resolved"]
+
+
+def test_a_channel_that_works_keeps_its_ends_to_itself() -> None:
+    """A fallback hears of nothing that it did not begin."""
+    disk, mail, sms = Says(Status.CRITICAL), Book(), Book()
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+
+    play(story, stood_in(mail, sms, disk))
+    reasons: Mapping[str, list[str]] = {"mail": mail.reasons, "sms": sms.reasons}
+    assert reasons == {"mail": ["firing", "resolved"], "sms": []}

@@ -1,0 +1,1 @@
+"""The pure parsers of what GPU tools print."""

@@ -1,0 +1,258 @@
+"""dcgmi diag of every generation, and what each ending proves."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sentinel.gpu.advice import Advice
+from sentinel.gpu.dcgm import Ran, Verdict, judge, parse, policy
+from sentinel.gpu.errors import Unreadable
+from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, dcgmi_table
+
+GENERATIONS = ["2", "3", "4", "table 3", "table 4"]
+
+
+def document(generation: str, *failures: Failure) -> str:
+    """One run of eight GPUs in the form of that generation."""
+    if generation.startswith("table"):
+        return dcgmi_table(failures, version=generation[-1])
+    return dcgmi_json(generation, failures)
+
+
+def verdict(text: str, code: int | None = 0, level: int = 2, **more: object) -> Verdict:
+    return judge(Ran(out=text, code=code, level=level, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_all_passed_is_a_pass(generation: str) -> None:
+    """Every test on every GPU."""
+    found = verdict(document(generation))
+    assert (found.outcome, found.blames) == ("pass", ())
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.parametrize("bad", [[0], [5], [2, 7]])
+@pytest.mark.parametrize("code", [0, 226, 205])
+def test_a_hardware_failure_is_found_on_every_gpu(
+    generation: str, bad: list[int], code: int
+) -> None:
+    """On the first, on one alone further down, on two; whatever the exit code claims."""
+    found = verdict(document(generation, *(Failure(gpu=i) for i in bad)), code)
+    assert (found.outcome, found.confirmed) == ("fail", True)
+    assert [b.index for b in found.blames] == bad
+    assert all("stuck bit" in b.text and b.kind == "hardware" for b in found.blames)
+    assert found.advice is Advice.DIAGNOSE
+
+
+@pytest.mark.parametrize("generation", ["2", "3", "4"])
+def test_a_wrong_setting_is_no_broken_gpu(generation: str) -> None:
+    """Persistence mode: neither pass nor fail, whatever severity this version gives it."""
+    for severity in (2, 5):
+        found = verdict(document(generation, replace(PERSISTENCE, severity=severity)), 226)
+        assert (found.outcome, found.confirmed) == ("inconclusive", False)
+        assert found.why.startswith("configuration: GPU 0: software: Persistence mode")
+
+
+@pytest.mark.parametrize("generation", ["2", "3", "4"])
+def test_a_wrong_setting_hides_no_failure(generation: str) -> None:
+    """Both in one document: the hardware counts."""
+    found = verdict(document(generation, PERSISTENCE, Failure(gpu=6)), 226)
+    assert found.outcome == "fail"
+    assert {b.index for b in found.blames if b.kind == "hardware"} == {6}
+
+
+@pytest.mark.parametrize(
+    ("error_id", "kind", "advice"),
+    [
+        (29, "config", Advice.MONITOR),
+        (55, "config", Advice.MONITOR),
+        (80, "hardware", Advice.REPLACE),
+        (85, "hardware", Advice.RESET),
+        (101, "hardware", Advice.DIAGNOSE),
+        (47, "environment", Advice.MONITOR),
+        (51, "unknown", Advice.CONTACT),
+        (112, "unknown", Advice.CONTACT),
+        (99_999, "unknown", Advice.CONTACT),
+    ],
+)
+def test_the_number_of_an_error_decides(error_id: int, kind: str, advice: Advice) -> None:
+    """Not its severity; numbers of the future are a failed test of unknown cause."""
+    rule = policy.rule(error_id, "")
+    assert (rule.kind, rule.advice) == (kind, advice)
+
+
+def test_every_error_that_dcgm_knows_has_a_rule() -> None:
+    """dcgmError_t of 4.2 has 1 to 111 (dcgmlib/dcgm_errors.h)."""
+    assert set(policy.RULES) == set(range(1, 112))
+
+
+def test_an_unknown_error_is_a_failure_but_no_confirmed_one() -> None:
+    """A prolog must not drain a node for it."""
+    text = dcgmi_json("4", [Failure(gpu=3, error_id=500, text="something new")])
+    found = verdict(text, 226)
+    assert (found.outcome, found.confirmed, found.advice) == ("fail", False, Advice.CONTACT)
+
+
+def test_serials_come_with_the_blame() -> None:
+    """There is no UUID in a document; hidden serials are none."""
+    assert verdict(dcgmi_json("4", [Failure(gpu=5)])).blames[0].serial == "1650000000005"
+    assert verdict(dcgmi_json("3", [Failure(gpu=5)])).blames[0].serial == "1650000000005"
+    hidden = dcgmi_json("4", [Failure(gpu=5)]).replace("1650000000005", "<<<NOT_SUPPORTED>>>")
+    assert verdict(hidden).blames[0].serial == ""
+
+
+def test_repeated_warnings_count_once() -> None:
+    """Since 4.5 the summary of a test has all warnings of its GPUs again."""
+    assert len(verdict(dcgmi_json("4", [Failure(gpu=5)])).blames) == 1
+
+
+def test_a_summary_that_fails_alone_is_a_failure() -> None:
+    """Also where there are no results at all."""
+    whole = json.loads(dcgmi_json("4"))
+    test = whole["DCGM Diagnostic"]["test_categories"][1]["tests"][0]
+    test["test_summary"] = {
+        "status": "Fail",
+        "warnings": [{"warning": "Row remapping failed", "error_id": 80}],
+    }
+    assert verdict(json.dumps(whole)).advice is Advice.REPLACE
+    del test["results"]
+    assert verdict(json.dumps(whole)).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (235, "host engine"),
+        (217, "busy"),
+        (222, "busy"),
+        (124, "too long"),
+        (137, "killed"),
+        (245, "time limit"),
+        (1, "exit code 1"),
+    ],
+)
+@pytest.mark.parametrize("out", ["", "something else\n"])
+def test_what_did_not_run_proves_nothing(code: int, words: str, out: str) -> None:
+    """No host engine, busy, ended from outside: inconclusive, and why."""
+    found = verdict(out, code)
+    assert found.outcome == "inconclusive"
+    assert words in found.why
+
+
+def test_a_lost_gpu_is_a_failure_by_its_exit_code() -> None:
+    """238: there is no document then."""
+    found = verdict("Error: GPU is lost", 238)
+    assert (found.outcome, found.confirmed, found.advice) == ("fail", True, Advice.REBOOT)
+
+
+def test_no_host_engine_in_words() -> None:
+    """Whatever the exit code says."""
+    text = "Error: unable to establish a connection to the specified host: localhost"
+    assert "host engine" in verdict(text, 1).why
+
+
+def test_a_run_that_failed_to_run() -> None:
+    """A root with a runtime_error and nothing else."""
+    text = '{"DCGM Diagnostic": {"runtime_error": "Diagnostic is already running", "version": "4.2.3"}}'
+    found = verdict(text, 226)
+    assert (found.outcome, found.why) == ("inconclusive", "busy: another diagnostic runs there")
+
+
+def test_ended_from_outside_is_inconclusive_even_when_all_that_ran_passed() -> None:
+    """And a failure that was seen before stays one."""
+    assert verdict(dcgmi_json("4"), 0, late=True).outcome == "inconclusive"
+    assert verdict(dcgmi_json("4", [Failure(gpu=1)]), 124, late=True).outcome == "fail"
+
+
+def test_skipped_is_not_passed() -> None:
+    """All skipped, all but the software, one GPU left out; at level 1 software is all there is."""
+    none = dcgmi_json("4", skipped=["memory", "pcie"])
+    assert (verdict(none).outcome, verdict(none).why) == (
+        "inconclusive",
+        "skipped: no test of the hardware ran",
+    )
+    assert verdict(none, level=1).outcome == "pass"
+    whole = json.loads(dcgmi_json("4"))
+    for category in whole["DCGM Diagnostic"]["test_categories"][1:]:
+        category["tests"][0]["results"][6]["status"] = "Skip"
+    assert verdict(json.dumps(whole)).why == "skipped: no test passed on GPU 6"
+
+
+def test_a_gpu_that_was_not_tested_is_missed() -> None:
+    """Seven passed where eight should be."""
+    assert verdict(dcgmi_json("4", gpus=7), gpus=8).why == "only 7 of 8 GPUs were tested"
+    assert verdict(dcgmi_json("4", gpus=8), gpus=8).outcome == "pass"
+
+
+def test_an_exit_code_that_contradicts_is_believed() -> None:
+    """226 and a document that only passes: somebody is wrong."""
+    assert verdict(dcgmi_json("4"), 226).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("word", ["Weird", "", None, 7])
+def test_an_unknown_status_is_no_pass(word: object) -> None:
+    """Whatever a later version calls it."""
+    whole = json.loads(dcgmi_json("4"))
+    whole["DCGM Diagnostic"]["test_categories"][1]["tests"][0]["results"][0]["status"] = word
+    assert verdict(json.dumps(whole)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("generation", ["2", "3", "4"])
+def test_text_around_the_json_and_several_documents(generation: str) -> None:
+    """Warnings before and after; a failure in any of them counts; iterations are unwrapped."""
+    good, bad = dcgmi_json(generation), dcgmi_json(generation, [Failure(gpu=1)])
+    noisy = f"WARNING: {{this}} should not happen\n{good}\nand {{more}}\n"
+    assert verdict(noisy).outcome == "pass"
+    assert verdict(good + "\n" + bad).outcome == "fail"
+    wrapped = '{"iterations": [' + good + "," + bad + '], "Overall Result": "Fail"}'
+    assert verdict(wrapped).outcome == "fail"
+
+
+def test_nulls_are_passed_over() -> None:
+    """DCGM 3 leaves holes in its lists."""
+    whole = json.loads(dcgmi_json("3", [Failure(gpu=2)]))
+    categories = whole["DCGM GPU Diagnostic"]["test_categories"]
+    categories.insert(0, None)
+    categories[1]["tests"].append(None)
+    assert verdict(json.dumps(whole)).outcome == "fail"
+
+
+def test_a_table_cut_short_is_no_pass() -> None:
+    """But a failure in the part that is there is one."""
+    text = dcgmi_table()
+    assert verdict(text[: text.rindex("+--")]).outcome == "inconclusive"
+    failing = dcgmi_table([Failure(gpu=0, test="pcie")])
+    cut = failing[: failing.index("+-----  Hardware")]
+    assert verdict(cut).outcome == "fail"
+
+
+def test_messages_of_a_table_are_joined_across_their_lines() -> None:
+    """They are cut every 45 characters, within words."""
+    text = "Thermal violations totaling 13.3 seconds started at 9.7 seconds into the test."
+    found = verdict(dcgmi_table([Failure(gpu=0, text=text)]))
+    assert found.blames[0].text == f"GPU 0 {text}"
+
+
+@pytest.mark.parametrize("generation", ["2", "3", "4"])
+def test_truncated_documents_are_unreadable_everywhere(generation: str) -> None:
+    """Wherever the pipe broke: never a pass, and never another error."""
+    text = dcgmi_json(generation)
+    for end in range(0, len(text) - 2, 97):
+        assert verdict(text[:end]).outcome == "inconclusive"
+    with pytest.raises(Unreadable):
+        parse(text[:-2])
+
+
+def test_ten_megabytes_of_noise() -> None:
+    """Read once, believed not at all."""
+    noise = '{"DCGM" [ | x \n' * 700_000
+    assert verdict(noise).outcome == "inconclusive"
+    assert verdict(noise + dcgmi_json("4", [Failure(gpu=1)])).outcome != "pass"
+
+
+def test_a_key_that_comes_twice_is_refused() -> None:
+    """The second could hide the first."""
+    text = '{"DCGM Diagnostic": {"test_categories": []}, "DCGM Diagnostic": {}}'
+    with pytest.raises(Unreadable, match="twice"):
+        parse(text)

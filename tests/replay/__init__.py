@@ -1,0 +1,1 @@
+"""Logs of well-known trainers, written at accelerated time and watched by the real check."""

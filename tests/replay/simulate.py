@@ -1,0 +1,241 @@
+"""A training of many jobs, watched once a minute: when would it have been told to hang.
+
+The check's own reading, scanning, remembering and judging run on files in memory; only the
+processes that read real files, and the wait for the next minute, are left out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from msgspec import Struct
+
+from sentinel.checks.log.cadence import Bounds, Learned
+from sentinel.checks.log.further import Wishes, asides
+from sentinel.checks.log.judge import Rules, judge
+from sentinel.checks.log.place import Look, Place, beginning, continues, taken, wanted
+from sentinel.checks.log.progress import Seen, Sight, begun, remembered
+from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
+from sentinel.checks.log.troubles import Finder
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.slurm import Job
+from tests.replay.shapes import Habits, Line, Shape, habits, job
+
+DAY = 86400.0
+HOUR = 3600.0
+EVERY = 60.0
+FIXED = 1200.0
+GIVE_UP = 2 * HOUR  # after which a hang counts as missed
+BOUNDS = Bounds(floor=120, ceiling=1800)
+WALL = 1_800_000_000.0
+
+
+class Writing(Struct, frozen=True, kw_only=True):
+    """How lines become visible: bytes a buffer holds, and seconds a file server may hide them."""
+
+    buffer: int
+    hidden: float
+
+
+WRITING = (
+    Writing(buffer=0, hidden=0),
+    Writing(buffer=0, hidden=30),  # NFS, attributes cached
+    Writing(buffer=0, hidden=90),
+    Writing(buffer=4096, hidden=0),  # stdout of libc into a file
+    Writing(buffer=8192, hidden=3),  # and of Python
+)
+
+
+class File:
+    """A log that has grown as far as others can see it."""
+
+    def __init__(self, inode: str) -> None:
+        self.inode, self.data = inode, bytearray()
+
+    def look(self, at: float) -> Look:
+        return Look(size=len(self.data), inode=self.inode, mtime=at)
+
+
+class Watcher:
+    """The check of one training: what it remembers, under a fixed limit and under `auto`."""
+
+    def __init__(self, shape: Shape) -> None:
+        numbers = {"progress": re.compile(shape.progress, re.MULTILINE)}
+        finder = Finder({}, [])
+        self._patterns = Patterns(numbers, phases({}), re.compile(LOSS), finder)
+        self.learned = Learned()
+        self._seen: Seen | None = None
+
+    def look(self, file: File, now: Instant, run: Job) -> dict[str, bool]:
+        """Whether each rule, and any of the further topics, would be an alarm now."""
+        look = file.look(now.wall / SECOND)
+        here = Sight(path="/log", at=now, job=run, looks={"/log": look})
+        before = begun(here, self._seen)
+        place, text = self._read(file, look, before.places.get("/log"))
+        events = tuple(scan(text, self._patterns))
+        here = Sight(
+            path="/log",
+            at=now,
+            job=run,
+            looks={"/log": look},
+            places={"/log": place},
+            events=events,
+        )
+        self._seen, self.learned = remembered(here, before, self.learned, True)
+        seen = self._seen
+        alarms = {
+            name: judge(here, seen, rules, self.learned).status.bad for name, rules in RULES.items()
+        }
+        told = asides(seen, self.learned, Wishes(nan_after=3, slower_than=50.0), {})
+        return {**alarms, **{one.topic: one.status.bad for one in told}}
+
+    def _read(self, file: File, look: Look, place: Place | None) -> tuple[Place, str]:
+        span = wanted(place, look)
+        data = bytes(file.data[span.start : span.start + span.size])
+        if not continues(place, span, data):
+            place, span = None, beginning(look)
+            data = bytes(file.data[span.start : span.start + span.size])
+        new = taken(place, look, span, data)
+        return new.place, new.text
+
+
+def _rules(stale_after: float | None) -> Rules:
+    return Rules(stale_after=stale_after, startup=1800, by_number=True, bounds=BOUNDS)
+
+
+RULES = {"20m": _rules(FIXED), "auto": _rules(None)}
+
+
+class Outcome(Struct):
+    """What came of watching: healthy seconds, false alarms (episodes) by rule or topic, and for
+    each hang the seconds until it was told, by rule; None: never. `young`: hangs in the first
+    hours of a training, in which `auto` has not learned yet, are kept apart."""
+
+    healthy: float
+    false: dict[str, int]
+    hangs: list[dict[str, float | None]]
+    young: list[dict[str, float | None]]
+    looks: int = 0
+
+
+def training(shape: Shape, days: float, hang_share: float, seed: int) -> Outcome:
+    """Watch one training for so many healthy days; a share of its jobs ends in a hang."""
+    random = Random(seed)
+    own, writing, watcher = habits(shape, random), random.choice(WRITING), Watcher(shape)
+    outcome = Outcome(healthy=0, false={}, hangs=[], young=[])
+    clock, step, number = 0.0, 0, 0
+    while outcome.healthy < days * DAY:
+        number += 1
+        length = random.choice((4, 10, 20, 24)) * HOUR * random.uniform(0.3, 1)
+        hang = length * random.uniform(0.15, 1) if random.random() < hang_share else None
+        lines = list(job(shape, own, step, length, random))
+        step += int(length / own.step)
+        _watch(watcher, outcome, lines, clock, hang or length, hang, number, writing, random)
+        clock += length + GIVE_UP
+    return outcome
+
+
+def _watch(
+    watcher: Watcher,
+    outcome: Outcome,
+    lines: list[Line],
+    clock: float,
+    length: float,
+    hang: float | None,
+    number: int,
+    writing: Writing,
+    random: Random,
+) -> None:
+    """One job, from its start until its end, or until its hang is told by both rules."""
+    learned = outcome.healthy > 8 * HOUR
+    run = _job(number, clock)
+    file = File(f"1:{number}")
+    writes = visible(cut(lines, hang), writing, random)
+    upcoming = next(writes, None)
+    firing: dict[str, bool] = {}
+    told: dict[str, float | None] = {"20m": None, "auto": None}
+    for now in looks(length + (GIVE_UP if hang else 0), random):
+        while upcoming and upcoming[0] <= now:
+            file.data += upcoming[1]
+            upcoming = next(writes, None)
+        alarms = watcher.look(file, _instant(clock + now, random), run)
+        outcome.looks += 1
+        if hang is None or now < hang:
+            for name, bad in alarms.items():
+                if bad and not firing.get(name):
+                    outcome.false[name] = outcome.false.get(name, 0) + 1
+            firing = alarms
+            continue
+        for name in told:
+            if alarms[name] and told[name] is None:
+                told[name] = now - hang
+        if all(value is not None for value in told.values()):
+            break
+    outcome.healthy += length
+    if hang is not None:
+        (outcome.hangs if learned else outcome.young).append(told)
+
+
+def looks(seconds: float, random: Random) -> Iterator[float]:
+    """Once a minute, now and then late, and rarely not at all for a while."""
+    now = random.uniform(0, EVERY)
+    while now < seconds:
+        yield now
+        luck = random.random()
+        now += EVERY + random.uniform(0, 0.5)
+        if luck < 2e-4:
+            now += random.uniform(300, 2400)  # sentinel was restarted
+        elif luck < 0.005:
+            now += random.uniform(1, 40)
+
+
+def cut(lines: Iterable[Line], hang: float | None) -> Iterator[Line]:
+    """What is written until the training hangs."""
+    for at, text in lines:
+        if hang is not None and at > hang:
+            return
+        yield at, text
+
+
+def visible(
+    lines: Iterable[Line], writing: Writing, random: Random
+) -> Iterator[tuple[float, bytes]]:
+    """Bytes as they reach the reader: in blocks, and as late as the file server shows them."""
+    pending, shown = bytearray(), 0.0
+    for at, text in lines:
+        pending += text.encode()
+        whole = len(pending) // writing.buffer * writing.buffer if writing.buffer else len(pending)
+        if whole:
+            shown = max(shown, at + random.uniform(0, writing.hidden))
+            yield shown, bytes(pending[:whole])
+            del pending[:whole]
+
+
+def _instant(at: float, random: Random) -> Instant:
+    """The boot's clock is steady; the wall clock jumps as it likes."""
+    jump = random.uniform(-HOUR, HOUR) if random.random() < 1e-3 else 0.0
+    return Instant(int((WALL + at + jump) * SECOND), "boot", int(at * SECOND))
+
+
+def _job(number: int, clock: float) -> Job:
+    return Job(
+        id=str(number),
+        job_id=str(number),
+        array_id=str(number),
+        task="",
+        name="train",
+        user="alice",
+        partition="p",
+        state="RUNNING",
+        reason="",
+        nodes="n0",
+        node_count=1,
+        dependency="",
+        submitted=None,
+        started=int(WALL + clock),
+        ends=None,
+        time_limit=None,
+    )
+
+
+__all__ = ["Habits", "Outcome", "training"]

@@ -1,0 +1,203 @@
+"""Nodes go back to work, or do not, on a real cluster: Slurm drains, sentinel proves and undrains."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.accounts import User
+from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
+from tests.remote.nodes import Nodes, saying
+from tests.service.watch import Watch
+
+NODE = "node-2"
+CONFIG = """\
+remote:
+  ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"
+  timeout: 8s
+  connect_timeout: 2s
+guard: {{breaker: {{share: 100%}}}}
+checks:
+  drained: {{kind: drained, every: 1s, {keys}}}
+channels:
+  book: {{kind: file, path: "{folder}/book.jsonl"}}
+"""
+CLEAN = """\
+#!/bin/sh
+case "$*" in
+*query-compute-apps*) exit 0 ;;
+"-q -x") echo '<nvidia_smi_log>'; for g in 0 1 2 3 4 5 6 7; do echo "<gpu id=\\"$g\\">"; done
+    echo '</nvidia_smi_log>' ;;
+esac
+"""
+KILL = "Kill task failed"
+
+
+class Ward:
+    """The lab with one sentinel that looks after its drained nodes."""
+
+    def __init__(self, lab: Lab, watch: Watch, nodes: Nodes) -> None:
+        self.lab, self.watch, self.nodes = lab, watch, nodes
+        self.configure()
+
+    def configure(self, keys: str = "undrain: true, limits: {cooldown: 0s, share: 100%}") -> None:
+        self.watch.configure(CONFIG, ssh=self.nodes.config, known=self.nodes.known, keys=keys)
+
+    def tick(self) -> None:
+        done = self.watch.say("tick", "--all")
+        assert done.returncode == 0, done.stderr
+
+    def drain(self, node: str = NODE, reason: str = KILL) -> None:
+        update = ["scontrol", "update", f"nodename={node}", "state=drain", f"reason={reason}"]
+        self.lab.ask(update)
+        self.lab.wait_node(node, "DRAIN")
+
+    def drained(self, node: str = NODE) -> bool:
+        return "DRAIN" in self.lab.node(node)["State"].split("+")
+
+    def finding(self, node: str = NODE) -> dict[str, Any]:
+        """What a one-shot says of the node now."""
+        said = json.loads(self.watch.say("check", "drained", "--json").stdout)
+        return next(f for f in said["findings"] if f["subject"] == node)
+
+    def log(self, node: str = NODE) -> list[dict[str, Any]]:
+        """Ledger and audit log of the node."""
+        events: list[dict[str, Any]] = json.loads(
+            self.watch.say("nodes", "list", "--history", node, "--json").stdout
+        )
+        return events
+
+    def acted(self, node: str = NODE) -> list[str]:
+        return [e["what"] for e in self.log(node) if e["what"] != "seen"]
+
+    def told(self) -> str:
+        return " | ".join(line["summary"] for line in self.watch.book)
+
+
+@pytest.fixture
+def ward(fresh: Lab, night: Watch, tmp_path: Path) -> Iterator[Ward]:
+    tools = [node.bin / "nvidia-smi" for node in fresh.nodes]
+    before = [tool.read_bytes() for tool in tools]
+    for tool in tools:
+        tool.write_text(CLEAN)
+    (tmp_path / "ssh").mkdir()
+    yield Ward(fresh, night, Nodes(fresh, tmp_path / "ssh"))
+    fresh.fuse.release()
+    for tool, content in zip(tools, before, strict=True):
+        tool.write_bytes(content)
+
+
+def test_slurm_drains_a_node_and_sentinel_gives_it_back_when_the_process_is_gone(
+    ward: Ward,
+) -> None:
+    """A task in state D: why not, for as long as it hangs; then undrained, and a job runs there."""
+    lab = ward.lab
+    job = lab.unkillable_job(nodelist=NODE)
+    wait_until(lab.fuse.withheld, "the task in state D")
+    ward.tick()
+    lab.scancel(job)
+    lab.wait_node(NODE, "DRAIN")
+    ward.tick()
+    assert ward.drained()
+    assert "not clean: in state D: cat(" in ward.told()
+    lab.fuse.release()
+    wait_until(lambda: not ward.nodes.on(NODE, "pgrep -x cat").stdout, "the end of the task")
+    wait_until(lambda: not ward.drained() or ward.tick(), "the undrain")
+    assert lab.ask(["srun", f"--nodelist={NODE}", "hostname"]).strip() == NODE
+    seen, intended, done = ward.log()
+    assert seen["reason"].startswith(KILL)
+    assert seen["at"] <= intended["at"] <= done["at"]
+    assert (intended["what"], done["what"]) == ("intended", "done")
+    assert intended["evidence"]["blocked"] == "+ no task in state D"
+    assert "undrain node-2: done" in ward.told()
+
+
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("RMA GPU3", "its reason replaced another one: 'RMA GPU3'"),
+        ("sentinel: bad GPU", "its reason replaced another one: 'sentinel: bad GPU'"),
+    ],
+)
+def test_a_reason_that_hides_another_is_not_touched(ward: Ward, note: str, told: str) -> None:
+    """Slurm forgot the note; the ledger did not."""
+    ward.drain(reason=note)
+    ward.tick()
+    ward.drain()
+    ward.tick()
+    ward.tick()
+    assert ward.drained()
+    assert told in ward.told()
+    assert ward.acted() == []
+
+
+def test_what_cannot_be_seen_is_not_clean(ward: Ward) -> None:
+    """Cut off the network, nvidia-smi hangs, nvidia-smi prints an error with exit code 0, sshd
+    answers garbage: four drained nodes that are idle and clean, and none of them is touched."""
+    lab = ward.lab
+    for node in lab.nodes:
+        ward.drain(node.name)
+    (lab.nodes[2].bin / "nvidia-smi").write_text(f"#!/bin/sh\nexec cat {lab.fuse.point}/data\n")
+    lab.fuse.hold("open")
+    (lab.nodes[3].bin / "nvidia-smi").write_text("#!/bin/sh\necho 'Unable to determine GPU0'\n")
+    lab.cut_node(1)
+    with saying(b"SSH-2.0-nonsense\r\n" + b"\0\xff" * 4000 + b"") as port:
+        ward.nodes.divert("node-0", port)
+        ward.tick()
+    told = {line["subject"]: line["summary"].partition("clean: ")[2] for line in ward.watch.book}
+    assert [ward.drained(node.name) for node in lab.nodes] == [True] * 4
+    assert told["node-0"].startswith("responds: garbage: ")
+    assert told["node-1"].startswith("responds: ")
+    assert told["node-2"].startswith("gpu processes: not read, ")
+    assert told["node-3"].startswith("gpu processes: not read, garbage: ")
+    assert [ward.acted(node.name) for node in lab.nodes] == [[]] * 4
+
+
+def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> None:
+    """On a shared node: a second user's healthy job, root's process and a login with the failed
+    job's id in their environment all live; its daemon does not, though it ignores SIGTERM."""
+    lab = ward.lab
+    ward.configure("undrain: true, clean_up: true, limits: {cooldown: 0s, share: 100%}")
+    alice, bob = lab.user("alice"), lab.user("bob")
+    failed = lab.sbatch(daemon(4711), user=alice, nodelist=NODE)
+    lab.wait_state(failed, "COMPLETED")
+    healthy = lab.sbatch("exec sleep 601", user=bob, nodelist=NODE)
+    wait_until(lambda: alive(ward, "sleep 601"), "the healthy job")
+    ward.nodes.on(NODE, f"SLURM_JOB_ID={failed} setsid sleep 4712 >/dev/null 2>&1 &")
+    with login(ward, alice, f"SLURM_JOB_ID={failed} sleep 4713"):
+        wait_until(lambda: alive(ward, "sleep 4713"), "the login")
+        ward.drain()
+        ward.tick()
+        left = [c for c in ("sleep 4711", "sleep 4712", "sleep 4713") if alive(ward, c)]
+    assert left == ["sleep 4712", "sleep 4713"]
+    assert lab.states(healthy) == ["RUNNING"]
+    assert ward.acted() == ["intended", "done"]
+    assert ward.drained()
+    ward.nodes.on(NODE, "pkill -f '^sleep 471'")
+    lab.scancel(healthy)
+    lab.wait_state(healthy, "CANCELLED")
+    wait_until(lambda: not ward.drained() or ward.tick(), "the undrain")
+
+
+def daemon(seconds: int) -> str:
+    """A job that leaves a process behind which ignores SIGTERM."""
+    return f"setsid sh -c 'trap \"\" TERM; exec sleep {seconds}' >/dev/null 2>&1 & sleep 1"
+
+
+def alive(ward: Ward, command: str) -> bool:
+    return bool(ward.nodes.on(NODE, f"ps -e -o state=,args= | grep '^[^Z] {command}$'").stdout)
+
+
+@contextmanager
+def login(ward: Ward, user: User, command: str) -> Iterator[None]:
+    """That user's login by ssh, in which the command runs."""
+    subprocess.run(["usermod", "-p", "*", user.name], check=True)  # sshd refuses a locked account
+    argv = ["ssh", "-F", str(ward.lab.ssh_config), "-l", user.name, NODE, command]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as process:
+        yield
+        process.kill()

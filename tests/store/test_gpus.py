@@ -1,0 +1,225 @@
+"""The ledger of GPUs: what every kind of state keeps its word about."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.clock import Instant
+from sentinel.core.gpus import GpuEvent, Gpus, Sighting
+from sentinel.core.lemons import DAY, USUAL_POLICY, LemonPolicy
+from sentinel.store.gpu_ledger import SqlGpus
+from sentinel.store.gpu_memory import GpuState, MemoryGpus
+from sentinel.store.postgres import PostgresBackend
+from sentinel.store.sqlite import SqliteBackend
+from tests.store.nouns import HOSTILE, at
+
+Open = Callable[..., Gpus]
+A, B = "GPU-aaaa", "GPU-bbbb"
+
+
+def seen(uuid: str = A, node: str = "n1", slot: str = "00000000:18:00.0", **more: str) -> Sighting:
+    return Sighting(uuid=uuid, node=node, slot=slot, **more)
+
+
+def event(
+    name: str, what: str = "xid 48", subject: str = A, when: Instant | None = None
+) -> GpuEvent:
+    return GpuEvent(id=name, subject=subject, what=what, at=when or at(), node="n1")
+
+
+class GpusContract:
+    """One rule, one test. Subclasses bring `open_gpus`, which opens the same state each time."""
+
+    @pytest.fixture
+    def gpus(self, open_gpus: Open) -> Iterator[Gpus]:
+        gpus = open_gpus()
+        yield gpus
+        gpus.close()
+
+    def test_a_new_state_knows_of_nothing(self, gpus: Gpus) -> None:
+        """No entries, stays, events, scores."""
+        assert gpus.entry(A) is None
+        assert list(gpus.entries()) == []
+        assert (list(gpus.stays(A)), list(gpus.events(A))) == ([], [])
+        assert gpus.standings(at()) == {}
+
+    def test_a_gpu_is_known_from_its_first_sight(self, gpus: Gpus, open_gpus: Open) -> None:
+        """With serial, model and place; another handle, as another process has, sees it."""
+        assert list(gpus.see([seen(serial="165", model="H100")], at())) == []
+        other = open_gpus()
+        (entry,) = other.entries()
+        assert (entry.subject, entry.serial, entry.model) == (A, "165", "H100")
+        assert (entry.node, entry.slot, entry.first.wall) == ("n1", "00000000:18:00.0", at().wall)
+        assert [e.subject for e in other.entries("n1")] == [A]
+        assert list(other.entries("n2")) == []
+        other.close()
+
+    def test_seen_again_it_stays(self, gpus: Gpus) -> None:
+        """One stay, however often; the last sight moves on; what is hidden now is not forgotten."""
+        gpus.see([seen(serial="165")], at())
+        for second in range(1, 4):
+            assert list(gpus.see([seen()], at(second))) == []
+        (stay,) = gpus.stays(A)
+        assert (stay.began.wall, stay.ended.wall) == (at().wall, at(3).wall)
+        entry = gpus.entry(A)
+        assert entry is not None
+        assert (entry.serial, entry.seen.wall, entry.first.wall) == ("165", at(3).wall, at().wall)
+
+    @pytest.mark.parametrize(
+        "there", [seen(node="n9"), seen(slot="00000000:2A:00.0")], ids=["node", "slot"]
+    )
+    def test_a_gpu_that_moved_is_told_once(self, gpus: Gpus, there: Sighting) -> None:
+        """Where it was, from when to when, where it is; after that it is at home there."""
+        gpus.see([seen(), seen(B)], at())
+        gpus.see([seen(), seen(B)], at(5))
+        (move,) = gpus.see([there, seen(B)], at(9))
+        assert (move.uuid, move.now) == (A, there)
+        assert (move.was.node, move.was.began.wall, move.was.ended.wall) == (
+            "n1",
+            at().wall,
+            at(5).wall,
+        )
+        assert list(gpus.see([there, seen(B)], at(10))) == []
+        stays = [(s.node, s.slot, s.began.wall, s.ended.wall) for s in gpus.stays(A)]
+        assert stays == [
+            ("n1", "00000000:18:00.0", at().wall, at(5).wall),
+            (there.node, there.slot, at(9).wall, at(10).wall),
+        ]
+
+    def test_a_move_tells_what_is_held_of_the_gpu(self, gpus: Gpus) -> None:
+        """A lemon is recognised in the very pass that sees it elsewhere."""
+        gpus.see([seen()], at())
+        gpus.record([event("1"), event("2", "diag fail")])
+        (move,) = gpus.see([seen(node="n9")], at(1))
+        assert move.standing.judged == "lemon"
+
+    def test_events_are_recorded_once(self, gpus: Gpus) -> None:
+        """By their id, within a call and over calls; the newest come first."""
+        one, two = event("1"), event("2", when=at(5))
+        assert [e.id for e in gpus.record([one, two, one])] == ["1", "2"]
+        assert list(gpus.record([two])) == []
+        assert [e.id for e in gpus.events(A)] == ["2", "1"]
+        assert [e.id for e in gpus.events(A, 1)] == ["2"]
+        assert list(gpus.events(B)) == []
+
+    def test_an_event_makes_a_gpu_known(self, gpus: Gpus) -> None:
+        """One that fell off before anybody saw it, and a node."""
+        gpus.record([event("1"), event("2", "node fail", "node:n7")])
+        assert {e.subject: e.is_node for e in gpus.entries()} == {A: False, "node:n7": True}
+        assert list(gpus.see([seen()], at(1))) == []
+        assert len(gpus.stays(A)) == 1
+
+    def test_scores_halve(self, gpus: Gpus) -> None:
+        """3 at first, 1.5 after a half-life; what weighs nothing has no score."""
+        gpus.record([event("1"), event("2", "xid 31", B)])
+        assert gpus.standings(at())[A].score == pytest.approx(3)
+        half = gpus.standings(at(28 * DAY))
+        assert half[A].score == pytest.approx(1.5)
+        assert (half[A].judged, B in half) == ("good", False)
+
+    def test_the_same_kind_counts_once_a_day(self, gpus: Gpus) -> None:
+        """A flood is one event; another kind, another day and another GPU are others."""
+        flood = [event(f"f{n}", when=at(n)) for n in range(50)]
+        gpus.record([*flood, event("x", "xid 64"), event("y", subject=B)])
+        standings = gpus.standings(at(49))
+        assert standings[A].score == pytest.approx(6, abs=1e-3)
+        assert standings[B].score == pytest.approx(3, abs=1e-3)
+        gpus.record([event("z", when=at(DAY))])
+        assert gpus.standings(at(DAY))[A].score > 8.5
+
+    @pytest.mark.parametrize(("mark", "judged"), [("lemon", "lemon"), ("good", "good")])
+    def test_a_persons_mark_counts_more_than_the_sum(
+        self, gpus: Gpus, mark: str, judged: str
+    ) -> None:
+        """Whatever happened; with who said it, why, and an event of its own."""
+        gpus.see([seen(), seen(B)], at())
+        gpus.record([event("1"), event("2", "xid 64")])
+        for uuid in (A, B):
+            gpus.mark(uuid, mark, "RMA 4711", "root", at(1))  # type: ignore[arg-type]
+        standings = gpus.standings(at(2))
+        assert [(standings[u].judged, standings[u].marked) for u in (A, B)] == [(judged, True)] * 2
+        entry = gpus.entry(A)
+        assert entry is not None
+        assert (entry.mark, entry.reason, entry.by) == (mark, "RMA 4711", "root")
+        assert gpus.events(A)[0].what == f"marked {mark}"
+
+    def test_cleared_it_begins_anew(self, gpus: Gpus) -> None:
+        """What happened before is history, and counts no more; what comes later counts."""
+        gpus.record([event("1"), event("2", "xid 64")])
+        gpus.mark(A, "lemon", "", "root", at(1))
+        gpus.mark(A, "", "replaced its cable", "root", at(2))
+        assert A not in gpus.standings(at(3))
+        assert len(gpus.events(A)) == 4
+        gpus.record([event("3", when=at(10))])
+        assert gpus.standings(at(10))[A].score == pytest.approx(3)
+
+    def test_a_gpu_nobody_saw_can_be_marked(self, gpus: Gpus) -> None:
+        """From another cluster's list."""
+        gpus.mark(B, "lemon", "returned by the provider", "ops", at())
+        assert gpus.standings(at())[B].judged == "lemon"
+        assert list(gpus.see([seen(B)], at(1))) == []
+
+    def test_another_policy_counts_anew(self, open_gpus: Open) -> None:
+        """Weights and half-life come from the file, and may change with it."""
+        first = open_gpus()
+        first.record([event("1"), event("2", "xid 13")])
+        assert first.standings(at())[A].score == pytest.approx(3)
+        first.close()
+        other = open_gpus(policy=LemonPolicy(weights={"xid 48": 0.5, "xid 13": 9}))
+        assert other.standings(at())[A].score == pytest.approx(9.5)
+        assert other.standings(at())[A].judged == "lemon"
+        other.close()
+
+    def test_any_text_comes_back(self, gpus: Gpus) -> None:
+        """NUL, lone surrogates, quotes, long ones."""
+        odd = GpuEvent(id=HOSTILE, subject=HOSTILE, what=HOSTILE, at=at(), text=HOSTILE * 50)
+        gpus.see([seen(HOSTILE, HOSTILE, HOSTILE, model=HOSTILE)], at())
+        gpus.record([odd])
+        assert list(gpus.events(HOSTILE)) == [odd]
+        assert [e.subject for e in gpus.entries(HOSTILE)] == [HOSTILE]
+
+    def test_pruning(self, gpus: Gpus) -> None:
+        """Old events and ended stays go; entries, marks and the stay that lasts remain."""
+        gpus.see([seen()], at())
+        gpus.see([seen(node="n2")], at(1))
+        gpus.record([event("1")])
+        gpus.mark(A, "lemon", "", "root", at(2))
+        gpus.prune(at(400 * DAY - 1))
+        assert (len(gpus.events(A)), len(gpus.stays(A))) == (2, 2)
+        gpus.prune(at(400 * DAY + 10))
+        assert (len(gpus.events(A)), [s.node for s in gpus.stays(A)]) == (0, ["n2"])
+        assert gpus.standings(at(400 * DAY))[A].judged == "lemon"
+
+    def test_more_than_one_question_can_hold(self, gpus: Gpus) -> None:
+        """Thousands of GPUs in one pass: all are known afterwards, and one that moved is found."""
+        many = [seen(f"GPU-{n}", f"n{n // 8}") for n in range(5200)]
+        gpus.see(many, at())
+        moved = [*many[:-1], seen("GPU-5199", "elsewhere")]
+        assert [m.uuid for m in gpus.see(moved, at(1))] == ["GPU-5199"]
+        assert len(gpus.entries()) == 5200
+
+
+class TestMemory(GpusContract):
+    """In memory."""
+
+    @pytest.fixture
+    def open_gpus(self) -> Open:
+        state = GpuState()
+        return lambda policy=USUAL_POLICY: MemoryGpus(state, policy)
+
+
+class TestSqlite(GpusContract):
+    """In a state directory."""
+
+    @pytest.fixture
+    def open_gpus(self, tmp_path: Path) -> Open:
+        return lambda policy=USUAL_POLICY: SqlGpus(SqliteBackend(str(tmp_path)), policy)
+
+
+class TestPostgres(GpusContract):
+    """In PostgreSQL."""
+
+    @pytest.fixture
+    def open_gpus(self, postgres_url: str) -> Open:
+        return lambda policy=USUAL_POLICY: SqlGpus(PostgresBackend(postgres_url), policy)

@@ -1,0 +1,355 @@
+"""The page behind a link, over a real connection to a real engine."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from sentinel.core.errors import StoreError
+from sentinel.core.links import Claim, Signer
+from sentinel.core.model import Notification, Status
+from sentinel.core.mute import Ack, Silence
+from sentinel.engine.engine import Engine
+from sentinel.web.rate import BURST
+from sentinel.web.server import CannotListen, Server
+from tests.channels.samples import HOSTILE
+from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
+
+SIGNER = Signer("https://sentinel.example.org", b"k" * 32, 3600.0)
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Mail(Grouped):
+    """A channel for people whose messages may hold links."""
+
+    links = True
+
+
+class Visit:
+    """A firing alert, a page that is served, and somebody with a browser."""
+
+    def __init__(self, scene: Scene, server: Server, mail: Mail, book: Book, disk: Says) -> None:
+        self.scene, self.server, self.mail, self.book, self.disk = scene, server, mail, book, disk
+
+    async def ask(self, method: str, path: str, **more: Any) -> tuple[int, str, Any]:
+        url = f"http://127.0.0.1:{self.server.port}{path}"
+        async with aiohttp.ClientSession() as session:
+            async with session.request(method, url, allow_redirects=False, **more) as answer:
+                return answer.status, await answer.text(), answer.headers
+
+    def path(self, word: str, n: Notification | None = None) -> str:
+        url = (n or self.mail.got[0]).links[word]
+        return url.removeprefix("https://sentinel.example.org")
+
+    async def later(self, status: Status) -> None:
+        self.disk.status = status
+        await self.scene.engine.check("disk")
+        await self.scene.engine.deliver()
+
+
+Story = Callable[[Visit], Awaitable[None]]
+
+
+def visit(story: Story, subject: str = "/scratch") -> Visit:
+    disk, mail, book = Says(Status.CRITICAL, subject), Mail(), Book()
+    seen: list[Visit] = []
+
+    async def main(scene: Scene) -> None:
+        scene.engine.sign(SIGNER)
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        server = Server(scene.engine, scene.clock, SIGNER)
+        await server.start("127.0.0.1", 0)
+        try:
+            seen.append(Visit(scene, server, mail, book, disk))
+            await story(seen[0])
+        finally:
+            await server.stop()
+
+    play(main, world({"disk": disk}, {"mail": mail, "book": book}))
+    return seen[0]
+
+
+def test_only_messages_to_people_hold_links() -> None:
+    """They are keys: not in files, not in webhooks, not in the state."""
+
+    async def story(v: Visit) -> None:
+        assert set(v.mail.got[0].links) == {"Acknowledge", "Silence"}
+        assert v.book.got[0].links == {}
+        for row, _, _ in v.scene.store.deliveries(v.mail.got[0].alert):
+            assert row.notification.links == {}
+
+    visit(story)
+
+
+def test_an_end_holds_no_links() -> None:
+    """There is nothing left to acknowledge."""
+
+    async def story(v: Visit) -> None:
+        await v.later(Status.OK)
+        assert [n.links for n in v.mail.got if n.reason == "resolved"] == [{}]
+
+    visit(story)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("word", ["Acknowledge", "Silence"])
+def test_opening_a_link_changes_nothing(word: str, method: str) -> None:
+    """Mail scanners and chats open every link there is."""
+
+    async def story(v: Visit) -> None:
+        status, page, _ = await v.ask(method, v.path(word))
+        assert status == 200
+        assert method == "HEAD" or '<form method="post">' in page
+        orders = v.scene.store.orders()
+        assert (orders.silences, orders.acks) == ((), {})
+
+    visit(story)
+
+
+def test_pressing_the_button_acknowledges() -> None:
+    """The others hear who has it; pressing twice is no harm."""
+
+    async def story(v: Visit) -> None:
+        for _ in range(2):
+            status, page, _ = await v.ask("POST", v.path("Acknowledge"), data={"who": "Ann <b>"})
+            assert status == 200
+            assert "Acknowledged" in page
+        await v.scene.engine.deliver()
+        [ack] = v.scene.store.orders().acks.values()
+        assert ack.who == "Ann <b> (a link sent to mail)"
+        assert v.book.reasons == ["firing", "ack"]
+        _, page, _ = await v.ask("GET", v.path("Acknowledge"))
+        assert "Already acknowledged by Ann &lt;b&gt; (a link sent to mail)." in page
+
+    visit(story)
+
+
+def test_a_silence_is_for_the_time_chosen_and_one_a_link() -> None:
+    """The second press changes the first; it is about this alert and no other."""
+
+    async def story(v: Visit) -> None:
+        for length in ("1h", "4h"):
+            status, page, _ = await v.ask("POST", v.path("Silence"), data={"for": length})
+            assert status == 200
+        [silence] = v.scene.store.orders().silences
+        assert silence.ends - silence.starts == 4 * 3600 * 10**6
+        assert silence.who == "a link sent to mail"
+        assert silence.id in page
+        assert (silence.match.check, silence.match.subject) == ("disk", "/scratch")
+
+    visit(story)
+
+
+@pytest.mark.parametrize("length", ["", "100000h", "1", "-1h", "<script>"])
+def test_a_silence_of_another_length_is_refused(length: str) -> None:
+    """The page offers three; a link must not silence for a year."""
+
+    async def story(v: Visit) -> None:
+        status, _, _ = await v.ask("POST", v.path("Silence"), data={"for": length})
+        assert status == 400
+        assert v.scene.store.orders().silences == ()
+
+    visit(story)
+
+
+def test_a_link_does_only_its_own_deed() -> None:
+    """An acknowledgement's form cannot be bent into a silence."""
+
+    async def story(v: Visit) -> None:
+        await v.ask("POST", v.path("Acknowledge"), data={"for": "12h", "deed": "silence"})
+        assert v.scene.store.orders().silences == ()
+
+    visit(story)
+
+
+def test_a_wrong_or_expired_link_does_nothing() -> None:
+    """It says so, with the same status whatever is wrong."""
+
+    async def story(v: Visit) -> None:
+        good = v.path("Acknowledge")
+        forged = Signer(SIGNER.url, b"q" * 32, 60.0).token(Claim("ack", "x", "mail", 1 << 40))
+        for path in (good[:-4] + "AAA/", f"/a/{forged}", "/a/AAAA/", "/a/"):
+            for method in ("GET", "POST"):
+                assert (await v.ask(method, path))[0] == 404
+        v.scene.clock.advance(3600)
+        status, page, _ = await v.ask("POST", good)
+        assert status == 404
+        assert "expired" in page
+        assert v.scene.store.orders().acks == {}
+
+    visit(story)
+
+
+def test_an_alert_that_is_over_needs_nothing() -> None:
+    """Its link says so; the next episode has links of its own."""
+
+    async def story(v: Visit) -> None:
+        await v.later(Status.OK)
+        for method in ("GET", "POST"):
+            status, page, _ = await v.ask(method, v.path("Acknowledge"))
+            assert status == 200
+            assert "nothing to do" in page
+        v.scene.clock.advance(1)
+        await v.later(Status.CRITICAL)
+        await v.ask("POST", v.path("Acknowledge"))
+        assert v.scene.store.orders().acks == {}
+
+    visit(story)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_names_are_inert(text: str) -> None:
+    """What others have named is text, and the policy forbids the rest."""
+
+    async def story(v: Visit) -> None:
+        status, page, headers = await v.ask("GET", v.path("Acknowledge"))
+        assert status == 200
+        assert "<script" not in page
+        assert not re.search(r"<(img|b)[ >]", page)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; style-src 'sha256-")
+        assert "script" not in policy
+
+    visit(story, subject=text)
+
+
+def test_every_answer_keeps_the_address_to_itself() -> None:
+    """No cache, no referrer, no frame, whatever the status."""
+
+    async def story(v: Visit) -> None:
+        for path in ("/healthz", v.path("Silence"), "/a/x", "/nothing", "/a/../healthz"):
+            _, _, headers = await v.ask("GET", path)
+            assert headers["Referrer-Policy"] == "no-referrer"
+            assert headers["Cache-Control"] == "no-store"
+            assert headers["X-Frame-Options"] == "DENY"
+            assert headers["X-Content-Type-Options"] == "nosniff"
+
+    visit(story)
+
+
+def test_the_style_is_the_one_that_the_policy_allows() -> None:
+    """By its hash: a browser would show the page bare."""
+
+    async def story(v: Visit) -> None:
+        import base64
+        import hashlib
+
+        _, page, headers = await v.ask("GET", v.path("Acknowledge"))
+        (style,) = re.findall("<style>(.*?)</style>", page, re.S)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in headers["Content-Security-Policy"]
+
+    visit(story)
+
+
+def test_too_many_requests_are_told_to_wait() -> None:
+    """After a burst that no mail scanner exceeds."""
+
+    async def story(v: Visit) -> None:
+        url = f"http://127.0.0.1:{v.server.port}/healthz"
+        async with aiohttp.ClientSession() as session:
+            for _ in range(BURST):
+                async with session.get(url) as answer:
+                    assert answer.status == 200
+            async with session.get(url) as answer:
+                assert answer.status == 429
+                assert answer.headers["Retry-After"] == "1"
+        v.scene.clock.advance(1)
+        assert (await v.ask("GET", "/healthz"))[0] == 200
+
+    visit(story)
+
+
+def test_a_huge_body_is_refused() -> None:
+    """Four kilobytes are plenty for a name."""
+
+    async def story(v: Visit) -> None:
+        status, _, _ = await v.ask("POST", v.path("Acknowledge"), data=b"x" * 10_000, headers=FORM)
+        assert status == 413
+        assert v.scene.store.orders().acks == {}
+
+    visit(story)
+
+
+def test_a_body_in_a_charset_that_does_not_exist_is_no_trouble() -> None:
+    """Nor one of several parts with a file in it."""
+
+    async def story(v: Visit) -> None:
+        odd = {"Content-Type": "application/x-www-form-urlencoded; charset=nope"}
+        assert (await v.ask("POST", v.path("Acknowledge"), data=b"a=b", headers=odd))[0] == 200
+        parts = aiohttp.FormData()
+        parts.add_field("who", b"x", filename="who.txt")
+        assert (await v.ask("POST", v.path("Acknowledge"), data=parts))[0] == 200
+
+    visit(story)
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe=%zz&&&", b"who=" + b"%00" * 50, b"", b"who=%F0%9F"])
+def test_a_strange_body_is_no_trouble(body: bytes) -> None:
+    """The token is the key; the name is only for the others."""
+
+    async def story(v: Visit) -> None:
+        assert (await v.ask("POST", v.path("Acknowledge"), data=body, headers=FORM))[0] == 200
+        [ack] = v.scene.store.orders().acks.values()
+        assert ack.who.isprintable()
+
+    visit(story)
+
+
+class Broken:
+    """A desk whose state cannot be written."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.alerts, self.orders = engine.alerts, engine.orders
+
+    async def order(self, order: Ack | Silence) -> None:
+        raise StoreError("/var/lib/sentinel: disk full")
+
+
+def test_a_state_that_cannot_be_written_is_told_without_details() -> None:
+    """Nobody may believe that they have acknowledged."""
+
+    async def story(v: Visit) -> None:
+        server = Server(Broken(v.scene.engine), v.scene.clock, SIGNER)
+        await server.start("127.0.0.1", 0)
+        v.server, before = server, v.server
+        status, page, _ = await v.ask("POST", v.path("Acknowledge"))
+        v.server = before
+        await server.stop()
+        assert status == 503
+        assert "disk full" not in page
+        assert "Not done" in page
+
+    visit(story)
+
+
+def test_without_a_secret_there_are_no_links() -> None:
+    """Only the sign of life."""
+
+    async def story(v: Visit) -> None:
+        server = Server(v.scene.engine, v.scene.clock, None)
+        await server.start("127.0.0.1", 0)
+        v.server, before = server, v.server
+        assert (await v.ask("GET", "/healthz"))[:2] == (200, "ok\n")
+        assert (await v.ask("POST", v.path("Acknowledge")))[0] == 404
+        v.server = before
+        await server.stop()
+
+    visit(story)
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """In one line."""
+
+    async def story(v: Visit) -> None:
+        other = Server(v.scene.engine, v.scene.clock, SIGNER)
+        with pytest.raises(CannotListen, match=rf"cannot listen on 127.0.0.1:{v.server.port}: "):
+            await other.start("127.0.0.1", v.server.port)
+        await asyncio.sleep(0)
+
+    visit(story)
