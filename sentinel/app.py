@@ -11,7 +11,7 @@ from sentinel import actions, channels, checks
 from sentinel.clock import SystemClock
 from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.settings import CheckConfig, Common, Settings
-from sentinel.lazy import LazyRemote, LazySlurm, users_of
+from sentinel.lazy import LazyRemote, LazySettings, LazySlurm, users_of
 from sentinel.registry import Registry, UnknownKind
 
 if TYPE_CHECKING:
@@ -124,12 +124,13 @@ def look(check: CheckConfig, settings: Settings | None) -> Outcome:
     from sentinel.engine.runner import Runner, limit
 
     clock = SystemClock()
+    surroundings = LazySettings(lambda: settings or find_settings(None))
     ctx = Context(
         name=check.name,
         now=clock.now(),
         limit=limit(check),
-        slurm=LazySlurm(settings or Settings(), [check], clock),
-        remote=LazyRemote(settings or Settings()),
+        slurm=LazySlurm(surroundings, [check], clock),
+        remote=LazyRemote(surroundings),
         one_shot=True,
     )
     return Runner().run(check, ctx)

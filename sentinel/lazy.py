@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentinel.core.settings import CheckConfig, Settings
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.settings import CheckConfig, Settings, SlurmSettings
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
     from sentinel.core.probe import NodeProbe, Wants
     from sentinel.core.remote import Answer, Remote, Unreached
+    from sentinel.core.remote_settings import RemoteSettings
     from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
     from sentinel.slurm.snapshot import Snapshot
+
+
+class LazySettings:
+    """How Slurm and nodes are asked, read from the file only when one of them is: a one-shot
+    with options starts without. Raises CannotTell where the file cannot be used."""
+
+    def __init__(self, load: Callable[[], Settings | None]) -> None:
+        self._load = load
+        self._found: Settings | None = None
+
+    @property
+    def slurm(self) -> SlurmSettings:
+        return self._read().slurm
+
+    @property
+    def remote(self) -> RemoteSettings:
+        return self._read().remote
+
+    def _read(self) -> Settings:
+        if self._found is None:
+            try:
+                self._found = self._load() or Settings()
+            except CannotTell:
+                raise
+            except SentinelError as error:
+                raise CannotTell(str(error).splitlines()[0]) from error
+        return self._found
 
 
 class LazySlurm:
     """The Slurm port of these checks."""
 
     def __init__(
-        self, settings: Settings, configs: Sequence[CheckConfig], clock: SystemClock
+        self, settings: Settings | LazySettings, configs: Sequence[CheckConfig], clock: SystemClock
     ) -> None:
         self._settings, self._configs, self._clock = settings, configs, clock
         self._slurm: Snapshot | None = None
@@ -57,8 +86,8 @@ class LazySlurm:
 class LazyRemote:
     """The way to nodes, as configured."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings.remote
+    def __init__(self, settings: Settings | LazySettings) -> None:
+        self._settings = settings
         self._remote: Remote | None = None
 
     def run(
@@ -75,7 +104,7 @@ class LazyRemote:
         if self._remote is None:
             from sentinel.remote import connect
 
-            self._remote = connect(self._settings)
+            self._remote = connect(self._settings.remote)
         return self._remote
 
 
@@ -86,8 +115,6 @@ def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
 
 
 def _jobs_of(plugin: Any) -> frozenset[str] | None:
-    from sentinel.core.errors import CannotTell
-
     try:
         users: frozenset[str] | None = plugin.jobs_of()
     except CannotTell:

@@ -56,6 +56,8 @@ def call(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     if args.help or not args.target:
         return _help(args)
+    if args.json and args.nagios:
+        raise BadCall("--json and --nagios are two answers to one question; choose one")
     check, settings = _target(args)
     outcome = app.look(check, settings)
     _print(outcome, args)
