@@ -56,7 +56,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     `by` is the check or person that asked; `rule` and `why` are the guard's; `detail` is what
     was seen afterwards; `commands` are the very arguments. `ended` None while it is open.
     `checked`: when each boot that read it again did so first. `mark`: a digest of the target's
-    mark (see Look) at the intent.
+    mark (see Look) at the intent. `subject`: of the alert it belongs to, if not the target.
     """
 
     id: str
@@ -76,6 +76,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     checked: tuple[Instant, ...] = ()
     mark: str = ""
     forced: bool = False
+    subject: str = ""
 
 
 class Look(Struct, frozen=True, kw_only=True):

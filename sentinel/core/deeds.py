@@ -108,7 +108,7 @@ def _bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Bulleti
     return Bulletin(
         id=token(first),
         check=first.by if first.by in checks else "sentinel",
-        subject=targets,
+        subject=first.subject if len(group) == 1 and first.subject else targets,
         status=_STATUS.get(first.outcome, Status.WARNING),
         summary=_summary(first, targets),
         details="\n".join(f"{name}: {value}" for name, value in first.evidence.items()),

@@ -74,11 +74,13 @@ class ActionRequest(Struct, frozen=True, kw_only=True):
     """A wish of a check; the guard decides whether it is carried out.
 
     `params` are the action's own; `evidence` is what the wish rests on, kept in the log.
+    `subject` is the alert's where that is not the target: people hear of both together.
     """
 
     action: str
     target: str
     reason: str
+    subject: str = ""
     params: Mapping[str, str] = {}
     evidence: Mapping[str, str] = {}
 

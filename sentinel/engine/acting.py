@@ -183,6 +183,7 @@ class Actor:
             evidence=bounded({"seen": look.text, **request.evidence}),
             commands=kind.commands(request),
             forced=asker.forced,
+            subject=request.subject,
             mark=fingerprint(look),
         )
 
