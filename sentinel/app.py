@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Pulse, Slurm, Store
     from sentinel.engine.deeds import Deeds
     from sentinel.engine.engine import Engine, World
+    from sentinel.engine.peer import PeerWatch
     from sentinel.slurm.snapshot import Snapshot
     from sentinel.web.server import Server
 
@@ -136,11 +137,13 @@ def look(check: CheckConfig, settings: Settings | None) -> Outcome:
     return Runner().run(check, ctx)
 
 
-def serve(path: str | None, *, dry_run: bool) -> None:
-    """Run the service until it is told to stop."""
+def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
+    """Run the service until it is told to stop. `standby`: where another leads, wait to take over
+    (always so with a state whose lease expires, which is there for that)."""
     import asyncio
 
     from sentinel.engine.service import Service
+    from sentinel.engine.standby import take_over
 
     settings = find_settings(path) or embedded()
     clock = SystemClock()
@@ -151,7 +154,12 @@ def serve(path: str | None, *, dry_run: bool) -> None:
         engine = _engine(settings, store, clock, notices, dry_run)
         service = Service(engine, lambda: world(load_settings(path), clock, dry_run))
         service.listen()
-        await engine.start(holder())
+        if not (standby or store.term):
+            await engine.start(holder())
+        elif not await take_over(
+            lambda: engine.start(holder()), service.stopped_within, store.term
+        ):
+            return
         page = await _page(engine, settings, clock)
         try:
             await service.run()
@@ -188,6 +196,7 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
     from sentinel.core.digest import Plan
     from sentinel.engine import selfcheck
     from sentinel.engine.engine import World
+    from sentinel.engine.sight import Sight
 
     slurm = LazySlurm(settings, settings.checks, clock)
     policies = {c.name: _policy(c, settings) for c in settings.checks}
@@ -213,7 +222,9 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
         remote=LazyRemote(settings),
         deeds=_deeds(settings, slurm, clock, dry_run),
         calendar=slurm if settings.slurm.maintenance else None,
+        peer=_peer(settings),
         gpus=_gpus(settings),
+        sight=Sight(slurm, asks=_shown(settings)),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 
@@ -384,12 +395,29 @@ async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Serve
     return server
 
 
+def _shown(settings: Settings) -> bool:
+    """Whether somebody looks at all nodes: then Slurm is asked for them, where there is one."""
+    page = settings.web is not None and bool(settings.web.listen)
+    return (page or settings.metrics is not None) and bool(
+        settings.slurm.command_prefix or slurm_here()
+    )
+
+
 def _pulse(settings: Settings) -> Pulse | None:
     if settings.heartbeat is None:
         return None
-    from sentinel.channels.heartbeat import WebPulse
+    from sentinel.channels.heartbeat import pulse
 
-    return WebPulse(settings.heartbeat)
+    return pulse(settings.heartbeat)
+
+
+def _peer(settings: Settings) -> PeerWatch | None:
+    heartbeat = settings.heartbeat
+    if heartbeat is None or not heartbeat.peer:
+        return None
+    from sentinel.engine.peer import PeerWatch
+
+    return PeerWatch(heartbeat.peer, float(heartbeat.peer_after))
 
 
 def _cluster_name(slurm: Slurm) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sentinel.core.remote import Answer, Remote, Unreached
     from sentinel.core.remote_settings import RemoteSettings
     from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
+    from sentinel.slurm.client import Count
     from sentinel.slurm.snapshot import Snapshot
 
 
@@ -67,6 +68,14 @@ class LazySlurm:
 
     def reservations(self) -> Sequence[Reservation]:
         return self.snapshot().reservations()
+
+    def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
+        """As in `Snapshot`; None of both where nothing was asked yet."""
+        return (None, None) if self._slurm is None else self._slurm.last()
+
+    def counts(self) -> Mapping[str, Count]:
+        """How often Slurm was asked since the start, by command."""
+        return {} if self._slurm is None else dict(self._slurm.client.counts)
 
     def snapshot(self) -> Snapshot:
         """What stands behind it."""

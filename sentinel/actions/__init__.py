@@ -3,6 +3,7 @@
 GROUP = "sentinel.actions"
 
 KINDS = {
+    "clean": "sentinel.actions.clean:Clean",
     "clean_up": "sentinel.actions.clean_up:CleanUp",
     "drain": "sentinel.actions.drain:Drain",
     "reboot": "sentinel.actions.reboot:Reboot",

@@ -19,12 +19,13 @@ from sentinel.core.remote import Answered, Partial, TimedOut
 from sentinel.core.slurm import Node
 from sentinel.core.text import shortened, visible
 
-GRACE = "10"
-"""Seconds between SIGTERM and SIGKILL."""
+GRACE = "5"
+"""Seconds between SIGTERM and SIGKILL: Slurm sent both long ago, and `remote: {timeout}` has to
+hold all of it."""
 
 
 class CleanUp(Struct, frozen=True):
-    """Ends left-over processes of jobs that are over: SIGTERM, after 10 s SIGKILL.
+    """Ends left-over processes of jobs that are over: SIGTERM, after 5 s SIGKILL.
 
     Only those that the kernel (cgroup), a slurmstepd above them or else their SLURM_JOB_ID count
     to one of the jobs in the param `jobs`; never those of uids below `first_uid`, of nobody, or

@@ -6,7 +6,7 @@
 
 LC_ALL=C PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 export LC_ALL PATH
-verb=$1 jobs=$2 first=$3 seconds=${4:-10}
+verb=$1 jobs=$2 first=$3 seconds=${4:-5}
 
 # What the kernel and the processes themselves say: which job each belongs to.
 facts() {
@@ -72,7 +72,7 @@ end_them() {
     before=$(facts | judged)
     printf '%s\n' "$before" | grep '^kept '
     signalled TERM
-    gone "$seconds" || { signalled KILL && gone 5; }
+    gone "$seconds" || { signalled KILL && gone 3; }
     left=$(victims)
     for pid in $(printf '%s\n' "$before" | sed -n 's/^may \([0-9]*\) .*/\1/p'); do
         # shellcheck disable=SC2086,SC2116 # words, one blank between

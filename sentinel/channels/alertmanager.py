@@ -23,7 +23,7 @@ from sentinel.core.card import card, one_line
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, duration_text
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
@@ -57,6 +57,15 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         check_timeout(self.timeout)
         if self.expires < 60:
             raise Invalid("must be at least 1m", "expires")
+
+    def judge_repeat(self, seconds: float) -> str:
+        """What is wrong with a route that repeats after so many seconds; empty where nothing."""
+        if seconds < self.expires:
+            return ""
+        return (
+            f"an alert ends at Alertmanager after {duration_text(self.expires)} ('expires'), but "
+            f"is repeated only every {duration_text(seconds)}: it would come and go"
+        )
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Tell all instances; one that takes them is enough, as with Prometheus."""

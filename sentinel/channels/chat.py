@@ -63,10 +63,9 @@ class ChatChannel(Struct, frozen=True, kw_only=True):
         try:
             said = await self.deliver(message)
         except ChannelError as error:
-            if not (error.permanent and error.reason == "refused" and _templated(message)):
+            if not (message.words.templated and error.permanent and error.reason == "refused"):
                 raise
-            trouble = f"refused with its templates ({error}), told in the built-in words"
-            message = replace(message, words=Words(trouble=trouble))
+            message = replace(message, words=message.words.given_up(error))
             said = await self.deliver(message)
         return message.words.told(Receipt(said))
 
@@ -106,7 +105,3 @@ def buttons(message: Message) -> list[tuple[str, str]]:
     (n,) = message.notifications
     runbook = address_of(n.runbook)
     return [*n.links.items(), *([("Runbook", runbook)] if runbook else [])]
-
-
-def _templated(message: Message) -> bool:
-    return message.words.text is not None or message.words.subject is not None

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from sentinel.channels.address import address
 from sentinel.channels.message import Addresses, message, parts
 from sentinel.channels.smtp import Mail, Server, Taken, hand_over, listed
-from sentinel.channels.template import MailTemplates, check, words
-from sentinel.core.errors import Invalid
+from sentinel.channels.template import MailTemplates, Words, check, words
+from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
@@ -56,14 +56,24 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """One mail about all of them. Recipients refused beside others are in the receipt,
-        even those refused for now: the others would get a repeated mail twice."""
-        addresses = self._addresses()
-        now, own = datetime.now(timezone.utc).astimezone(), words(self.templates, notifications)
+        even those refused for now: the others would get a repeated mail twice. A mail that is
+        refused for good with its templates is sent again in the built-in words."""
+        own = words(self.templates, notifications)
+        try:
+            receipt = await self._hand_over(notifications, own)
+        except ChannelError as error:
+            if not (own.templated and error.permanent and error.reason == "refused"):
+                raise
+            own = own.given_up(error)
+            receipt = await self._hand_over(notifications, own)
+        return own.told(receipt)
+
+    async def _hand_over(self, notifications: Sequence[Notification], own: Words) -> Receipt:
+        addresses, server = self._addresses(), self._server()
+        now = datetime.now(timezone.utc).astimezone()
         mail = message(notifications, addresses, now, own)
         envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
-        server = self._server()
-        receipt = _receipt(server, envelope, await hand_over(server, envelope))
-        return own.told(receipt)
+        return _receipt(server, envelope, await hand_over(server, envelope))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the mail, named, as they would be sent."""

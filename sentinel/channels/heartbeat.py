@@ -1,30 +1,131 @@
-"""The heartbeat over the web: a GET, as healthchecks and its like take it."""
+"""The heartbeat: a GET as healthchecks and its like take it, and a file for a peer to watch."""
 
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Iterable, Sequence
+
+import msgspec
+
+from sentinel import proc
 from sentinel.channels.http import Request, submit
+from sentinel.channels.quoted import quoted
+from sentinel.core.errors import CannotTell, ChannelError
+from sentinel.core.ports import Pulse
 from sentinel.core.settings import HeartbeatSettings
+from sentinel.core.text import visible
+
+
+def pulse(settings: HeartbeatSettings) -> Pulse | None:
+    """All the ways that are configured; None where this sentinel only watches its peer."""
+    ways: list[Pulse] = [WebPulse(settings)] if settings.url else []
+    ways += [FilePulse(settings.file, float(settings.timeout))] if settings.file else []
+    return Pulses(ways) if ways else None
+
+
+class Pulses:
+    """Several ways at once: one that fails keeps no other from the sign."""
+
+    def __init__(self, ways: Sequence[Pulse]) -> None:
+        self._ways = ways
+
+    async def begin(self) -> None:
+        """Raises what the first of them that failed has raised."""
+        await _all(way.begin() for way in self._ways)
+
+    async def beat(self, well: bool, text: str) -> None:
+        """Raises what the first of them that failed has raised."""
+        await _all(way.beat(well, text) for way in self._ways)
 
 
 class WebPulse:
-    """Pings the address while all is well; with `style: healthchecks` troubles go to its /fail.
+    """Pings the address while all is well; with `style: healthchecks` its /start is pinged when
+    a pass begins, and troubles go to its /fail.
 
-    https://healthchecks.io/docs/signaling_failures/ — other services take any request to an
-    address below theirs for a sign of life, so by default trouble is silence.
+    https://healthchecks.io/docs/signaling_failures/ and
+    https://healthchecks.io/docs/measuring_script_run_time/ — other services take any request to
+    an address below theirs for a sign of life, so by default trouble is silence.
     """
 
     def __init__(self, settings: HeartbeatSettings) -> None:
-        self._settings = settings
+        self._url = settings.url.reveal().rstrip("/") if settings.url else ""
+        self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
+
+    async def begin(self) -> None:
+        """Raises ChannelError when the outside did not take it."""
+        if not self._plain:
+            await self._send(f"{self._url}/start", "GET", "")
 
     async def beat(self, well: bool, text: str) -> None:
         """Raises ChannelError when the outside did not take it."""
-        url = self._settings.url.reveal().rstrip("/")
-        if not well and self._settings.style == "plain":
-            return
+        if well:
+            await self._send(self._url, "GET", text)
+        elif not self._plain:
+            await self._send(f"{self._url}/fail", "POST", text)
+
+    async def _send(self, url: str, method: str, text: str) -> None:
         await submit(
             Request(
-                url=url if well else f"{url}/fail",
-                method="GET" if well else "POST",
+                url=url,
+                method=method,
                 headers={"User-Agent": "sentinel"},
                 body=text.encode("utf-8", "replace")[:10_000],
-                timeout=float(self._settings.timeout),
+                timeout=self._timeout,
             )
         )
+
+
+class FilePulse:
+    """Writes the file anew while all is well, whole or not at all, by children that can be left
+    behind: the storage may hang."""
+
+    def __init__(self, path: str, limit: float) -> None:
+        self._path, self._limit = path, limit
+        self._stuck: proc.Stuck | None = None
+
+    async def begin(self) -> None:
+        """A file knows no beginning: the peer waits for a change."""
+
+    async def beat(self, well: bool, text: str) -> None:
+        """Raises ChannelError when the file could not be written."""
+        if well:
+            await asyncio.to_thread(self._write)
+
+    def _write(self) -> None:
+        if self._stuck and proc.still_stuck(self._stuck):
+            raise self._error(f"process {self._stuck.pid} still waits for its file system")
+        self._stuck = None
+        draft = f"{self._path}.new-{os.uname().nodename}"
+        self._run(["dd", f"of={draft}", "conv=fsync", "status=none"], self._sign())
+        self._run(["mv", "-fT", "--", draft, self._path])
+
+    def _sign(self) -> bytes:
+        """Never the same twice, whatever clocks and process ids do."""
+        sign = {
+            "host": os.uname().nodename,
+            "pid": os.getpid(),
+            "mark": os.urandom(8).hex(),
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        return msgspec.json.encode(sign) + b"\n"
+
+    def _run(self, argv: list[str], stdin: bytes = b"") -> None:
+        try:
+            done = proc.run(argv, limit=self._limit, stdin=stdin, max_output=1 << 16)
+        except proc.TimedOut as error:
+            self._stuck = error.stuck
+            raise self._error("cannot be written: its file system hangs") from None
+        except CannotTell as error:
+            raise self._error(str(error)) from None
+        if done.code:
+            raise self._error(quoted(done.err) or f"{argv[0]} ended with {done.code}")
+
+    def _error(self, why: str) -> ChannelError:
+        return ChannelError(f"{visible(self._path)}: {why}", reason="server")
+
+
+async def _all(works: Iterable[Awaitable[None]]) -> None:
+    results = await asyncio.gather(*works, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result

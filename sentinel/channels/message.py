@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP
 
 from msgspec import Struct
 
+from sentinel.channels.folding import FoldedPolicy
 from sentinel.channels.template import BUILT_IN, Words
 from sentinel.core import render
 from sentinel.core.card import one_line
@@ -16,7 +16,8 @@ from sentinel.core.model import Notification, Status
 from sentinel.core.render_html import html
 from sentinel.core.text import shortened
 
-_POLICY = SMTP.clone(cte_type="7bit")
+_POLICY = FoldedPolicy(linesep="\r\n", cte_type="7bit")
+_THREADS = 100  # ids in one header: 6 kB, which every server takes
 _LONGEST_DOMAIN = 40  # longer ids would be folded, and the standard library breaks them then
 _MARKS = ("cluster", "check", "kind", "subject", "severity", "status", "reason", "alert", "key")
 
@@ -41,7 +42,7 @@ def message(
     date: datetime,
     words: Words = BUILT_IN,
 ) -> EmailMessage:
-    """One mail about them all, pure ASCII on the wire, in the thread of the first."""
+    """One mail about them all, pure ASCII on the wire."""
     named = dict(parts(notifications, words))
     mail = EmailMessage(policy=_POLICY)
     mail["Subject"] = _plain(named["subject"])
@@ -77,16 +78,19 @@ def _add_thread(
     """The id comes from the keys, so that a repeated mail is the same mail.
 
     All mails of an alert answer one id that no mail bears, as Alertmanager does it: the
-    first may have gone to others. https://www.rfc-editor.org/rfc/rfc5322#section-3.6.4
+    first may have gone to others. A mail about several refers to the ids of them all, the oldest
+    first: whatever was told together, and all that follows about any part of it, is one thread.
+    https://www.rfc-editor.org/rfc/rfc5322#section-3.6.4
     """
     domain = addresses.sender.domain
     place = domain if len(domain) <= _LONGEST_DOMAIN else "sentinel.invalid"
     keys = [n.key for n in notifications]
     mail["Message-ID"] = f"<{_digest(*keys, *addresses.recipients)}@{place}>"
-    if alert := notifications[0].alert:
-        thread = f"<{_digest(notifications[0].cluster, alert)}@{place}>"
-        mail["In-Reply-To"] = thread
-        mail["References"] = thread
+    told = sorted((n for n in notifications if n.alert), key=lambda n: n.since)
+    threads = list(dict.fromkeys(f"<{_digest(n.cluster, n.alert)}@{place}>" for n in told))
+    if threads:
+        mail["In-Reply-To"] = threads[0]
+        mail["References"] = " ".join(threads[:_THREADS])
 
 
 def _add_marks(mail: EmailMessage, first: Notification) -> None:

@@ -6,10 +6,12 @@ texts are inert, and in the markup of the service where they are put out.
 """
 
 import logging
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from msgspec import Struct, structs
@@ -26,7 +28,7 @@ LONGEST = 200_000
 """Characters; a template that makes more is broken."""
 
 LIMIT = 5.0
-"""Seconds for one template; judged between the pieces that it puts out."""
+"""Seconds for one template."""
 
 _LOG = logging.getLogger("sentinel")
 _ALERTS = 500
@@ -66,6 +68,15 @@ class Words(Struct, frozen=True, kw_only=True):
     text: str | None = None
     html: str | None = None
     trouble: str = ""
+
+    @property
+    def templated(self) -> bool:
+        """Whether a template made any of it."""
+        return any(part is not None for part in (self.subject, self.text, self.html))
+
+    def given_up(self, error: Exception) -> "Words":
+        """The built-in words, because a service refused these."""
+        return Words(trouble=f"refused with its templates ({error}), told in the built-in words")
 
     def told(self, receipt: Receipt) -> Receipt:
         """The receipt, with the trouble in it and in the log."""
@@ -158,13 +169,34 @@ def _shown(notification: Notification) -> SimpleNamespace:
 
 def _bounded(pieces: Any) -> str:
     """The whole text, unless it grows or takes beyond all reason."""
-    end, text, size = time.monotonic() + LIMIT, [], 0
-    for piece in pieces:
-        text.append(piece)
-        size += len(piece)
-        if size > LONGEST or time.monotonic() > end:
-            raise TemplateError("line 1: it does not come to an end")
+    text, size = [], 0
+    with _limited(LIMIT):
+        for piece in pieces:
+            text.append(piece)
+            size += len(piece)
+            if size > LONGEST:
+                raise TemplateError("line 1: it does not come to an end")
     return "".join(text)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Ends a template's code after so long. A loop that puts nothing out can be watched from
+    within only by tracing; the code of others is left alone."""
+    end, before = time.monotonic() + seconds, sys.gettrace()
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        if frame.f_code.co_filename != _FILE:
+            return None
+        if time.monotonic() > end:
+            raise TemplateError("line 1: it does not come to an end")
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _words(error: Exception) -> str:

@@ -3,10 +3,14 @@
 GROUP = "sentinel.checks"
 
 KINDS = {
+    "checkpoint": "sentinel.checks.checkpoint:Checkpoint",
+    "clean": "sentinel.checks.fs.cleaning:Clean",
     "chain": "sentinel.checks.chain:ChainCheck",
+    "cron": "sentinel.checks.cron:CronCheck",
     "drained": "sentinel.checks.drained:Drained",
     "exec": "sentinel.checks.exec:Exec",
     "fs": "sentinel.checks.fs:Fs",
+    "gpu": "sentinel.checks.gpu:GpuCheck",
     "job": "sentinel.checks.job:JobCheck",
     "log": "sentinel.checks.log:Log",
     "memory": "sentinel.checks.memory:Memory",

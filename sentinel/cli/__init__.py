@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": "alerts",
     "nodes": "nodes",
     "stacks": "stacks",
+    "gpus": "gpus",
     "notify": "notify",
     "config": "config",
     "cron": "cron",

@@ -38,6 +38,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--timeout", metavar="TIME", help="limit of the run, e.g. 10s")
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.add_argument("--nagios", action="store_true", help="as a Nagios plugin prints")
+    parser.add_argument("--plot", metavar="FILE", help="history and forecast of disks as SVG")
     parser.add_argument("-h", "--help", action="store_true", help="this, or the options of a kind")
     parser.set_defaults(call=call, takes_options=True, parser=parser)
 
@@ -123,13 +124,32 @@ def _status(outcome: Outcome) -> Status:
 def _print(outcome: Outcome, args: argparse.Namespace) -> None:
     from sentinel.cli import present
 
+    if args.plot:
+        _plot(outcome, args)
     if args.json:
         print(present.as_json(outcome))
     elif args.nagios:
         print(present.as_nagios(outcome))
+    elif sys.stdout.isatty() and any("used_percent" in f.values for f in outcome.findings):
+        from sentinel.cli import disks, past
+
+        with past.remembered(outcome, args.config) as (history, now):
+            disks.show(disks.rows(outcome, history, now))
     elif sys.stdout.isatty():
         from sentinel.cli import tables
 
         tables.show_check(outcome)
     else:
         print(present.as_lines(outcome))
+
+
+def _plot(outcome: Outcome, args: argparse.Namespace) -> None:
+    from sentinel.cli import disks, past
+
+    with past.remembered(outcome, args.config) as (history, now):
+        picture = disks.plot(disks.rows(outcome, history, now), now)
+    try:
+        with open(args.plot, "w", encoding="utf-8") as file:
+            file.write(picture)
+    except OSError as error:
+        raise BadCall(f"--plot {args.plot}: {error.strerror}") from error

@@ -79,17 +79,27 @@ def check_command(args: argparse.Namespace) -> int:
 
 def _show_routes(settings: Any) -> None:
     from sentinel.clock import SystemClock
-    from sentinel.core.rehearsal import rehearse
+    from sentinel.core.rehearsal import nobody, rehearse
     from sentinel.core.text import visible
 
     rows = list(rehearse(settings, SystemClock().now()))
     width = max((len(visible(row.check)) for row in rows), default=0)
     for row in rows:
-        later = f"; later, unless acknowledged: {', '.join(row.later)}" if row.later else ""
-        told = ", ".join(row.channels) or "NOBODY"
-        print(f"{visible(row.check):<{width}}  {row.severity.value:<8}  {visible(told + later)}")
-    if any(row.depends for row in rows):
-        print("routes that look at subject, node, user, partition, job or labels are not counted")
+        way = ",".join(f"routes[{n}]" for n in row.routes) or ("" if settings.routes else "all")
+        told = f"{way or 'no route':<9}  {_told(row)}"
+        print(f"{visible(row.check):<{width}}  {row.severity.value:<8}  {visible(told)}")
+    if lost := len(nobody(rows)):
+        print(
+            f"warning: {lost} of these {len(rows)} would reach nobody (`unknown` is a check that "
+            "cannot see, `sentinel` what sentinel says of itself)",
+            file=sys.stderr,
+        )
+
+
+def _told(row: Any) -> str:
+    later = f"; later, unless acknowledged: {', '.join(row.later)}" if row.later else ""
+    maybe = f"; by subject or label also: {', '.join(row.maybe)}" if row.maybe else ""
+    return (", ".join(row.channels) or "NOBODY") + later + maybe
 
 
 def show_command(args: argparse.Namespace) -> int:

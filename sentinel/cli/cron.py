@@ -99,10 +99,31 @@ def call_link(args: argparse.Namespace) -> int:
 
 
 def call_run(args: argparse.Namespace) -> int:
-    """1 when a script could not be submitted."""
+    """1 when a script that is due could not be submitted."""
+    from sentinel import app
     from sentinel.cron import scripts_run
 
-    return scripts_run.call(args, lambda: _settings_of(args.config))
+    settings = _settings_of(args.config)
+    zone, snapshot, failures = app.zone(settings), app.snapshot(settings), 0
+    for kind in _directories(args, settings):
+        done = scripts_run.one(kind, snapshot, zone, dry_run=args.dry_run)
+        failures += done.failures
+        for line in done.lines:
+            print(line)
+    return NOT_WELL if failures else OK
+
+
+def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
+    from sentinel.checks.cron import CronCheck
+    from sentinel.core.settings import FilePath
+    from sentinel.cron.scripts_run import NoDirectory
+
+    if args.base:
+        return [CronCheck(base=FilePath(base), trust=args.trust or []) for base in args.base]
+    found = [c.plugin for c in settings.checks if c.common.kind == "cron"]
+    if not found:
+        raise NoDirectory("no check of kind cron is configured; name a directory with --base DIR")
+    return found
 
 
 def _wish(args: argparse.Namespace, settings: Any) -> Any:

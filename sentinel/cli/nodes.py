@@ -1,4 +1,4 @@
-"""`sentinel nodes list|drain|undrain|maintenance|breaker|probe`: nodes by hand, through the guard."""
+"""`sentinel nodes list|drain|undrain|maintenance|breaker`: nodes by hand, through the guard."""
 
 import argparse
 import json
@@ -51,9 +51,10 @@ def register(commands: Any) -> None:
         change.add_argument("--dry-run", action="store_true", help="say what would be done and why")
         change.add_argument("--force", action="store_true", help="caps and switches do not count")
     _add_switches(verbs)
-    from sentinel.cli import probe
+    from sentinel.cli import node_tests, probe
 
     probe.add(verbs)
+    node_tests.add(verbs)
 
 
 def call_list(args: argparse.Namespace) -> int:
@@ -68,7 +69,7 @@ def call_list(args: argparse.Namespace) -> int:
         finally:
             log.close()
     nodes = hands.slurm(settings, clock).nodes()
-    chosen = _chosen(args.nodes, nodes) if args.nodes else nodes
+    chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
     return node_tables.listing(chosen, clock.now(), as_json=args.json, each=bool(args.nodes))
 
 
@@ -77,7 +78,7 @@ def call_change(args: argparse.Namespace) -> int:
     settings, clock = settings_of(args), SystemClock()
     snapshot = hands.slurm(settings, clock)
     nodes = snapshot.nodes()
-    chosen = _chosen(args.nodes, nodes)
+    chosen = nodes_named(args.nodes, nodes)
     _require_privilege(settings, snapshot)
     log = hands.books(settings, dry_run=args.dry_run)
     try:
@@ -102,7 +103,7 @@ def call_switch(args: argparse.Namespace) -> int:
         if args.verb == "on":
             seconds = _seconds(args.length)
             why = args.reason or "no reason given"
-            log.switch(args.switch, Switch(since=clock.now(), seconds=seconds, why=why, by=_me()))
+            log.switch(args.switch, Switch(since=clock.now(), seconds=seconds, why=why, by=me()))
         elif args.verb != "status":
             log.switch(args.switch, None)
         past = log.past("")
@@ -118,7 +119,7 @@ def _change(actor: Any, args: argparse.Namespace, nodes: Sequence[Node]) -> list
 
     if not args.dry_run:
         actor.resolve([n.name for n in nodes])
-    asker = Asker(name=_me(), consent=True, by_hand=True, forced=args.force)
+    asker = Asker(name=me(), consent=True, by_hand=True, forced=args.force)
     records = []
     for node in nodes:
         request = ActionRequest(
@@ -144,7 +145,8 @@ def _again(settings: Settings, snapshot: Any, records: Sequence[ActionRecord]) -
     return [node for node in found if node]
 
 
-def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+def nodes_named(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+    """The nodes of these host lists; BadNodes for what is none, or not known to Slurm."""
     known = {node.name: node for node in nodes}
     try:
         names = nodeset.expand(",".join(words))
@@ -218,7 +220,7 @@ def _seconds(length: str | None) -> float | None:
         raise BadNodes(f"--for: {error}") from error
 
 
-def _me() -> str:
+def me() -> str:
     """Who typed it, root's sudo seen through."""
     from getpass import getuser
 

@@ -18,6 +18,9 @@ def register(commands: Any) -> None:
     """Add the parsers."""
     run = commands.add_parser("run", help="the service: watch, tell, until SIGTERM")
     _common(run)
+    run.add_argument(
+        "--standby", action="store_true", help="where another leads, wait and take over"
+    )
     run.set_defaults(call=call_run)
     tick = commands.add_parser("tick", help="one pass over the checks that are due, then exit")
     _common(tick)
@@ -32,7 +35,7 @@ def call_run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _not_begun)
     _log(args.verbose)
     try:
-        app.serve(args.config, dry_run=args.dry_run)
+        app.serve(args.config, dry_run=args.dry_run, standby=args.standby)
     except (StoreBusy, Fenced) as error:
         print(f"sentinel: {error}", file=sys.stderr)
         return TEMPFAIL

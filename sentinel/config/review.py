@@ -1,7 +1,7 @@
 """What only shows when all sections are read: references between them, and what is missing."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timezone
+from datetime import datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,6 +14,7 @@ from sentinel.config.tree import Table, line_at
 from sentinel.config.wording import did_you_mean
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
+from sentinel.core.routing import DEFAULT_REPEAT
 from sentinel.core.settings import ChannelConfig, Escalate, Match, Route, Settings, Window
 from sentinel.core.windows import moment
 
@@ -53,6 +54,7 @@ class Review:
             self._fallback(channel)
         self._actions()
         self._unreached(lists["routes"])
+        self._repeats(lists["routes"])
         self._conflicts()
         self._nothing()
 
@@ -102,6 +104,8 @@ class Review:
 
     def _window(self, path: Path, window: Window) -> None:
         try:
+            if window.until is not None and _is_past(window.until):
+                self._warn((*path, "until"), "lies in the past: this window silences nothing")
             if window.cron is not None:
                 _within("cron", self._check_cron, window.cron)
             else:
@@ -119,6 +123,18 @@ class Review:
         for name in self._channel_names if routes else ():
             if name not in heard:
                 self._warn(("channels", name), "no route leads to this channel")
+
+    def _repeats(self, routes: Mapping[int, Route]) -> None:
+        """Channels that forget what is not repeated in time."""
+        plugins = {channel.name: channel.plugin for channel in self._settings.channels}
+        for name, plugin in plugins.items():
+            judge = getattr(plugin, "judge_repeat", lambda _: "")
+            if not routes and (wrong := judge(DEFAULT_REPEAT)):
+                self._warn(("channels", name), wrong)
+            for index, route in routes.items():
+                repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
+                if name in _told(route) and (wrong := judge(repeat)):
+                    self._warn(("routes", index, "repeat"), f"channel '{name}': {wrong}")
 
     def _conflicts(self) -> None:
         plugins = {check.name: check.plugin for check in self._settings.checks}
@@ -154,6 +170,12 @@ def _judge_span(window: Window) -> None:
     begin = moment(window.from_ or "", timezone.utc, "from")
     if moment(window.until or "", timezone.utc, "until") <= begin:
         raise Invalid("ends before it begins", "until")
+
+
+def _is_past(until: str) -> bool:
+    """Whether it has ended in every time zone."""
+    end = moment(until, timezone.utc, "until")
+    return datetime.now(timezone.utc) - end > timedelta(days=1)
 
 
 def _within(key: str, judge: Callable[[str], object], text: str) -> None:

@@ -17,8 +17,8 @@ HOUR = 3600.0
 ALWAYS = frozenset({"slurm", "unresolved", "state"})
 """The rules that no person can set aside: they say that nobody knows what would happen."""
 
-PREPARING = frozenset({"clean_up"})
-"""Actions that only make another one possible; that one need not wait for their cooldown."""
+PREPARING = frozenset({"clean_up", "test"})
+"""What only makes another action possible; that one need not wait for a cooldown of it."""
 
 
 class Case(Struct, frozen=True):
@@ -149,7 +149,7 @@ def _share(case: Case) -> str:
                 f"hour, at most {most} ({share})"
             )
     most = _part(share, case.situation.nodes)
-    if not case.situation.partitions and len(done) >= most:
+    if not case.situation.partitions and case.situation.nodes and len(done) >= most:
         return (
             f"{len(done)} of all {case.situation.nodes} nodes within the last hour, at most {most}"
         )

@@ -4,7 +4,7 @@ The signals are those of Kokolis et al. 2024 (https://arxiv.org/abs/2410.21680, 
 Xid counts, tickets, nodes taken out, jobs failing with NODE_FAIL on one and on several nodes, and
 users' exclusion lists. They publish no numbers (thresholds were set by hand on a distribution of
 28 days), so the weights below are ours, from what NVIDIA's own actions demand: what only a
-program can cause weighs nothing, a reset 1, a reboot 2, a diagnosis 3, and a failed one 4.
+program can cause weighs nothing, a reset 1, a reboot 2, a diagnosis 3, and one that fails 6.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Class = Literal["good", "suspect", "lemon"]
 
 WEIGHTS: Mapping[str, float] = {
     # a diagnosis
-    "diag fail": 4,
-    "diag fail unconfirmed": 2,
+    "diag fail": 6,
+    "diag fail unconfirmed": 3,
     # memory
     "remap failed": 4,
     "remap pending": 1,
@@ -58,19 +58,20 @@ WEIGHTS: Mapping[str, float] = {
     "drained": 0.5,
     "undrained": 0.5,
 }
-"""Per event and day; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
+"""Of one event; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
 
 
 class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a GPU is under suspicion, and when it is a lemon.
 
-    A weight halves every `half_life`. The same kind of event counts once a day. `weights` changes
-    single ones: {"xid 94": 1}.
+    A weight halves every `half_life`; of each day the heaviest event counts. `weights` changes
+    single ones: {"xid 94": 1}. With the defaults a failed diagnosis makes a lemon for a week, and
+    so do two days with Xids that ask for a diagnosis.
     """
 
     half_life: Duration = Duration(28 * DAY)
-    suspect: Weight = 3.0
-    lemon: Weight = 6.0
+    suspect: Weight = 2.5
+    lemon: Weight = 5.0
     weights: dict[str, Weight] = {}
 
     def __post_init__(self) -> None:
@@ -129,16 +130,36 @@ def decayed(score: float, since: int, now: int, policy: LemonPolicy) -> float:
 
 
 def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPolicy) -> list[Term]:
-    """The terms of a score from (id, what, when), oldest first: `explain` prints them."""
-    terms: list[Term] = []
-    days: dict[str, int] = {}
-    for name, what, at in sorted(events, key=lambda e: (e[2].wall, e[0])):
-        weight = policy.weight(what)
-        day = at.wall // (DAY * SECOND)
-        repeated = days.get(what) == day
-        if weight:
-            days[what] = day
-        left = 0.0 if repeated else decayed(weight, at.wall, now, policy)
-        why = "weighs nothing" if not weight else "counted once a day" if repeated else ""
-        terms.append(Term(id=name, what=what, at=at, weight=weight, left=left, why=why))
-    return terms
+    """The terms of a score from (id, what, when), oldest first: `explain` prints them.
+
+    One incident makes several events (an Xid, a remapping, a recovery action): of each day only
+    the heaviest counts.
+    """
+    told = sorted(events, key=lambda e: (e[2].wall, e[0]))
+    heaviest: dict[int, tuple[str, str, Instant]] = {}
+    for event in told:
+        day = _day(event[2])
+        if day not in heaviest or policy.weight(event[1]) > policy.weight(heaviest[day][1]):
+            heaviest[day] = event
+    return [_term(event, heaviest[_day(event[2])], now, policy) for event in told]
+
+
+def _term(
+    event: tuple[str, str, Instant],
+    heaviest: tuple[str, str, Instant],
+    now: int,
+    policy: LemonPolicy,
+) -> Term:
+    name, what, at = event
+    weight, why, left = policy.weight(what), "", 0.0
+    if not weight:
+        why = "weighs nothing"
+    elif event != heaviest:
+        why = f"{heaviest[1]} counts for that day"
+    else:
+        left = decayed(weight, at.wall, now, policy)
+    return Term(id=name, what=what, at=at, weight=weight, left=left, why=why)
+
+
+def _day(at: Instant) -> int:
+    return at.wall // (DAY * SECOND)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
 
 from sentinel.core.slurm import Node
 from sentinel.core.text import visible
@@ -73,4 +72,6 @@ def changed(params: Mapping[str, str], node: Node) -> str:
 def _iso(time: int | None) -> str:
     if time is None:
         return "an unknown time"
+    from datetime import datetime, timezone
+
     return datetime.fromtimestamp(time, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Notification, Outgoing, Status
+from sentinel.core.model import Outgoing
+from sentinel.core.succession import Subject, begins, ends, subject
 
 FIRST_WAIT = 2.0
 LONGEST_WAIT = 300.0
@@ -22,25 +22,10 @@ HOUR = 3600.0
 BLOCKING_ATTEMPTS = 10
 """After so many failures a row holds up only its own alert, no longer its channel."""
 
-GIVEN = "given to the fallback"
-"""What the history says of a row that another channel tells instead."""
-
 Group = tuple[str, str]
 """A channel and one of the groups it is told of."""
 
-Subject = tuple[str, str, str, str]
-Delivery = tuple[Outgoing, Instant | None, str]
-"""A row, when it was taken, and what was answered; as in ports.Store.deliveries."""
-
 _NEVER: Mapping[Group, Instant] = {}
-
-
-class Entrusted(Struct, frozen=True):
-    """Of an end: whether the fallback has to tell it `too`, for it told the beginning, and
-    whether it does so `alone`, for the channel itself was never heard."""
-
-    too: bool
-    alone: bool
 
 
 def due(
@@ -69,56 +54,6 @@ def next_wait(
     """Seconds until some row can be sent; None when nothing waits."""
     waits = [_left(row, now) for row in _free(rows, now, told)]
     return min(waits) if waits else None
-
-
-def subject(row: Outgoing) -> Subject:
-    """What the row is about on its channel: the order of such rows is kept."""
-    n = row.notification
-    return row.channel, n.cluster, n.check, n.subject
-
-
-def begins(n: Notification) -> bool:
-    """Whether it is the first that somebody hears of a trouble."""
-    return n.reason in ("firing", "flapping")
-
-
-def ends(n: Notification) -> bool:
-    """Whether it says that all is good again."""
-    return n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK)
-
-
-def answerable(n: Notification) -> bool:
-    """Whether it is about a trouble that a person may still acknowledge or silence."""
-    return bool(n.alert) and not ends(n) and n.reason not in ("action", "test", "digest")
-
-
-def overtaken(rows: Iterable[Outgoing], taken: Iterable[Outgoing]) -> list[Outgoing]:
-    """What must not be sent any more, because a newer row about the same subject was taken:
-    a `firing` that comes after its `resolved` is worse than none."""
-    told = sorted(filter(_is_news, taken), key=lambda r: r.seq)
-    newest = {subject(row): row.seq for row in told}
-    return [row for row in rows if _is_news(row) and row.seq < newest.get(subject(row), 0)]
-
-
-def kept_back(row: Outgoing, refused: Iterable[Outgoing]) -> bool:
-    """Whether the row has to wait because one before it was just refused for good."""
-    return any(
-        r.seq < row.seq
-        and subject(r) == subject(row)
-        and begins(r.notification)
-        and ends(row.notification)
-        for r in refused
-    )
-
-
-def entrusted(row: Outgoing, past: Iterable[Delivery], fallback: str) -> Entrusted:
-    """Whose it is to tell an end, from the deliveries of its alert."""
-    past = list(past)
-    own = [d for d in past if d[0].channel == row.channel and d[0].seq != row.seq]
-    there = {d[0].notification.key for d in past if d[0].channel == fallback}
-    given = any(d[2] == GIVEN and d[0].notification.key in there for d in own)
-    known = any(d[1] is not None for d in own)
-    return Entrusted(given and row.notification.key not in there, given and not known)
 
 
 def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
@@ -193,11 +128,6 @@ def expired(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
         if ends(r.notification) and (r.channel, r.notification.alert) in unheard and r not in old
     ]
     return old + ended
-
-
-def _is_news(row: Outgoing) -> bool:
-    """Whether it says how the trouble stands; an action or a test does not."""
-    return row.notification.reason not in ("action", "test", "digest")
 
 
 def _free(

@@ -116,6 +116,9 @@ class Channel(Protocol):
 class Pulse(Protocol):
     """The dead man's switch outside. Raises ChannelError when it was not reached."""
 
+    async def begin(self) -> None:
+        """Say that a pass begins, where that can be said."""
+
     async def beat(self, well: bool, text: str) -> None:
         """Say that all is well, or where it can be said what is not."""
 
@@ -131,6 +134,17 @@ class Store(Protocol):
 
     def release(self) -> None:
         """Stop leading; harmless when not leading."""
+
+    @property
+    def term(self) -> float:
+        """Seconds a lease lasts that is not renewed; 0 where leading ends only with its process."""
+
+    def renew(self) -> None:
+        """Go on leading: where a lease expires, this is to be called well before it does."""
+
+    def lease_left(self) -> float:
+        """Seconds for which surely nobody else leads; without asking anybody. Nothing may be
+        sent or done when it is not positive."""
 
     def leader(self) -> str:
         """Who leads now, or an empty string."""

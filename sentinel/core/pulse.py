@@ -1,12 +1,35 @@
-"""Whether the watcher may look alive: only when all checks ran lately and could see. Pure."""
+"""Whether the watcher may look alive, and whether its peer does. Pure."""
 
 from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Run
 
 SLACK = 60.0
 """Seconds a check may be late beyond twice its interval before the watcher counts as stuck."""
+
+
+class Sign(Struct, frozen=True):
+    """What was last read in a peer's file, and when it was seen first."""
+
+    path: str
+    mark: str
+    since: Instant
+
+
+def noticed(before: Sign | None, path: str, mark: str, now: Instant) -> Sign:
+    """After one more look. What could not be read (an empty mark) is no change; the first look
+    begins the wait."""
+    if before is not None and mark in ("", before.mark):
+        return before
+    return Sign(path, mark, now)
+
+
+def silent_for(sign: Sign, now: Instant) -> float:
+    """Seconds without a change."""
+    return elapsed(sign.since, now)
 
 
 def troubles(runs: Sequence[Run], intervals: Mapping[str, float | None], now: Instant) -> list[str]:

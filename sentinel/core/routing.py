@@ -49,7 +49,7 @@ def audience(
     if not routes:
         return dict.fromkeys(channels, Listener(group=_group(alert, DEFAULT_GROUP, 0)))
     heard: dict[str, Listener] = {}
-    for number, route in _decisive(alert, routes):
+    for number, route in deciding(alert, routes):
         if asleep(route.hours, alert, now, zone):
             continue
         listener = _listener(alert, route, number)
@@ -80,7 +80,8 @@ def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> boo
     return not (inside and local.isoweekday() in hours.weekdays())
 
 
-def _decisive(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
+def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
+    """The routes that an alert takes, with their places."""
     for number, route in enumerate(routes):
         if matches(route.match, alert):
             yield number, route

@@ -192,16 +192,27 @@ class Flapping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dead man's switch outside: pinged while every check runs and can see."""
+    """A dead man's switch: an address is pinged, and a file written, while every check runs and
+    can see. `peer` is the file of another sentinel: when it has not changed for `peer_after`,
+    that is an alert."""
 
-    url: Secret
+    url: Secret | None = None
+    file: FilePath = FilePath("")
+    peer: FilePath = FilePath("")
+    peer_after: Duration = Duration(900)
     every: Duration = Duration(300)
     style: Literal["plain", "healthchecks"] = "plain"
     timeout: Duration = Duration(20)
 
     def __post_init__(self) -> None:
-        if not self.url.reveal().startswith(("https://", "http://")):
+        if self.url is None and not self.file and not self.peer:
+            raise Invalid("needs `url`, or `file` and `peer` on shared storage", "url")
+        if self.url and not self.url.reveal().startswith(("https://", "http://")):
             raise Invalid("is no address; it begins with https:// or http://", "url")
+        if self.peer and self.peer == self.file:
+            raise Invalid("is this sentinel's own file; name the other one's", "peer")
+        if self.peer_after < 60:
+            raise Invalid("must be 1m or longer", "peer_after")
         if self.every < 1:
             raise Invalid("must be 1s or longer", "every")
 
@@ -239,6 +250,17 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return host, int(port)
 
 
+class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Metrics as a file for node_exporter's textfile collector, written after every pass; its
+    name must end in .prom."""
+
+    textfile: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        if not self.textfile.endswith(".prom"):
+            raise Invalid("name a file that ends in .prom: node_exporter reads no other", "textfile")
+
+
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
     `change_prefix` stands before commands that change something, e.g. [sudo, -n].
@@ -266,6 +288,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     flapping: Flapping = Flapping()
     heartbeat: HeartbeatSettings | None = None
     web: WebSettings | None = None
+    metrics: MetricsSettings | None = None
     silences: tuple[Window, ...] = ()
     actions: Mapping[str, ActionSettings] = {}
     guard: GuardSettings = GuardSettings()

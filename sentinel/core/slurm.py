@@ -71,6 +71,7 @@ class Node(Struct, frozen=True, kw_only=True):
     cpus: int = 0
     boot_time: int | None = None
     version: str = ""
+    address: str = ""
 
 
 class Reservation(Struct, frozen=True, kw_only=True):

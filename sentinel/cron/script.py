@@ -34,7 +34,7 @@ _RELAY = """\
 # One runner of sentinel's relay {name}. Written by `sentinel cron install`.
 # It makes sure of its successor, which waits beside it and takes over when it ends.
 {command} cron link --dir {folder}
-exec {command} run{config}
+exec {command} run --standby{config}
 """
 
 

@@ -48,6 +48,9 @@ def walk(order: Order) -> tuple[Sums, int]:
     walker.sums.add(order.path, 0, root.st_blocks, 1)
     walker.sums.own(root.st_uid, root.st_blocks, 1)
     began, speed = time.monotonic(), Speed()
+    if order.slow:
+        Threads(walker, list[Unit | Piece](stack)).run()
+        return walker.sums, walker.pace.calls
     while stack and not order.late:
         rest = walker.folder(stack.pop(), speed.slow if order.threads > 1 else _never)
         if rest:

@@ -12,7 +12,10 @@ MOST_ERRORS = 20
 
 
 class Order:
-    """What is asked, from JSON: path, seconds, threads, processes, calls a second (0: no cap)."""
+    """What is asked, from JSON: path, seconds, threads, processes, calls a second (0: no cap).
+
+    `all`: every directory is told, not only the largest; `slow`: known to be, no need to measure.
+    """
 
     def __init__(self, text: str) -> None:
         asked = json.loads(text)
@@ -23,6 +26,7 @@ class Order:
         self.rate: float = asked["calls"]
         self.top: int = asked["top"]
         self.all: bool = asked.get("all", False)
+        self.slow: bool = asked.get("slow", False)
 
     @property
     def late(self) -> bool:

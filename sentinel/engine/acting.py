@@ -93,7 +93,9 @@ class Actor:
         Raises StoreError: what cannot be written down is not done.
         """
         request = replace(request, reason=tidy(request.reason))
-        kind, scene = self._kind(request), scene or self.survey()
+        kind = self._kind(request)
+        # What has nothing to do with Slurm is neither held up by its illness nor waits for it.
+        scene = Scene({}, {}) if getattr(kind, "apart", False) else scene or self.survey()
         look = Look(text="not seen") if scene.unwell else self._first_look(kind, request, scene)
         record = self._draft(kind, request, asker, look)
         if look.unneeded:

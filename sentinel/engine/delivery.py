@@ -13,25 +13,27 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Batch, Notification, Outgoing, Receipt
 from sentinel.core.outbox import (
-    GIVEN,
     Group,
     after_failure,
-    answerable,
     astray,
     bundles,
     due,
-    ends,
-    entrusted,
     expired,
-    kept_back,
     next_wait,
-    overtaken,
     redirected,
     reopens,
     room,
 )
 from sentinel.core.ports import Channel, Clock, Store
 from sentinel.core.settings import ChannelCommon
+from sentinel.core.succession import (
+    GIVEN,
+    Refused,
+    answerable,
+    ends,
+    entrusted,
+    subject,
+)
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
 
@@ -43,6 +45,9 @@ SEND_LIMIT = 90.0
 
 GROUPS = 10_000
 """Groups whose last message is remembered."""
+
+WITHOUT_LEASE = 1.0
+"""Seconds until a leader that could not renew its lease looks again whether it may send."""
 
 _LOG = logging.getLogger("sentinel")
 Call = Callable[..., Awaitable[Any]]
@@ -97,6 +102,8 @@ class Delivery:
         """
         async with self._beginning:
             self._reap()
+            if self._store.lease_left() <= 0:
+                return WITHOUT_LEASE
             rows = await self._without_expired(await self._without_strays())
             full = self._full({row.channel for row in rows})
             left = [r for r in rows if r.channel not in self._at_work and r.channel not in full]
@@ -186,25 +193,25 @@ class Delivery:
         """Send the rows; `waiting` are those of the channel that failed before."""
         groups = getattr(self.channels.get(name), "groups", False)
         messages = bundles(rows) if groups else [[row] for row in rows]
-        refused: list[Outgoing] = []
-        while messages and (left := self._room(name)) != 0:
+        refused = Refused(waiting)
+        while messages and self._store.lease_left() > 0 and (left := self._room(name)) != 0:
             last = left == 1 and groups
             message = [row for several in messages for row in several] if last else messages[0]
             messages = [] if last else messages[1:]
-            message = [row for row in message if not kept_back(row, refused)]
+            message = [row for row in message if not refused.hold_back(row)]
             error = await self._send(name, message) if message else None
             if error is None:
-                await self._overtake([*waiting, *refused], message)
+                await self._drop(refused.overtaken_by(message), message)
             elif not error.permanent:
                 return
             else:
-                refused += message
+                refused.add(message)
 
-    async def _overtake(self, waiting: Sequence[Outgoing], taken: Sequence[Outgoing]) -> None:
-        late = overtaken(waiting, taken)
-        if late:
-            why = f"overtaken by {', '.join(sorted({r.notification.key for r in taken})[:3])}"
-            await self._call(self._store.dropped, late, self._clock.now(), why)
+    async def _drop(self, late: Sequence[Outgoing], taken: Sequence[Outgoing]) -> None:
+        newest = {subject(row): row.notification.key for row in taken}
+        for row in late:
+            why = f"overtaken by {newest[subject(row)]}"
+            await self._call(self._store.dropped, [row], self._clock.now(), why)
 
     def _room(self, name: str) -> int | None:
         cap = self.common[name].per_hour if name in self.common else 0
@@ -237,11 +244,12 @@ class Delivery:
             raise ChannelError(f"channel {name} is no longer configured", permanent=True)
         try:
             message = self._signed(name, [row.notification for row in rows])
-            return await asyncio.wait_for(channel.send(message), SEND_LIMIT)
+            limit = min(SEND_LIMIT, self._store.lease_left())
+            return await asyncio.wait_for(channel.send(message), limit)
         except ChannelError:
             raise
         except asyncio.TimeoutError:
-            raise ChannelError(f"no answer within {SEND_LIMIT:.0f}s", reason="timeout") from None
+            raise ChannelError(f"no answer within {limit:.0f}s", reason="timeout") from None
         except Exception as error:
             _LOG.exception("channel %s failed inside", name)
             raise ChannelError(f"internal error: {error!r}", reason="internal") from error

@@ -9,9 +9,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
+from typing import TypeVar
 
 from msgspec import Struct
 
+from sentinel.core import looks
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.digest import Plan
 from sentinel.core.errors import CannotTell, StoreError
@@ -25,12 +27,14 @@ from sentinel.core.remote import Remote
 from sentinel.core.routing import lookback
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.core.values import duration_text
-from sentinel.engine import heartbeat, selfcheck, threads
+from sentinel.engine import heartbeat, selfcheck, standby, threads
 from sentinel.engine.deeds import Deeds, concerned
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.hearing import Hearing
+from sentinel.engine.peer import Look, PeerWatch
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, limit
+from sentinel.engine.sight import Sight
 from sentinel.proc.appending import append_line
 
 CONCURRENT = 32
@@ -39,6 +43,7 @@ CONCURRENT = 32
 HEARING_LIMIT = 40.0
 STATE_LIMIT = 10.0
 PULSE_LIMIT = 5.0
+Result = TypeVar("Result")
 History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
 _LOG = logging.getLogger("sentinel")
 
@@ -57,7 +62,9 @@ class World(Struct, kw_only=True):
     remote: Remote | None = None
     deeds: Deeds | None = None
     calendar: Calendar | None = None
+    peer: PeerWatch | None = None
     gpus: Gpus | None = None
+    sight: Sight | None = None
 
 
 class Engine:
@@ -68,7 +75,8 @@ class Engine:
     ) -> None:
         self.world = world
         self.committed = asyncio.Event()
-        self._store, self._clock, self._notices = store, clock, list(notices)
+        self._store, self._clock = store, clock
+        self._notices = selfcheck.Notices(notices, clock.now())
         self._db, self._hands = threads.Worker("state"), threads.Worker("hands")
         self._unable = ""
         self._runner = Runner()
@@ -79,14 +87,24 @@ class Engine:
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
         self._busy: set[str] = set()
+        self._keeping: asyncio.Future[None] | None = None
 
     async def start(self, holder: str) -> None:
         """Become the leader of the state and read it; raises StoreBusy when another leads."""
         await self._db.call(self._store.lead, holder, self._clock.now())
+        if self._store.term:
+            keeping = standby.keep(self._store, self._db.call, self._store.term)
+            self._keeping = asyncio.ensure_future(keeping)
+            self._keeping.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
         await self._db.call(self._pipeline.replan, self.world.plan)
         await self._delivery.recall(lookback(self.world.plan.routes))
-        await self._distrust(self._notices)
+        await self._distrust(self._notices.current(self._clock.now()))
+
+    async def lost_lead(self) -> None:
+        """Ends, by raising Fenced, when this engine can no longer lead; else never."""
+        if self._keeping is not None:
+            await asyncio.shield(self._keeping)
 
     async def switch(self, world: World) -> None:
         """Go on with another configuration."""
@@ -145,14 +163,47 @@ class Engine:
     async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
         """Commit what sentinel has to say about its own state and channels."""
         news = await self._db.call(_news, self._store)
-        self._notices += news
+        self._notices.add(news, self._clock.now())
         await self._distrust(news)
+        peer = await self._look_at_peer()
         own = [self._unable] if self._unable else []
-        state = [*self._notices, *troubles, *own, *_store_trouble(self._store, self._clock.now())]
+        now = self._clock.now()
+        state = [*self._notices.current(now), *troubles, *own, *_store_trouble(self._store, now)]
+        more, memory = ([peer.finding], peer.memory) if peer else ([], None)
+        channels = self._delivery.trouble
         self._finished.append(
-            selfcheck.outcome(state, self._delivery.trouble, self.world.channels, self._clock.now())
+            selfcheck.outcome(state, channels, self.world.channels, now, more, memory)
         )
         await self.commit()
+
+    async def look_around(self) -> None:
+        """Keep what Slurm's nodes and jobs are like, for whoever shows it; see engine.sight."""
+        sight = self.world.sight
+        if sight is None or sight.busy:
+            return
+        now = self._clock.now()
+        work = asyncio.wrap_future(threads.start("sight", lambda: sight.look(now)))
+        with contextlib.suppress(asyncio.TimeoutError):
+            seen = await asyncio.wait_for(work, HEARING_LIMIT)
+            if seen is not None:
+                self._pipeline.aside[looks.NODES] = seen
+
+    @property
+    def commits(self) -> int:
+        """Grows whenever something was written."""
+        return self._pipeline.commits
+
+    async def read(self, reading: Callable[[Store], Result]) -> Result:
+        """What somebody reads from the state, in its own thread."""
+        return await self._db.call(reading, self._store)
+
+    async def _look_at_peer(self) -> Look | None:
+        watch = self.world.peer
+        if watch is None:
+            return None
+        memory = await self._db.call(self._store.memory, selfcheck.NAME)
+        now = self._clock.now()
+        return await asyncio.wrap_future(threads.start("peer", lambda: watch.look(memory, now)))
 
     async def review(self) -> None:
         """Commit what is owed although nothing new was seen: repeats, a silence that ended."""
@@ -187,9 +238,14 @@ class Engine:
 
     async def beat(self) -> None:
         """Tell the dead man's switch, where there is one, that all checks run and see."""
-        if self.world.pulse is not None:
+        if self.world.pulse is not None and self._store.lease_left() > 0:
             now = self._clock.now()
             await heartbeat.beat(self.world.pulse, await self.runs(), self.world.checks, now)
+
+    async def begin(self) -> None:
+        """Tell the dead man's switch that the watching begins."""
+        if self.world.pulse is not None:
+            await heartbeat.begin(self.world.pulse)
 
     async def prune(self) -> None:
         """Let the store forget what is old."""
@@ -209,6 +265,8 @@ class Engine:
 
     async def close(self) -> None:
         """Stop leading. What hangs is left behind in daemon threads."""
+        if self._keeping is not None:
+            self._keeping.cancel()
         try:
             await asyncio.wait_for(self._db.call(self._store.release), STATE_LIMIT)
             await asyncio.wait_for(self._db.call(self._store.close), STATE_LIMIT)
@@ -232,7 +290,7 @@ class Engine:
     async def _act(self, config: CheckConfig, outcome: Outcome) -> None:
         """Only what has been committed is acted upon: who does not lead has failed there."""
         deeds = self.world.deeds
-        if deeds is None:
+        if deeds is None or self._store.lease_left() <= 0:
             return
         requests = outcome.report.requests if outcome.report else ()
         try:

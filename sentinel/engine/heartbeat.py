@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import ChannelError
@@ -22,6 +22,11 @@ def intervals(checks: Mapping[str, CheckConfig]) -> dict[str, float | None]:
     return {name: None if c.common.cron else every(c) for name, c in checks.items()}
 
 
+async def begin(pulse: Pulse) -> None:
+    """Tell the outside that the watcher has begun."""
+    await _told(pulse.begin())
+
+
 async def beat(
     pulse: Pulse, runs: Sequence[Run], checks: Mapping[str, CheckConfig], now: Instant
 ) -> bool:
@@ -31,12 +36,17 @@ async def beat(
     it will miss the beat, which is what it is for.
     """
     found = troubles(runs, intervals(checks), now)
+    told = await _told(pulse.beat(not found, "\n".join(visible(t) for t in found)))
+    return told and not found
+
+
+async def _told(work: Awaitable[None]) -> bool:
     try:
-        await asyncio.wait_for(pulse.beat(not found, "\n".join(visible(t) for t in found)), LIMIT)
+        await asyncio.wait_for(work, LIMIT)
     except ChannelError as error:
         _LOG.warning("heartbeat not delivered: %s", visible(str(error)))
         return False
     except asyncio.TimeoutError:
         _LOG.warning("heartbeat not delivered within %.0f s", LIMIT)
         return False
-    return not found
+    return True

@@ -1,11 +1,12 @@
 """Reports become alerts, transitions and outbox rows, in one transaction."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.core import deeds
+from sentinel.core import deeds, looks
 from sentinel.core.deeds import Done
 from sentinel.core.digest import Plan, announce, digest, forget, review
 from sentinel.core.model import Alert, Batch, Key
@@ -25,6 +26,10 @@ class Pipeline:
     def __init__(self, store: Store, plan: Plan, clock: Clock) -> None:
         self._store, self._plan, self._clock = store, plan, clock
         self._alerts: dict[Key, Alert] = {a.key: a for a in store.alerts()}
+        self.aside: dict[str, Mapping[str, Any]] = {}
+        """What else to remember with the next runs, by its name in the state."""
+        self.commits = 0
+        """Counts what was written: whoever shows it looks anew when this has changed."""
 
     @property
     def alerts(self) -> list[Alert]:
@@ -47,8 +52,13 @@ class Pipeline:
         A run that was at work while a reload took its check away means nothing any more.
         """
         known = [outcome for outcome in outcomes if outcome.check in self._plan.policies]
-        batch = digest(known, self._alerts, self._plan, self._clock.now(), self._store.orders())
-        self._commit(batch)
+        now, aside = self._clock.now(), dict(self.aside)
+        batch = digest(known, self._alerts, self._plan, now, self._store.orders())
+        memory = {**batch.memory, **looks.remembered(known, now), **aside}
+        self._commit(replace(batch, memory=memory))
+        for name, memory_of in aside.items():
+            if self.aside.get(name) is memory_of:
+                del self.aside[name]
         return batch
 
     def announce(self, done: Done) -> Batch:
@@ -72,6 +82,7 @@ class Pipeline:
 
     def _commit(self, batch: Batch) -> None:
         self._store.commit(batch)
+        self.commits += 1
         self._alerts.update({a.key: a for a in batch.alerts})
         for key in batch.closed:
             self._alerts.pop(key, None)

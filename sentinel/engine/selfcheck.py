@@ -1,6 +1,7 @@
 """What sentinel says about itself: the state it writes and the channels it tells through."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +20,27 @@ PATIENCE = 300.0
 """Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
 
 
+NEWS = 86400.0
+"""Seconds for which a notice (a damaged state was set aside) counts as trouble."""
+
+
+class Notices:
+    """What has happened and is over: it is told, and after a day it is no trouble any more."""
+
+    def __init__(self, texts: Iterable[str], now: Instant) -> None:
+        self._kept: list[tuple[Instant, str]] = []
+        self.add(texts, now)
+
+    def add(self, texts: Iterable[str], now: Instant) -> None:
+        """Take what is new."""
+        self._kept += [(now, text) for text in texts]
+
+    def current(self, now: Instant) -> list[str]:
+        """What still counts; the rest is forgotten."""
+        self._kept = [(at, text) for at, text in self._kept if elapsed(at, now) < NEWS]
+        return [text for _, text in self._kept]
+
+
 class Trouble(Struct, frozen=True):
     """A channel that does not take messages; `sure`: waiting will not help."""
 
@@ -32,6 +54,8 @@ def outcome(
     channels: Mapping[str, Trouble | None],
     names: Iterable[str],
     now: Instant,
+    more: Sequence[Finding] = (),
+    memory: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """The run of the check that watches sentinel; `state` are one-line troubles, none if fine.
 
@@ -40,11 +64,12 @@ def outcome(
     """
     findings = [_state(list(state))]
     findings += [_channel(name, channels, now) for name in names]
+    findings += more
     return Outcome(
         check=NAME,
         kind=NAME,
         itself=Finding(subject="", status=Status.OK, summary="running"),
-        report=Report(findings=tuple(findings)),
+        report=Report(findings=tuple(findings), memory=memory),
         seconds=0.0,
     )
 

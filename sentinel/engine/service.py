@@ -50,16 +50,23 @@ class Service:
             self._deliver,
             self._keep_house,
             self._hear,
+            self._look_around,
             self._beat,
             self._watch_clock,
             self._keep_alive,
         ):
             self._spawn(self._forever(step))
+        self._spawn(self._engine.lost_lead())
         notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
         await self._stop.wait()
         await self._farewell()
         if self._failure is not None:
             raise self._failure
+
+    async def stopped_within(self, seconds: float) -> bool:
+        """Whether it was told to stop, waiting so long for that."""
+        await self._pause(seconds)
+        return self._stop.is_set()
 
     def stop(self) -> None:
         """End soon; what is pending is delivered first, within a bound."""
@@ -104,7 +111,12 @@ class Service:
         await self._engine.hear()
         await asyncio.sleep(HEARING)
 
+    async def _look_around(self) -> None:
+        await self._engine.look_around()
+        await asyncio.sleep(HOUSEKEEPING)
+
     async def _beat(self) -> None:
+        await self._engine.begin()
         await self._pause(min(self._engine.world.pulse_every, FIRST_BEAT))
         while not self._stop.is_set():
             await self._engine.beat()
@@ -147,7 +159,8 @@ class Service:
         notify("STOPPING=1")
         self._schedule.stop()
         if self._failure is None:
-            await self._engine.commit()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._engine.commit(), FAREWELL)
             self._engine.committed.set()
             if not await self._engine.drain(FAREWELL):
                 _LOG.warning("stopped with unsent notifications; the next start sends them")

@@ -18,8 +18,10 @@ async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tup
     """Run what is due (or all), deliver; the runs made and whether nothing is left unsent."""
     last = {run.check: run for run in await engine.runs()}
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
+    await engine.begin()
     await engine.hear()
     await asyncio.gather(*(engine.check(name) for name in names))
+    await engine.look_around()
     await engine.look_at_self()
     await engine.drain(DELIVERY_LIMIT)
     await engine.look_at_self()  # what sending has shown about the channels

@@ -7,6 +7,10 @@ given up, only left behind. Standard library only; exit 2 says that no retry wil
 import os
 import stat
 import sys
+import time
+
+PAUSE, LOOKS = 0.05, 20
+"""Seconds between two looks at an end that another writer may be about to write."""
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -22,12 +26,23 @@ def append(path: str, line: bytes) -> None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise NoFile("is not a regular file")
-        torn = found.st_size and os.pread(fd, 1, found.st_size - 1) != b"\n"
-        data = b"\n" * bool(torn) + line + b"\n"
+        data = b"\n" * _is_torn(fd) + line + b"\n"
         if os.write(fd, data) != len(data):
             raise OSError("only part of the line could be written; is the file system full?")
     finally:
         os.close(fd)
+
+
+def _is_torn(fd: int) -> bool:
+    """Whether the last line has no end, and nobody is just about to write it."""
+    for _ in range(LOOKS):
+        size = os.fstat(fd).st_size
+        if not size or os.pread(fd, 1, size - 1) == b"\n":
+            return False
+        time.sleep(PAUSE)
+        if os.fstat(fd).st_size == size:
+            return True
+    return False
 
 
 def main() -> int:

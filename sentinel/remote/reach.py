@@ -84,10 +84,10 @@ class Reach:
             check_name(node)
 
         def ask(node: str, seconds: float) -> NodeProbe | Unreached:
-            mark = _mark()
-            text = script.text(wants, mark, seconds)
+            mark, mine = _mark(), wants.of(node)
+            text = script.text(mine, mark, seconds)
             answer = self._ask(node, script.ARGV, text, seconds, MOST_OUTPUT)
-            return probed(answer, mark, wants)
+            return probed(answer, mark, mine)
 
         return ask_all(
             nodes, ask, fanout=self._fanout, limit=limit, patience=self._patience, late=NotAsked

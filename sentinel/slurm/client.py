@@ -100,7 +100,7 @@ class Client:
         self.limit = limit
         self._max_output = max_output
         self.counts: dict[str, Count] = {}
-        self._prefix = tuple(prefix)
+        self._prefix = self.prefix = tuple(prefix)
         self._environ = environ
         self._lock = allocate_lock()
         self._stuck: proc.Stuck | None = None

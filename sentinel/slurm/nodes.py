@@ -42,7 +42,7 @@ _FLAGS = {"POWER": "POWERED_DOWN"}
 
 _NAME = re.compile(r"NodeName=(\S+) ")
 _STATE = re.compile(r" State=(\S+) ")
-_FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime)=(\S*)")
+_FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)")
 _FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
 _FREE_TEXT = re.compile(_FREE)
 _STAMP = re.compile(rf" \[([^\s\[\]]+)@(\w+)\](?=\s*$|\s{{8}}|\s*{_FREE})")
@@ -105,6 +105,7 @@ def _read(line: str) -> Iterator[Node]:
             cpus=int(fields["CPUTot"]) if "CPUTot" in fields else 0,
             boot_time=epoch(fields.get("BootTime", "").encode()),
             version=fields.get("Version", ""),
+            address=fields.get("NodeAddr", ""),
         )
 
 

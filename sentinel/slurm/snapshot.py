@@ -51,6 +51,10 @@ class Snapshot:
         """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
         return self._nodes.get()
 
+    def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
+        """Nodes and jobs as they were told last, however long ago; nothing is asked."""
+        return self._nodes.last, self._jobs.last
+
     def reservations(self) -> Sequence[Reservation]:
         """All reservations, those to come too, at most half a minute old."""
         return self._planned.get()

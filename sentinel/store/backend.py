@@ -35,6 +35,15 @@ class Backend(Protocol):
     def needs_session(self) -> bool:
         """Whether `take` needs a connection and ends with it."""
 
+    @property
+    def term(self) -> float:
+        """Seconds after which a lease ends that was not renewed; 0 where a lock ends with its
+        process."""
+
+    def expires(self, connection: Connection) -> tuple[int, bool]:
+        """The end of a lease that is renewed now, and whether the stored one is over, both by
+        the clock of the database (µs UTC)."""
+
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         """Who leads just now; `stored` is the last lease that was written."""
 

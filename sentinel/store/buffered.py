@@ -35,6 +35,8 @@ class Primary(Snapshotting, Protocol):
 
     @property
     def locked(self) -> bool: ...
+    @property
+    def term(self) -> float: ...
     def reopen(self, now: Instant) -> str: ...
 
 
@@ -118,6 +120,22 @@ class Buffered:
             self._leads = False
             self._mirror.release()
             self._primary.release()
+
+    def renew(self) -> None:
+        with self._turn:
+            if not self._leads:
+                raise Fenced("this sentinel does not lead")
+            if self.catch_up():
+                self._primary.renew()
+
+    def lease_left(self) -> float:
+        """Asks nobody and waits for nobody: a connection that hangs must not keep it back."""
+        return self._primary.lease_left()
+
+    @property
+    def term(self) -> float:
+        """Seconds a lease lasts, 0 where it needs no renewing."""
+        return self._primary.term
 
     def leader(self) -> str:
         return self._read(lambda store: store.leader())

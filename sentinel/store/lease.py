@@ -2,12 +2,19 @@
 
 import os
 import socket
+import time
 from datetime import datetime, timezone
 
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND
 from sentinel.core.text import visible
+
+TERM = 30.0
+"""Seconds for which a leader without a lock of the kernel may go on unseen."""
+
+TRUSTED = 0.9
+"""How much of the term its holder counts on: clocks of two hosts differ a little in speed."""
 
 
 class Lease(Struct, frozen=True):
@@ -18,6 +25,11 @@ class Lease(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{visible(self.holder)} since {iso(self.since)}" if self.holder else ""
+
+
+def boot_clock() -> float:
+    """Seconds that also go on while the machine or this process sleeps (clock_gettime(2))."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def this_process(command: str) -> str:

@@ -62,6 +62,16 @@ class MemoryStore:
             self._token = state.token
             return state.token
 
+    term = 0.0
+
+    def renew(self) -> None:
+        """Nothing expires here; raises Fenced as every write does."""
+        with self._state.turn:
+            self._require_lead()
+
+    def lease_left(self) -> float:
+        return float("inf")
+
     def release(self) -> None:
         with self._state.turn:
             self._token = None

@@ -1,4 +1,8 @@
-"""A state in PostgreSQL: a database or schema of its own; an advisory lock says who leads."""
+"""A state in PostgreSQL: a database or schema of its own; a row that expires says who leads.
+
+An advisory lock would not do: it lives as long as its session, and the session of a client that
+was stopped or cut off outlives its use by minutes.
+"""
 
 from typing import Any
 
@@ -7,42 +11,41 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
-from sentinel.core.errors import StoreError
-from sentinel.store.lease import Lease
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import Invalid, StoreError
+from sentinel.core.values import Duration
+from sentinel.store.lease import TERM, Lease
 
-# First half of the advisory lock's key ("Sent"); the second is the oid of the table
-# `leader`, so that several schemas of one database do not lock each other out.
-LOCK = 0x53656E74
+LOCK = 0x53656E74  # "Sent": the key of the advisory lock under which a schema is made
 _LIVE: dict[str, Any] = {  # libpq: a peer that vanished is noticed within half a minute
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
+    "tcp_user_timeout": 15_000,
     "application_name": "sentinel",
 }
 _SETTINGS = (
     "SET client_encoding = 'UTF8'; SET statement_timeout = '60s'; SET lock_timeout = '20s'; "
-    "SET idle_in_transaction_session_timeout = '60s'"
+    "SET idle_in_transaction_session_timeout = '10s'"  # a stopped client must not hold the row
 )
-_TAKE = text("SELECT pg_try_advisory_lock(:lock, 'leader'::regclass::oid::int)")
-_DROP = text("SELECT pg_advisory_unlock(:lock, 'leader'::regclass::oid::int)")
-_TAKEN = text(
-    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
-    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-    "AND classid = :lock AND objid = 'leader'::regclass::oid"
+_EXPIRES = text(
+    "SELECT now + :term, expires <= now FROM leader, "
+    "LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock"
 )
 
 
 class PostgresBackend:
-    """One session does all: losing it loses the lock, so the two can never disagree."""
+    """`term`: seconds a lease lasts; the URL's own `lease=10s` wins. Its clock is the server's."""
 
     dialect = "postgresql"
     needs_session = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, term: float = TERM) -> None:
         try:
             parsed = make_url(url).set(drivername="postgresql+psycopg")
+            self.term = _term(parsed, term)
+            parsed = parsed.difference_update_query(["lease"])
         except (ArgumentError, ValueError) as error:
             raise StoreError(
                 "state: not a URL like postgresql://user@host:5432/database"
@@ -68,16 +71,19 @@ class PostgresBackend:
         """A dropped table is an error of the next statement."""
 
     def take(self, connection: Connection | None, lease: Lease) -> bool:
-        assert connection is not None
-        return bool(connection.execute(_TAKE, {"lock": LOCK}).scalar())
+        """Nothing to hold: the lease in the row is all."""
+        return True
 
     def drop(self, connection: Connection | None) -> None:
-        if connection is not None:
-            connection.execute(_DROP, {"lock": LOCK})
+        """Nothing is held."""
+
+    def expires(self, connection: Connection) -> tuple[int, bool]:
+        until, over = connection.execute(_EXPIRES, {"term": int(self.term * SECOND)}).one()
+        return int(until), bool(over)
 
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         assert connection is not None
-        return stored if connection.execute(_TAKEN, {"lock": LOCK}).scalar() else Lease()
+        return Lease() if self.expires(connection)[1] else stored
 
     def set_aside(self, stamp: str) -> str:
         """Nothing to move: it is damaged for us when tables were dropped."""
@@ -85,6 +91,15 @@ class PostgresBackend:
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _term(url: Any, usual: float) -> float:
+    """What the URL says of the lease; at least 2 s, or nobody could renew it in time."""
+    said = url.query.get("lease")
+    try:
+        return max(2.0, Duration.parse(str(said))) if said else usual
+    except Invalid as error:
+        raise StoreError(f"state: lease: {error}") from error
 
 
 def _engine(url: Any) -> Any:

@@ -15,7 +15,7 @@ from sentinel.store.backend import Backend
 from sentinel.store.codec import decode, digest, encode
 from sentinel.store.errors import Unavailable
 from sentinel.store.keep import USUAL, Keep
-from sentinel.store.lease import Lease
+from sentinel.store.lease import TRUSTED, Lease, boot_clock
 from sentinel.store.migrations import STEPS, Step
 from sentinel.store.rows import (
     Outcome,
@@ -47,6 +47,7 @@ class SqlStore:
         self._lease = Lease()
         self._token: int | None = None
         self._locked_in: int | None = None
+        self._until = float("-inf")
 
     @property
     def locked(self) -> bool:
@@ -72,11 +73,31 @@ class SqlStore:
         lease = Lease(holder, now.wall)
         self._lock(lease)
         self._history.forget_ids()
+        began = boot_clock()
         with self._session.writing() as connection:
-            token = int(connection.execute(statements.token).one().token) + 1
-            connection.execute(statements.grant, {"t": token, "b": encode(lease)})
+            token = int(connection.execute(statements.token).one().token)
+            end, free = self._backend.expires(connection)
+            if not free and token != self._token:
+                raise StoreBusy(self._busy(connection))
+            token += 1
+            connection.execute(statements.grant, {"t": token, "e": end, "b": encode(lease)})
         self._lease, self._token = lease, token
+        self._until = began + TRUSTED * self._backend.term
         return token
+
+    @property
+    def term(self) -> float:
+        """Seconds a lease lasts, 0 where it needs no renewing."""
+        return self._backend.term
+
+    def renew(self) -> None:
+        with self._leading():
+            pass
+
+    def lease_left(self) -> float:
+        if not self._backend.term:
+            return float("inf")
+        return self._until - boot_clock()
 
     def release(self) -> None:
         if self._token is not None:
@@ -85,6 +106,7 @@ class SqlStore:
         with suppress(StoreError):
             self._unlock()
         self._lease, self._token, self._locked_in = Lease(), None, None
+        self._until = float("-inf")
 
     def leader(self) -> str:
         with self._session.reading() as connection:
@@ -196,21 +218,26 @@ class SqlStore:
         """A transaction of the leader, with the number of the last outbox row."""
         if self._token is None:
             raise Fenced(f"{self._backend.place}: this sentinel does not lead")
+        began = boot_clock()
         try:
             with self._session.writing() as connection:
                 yield connection, self._verified(connection)
         except BaseException:
             self._history.forget_ids()  # ids of series that were rolled back
             raise
+        self._until = began + TRUSTED * self._backend.term
 
     def _verified(self, connection: Connection) -> int:
         token, last = connection.execute(statements.token).one()
         if token != self._token:
+            self._until = float("-inf")
             raise Fenced(
                 f"{self._backend.place}: another sentinel took over "
                 f"({queries.lease(connection)}); this one stops"
             )
         self._lock_again(connection)
+        if self._backend.term:
+            connection.execute(statements.renew, {"e": self._backend.expires(connection)[0]})
         return int(last)
 
     def _lock(self, lease: Lease) -> None:

@@ -26,6 +26,7 @@ class SqliteBackend:
 
     dialect = "sqlite"
     needs_session = False
+    term = 0.0
 
     def __init__(self, directory: str, local: bool | None = None) -> None:
         """`local`: whether the directory is on this host's own disk; None: look."""
@@ -60,6 +61,9 @@ class SqliteBackend:
 
     def drop(self, connection: Connection | None) -> None:
         self._lock.drop()
+
+    def expires(self, connection: Connection) -> tuple[int, bool]:
+        return 0, True
 
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         return self._lock.lease()

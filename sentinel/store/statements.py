@@ -29,8 +29,11 @@ from sentinel.store.schema import (
 
 token: Select[Any] = select(leader.c.token, leader.c.seq).with_for_update()
 lease = select(leader.c.body)
-grant: Update = update(leader).values(token=bindparam("t"), body=bindparam("b"))
-ungrant: Update = update(leader).values(body=bindparam("b"))
+grant: Update = update(leader).values(
+    token=bindparam("t"), expires=bindparam("e"), body=bindparam("b")
+)
+renew: Update = update(leader).values(expires=bindparam("e"))
+ungrant: Update = update(leader).values(expires=0, body=bindparam("b"))
 counted: Update = update(leader).values(seq=bindparam("s"))
 last_seq = select(leader.c.seq)
 

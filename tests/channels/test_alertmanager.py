@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
+from sentinel.app import CHANNELS, CHECKS
 from sentinel.channels.alertmanager import Alertmanager, alert
+from sentinel.config import load
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret
@@ -229,3 +232,31 @@ def test_a_real_one_takes_hostile_text(real: Real, text: str) -> None:
     held = len(real.server.alerts())
     send(channel, replace(begun, reason="gone", status=OK))
     assert len(real.server.alerts()) == held - 1
+
+
+REPEATS = [
+    ("expires: 25h", "routes: [{to: [am]}]", 0),
+    ("expires: 24h", "routes: [{to: [am]}]", 1),
+    ("expires: 24h", "", 1),
+    ("expires: 2h", "routes: [{to: [am], repeat: 1h}]", 0),
+    ("expires: 2h", "routes: [{to: [am], repeat: 2h}]", 1),
+    ("expires: 2h", "routes: [{to: [book], repeat: 3h}, {to: [am], repeat: 1h}]", 0),
+    ("expires: 2h", "routes: [{to: [book], repeat: 3h, escalate: {after: 1h, to: [am]}}]", 1),
+]
+
+
+@pytest.mark.parametrize(("expires", "routes", "count"), REPEATS)
+def test_a_route_that_repeats_too_rarely_is_warned_of(
+    tmp_path: Path, expires: str, routes: str, count: int
+) -> None:
+    """Alertmanager ends what it is not told again in time, and it would come and go."""
+    file = tmp_path / "sentinel.yaml"
+    file.write_text(
+        "checks: {disks: {kind: fs}}\n"
+        f"channels:\n  am: {{kind: alertmanager, urls: [http://x:9093], {expires}}}\n"
+        f"  book: {{kind: file, path: /x}}\n{routes}\n"
+    )
+    found = [
+        w for w in load(str(file), CHECKS, CHANNELS, env={}).warnings if "come and go" in str(w)
+    ]
+    assert len(found) == count

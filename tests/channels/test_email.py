@@ -10,11 +10,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from sentinel.channels.email import Email
+from sentinel.channels.folding import folded
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt
 from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from tests.channels.contract import SECRET, ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import HOSTILE, hostile, notification
@@ -116,13 +120,61 @@ def test_a_repeated_delivery_is_the_same_mail(smtp: SmtpServer) -> None:
     assert told(smtp)["Message-ID"] == told(smtp)["Message-ID"]
 
 
-def test_a_group_is_one_mail_in_the_thread_of_its_first(smtp: SmtpServer) -> None:
-    """Every alert is in it."""
-    first, second = notification(), notification(alert="01JB", key="01JB-1", subject="other")
+def ids(mail: EmailMessage) -> list[str]:
+    return str(mail["References"]).split()
+
+
+def test_a_group_is_one_mail_that_belongs_to_the_threads_of_all(smtp: SmtpServer) -> None:
+    """What follows about any part of it is in the same thread, the oldest alert first."""
+    first = notification(since="2026-09-30T03:12:05+02:00")
+    second = notification(
+        alert="01JB", key="01JB-1", subject="other", since="2026-09-30T03:10:05+02:00"
+    )
     mail = told(smtp, first, second)
-    assert mail["References"] == told(smtp, first)["References"]
+    alone = [ids(told(smtp, n)) for n in (second, first)]
+    assert ids(mail) == [*alone[0], *alone[1]]
+    assert mail["In-Reply-To"] == alone[0][0]
     assert "2 alerts" in mail["Subject"]
     assert all("tr11-176B" in b and "other" in b for b in bodies(mail))
+
+
+def test_after_an_outage_every_alert_is_still_in_its_thread(smtp: SmtpServer) -> None:
+    """Groups are put together anew then: one mail holds the end of an old alert and the
+    beginning of a new one, and neither leaves the conversation that it belongs to."""
+    alerts = [notification(alert=f"a{n}", key=f"a{n}-1", subject=f"n{n}") for n in range(3)]
+    before = ids(told(smtp, alerts[0], alerts[1]))
+    end = notification(alert="a1", key="a1-2", subject="n1", reason="resolved")
+    mixed = ids(told(smtp, end, alerts[2]))
+    after = ids(told(smtp, notification(alert="a2", key="a2-2", subject="n2", reason="resolved")))
+    assert set(before) & set(mixed)
+    assert set(mixed) & set(after)
+    assert not set(before) & set(after)
+
+
+def test_the_threads_of_a_very_large_group_fit_into_a_header(smtp: SmtpServer) -> None:
+    """500 nodes: no line is too long for a server, and the header stays bearable."""
+    many = [notification(alert=f"a{n}", key=f"a{n}-1", subject=f"n{n}") for n in range(500)]
+    mail = told(smtp, *many)
+    head = smtp.mails[-1].raw.split(b"\r\n\r\n")[0]
+    assert len(ids(mail)) == 100
+    assert max(map(len, head.split(b"\r\n"))) <= 78
+    assert len(head) < 12_000
+
+
+@given(st.text(max_size=180).map(visible).map(str.strip).filter(bool))
+@example("y" * 74 + " a")
+@example("CRITICAL h100-prod " + "é " * 60)
+@example("a  b   " + "c" * 80)
+def test_a_subject_arrives_as_it_was(text: str) -> None:
+    """Whatever stands in it: no empty first line, no line too long, no blank more or less."""
+    raw = folded(text.replace("=?", "= ?"))
+    first, *_ = f"Subject: {raw}".split("\r\n")
+    assert first.removeprefix("Subject:").strip()
+    assert all(line.strip() for line in raw.split("\r\n"))
+    parsed = message_from_bytes(f"Subject: {raw}\r\n\r\n".encode(), policy=policy.default)
+    assert parsed["Subject"] == text.replace("=?", "= ?")
+    longest = max(map(len, f"Subject: {raw}".split("\r\n")))
+    assert longest <= max(78, 12 + max(map(len, text.split(" "))))
 
 
 def test_a_long_domain_does_not_break_the_ids(smtp: SmtpServer) -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from sentinel.channels.heartbeat import WebPulse
+from sentinel.channels.heartbeat import WebPulse, pulse
 from sentinel.core.errors import ChannelError
-from sentinel.core.settings import HeartbeatSettings, Secret
+from sentinel.core.settings import FilePath, HeartbeatSettings, Secret
 
 
 def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tuple[str, str, str]]:
@@ -65,3 +66,29 @@ def test_a_refusal_is_an_error_without_the_secret_address() -> None:
         assert "uuid-1" not in str(caught.value)
 
     beats(story, status=404)
+
+
+def test_a_pass_that_begins_is_told_to_healthchecks() -> None:
+    """At /start; another service would take that for a sign of life."""
+
+    async def story(url: str) -> None:
+        await WebPulse(HeartbeatSettings(url=Secret(url))).begin()
+        await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).begin()
+
+    assert beats(story) == [("GET", "/uuid-1/start", "")]
+
+
+def test_ways_do_not_keep_each_other_from_the_sign(tmp_path: Path) -> None:
+    """The file is written although the web does not answer, and the error is told."""
+
+    async def story(url: str) -> None:
+        own = FilePath(tmp_path / "own")
+        both = pulse(HeartbeatSettings(url=Secret(url), file=own, style="healthchecks"))
+        assert both is not None
+        with pytest.raises(ChannelError, match="500"):
+            await both.begin()
+        with pytest.raises(ChannelError, match="500"):
+            await both.beat(True, "")
+        assert own in {str(p) for p in tmp_path.iterdir()}
+
+    beats(story, status=500)

@@ -1,15 +1,18 @@
 """Templates: checked when the file is read, and never the reason that a message is lost."""
 
+import asyncio
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel.channels import template
 from sentinel.channels.email import Email
 from sentinel.channels.template import LONGEST, MailTemplates, check, words
-from sentinel.core.errors import Invalid
+from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification
 from sentinel.core.sample import SAMPLES
 from tests.channels.contract import assert_inert, send
@@ -190,3 +193,33 @@ def test_a_mail_is_sent_all_the_same(smtp: SmtpServer, caplog: pytest.LogCapture
     assert "4242 FAILED" in mail.get_body(["plain"]).get_content()
     assert "template text failed (line 2:" in receipt.text
     assert "template text failed (line 2:" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["subject", "text", "html"])
+def test_a_mail_that_is_refused_with_its_template_goes_out_without(
+    tmp_path: Path, name: str
+) -> None:
+    """A filter that dislikes somebody's wording must not cost an alert."""
+    with SmtpServer(tmp_path) as server:
+        server.refuse_content(b"unwanted")
+        receipt = asyncio.run(email(server, **{name: "unwanted"}).send([notification()]))
+        (mail,) = server.mails
+    assert "refused with its templates" in receipt.text
+    assert mail.message["Subject"].startswith("CRITICAL h100-prod")
+
+
+def test_a_mail_without_templates_is_tried_once(tmp_path: Path) -> None:
+    """There are no other words."""
+    with SmtpServer(tmp_path) as server:
+        server.refuse_content(b"h100-prod")
+        with pytest.raises(ChannelError, match="554"):
+            asyncio.run(email(server).send([notification()]))
+
+
+def test_a_loop_that_puts_nothing_out_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In config check and at an alert."""
+    monkeypatch.setattr(template, "LIMIT", 0.2)
+    nine = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}x"
+    with pytest.raises(Invalid, match="line 1: it does not come to an end"):
+        check(MailTemplates(text=nine))
+    assert "does not come to an end" in words(MailTemplates(text=nine), [notification()]).trouble

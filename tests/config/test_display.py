@@ -45,7 +45,7 @@ def test_the_times_of_a_kind_are_shown_where_none_are_given(loaded: Loader) -> N
     """`show` tells what is in effect, not what was written."""
     shown = yaml.safe_load(show(loaded(EVERY_DEFAULT + "cluster: x").settings))
     assert shown["cluster"] == "x"
-    assert shown["slurm"] == {"timeout": "20s"}
+    assert shown["slurm"] == {"timeout": "20s", "maintenance": False}
     assert shown["checks"]["a"] == {
         "kind": "disk",
         "warn": {"used": "85%"},

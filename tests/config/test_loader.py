@@ -122,7 +122,20 @@ KNOWN = ", ".join(sorted(key for key in Settings.__struct_fields__ if key != "pa
 BAD = [
     # the top level
     ("chekcs: {}", "1: chekcs: unknown key (did you mean 'checks'?)"),
-    ("web: {}", f"1: web: unknown key; this version knows: {KNOWN}"),
+    ("web: {listen: 9650}", "1: web.listen: expected text, got the number 9650; ..."),
+    ("web: {listen: localhost}", "1: web.listen: write it like 127.0.0.1:9650"),
+    (
+        "web: {listen: '[::1]:9650', url: https://x.example.org}",
+        "1: web.secret: url and secret go together",
+    ),
+    (
+        "web:\n  listen: 127.0.0.1:9650\n  url: https://x\n  secret: short",
+        "4: web.secret: needs 16 characters or more, e.g. of: openssl rand -hex 32",
+    ),
+    (
+        "heartbeat: {every: 5m}",
+        "1: heartbeat.url: needs `url`, or `file` and `peer` on shared storage",
+    ),
     ("standby: {}", f"1: standby: unknown key; this version knows: {KNOWN}"),
     ("cluster: 12", '1: cluster: expected text, got the number 12; write "12" in quotes'),
     ("cluster: true", '1: cluster: expected text, got true; write "true" in quotes'),
@@ -496,6 +509,11 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, target: str) ->
             "checks: {disks: {kind: disk}}\nchannels: {x: {kind: screen}}\n"
             "routes:\n  - {match: {check: disk}, to: [x]}\n  - {match: {check: 'd*'}, to: [x]}\n",
             ["4: routes[0].match.check: there is no check 'disk' (did you mean 'disks'?)"],
+        ),
+        (
+            "checks: {disks: {kind: disk}}\nchannels: {x: {kind: screen}}\n"
+            "silences:\n  - {from: 2020-12-24T18:00, until: 2020-12-27T08:00}\n",
+            ["4: silences[0].until: lies in the past: this window silences nothing"],
         ),
     ],
 )

@@ -14,8 +14,8 @@ from sentinel.core.outbox import (
     expired,
     is_due,
     next_wait,
-    overtaken,
 )
+from sentinel.core.succession import overtaken
 from sentinel.testing import START
 
 

@@ -242,9 +242,16 @@ def overlapping(log: Path) -> int:
 
 
 def _explained(faults: Sequence[Fault], slot: int, chain: Chain) -> bool:
-    """A link cancelled now was due in two slots at most; slurmd and a requeue take a while."""
-    after = chain.strands * chain.every + 40
-    return any(f.begin - chain.every <= slot <= f.end + after for f in faults)
+    """A link that is lost was due in so many slots at most as there are strands; one that is
+    requeued waits two more minutes (slurm.conf(5), JobRequeue)."""
+    return any(
+        f.begin - chain.every <= slot <= f.end + chain.strands * chain.every + _wait(f)
+        for f in faults
+    )
+
+
+def _wait(fault: Fault) -> float:
+    return 150.0 if fault.name in ("requeue", "crash_node") else 0.0
 
 
 def run(world: World, minutes: float, rest: float) -> Verdict:

@@ -358,6 +358,9 @@ class Outside:
     def __init__(self) -> None:
         self.heard: list[tuple[bool, str]] = []
 
+    async def begin(self) -> None:
+        pass
+
     async def beat(self, well: bool, text: str) -> None:
         self.heard.append((well, text))
 

@@ -68,6 +68,10 @@ class SmtpServer:
         """Refuse every message after its content was sent."""
         self._handler.data_answer = answer
 
+    def refuse_content(self, text: bytes) -> None:
+        """Refuse for good every message that holds these bytes."""
+        self._handler.unwanted = text
+
     def slow(self, seconds: float) -> None:
         """Wait this long before each answer to EHLO, RCPT and DATA; 0 ends it."""
         self._handler.delay = seconds
@@ -161,6 +165,7 @@ class _Handler:
         self.mails, self.logins = mails, logins
         self.refused: dict[str, str] = {}
         self.data_answer = ""
+        self.unwanted = b""
         self.delay = 0.0
         self.held = False
 
@@ -186,6 +191,8 @@ class _Handler:
             return self.data_answer
         raw = envelope.content
         assert isinstance(raw, bytes)
+        if self.unwanted and self.unwanted in raw:
+            return "554 5.7.1 content rejected"
         message = message_from_bytes(raw, policy=policy.default)
         self.mails.append(Mail(envelope.mail_from or "", list(envelope.rcpt_tos), message, raw))
         return "250 taken"

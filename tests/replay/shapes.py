@@ -180,49 +180,53 @@ SHAPES = (
 
 
 class Habits(Struct, frozen=True, kw_only=True):
-    """One training: its own step time, its own pauses."""
+    """One training: its own step time, its own pauses every so many steps."""
 
     step: float
     log_every: int
-    save_every: float
+    save_every: int
     save_takes: float
-    evaluate_every: float
+    evaluate_every: int
     evaluate_takes: float
 
 
 def habits(shape: Shape, random: Random) -> Habits:
     """Drawn once for a training; each pause then varies by a third around them."""
+    step = random.uniform(*shape.step)
     return Habits(
-        step=random.uniform(*shape.step),
+        step=step,
         log_every=random.choice(shape.log_every),
-        save_every=3600 * random.uniform(*shape.save_hours),
+        save_every=_steps(random.uniform(*shape.save_hours), step),
         save_takes=random.uniform(*shape.save_takes),
-        evaluate_every=3600 * random.uniform(*shape.evaluate_hours),
+        evaluate_every=_steps(random.uniform(*shape.evaluate_hours), step),
         evaluate_takes=random.uniform(*shape.evaluate_takes),
     )
+
+
+def _steps(hours: float, step: float) -> int:
+    """A round number of steps, as people write into their configurations."""
+    return max(50, round(hours * 3600 / step / 50) * 50)
 
 
 def job(shape: Shape, own: Habits, first: int, seconds: float, random: Random) -> Iterator[Line]:
     """The lines of one job that trains from step `first` on for so long."""
     now = random.uniform(*shape.start_takes)
     yield 5.0, "NCCL version 2.21.5+cuda12.4\nloading checkpoint from /ckpt" + shape.end
-    step, save, evaluate = first, now + own.save_every, now + own.evaluate_every
+    step = first
     while now < seconds:
         step += 1
         now += _step_time(own.step, random)
         if step % own.log_every == 0:
             loss = 2.0 + 5.0 / (1 + step / 1000) + random.gauss(0, 0.02)
             yield now, shape.text(step, loss, random) + shape.end
-        if now >= save:
+        if step % own.save_every == 0:
             yield from _said(now, shape.saving, step, shape.end)
             now += own.save_takes * random.uniform(0.67, 1.33)
             yield from _said(now, shape.saved, step, shape.end)
-            save = now + own.save_every
-        if now >= evaluate:
+        if step % own.evaluate_every == 0:
             yield from _said(now, shape.evaluating, step, shape.end)
             now += own.evaluate_takes * random.uniform(0.67, 1.33)
             yield from _said(now, shape.evaluated, step, shape.end)
-            evaluate = now + own.evaluate_every
 
 
 def _step_time(usual: float, random: Random) -> float:

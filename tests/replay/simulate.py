@@ -26,6 +26,7 @@ HOUR = 3600.0
 EVERY = 60.0
 FIXED = 1200.0
 GIVE_UP = 2 * HOUR  # after which a hang counts as missed
+FILLED = 300.0  # seconds that a buffer may hold back lines
 BOUNDS = Bounds(floor=120, ceiling=1800)
 WALL = 1_800_000_000.0
 
@@ -108,8 +109,8 @@ RULES = {"20m": _rules(FIXED), "auto": _rules(None)}
 
 class Outcome(Struct):
     """What came of watching: healthy seconds, false alarms (episodes) by rule or topic, and for
-    each hang the seconds until it was told, by rule; None: never. `young`: hangs in the first
-    hours of a training, in which `auto` has not learned yet, are kept apart."""
+    each hang the seconds until it was told, by rule; None: never. `young`: hangs on the first
+    day of a training, on which `auto` is still careful, are kept apart."""
 
     healthy: float
     false: dict[str, int]
@@ -118,10 +119,13 @@ class Outcome(Struct):
     looks: int = 0
 
 
-def training(shape: Shape, days: float, hang_share: float, seed: int) -> Outcome:
+def training(
+    shape: Shape, days: float, hang_share: float, seed: int, every: float = EVERY
+) -> Outcome:
     """Watch one training for so many healthy days; a share of its jobs ends in a hang."""
     random = Random(seed)
-    own, writing, watcher = habits(shape, random), random.choice(WRITING), Watcher(shape)
+    own, watcher = habits(shape, random), Watcher(shape)
+    writing = _writing(shape, own, random)
     outcome = Outcome(healthy=0, false={}, hangs=[], young=[])
     clock, step, number = 0.0, 0, 0
     while outcome.healthy < days * DAY:
@@ -130,9 +134,18 @@ def training(shape: Shape, days: float, hang_share: float, seed: int) -> Outcome
         hang = length * random.uniform(0.15, 1) if random.random() < hang_share else None
         lines = list(job(shape, own, step, length, random))
         step += int(length / own.step)
-        _watch(watcher, outcome, lines, clock, hang or length, hang, number, writing, random)
+        _watch(watcher, outcome, lines, clock, hang or length, hang, number, writing, every, random)
         clock += length + GIVE_UP
     return outcome
+
+
+def _writing(shape: Shape, own: Habits, random: Random) -> Writing:
+    """A block that fills for longer than some minutes is emptied after each line: with it no
+    limit of minutes would ever be right, and people who look at their logs do not bear it."""
+    writing = random.choice(WRITING)
+    line = len(shape.text(1000, 2.0, random)) + 1
+    filled = writing.buffer / line * own.step * own.log_every
+    return Writing(buffer=0, hidden=writing.hidden) if filled > FILLED else writing
 
 
 def _watch(
@@ -144,17 +157,18 @@ def _watch(
     hang: float | None,
     number: int,
     writing: Writing,
+    every: float,
     random: Random,
 ) -> None:
     """One job, from its start until its end, or until its hang is told by both rules."""
-    learned = outcome.healthy > 8 * HOUR
+    learned = outcome.healthy > DAY
     run = _job(number, clock)
     file = File(f"1:{number}")
     writes = visible(cut(lines, hang), writing, random)
     upcoming = next(writes, None)
     firing: dict[str, bool] = {}
     told: dict[str, float | None] = {"20m": None, "auto": None}
-    for now in looks(length + (GIVE_UP if hang else 0), random):
+    for now in looks(length + (GIVE_UP if hang else 0), every, random):
         while upcoming and upcoming[0] <= now:
             file.data += upcoming[1]
             upcoming = next(writes, None)
@@ -176,13 +190,13 @@ def _watch(
         (outcome.hangs if learned else outcome.young).append(told)
 
 
-def looks(seconds: float, random: Random) -> Iterator[float]:
-    """Once a minute, now and then late, and rarely not at all for a while."""
-    now = random.uniform(0, EVERY)
+def looks(seconds: float, every: float, random: Random) -> Iterator[float]:
+    """At every interval, now and then late, and rarely not at all for a while."""
+    now = random.uniform(0, every)
     while now < seconds:
         yield now
         luck = random.random()
-        now += EVERY + random.uniform(0, 0.5)
+        now += every + random.uniform(0, 0.5)
         if luck < 2e-4:
             now += random.uniform(300, 2400)  # sentinel was restarted
         elif luck < 0.005:

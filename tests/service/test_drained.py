@@ -1,6 +1,7 @@
 """Nodes go back to work, or do not, on a real cluster: Slurm drains, sentinel proves and undrains."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ NODE = "node-2"
 CONFIG = """\
 remote:
   ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"
-  timeout: 8s
+  timeout: {timeout}
   connect_timeout: 2s
 guard: {{breaker: {{share: 100%}}}}
 checks:
@@ -38,6 +39,15 @@ esac
 KILL = "Kill task failed"
 
 
+SCONTROL = """\
+#!/bin/sh
+# $1 is update, or -o (show). Each update is counted.
+[ "$1" = update ] && echo "$*" >>{folder}/updates
+{then}
+exec /usr/bin/scontrol "$@"
+"""
+
+
 class Ward:
     """The lab with one sentinel that looks after its drained nodes."""
 
@@ -45,12 +55,31 @@ class Ward:
         self.lab, self.watch, self.nodes = lab, watch, nodes
         self.configure()
 
-    def configure(self, keys: str = "undrain: true, limits: {cooldown: 0s, share: 100%}") -> None:
-        self.watch.configure(CONFIG, ssh=self.nodes.config, known=self.nodes.known, keys=keys)
+    def configure(self, more: str = "", timeout: str = "8s") -> None:
+        keys = f"undrain: true, limits: {{cooldown: 0s, share: 100%}}{more}"
+        ssh = {"ssh": self.nodes.config, "known": self.nodes.known}
+        self.watch.configure(CONFIG, keys=keys, timeout=timeout, **ssh)
 
-    def tick(self) -> None:
-        done = self.watch.say("tick", "--all")
-        assert done.returncode == 0, done.stderr
+    def tick(self, code: int = 0) -> None:
+        done = self.watch.say("tick", "--all", PATH=self.path)
+        assert done.returncode == code, done.stderr
+
+    def wrap(self, then: str) -> None:
+        """What the scontrol on sentinel's PATH does before it does what it was told."""
+        tool = self.watch.folder / "bin/scontrol"
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text(SCONTROL.format(folder=self.watch.folder, then=then))
+        tool.chmod(0o755)
+
+    @property
+    def path(self) -> str:
+        return f"{self.watch.folder}/bin:{os.environ['PATH']}"
+
+    @property
+    def updates(self) -> int:
+        """How often Slurm was told to change something."""
+        counted = self.watch.folder / "updates"
+        return len(counted.read_text().splitlines()) if counted.exists() else 0
 
     def drain(self, node: str = NODE, reason: str = KILL) -> None:
         update = ["scontrol", "update", f"nodename={node}", "state=drain", f"reason={reason}"]
@@ -158,11 +187,72 @@ def test_what_cannot_be_seen_is_not_clean(ward: Ward) -> None:
     assert [ward.acted(node.name) for node in lab.nodes] == [[]] * 4
 
 
+RACES = {
+    "RMA GPU3": "reason='RMA GPU3'",
+    "taken down": f"state=down reason='{KILL}'",
+}
+
+
+@pytest.mark.parametrize("change", RACES.values(), ids=RACES)
+def test_a_reason_that_changes_between_proof_and_change_stops_it(ward: Ward, change: str) -> None:
+    """An administrator is faster by milliseconds: the node is read once more, and left alone."""
+    ward.drain()
+    race = f"/usr/bin/scontrol update nodename={NODE} {change}"
+    ward.wrap(
+        f'[ "$5" != {NODE} ] || [ -e {ward.watch.folder}/raced ] || '
+        f"{{ touch {ward.watch.folder}/raced; {race}; }}"
+    )
+    ward.tick()
+    assert (ward.watch.folder / "raced").exists()
+    assert (ward.drained(), ward.updates) == (True, 0)
+    assert ward.acted() == ["intended", "withdrawn"]
+    assert "meanwhile it" in ward.log()[-1]["detail"]
+
+
+def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:
+    """The log says error, the node is still drained, and the next run says why."""
+    ward.drain()
+    ward.wrap(
+        '[ "$1" != update ] || { echo "slurm_update error: Invalid node state specified" >&2; '
+        "exit 1; }"
+    )
+    ward.tick()
+    ward.tick()
+    assert ward.drained()
+    assert ward.acted()[:2] == ["intended", "error"]
+    assert "not given back: error: slurm_update error: Invalid node state" in ward.told()
+
+
+def test_a_sentinel_that_dies_between_intent_and_outcome_acts_once(ward: Ward) -> None:
+    """Killed while scontrol ran: the next one finds the intent, and does nothing twice."""
+    ward.drain()
+    ward.wrap('[ "$1" != update ] || [ -e died ] || { touch died; kill -9 $PPID; }')
+    ward.tick(code=-9)
+    assert ward.updates == 1
+    ward.tick()
+    ward.tick()
+    assert ward.updates == 1
+    assert ward.acted()[0] == "intended"
+
+
+def test_two_sentinels_on_one_state_change_a_node_once(ward: Ward) -> None:
+    """A pass and a command by hand in the same second."""
+    ward.drain()
+    ward.wrap('[ "$1" != update ] || sleep 0.5')
+    hand = ward.watch.start("nodes", "undrain", NODE)
+    ward.tick()
+    hand.wait(30)
+    assert ward.updates <= 1
+    assert not ward.drained()
+    changed = [what for what in ward.acted() if what == "done"]
+    assert len(changed) == 1
+
+
 def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> None:
     """On a shared node: a second user's healthy job, root's process and a login with the failed
     job's id in their environment all live; its daemon does not, though it ignores SIGTERM."""
     lab = ward.lab
-    ward.configure("undrain: true, clean_up: true, limits: {cooldown: 0s, share: 100%}")
+    ward.configure(", clean_up: true", timeout="20s")
     alice, bob = lab.user("alice"), lab.user("bob")
     failed = lab.sbatch(daemon(4711), user=alice, nodelist=NODE)
     lab.wait_state(failed, "COMPLETED")

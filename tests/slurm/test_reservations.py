@@ -13,7 +13,10 @@ REST = (
 
 
 def line(
-    name: str = "maint", nodes: str = "node-[0-1]", flags: str = "MAINT,SPEC_NODES", rest: str = REST
+    name: str = "maint",
+    nodes: str = "node-[0-1]",
+    flags: str = "MAINT,SPEC_NODES",
+    rest: str = REST,
 ) -> str:
     return (
         f"ReservationName={name} StartTime=1795235582 EndTime=1795239182 Duration=01:00:00 "

@@ -48,7 +48,7 @@ def test_the_one_of_64_ranks_that_is_elsewhere_is_named_first(fresh: Lab, config
         f"rank 37 (node-2) in {ODD}; 63 ranks in {REST}",
     )
     assert "    train (train.py:" in done.stdout
-    assert "63 ranks, ranks 0-36,38-63, on node-[0-3]: python" in done.stdout
+    assert "63 ranks 0-36,38-63, on node-[0-3]: python" in done.stdout
     place = Path(re.findall(r"saved in (\S+)", done.stderr)[0])
     assert place.parent == config.parent / "state/evidence"
     files = {f.name: f.read_text() for f in place.iterdir()}
@@ -201,7 +201,6 @@ def test_native_frames_leave_every_rank_running(fresh: Lab, config: Path) -> Non
     """With --native each process is stopped for a moment, and only for that."""
     training = Training(fresh, each=1, odd=2)
     done = training.stacks("--native", "--no-save", config=config)
-    assert "rank 2 (node-2) in " in headline(done)
-    assert "load_batch (train.py" in done.stdout
+    assert f" from {ODD}; ranks 0-1,3 (node-[0-1,3]) in " in headline(done)
     states = [training.on(r, f"ps -o state= -p {training.pid(r)}").strip() for r in range(4)]
     assert states == ["S"] * 4

@@ -65,7 +65,7 @@ class Training:
         program = lab.work / "train.py"
         program.write_text(PROGRAM)
         words = f"{python} -I -S -u {program} {odd} '{how}' {lab.fuse.point}/data"
-        script = f"export UP={self.up}\nexec srun -O --overlap -n{self.count} {words}"
+        script = f"export UP={self.up}\nexec srun -O -n{self.count} {words}"
         self.job = lab.sbatch(script, name=name, user=user, nodes=len(lab.nodes))
         wait_until(lambda: self.started == self.count, "all ranks at their places", 30.0)
 

@@ -36,9 +36,11 @@ class Visit:
 
     async def ask(self, method: str, path: str, **more: Any) -> tuple[int, str, Any]:
         url = f"http://127.0.0.1:{self.server.port}{path}"
-        async with aiohttp.ClientSession() as session:
-            async with session.request(method, url, allow_redirects=False, **more) as answer:
-                return answer.status, await answer.text(), answer.headers
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, url, allow_redirects=False, **more) as answer,
+        ):
+            return answer.status, await answer.text(), answer.headers
 
     def path(self, word: str, n: Notification | None = None) -> str:
         url = (n or self.mail.got[0]).links[word]

@@ -85,10 +85,11 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """One finding per drained node with such a reason; none is fine. CannotTell without
         Slurm."""
-        rules, nodes = self._rules(), [n for n in ctx.slurm.nodes() if self._concerns(n)]
-        sights = evidence.gather(nodes, ctx, self)
+        known = ctx.slurm.nodes()
+        rules = self._rules(frozenset(node.name.lower() for node in known))
+        sights = evidence.gather([node for node in known if self._concerns(node)], ctx, self)
         items = {s.node.name: self._proof(s, rules) for s in sights}
-        sights, items = self._with_commands(sights, items, ctx)
+        sights, items = self._with_commands(sights, items, rules, ctx)
         past = _recalled(ctx)
         findings = tuple(self._finding(s, items[s.node.name], past) for s in sights)
         return Report(
@@ -113,8 +114,9 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Only while DRAIN is set: 23.11 to 25.11 leave old reasons on idle nodes."""
         return "DRAIN" in node.flags and fits(node.reason, self.reasons)
 
-    def _rules(self) -> Rules:
+    def _rules(self, names: frozenset[str]) -> Rules:
         return Rules(
+            names=names,
             reasons=tuple(self.reasons),
             ignore_users=frozenset(self.ignore_users),
             first_uid=self.first_uid,
@@ -127,10 +129,9 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [*proof.by_slurm(sight, rules), *proof.by_node(sight, rules)]
 
     def _with_commands(
-        self, sights: Sequence[Sight], items: dict[str, list[Item]], ctx: Context
+        self, sights: Sequence[Sight], items: dict[str, list[Item]], rules: Rules, ctx: Context
     ) -> tuple[list[Sight], dict[str, list[Item]]]:
         """The configured proofs run on nodes that are clean so far."""
-        rules = self._rules()
         clean = [s.node.name for s in sights if proof.proven(items[s.node.name])]
         ran = evidence.prove(clean, self.proofs, ctx)
         fuller = [replace(s, ran=ran.get(s.node.name, {})) for s in sights]

@@ -6,6 +6,7 @@ import re
 
 from sentinel.checks.drained.people import unread
 from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core import gres as core
 from sentinel.core.probe import Identity, KernelLog, NodeProbe, Unread
 from sentinel.core.text import shortened, visible
 
@@ -15,24 +16,13 @@ LOOK_BACK = 600
 OF_PROGRAMS = frozenset({13, 31, 43, 45})
 """Xids of what a program did, or of its being killed; docs.nvidia.com/deploy/xid-errors."""
 
-_BRACKETS = re.compile(r"\([^)]*\)")
-_GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
-_MIG = re.compile(r"\d+g\.")
 _XID = re.compile(r"NVRM: Xid \([^)]*\): (\d+)")
 _WORSE = re.compile(r"SXid \([^)]*\): \d+, (?!Non-fatal|Data)|NVRM: GPU .*fallen off the bus")
 
 
 def expected(gres: str, told: int | None = None) -> int | None:
     """How many GPUs a node must show: 0 where it has none, None where MIG hides the number."""
-    if told is not None:
-        return told
-    count = 0
-    for item in _BRACKETS.sub("", gres).split(","):
-        if match := _GPU.fullmatch(item.strip()):
-            if _MIG.match(match[1] or ""):
-                return None
-            count += int(match[2] or 1)
-    return count
+    return core.gpus(gres) if told is None else told
 
 
 def processes(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:

@@ -79,16 +79,20 @@ def _responds(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     if isinstance(told, Unread):
         return _unread("responds", told)
     name = visible(told.hostname)
-    if _same_host(sight, told):
+    if _same_host(sight, told, rules):
         return Item(name="responds", good=True, text=f"as {name}")
-    return _no("responds", f"{name} answered in its place, and was booted at another time")
+    return _no("responds", f"{name} answered in its place")
 
 
-def _same_host(sight: Sight, told: Identity) -> bool:
-    if told.hostname.partition(".")[0].lower() == sight.node.name.partition(".")[0].lower():
+def _same_host(sight: Sight, told: Identity, rules: Rules) -> bool:
+    """By its name; by its boot where its own name is that of no other node."""
+    name = told.hostname.partition(".")[0].lower()
+    if name == sight.node.name.partition(".")[0].lower():
         return True
     booted = sight.node.boot_time
-    return booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
+    foreign = name in rules.names or told.hostname in rules.names
+    near = booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
+    return near and not foreign
 
 
 def _silence(sight: Sight) -> str:

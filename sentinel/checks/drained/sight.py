@@ -37,9 +37,10 @@ class Sight(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """The settings that a verdict needs."""
+    """The settings that a verdict needs, and the names of all nodes."""
 
     reasons: tuple[str, ...]
+    names: frozenset[str] = frozenset()
     ignore_users: frozenset[str] = frozenset()
     first_uid: int = 1000
     gpus: int | None = None

@@ -139,7 +139,9 @@ def _attempt(sight: Sight) -> str:
 
 
 def _first(items: Sequence[Item]) -> str:
-    return items[0].text + _rest(items)
+    """A task in state D explains the others."""
+    telling = min(items, key=lambda item: item.name != "blocked")
+    return telling.text + _rest(items)
 
 
 def _rest(items: Sequence[Item]) -> str:

@@ -1,26 +1,50 @@
 """The `fs` check: asks each path, judges what it says against limits and memory."""
 
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
+from sentinel.checks.fs.du_settings import Du
 from sentinel.checks.fs.limits import Limits, completed, refuse_reversed
 from sentinel.checks.fs.mounts import Mounts, parse
 from sentinel.checks.fs.probe import Answer, probe, probe_all
+from sentinel.checks.fs.usage import trusted
 from sentinel.checks.fs.verdict import KEPT, Rules, Seen, Sight, finding, remembered, samples
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Report, Status
+from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
+from sentinel.core.values import Duration, Share
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
 
 TABLE = "/proc/self/mountinfo"
+FSTAB = "/etc/fstab"
+
+Measure = (
+    Literal[
+        "auto",
+        "statfs",
+        "quota",
+        "repquota",
+        "xfs",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "ceph",
+        "zfs",
+        "btrfs",
+    ]
+    | Literal["du", "command"]
+)
+KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup")
 
 
 class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +54,9 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     or `job` (its name or id, of `users`): the paths as those nodes see them. `mounted`: true demands
     that each path is a mount point, false never minds; unset, one that was a mount point
     has to stay one. `read_only`: how bad it is that a file system is no longer writable.
+    `measure`: what else is asked about, `quotas` of whom (`user`, `group:ml`, `project:7`).
+    `reliable`: no more of a file system is counted on. `lag`: how old its counters may be.
+    `headroom`: room for so many checkpoints. `write_probe`: write a small file, too.
     """
 
     EVERY: ClassVar[float] = 60
@@ -43,10 +70,20 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     users: list[str] = []
     mounted: bool | None = None
     read_only: Literal["critical", "warning", "ok"] = "critical"
+    measure: Measure = "auto"
+    quotas: list[str] = []
+    command: list[str] = []
+    pattern: re.Pattern[str] | None = None
+    du: Du = Du()
+    reliable: Share = Share(100)
+    lag: Duration = Duration(0)
+    headroom: str = ""
+    write_probe: bool = False
 
     def __post_init__(self) -> None:
         refuse_reversed(self.warn, self.crit)
         self._judge_nodes()
+        self._judge_measure()
         for number, path in enumerate(self.paths):
             if not path.startswith("/"):
                 raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
@@ -58,6 +95,13 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             judge_choice(self.nodes, self.job)
             if not self.paths:
                 raise Invalid("name the paths to look at on those nodes", "paths")
+
+    def _judge_measure(self) -> None:
+        if self.measure == "auto" and not (self.headroom or self.quotas or self.command):
+            return
+        from sentinel.checks.fs.judging import judge_measure
+
+        judge_measure(self)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
@@ -71,18 +115,50 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding per path (and node). Raises CannotTell without a mount table or any path."""
         if self.nodes or self.job:
             return self._on_nodes(ctx)
+        deadline = time.monotonic() + 0.9 * ctx.limit
         seen = self._seen(ctx.memory)
         answers = _answers(seen, ctx.limit)
         if not self.paths:  # files bound into a container lead to disks that are not its own
             seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
         mounts = mount_table()
-        sights = [_sight(path, answers.get(path), mounts, ctx) for path in seen]
+        sights = [self._sight(path, answers.get(path), mounts, ctx) for path in seen]
         findings = tuple(finding(s, seen[s.path], self._rules()) for s in sights)
+        memory = {visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights}
+        findings, further = self._further(findings, sights, ctx, deadline)
         return Report(
             findings=findings,
             samples=tuple(sample for f in findings for sample in samples(f)),
-            memory={visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
+            memory={**memory, **further},
         )
+
+    def _further(
+        self, findings: tuple[Finding, ...], sights: Sequence[Sight], ctx: Context, deadline: float
+    ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
+        """What is asked beyond statfs, and what history says of the future; imported on demand."""
+        memory: dict[str, Any] = {}
+        if self.measure != "statfs":
+            from sentinel.checks.fs import more
+
+            if more.wanted(self, sights):
+                asked = more.asked(self, sights, ctx, deadline)
+                findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
+        if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
+            from sentinel.checks.fs import future
+
+            wishes = future.Wishes(
+                warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag
+            )
+            before = ctx.memory.get(future.MEMORY, {})
+            findings, made = future.foreseen(findings, wishes, ctx.history, before, ctx.now)
+            memory[future.MEMORY] = made
+        return findings, memory
+
+    def _sight(self, path: str, answer: Answer | None, mounts: Mounts, ctx: Context) -> Sight:
+        real = answer.real if answer else ""
+        if answer and answer.usage and self.reliable < 100:
+            answer = replace(answer, usage=trusted(answer.usage, self.reliable))
+        mount = mounts.holding(real) if real else None
+        return Sight(path=path, answer=answer, mount=mount, at=ctx.now)
 
     def _on_nodes(self, ctx: Context) -> Report:
         from sentinel.checks.fs.nodes import on_nodes
@@ -94,7 +170,9 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _seen(self, memory: Mapping[str, Any]) -> dict[str, Seen]:
         """What is remembered of every path to look at; a listed one is known as mounted."""
         if self.paths:
-            return {path: _recalled(memory, path) for path in map(str, self.paths)}
+            meant = meant_to_be_mounted()
+            seen = {path: _recalled(memory, path) for path in map(str, self.paths)}
+            return {p: replace(s, mounted=True) if p in meant else s for p, s in seen.items()}
         listed = [mount.point for mount in mount_table().local()]
         if not listed:
             raise CannotTell(f"{TABLE} names no file system on a local disk; give the paths")
@@ -114,6 +192,17 @@ def mount_table() -> Mounts:
         raise CannotTell(f"{TABLE} cannot be read: {error}") from error
 
 
+def meant_to_be_mounted() -> frozenset[str]:
+    """Points that fstab(5) mounts at boot: an empty directory there is no file system."""
+    try:
+        with open(FSTAB, errors="surrogateescape") as file:
+            rows = [line.split() for line in file if not line.lstrip().startswith("#")]
+    except OSError:
+        return frozenset()
+    lasting = (r for r in rows if len(r) > 3 and not {"noauto", "nofail"} & set(r[3].split(",")))
+    return frozenset(row[1] for row in lasting)
+
+
 def _answers(seen: Mapping[str, Seen], limit: float) -> dict[str, Answer]:
     """Ask every path but those in which an earlier probe still hangs."""
     table = mount_table()
@@ -125,11 +214,6 @@ def _answers(seen: Mapping[str, Seen], limit: float) -> dict[str, Answer]:
     budget = max(0.3 * limit, limit - 1.5 * proc.GRACE)
     fresh = probe_all((p for p in seen if p not in stuck), budget, min(limit / 2, budget), ask)
     return {**fresh, **{path: Answer(hung=True, stuck=child) for path, child in stuck.items()}}
-
-
-def _sight(path: str, answer: Answer | None, mounts: Mounts, ctx: Context) -> Sight:
-    real = answer.real if answer else ""
-    return Sight(path=path, answer=answer, mount=mounts.holding(real) if real else None, at=ctx.now)
 
 
 def _is_file(answer: Answer | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sentinel.checks.fs.limits import Limits, floored, judge
 from sentinel.checks.fs.usage import Usage
@@ -14,6 +14,9 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text, size_text
 
 Problem = tuple[Status, str]
+GRACE = 86_400.0
+"""Seconds of grace left below which it is critical, unless configured."""
+
 _KINDS = {"data": "storage", "metadata": "metadata"}
 
 
@@ -67,12 +70,9 @@ def as_usage(quota: Quota) -> Usage:
 
 def _space(space: Amount, entries: Amount | None, warn: Limits, crit: Limits) -> list[Problem]:
     """Shares are of the hard limit, or the soft one where there is no other."""
-    soft_only = space.soft if not space.hard else 0
     usage = as_usage(Quota(kind="", name="", space=space, entries=entries))
     if space.limit:
         return [judge(usage, warn, crit)]
-    if soft_only:
-        return [(Status.OK, f"{size_text(space.used)} used of {size_text(soft_only)} (soft limit)")]
     return [(Status.OK, f"{size_text(space.used)} used, no limit"), *_files(usage, warn, crit)]
 
 
@@ -88,7 +88,9 @@ def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
     return []
 
 
-def _soft(amount: Amount, what: str, crit: Limits, now: float, text) -> list[Problem]:  # type: ignore[no-untyped-def]
+def _soft(
+    amount: Amount, what: str, crit: Limits, now: float, text: Callable[[float], str]
+) -> list[Problem]:
     """Over the soft limit: until when that is borne."""
     if not amount.over_soft:
         return []
@@ -97,7 +99,7 @@ def _soft(amount: Amount, what: str, crit: Limits, now: float, text) -> list[Pro
         return [(Status.WARNING, over)]
     if amount.grace <= 0:
         return [(Status.CRITICAL, f"{over}: its grace has ended, nothing can be written")]
-    near = crit.grace is not None and amount.grace < crit.grace
+    near = amount.grace < (GRACE if crit.grace is None else crit.grace)
     when = moment(now + amount.grace, now)
     left = duration_text(amount.grace)
     status = Status.CRITICAL if near else Status.WARNING

@@ -20,7 +20,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 WARN = Limits(used=Share(85), inodes_used=Share(85))
-CRIT = Limits(used=Share(95), inodes_used=Share(95), grace=Duration(86_400))
+CRIT = Limits(used=Share(95), inodes_used=Share(95))
 
 
 SIGNS = {"used": 1, "free": -1, "inodes_used": 1, "full_in": -1, "grace": -1}
@@ -92,5 +92,5 @@ def _fill(given: Limits, default: Limits, space: bool, inodes: bool) -> Limits:
         free=given.free,
         inodes_used=default.inodes_used if inodes else given.inodes_used,
         full_in=given.full_in,
-        grace=default.grace if given.grace is None else given.grace,
+        grace=given.grace,
     )

@@ -21,7 +21,7 @@ _UNSEEN = {
     "Too many levels of symbolic links": "is a loop of symbolic links",
     "File name too long": "has too long a name",
 }
-KEPT = ("used_percent", "free_bytes", "inodes_used_percent")
+KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
 Problem = tuple[Status, str]
 
 

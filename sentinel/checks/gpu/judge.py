@@ -75,7 +75,10 @@ def _memory(gpu: Gpu) -> Iterator[Problem]:
     if gpu.sram_threshold:
         yield Status.CRITICAL, "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA"
     elif (gpu.ecc_life.sram_uncorrected or 0) > SRAM_MOST:
-        yield Status.WARNING, f"{gpu.ecc_life.sram_uncorrected} uncorrectable SRAM errors in its life"
+        yield (
+            Status.WARNING,
+            f"{gpu.ecc_life.sram_uncorrected} uncorrectable SRAM errors in its life",
+        )
     if rows and (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST:
         yield Status.CRITICAL, "all spare rows are used: diagnose it for an RMA"
     if rows and rows.pending:

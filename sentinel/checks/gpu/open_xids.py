@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.checks.gpu.judge import STATUS, Problem
 from sentinel.checks.gpu.sight import Sight, subject_of, what_of
@@ -44,13 +45,22 @@ def updated(
     Mended: the node was booted anew, NVIDIA's recovery action is None (for what a reset mends),
     somebody cleared the GPU (`cleared`, µs UTC), or it is older than `remember` seconds.
     """
-    known = {(o.node, o.subject, o.what): o for o in before}
+    known = {_key(one): one for one in before}
+    fresh = set()
     for sight in sights.values():
         for new in _new(sight):
-            key = (new.node, new.subject, new.what)
-            known[key] = _merged(known.get(key), new)
-    kept = (o for o in known.values() if _lasts(o, sights.get(o.node), cleared, now, remember))
-    return tuple(kept)
+            fresh.add(_key(new))
+            known[_key(new)] = _merged(known.get(_key(new)), new)
+    return tuple(
+        one
+        for key, one in known.items()
+        if not _over(one, cleared, now, remember)
+        and (key in fresh or not _mended(one, sights.get(one.node)))
+    )
+
+
+def _key(one: Open) -> tuple[str, str, str]:
+    return one.node, one.subject, one.what
 
 
 def _new(sight: Sight) -> Iterable[Open]:
@@ -72,24 +82,22 @@ def _new(sight: Sight) -> Iterable[Open]:
 def _merged(old: Open | None, new: Open) -> Open:
     if old is None or old.boot != new.boot:
         return new
-    return Open(**{**_fields(new), "count": old.count + 1})
+    return replace(new, count=old.count + 1)
 
 
-def _fields(one: Open) -> dict[str, object]:
-    return {name: getattr(one, name) for name in one.__struct_fields__}
+def _over(one: Open, cleared: Mapping[str, int], now: Instant, remember: float) -> bool:
+    old = now.wall - one.at > remember * SECOND
+    return old or cleared.get(one.subject, 0) >= one.at
 
 
-def _lasts(
-    one: Open, sight: Sight | None, cleared: Mapping[str, int], now: Instant, remember: float
-) -> bool:
-    if now.wall - one.at > remember * SECOND or cleared.get(one.subject, 0) >= one.at:
-        return False
+def _mended(one: Open, sight: Sight | None) -> bool:
+    """What is in this very pass's log is told once, whatever the driver says of it."""
     if sight is None or not sight.boot:
-        return True
-    if sight.boot != one.boot:
         return False
-    mendable = one.advice == Advice.RESET.value or one.what == f"xid {xid_table.RECOVERY}"
-    return not (mendable and _well(sight, one.subject))
+    if sight.boot != one.boot:
+        return True
+    by_reset = one.advice == Advice.RESET.value or one.what == f"xid {xid_table.RECOVERY}"
+    return by_reset and _well(sight, one.subject)
 
 
 def _well(sight: Sight, subject: str) -> bool:

@@ -148,10 +148,8 @@ def what_of(event: xid.Event) -> str:
 
 def gres_count(gres: str) -> int | None:
     """GPUs in Slurm's `gpu:h100:8(S:0-1),nvme:1`; None where it names none."""
-    counts = [
-        int(m[1])
-        for m in re.finditer(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?:([0-9]{1,4})", gres)
-    ]
+    found = re.finditer(r"(?:^|,)gpu(?::[^:,()]+)?:([0-9]{1,4})(?=[(,]|$)", gres)
+    counts = [int(match[1]) for match in found]
     return sum(counts) if counts else None
 
 

@@ -1,51 +1,105 @@
 """How long a training is quiet while it is well: learned, and turned into a limit. Pure.
 
-Watched time is cut into windows of which only the longest quiet is kept, so that a pause of
-every few hours is remembered as well as one of every minute. One window may be an accident (a
-file system that stood still); a pause that belongs to the training is in two.
+Watched time is cut into windows of which only the longest quiet is kept. One window may be an
+accident (a file system that stood still); what belongs to the training is in two. Longer pauses
+are kept one by one (pauses.py), phases by their name.
 """
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.log import pauses
+from sentinel.checks.log.pauses import Pause, Rhythm
+from sentinel.core.values import duration_text
+
 WINDOW = 3 * 3600.0  # seconds watched
 KEPT = 16  # windows: two days
 ENOUGH = 2  # whole windows before anything is concluded
+SURE = 8  # windows before it is concluded fully: until then a third of the ceiling at least
 ROBUST = 8  # windows from which on the very longest quiet is taken for an accident
 LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
 OCCASIONS = 3  # times a phase was seen before its length is known
+LONG = 1.5  # looks without a change from which on a quiet is a pause
+FREQUENT = 15  # pauses in a window that are none: the training is simply that slow
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
-    """The longest quiet of each window in seconds, the newest last and still open."""
+    """Quiet of one number, in seconds: the longest short one of each window (the newest last
+    and still open), and the pauses with the rhythms in them; up to `bar` a quiet is short.
+    `watched`: in the open window; `total`: ever.
+    """
 
     longest: tuple[float, ...] = (0.0,)
     watched: float = 0.0
+    total: float = 0.0
+    bar: float = 0.0
+    pauses: tuple[Pause, ...] = ()
+    rhythms: tuple[Rhythm, ...] = ()
 
     @property
     def known(self) -> bool:
         """Whether it was watched for long enough."""
-        return len(self.longest) > ENOUGH
+        return self.total >= ENOUGH * WINDOW
 
     @property
     def usual(self) -> float:
-        """Seconds of quiet that happen to a training that is well."""
-        ranked = sorted(self.longest, reverse=True)
-        return ranked[1] if len(ranked) >= ROBUST else ranked[0]
+        """Seconds of quiet that may come at any time to a training that is well."""
+        short = sorted(self.longest, reverse=True)
+        recent = pauses.recent(self.pauses, self.total)
+        odd = pauses.unexplained(recent, self.rhythms)
+        accidents = 1 if len(self.longest) >= ROBUST else 0
+        return max(short[accidents], *odd[accidents : accidents + 1], 0.0)
 
-    @property
-    def hours(self) -> float:
-        """For how long it was watched, as far as that is still remembered."""
-        return ((len(self.longest) - 1) * WINDOW + self.watched) / 3600
+    def due(self, number: float) -> float:
+        """Seconds of the pause that is due at this number; 0: none is."""
+        return max((r.longest for r in self.rhythms if r.due(number)), default=0.0)
 
 
-def noted(cadence: Cadence, quiet: float, spacing: float) -> Cadence:
-    """After one more look, `spacing` seconds after the last; `quiet`: a quiet that has ended."""
-    longest = (*cadence.longest[:-1], max(cadence.longest[-1], quiet))
-    watched = cadence.watched + min(spacing, LONGEST_LOOK)
-    if watched < WINDOW:
-        return Cadence(longest=longest, watched=watched)
-    return Cadence(longest=(*longest, 0.0)[-KEPT:], watched=0.0)
+class Quiet(Struct, frozen=True, kw_only=True):
+    """A look at a number: the quiet that has ended with it (0: none), the number before, the
+    seconds since the last look, how exactly the number is known (0: not)."""
+
+    seconds: float
+    at: float
+    spacing: float
+    blur: float = 0.0
+
+
+def noted(cadence: Cadence, quiet: Quiet) -> Cadence:
+    """After one more look."""
+    seconds = min(quiet.spacing, LONGEST_LOOK)
+    long = quiet.seconds > max(cadence.bar, LONG * quiet.spacing) > 0
+    longest = cadence.longest if long else _higher(cadence.longest, quiet.seconds)
+    watched = cadence.watched + seconds
+    if watched >= WINDOW:
+        longest, watched = (*longest, 0.0)[-KEPT:], 0.0
+    after = replace(cadence, longest=longest, watched=watched, total=cadence.total + seconds)
+    return _paused(after, quiet) if long else after
+
+
+def _higher(longest: tuple[float, ...], quiet: float) -> tuple[float, ...]:
+    return (*longest[:-1], max(longest[-1], quiet))
+
+
+def _paused(cadence: Cadence, quiet: Quiet) -> Cadence:
+    pause = Pause(quiet.at, quiet.seconds, cadence.total)
+    cadence = _raised(replace(cadence, pauses=pauses.added(cadence.pauses, pause)))
+    return replace(cadence, rhythms=pauses.rhythms(cadence.pauses, quiet.blur))
+
+
+def _raised(cadence: Cadence) -> Cadence:
+    """Where pauses are many, most of them are how the training goes."""
+    recent = [p.seconds for p in cadence.pauses if cadence.total - p.watched < WINDOW]
+    if len(recent) <= FREQUENT:
+        return cadence
+    bar = 1.25 * sorted(recent)[3 * len(recent) // 4]
+    short = [p.seconds for p in cadence.pauses if p.seconds <= bar]
+    return replace(
+        cadence,
+        bar=bar,
+        pauses=tuple(p for p in cadence.pauses if p.seconds > bar),
+        longest=_higher(cadence.longest, max(short)),
+    )
 
 
 class Learned(Struct, frozen=True, kw_only=True):
@@ -58,9 +112,9 @@ class Learned(Struct, frozen=True, kw_only=True):
     rates: dict[str, tuple[float, ...]] = {}
 
 
-def with_quiet(learned: Learned, name: str, quiet: float, spacing: float) -> Learned:
+def with_quiet(learned: Learned, name: str, quiet: Quiet) -> Learned:
     """One look at one number."""
-    cadence = noted(learned.quiets.get(name, Cadence()), quiet, spacing)
+    cadence = noted(learned.quiets.get(name, Cadence()), quiet)
     return replace(learned, quiets={**learned.quiets, name: cadence})
 
 
@@ -84,26 +138,36 @@ class Bounds(Struct, frozen=True, kw_only=True):
     ceiling: float
 
     def limit(self, usual: float, spacing: float) -> float:
-        """Twice the longest usual quiet, and what looking every `spacing` seconds blurs."""
-        wished = 2 * (usual + spacing) + spacing
+        """Twice the longest usual quiet, and the look between; three looks at least. Half a look
+        earlier, so that the look itself does not come a second too soon."""
+        wished = max(3 * spacing, 2 * usual + spacing) - spacing / 2
         return min(self.ceiling, max(self.floor, wished))
 
 
-def quiet_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> Limit:
+def quiet_limit(
+    learned: Learned, name: str, number: float, spacing: float, bounds: Bounds
+) -> Limit:
     """For a number outside all phases."""
     cadence = learned.quiets.get(name, Cadence())
+    hours = cadence.total / 3600
     if not cadence.known:
-        need = ENOUGH * WINDOW / 3600
-        return Limit(bounds.ceiling, f"auto: {cadence.hours:.1f} of {need:g} h watched so far")
-    seconds = bounds.limit(cadence.usual, spacing)
-    usual = f"auto: usually quiet for {cadence.usual:.0f}s at most, over {cadence.hours:.0f} h"
-    return Limit(seconds, usual)
+        need = f"{ENOUGH * WINDOW / 3600:g} h"
+        return Limit(bounds.ceiling, f"auto: {hours:.1f} of {need} watched so far")
+    due, usual = cadence.due(number), cadence.usual
+    told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
+    if due > usual:
+        told = f"auto: a pause of {duration_text(due)} is usual at this number"
+    seconds = bounds.limit(max(due, usual), spacing)
+    if cadence.total < SURE * WINDOW:
+        seconds = max(seconds, bounds.ceiling / 3)
+    return Limit(seconds, told)
 
 
 def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> Limit:
-    """Within a phase nobody gave an allowance."""
+    """Within a phase nobody gave an allowance; no shorter than outside of it, since its end may
+    wait in a buffer."""
     seen = learned.phases.get(name, ())
     if len(seen) < OCCASIONS:
         return Limit(bounds.ceiling, f"auto: {name} seen {len(seen)} times so far")
-    seconds = bounds.limit(max(seen), spacing)
-    return Limit(seconds, f"auto: {name} took {max(seen):.0f}s at most, {len(seen)} times")
+    seconds, longest = bounds.limit(max(seen), spacing), duration_text(max(seen))
+    return Limit(seconds, f"auto: {name} took {longest} at most, {len(seen)} times")

@@ -75,9 +75,12 @@ def limit_of(name: str, seen: Seen, rules: Rules, learned: Learned) -> Limit:
         return Limit(rules.stale_after, "")
     if rules.one_look:
         return Limit(rules.bounds.ceiling, "auto: one look learns nothing")
-    if phase:
-        return phase_limit(learned, phase, seen.spacing, rules.bounds)
-    return quiet_limit(learned, name, seen.spacing, rules.bounds)
+    number = seen.marks[name].value if name in seen.marks else 0.0
+    outside = quiet_limit(learned, name, number, seen.spacing, rules.bounds)
+    if not phase:
+        return outside
+    within = phase_limit(learned, phase, seen.spacing, rules.bounds)
+    return max(within, outside, key=lambda limit: limit.seconds)
 
 
 def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:

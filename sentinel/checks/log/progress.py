@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Learned, with_phase, with_quiet
+from sentinel.checks.log.cadence import Learned, Quiet, with_phase, with_quiet
 from sentinel.checks.log.place import Look, Place
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.speed import Speed, kept, measured
@@ -28,11 +28,13 @@ REMEMBERED = 5
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """A number that has to advance: its value, since when it has it, how often it has moved."""
+    """A number that has to advance: its value, since when it has it, how often it has moved and
+    how far the last time."""
 
     value: float
     since: Instant
     moves: int = 0
+    grain: float = 0.0
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
@@ -202,8 +204,9 @@ class _Step:
 
     def _advance(self, name: str, value: float, moved: bool) -> None:
         seen = self._seen
-        moves = seen.marks[name].moves if name in seen.marks else 0
-        mark = Mark(value=value, since=self._at, moves=moves + moved)
+        before = seen.marks.get(name) or Mark(value=value, since=self._at)
+        grain = abs(value - before.value)
+        mark = Mark(value=value, since=self._at, moves=before.moves + moved, grain=grain)
         settled = seen.settled + (name != GROWTH)
         troubles = () if settled >= SURE else seen.troubles
         self._seen = replace(
@@ -228,8 +231,19 @@ class _Step:
         calm = self._before.phase is None and self._seen.phase is None
         for name, mark in self._before.marks.items():
             moved = self._seen.marks[name].moves > mark.moves
-            quiet = elapsed(mark.since, self._before.looked) if moved and calm else 0.0
-            self._learned = with_quiet(self._learned, name, quiet, self._spacing)
+            quiet = Quiet(
+                seconds=elapsed(mark.since, self._before.looked) if moved and calm else 0.0,
+                at=mark.value,
+                spacing=self._spacing,
+                blur=self._blur(name, mark),
+            )
+            self._learned = with_quiet(self._learned, name, quiet)
+
+    def _blur(self, name: str, mark: Mark) -> float:
+        """Twice what the number moves by from look to look, or from line to line."""
+        rates = self._learned.rates.get(name, ())
+        pace = sorted(rates)[len(rates) // 2] * self._before.spacing if rates else 0.0
+        return 2 * max(pace, mark.grain) if pace else 0.0
 
     def _learn_speed(self) -> None:
         name = next(iter(self._seen.marks), GROWTH)

@@ -28,7 +28,7 @@ KNOWN_PHASES = {
         r"saving checkpoint at iteration|\[Torch\] Saving \S+|Saving the checkpoint"
         r"|Saving (?:model )?checkpoint to|Started (?:async )?saving checkpoint",
         r"successfully saved checkpoint|\[Torch\] Saved \S+|Finished saving the checkpoint"
-        r"|Finished (?:async )?(?:saving|save)",
+        r"|Finished (?:async[ _])?sav(?:ing|e)\b",
     ),
     "evaluation": (
         r"\*{3,} ?Running (?:Evaluation|Prediction)|Running validation|Starting validation"

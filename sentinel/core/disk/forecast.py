@@ -25,6 +25,9 @@ PATHS = 64
 HORIZON = 60 * 24
 """Hours looked ahead."""
 
+GREAT = 0.15
+"""Share of all the ups and downs of two weeks from which a drop within an hour is a clean-up."""
+
 LOW, HIGH = 0.1, 0.9
 LEAST = 3
 """Hours of history below which nothing is said."""
@@ -59,7 +62,7 @@ def forecast(points: Sequence[Point], room: float, now: float) -> Forecast | Non
         return None
     changes = [after - before for before, after in itertools.pairwise(levels)]
     dice, least = Dice(len(changes)), min(levels) - levels[-1]
-    pasts = [changes[-RECENT:], changes] * (PATHS // 2)
+    pasts = [_lately(changes[-RECENT:], max(levels) - min(levels)), changes] * (PATHS // 2)
     ends = sorted(_full_after(past, room, least, dice) for past in pasts)
     day = changes[-24:]
     return Forecast(
@@ -81,6 +84,14 @@ class Dice:
         """From 0 up to, not including, the limit."""
         self._state = self._state * 48271 % 2147483647
         return self._state % limit
+
+
+def _lately(changes: Sequence[float], spread: float) -> Sequence[float]:
+    """The last hours as they may go on: a single great clean-up among them is no habit."""
+    great = [number for number, change in enumerate(changes) if change < -GREAT * spread]
+    if len(great) != 1:
+        return changes
+    return [0.0 if number in great else change for number, change in enumerate(changes)]
 
 
 def _full_after(changes: Sequence[float], room: float, least: float, dice: Dice) -> float:

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
+_SPAN = r"(\d+)\s*(weeks?|days?|hours?|minutes?|seconds?|[wdhms])(?![a-z])"
 _LONGEST = 400
 
 
@@ -97,10 +98,9 @@ def _clock(text: str) -> float:
 
 
 def _spelt(text: str) -> float:
-    parts = re.findall(r"(\d+)\s*([wdhms])(?:[a-z]*)\s*", text)
-    if not parts or re.sub(r"\d+\s*[wdhms][a-z]*\s*", "", text):
+    if not re.fullmatch(rf"(?:{_SPAN}\s*)+", text):
         raise Unexpected(text)
-    return float(sum(int(count) * _UNITS[unit] for count, unit in parts))
+    return float(sum(int(count) * _UNITS[word[0]] for count, word in re.findall(_SPAN, text)))
 
 
 def ends_in(epoch: int, now: float) -> float | None:

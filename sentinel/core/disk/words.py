@@ -28,7 +28,8 @@ def told(found: Forecast, now: float, what: str = "full", unit: str = "") -> str
     `unit`: what the level counts where it is not bytes (`% of inodes`).
     """
     if found.full_in is None:
-        return f"not {what} within two months as it goes now"
+        early = f" (at the earliest {moment(now + found.early, now)})" if found.early else ""
+        return f"not {what} within two months as it goes now{early}"
     if found.full_in <= 0:
         return f"{what} now"
     return f"{what} on {moment(now + found.full_in, now)}{_between(found, now)}{_pace(found, unit)}"

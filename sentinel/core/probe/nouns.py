@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.errors import Invalid
 
@@ -50,17 +51,23 @@ class Cursor(Struct, frozen=True, kw_only=True):
 class Wants(Struct, frozen=True, kw_only=True):
     """What a probe shall look at. `disks`: paths asked for their space, each by itself.
 
-    `since`: where the kernel's log was read to; without it its last 5000 lines come.
+    `since`: where the kernel's log was read to; without it its last 5000 lines come. `cursors`
+    says so for single nodes by name.
     """
 
     parts: tuple[Section, ...] = ()
     disks: tuple[str, ...] = ()
     since: Cursor | None = None
+    cursors: Mapping[str, Cursor] = {}
 
     def __post_init__(self) -> None:
         for path in self.disks:
             if not path.startswith("/") or any(c in path for c in "\n\0"):
                 raise Invalid(f"{path!r} is no absolute path in one line", "disks")
+
+    def of(self, node: str) -> "Wants":
+        """What is wanted of this node alone."""
+        return replace(self, since=self.cursors.get(node, self.since), cursors={})
 
     @property
     def sections(self) -> tuple[str, ...]:

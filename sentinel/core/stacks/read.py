@@ -7,6 +7,7 @@ nothing here takes them for anything but text.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -25,6 +26,7 @@ MOST = 64 * 2**20
 _DENIED = ("permission denied", "operation not permitted", "elevated permissions")
 _GONE = ("no such file or directory", "no such process", "failed to get process executable")
 _BARE = "-"
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 _ABOUT_PROCESSES = frozenset(
     {"exe", "python", "stack", "blocked", "waits", "failed", "other", "env", "frame"}
 )
@@ -58,15 +60,20 @@ def read_node(text: str, node: str) -> NodeStacks:
     """One node's processes; CannotTell where the answer has another form."""
     found: dict[str, dict[str, Any]] = {}
     about: dict[str, str] = {}
-    for line in text.split("\n"):
-        word, *fields = line.split("\t")
-        try:
+    try:
+        for line in text.split("\n"):
+            word, *fields = line.split("\t")
             _take(word, fields, found, about)
-        except (KeyError, IndexError, ValueError) as error:
-            raise CannotTell(f"{node} answered in a form that is not understood: {error}") from None
+        told = _told(node, about)
+        return replace(told, processes=tuple(_process(node, f, told) for f in found.values()))
+    except (KeyError, IndexError, ValueError) as error:
+        raise CannotTell(f"{node} answered in a form that is not understood: {error}") from None
+
+
+def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
     if "node" not in about:
-        raise CannotTell(f"{node} answered nothing that is understood")
-    told = NodeStacks(
+        raise ValueError("it does not say which node it is")
+    return NodeStacks(
         node=node,
         tool=about.get("tool", ""),
         no_tool=about.get("no-tool", ""),
@@ -75,7 +82,6 @@ def read_node(text: str, node: str) -> NodeStacks:
         user=about.get("user", ""),
         witness=about.get("witness", ""),
     )
-    return replace(told, processes=tuple(_process(node, f, told) for f in found.values()))
 
 
 def _take(
@@ -148,7 +154,10 @@ def _thread(raw: Mapping[str, Any]) -> Thread:
 def _frame(raw: Mapping[str, Any]) -> Frame:
     path = visible(str(raw["filename"]))
     short = visible(str(raw.get("short_filename") or path))
-    return Frame(visible(str(raw["name"])), short, int(raw.get("line") or 0), path)
+    function = str(raw["name"])
+    if _ADDRESS.fullmatch(function):  # differs from process to process, and tells nobody anything
+        function = "??"
+    return Frame(visible(function), short, int(raw.get("line") or 0), path)
 
 
 def _blocked(entry: Mapping[str, Any]) -> Blocked | None:

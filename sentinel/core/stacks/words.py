@@ -89,7 +89,7 @@ def _frame(frame: Frame) -> str:
 
 
 def _foreign(frame: Frame) -> bool:
-    return any(part in frame.path for part in _FOREIGN)
+    return ".so" in frame.file or any(part in frame.path for part in _FOREIGN)
 
 
 def _who(group: Group, alone: bool) -> str:
@@ -126,11 +126,12 @@ def _nodes(nodes: Sequence[str]) -> str:
 
 
 def _title(group: Group) -> str:
-    count = f"{group.count} rank{'s' * (group.count != 1)}"
-    ranks = f", {_ranks(group.ranks)}" if group.ranks else ""
+    ranks = _ranks(group.ranks) if group.ranks else f"{group.count} of unknown rank"
+    if group.count > 1 and group.ranks:
+        ranks = f"{group.count} {ranks}"
     nodes = f", on {_nodes(group.nodes)}" if group.nodes else ""
     step = f", step {group.step}" if group.step else ""
-    return f"{count}{ranks}{nodes}{step}: {group.kind.value}"
+    return f"{ranks}{nodes}{step}: {group.kind.value}"
 
 
 def _body(group: Group) -> list[str]:

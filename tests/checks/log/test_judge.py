@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.log.files import Look
-from sentinel.checks.log.judge import Rules, Seen, Sight, judge, number_in, remembered
+from sentinel.checks.log.cadence import Bounds, Cadence, Learned
+from sentinel.checks.log.judge import NOTHING, Rules, judge
+from sentinel.checks.log.place import Look, Place
+from sentinel.checks.log.progress import Seen, Sight, remembered
+from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
+from sentinel.checks.log.settings import Phase
+from sentinel.checks.log.troubles import Finder
 from sentinel.core.clock import SECOND, shifted
-from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
+from sentinel.core.values import Duration
 from sentinel.testing import START
 from tests.checks.log.jobs import job
 
@@ -20,20 +25,54 @@ HOUR_OLD = job(started=START.wall // SECOND - 3600)
 YOUNG = job(started=START.wall // SECOND - 599)
 
 
-def sight(minutes: float = 0, *, size: int = 10, inode: str = "1:2", **more: Any) -> Sight:
-    look = Look(size=size, inode=inode, mtime=0)
-    return Sight(**{"path": "/l", "at": shifted(START, minutes * 60), "look": look, **more})
+CHECKPOINT = {
+    "checkpoint": Phase(
+        begin=re.compile("^saving"), end=re.compile("^saved"), allow=Duration(1800)
+    ),
+    "evaluation": Phase(begin=re.compile("^evaluating"), allow=Duration(1800)),
+}
+PATTERNS = Patterns(
+    {"progress": re.compile(r"^at (\d+)", re.MULTILINE)},
+    phases(CHECKPOINT),
+    re.compile(LOSS),
+    Finder({}, []),
+)
 
 
-def story(rules: Rules, *sights: Sight) -> list[tuple[Status, str]]:
+def sight(
+    minutes: float = 0, *, size: int | None = 10, inode: str = "1:2", text: str = "", **more: Any
+) -> Sight:
+    """What is seen so many minutes after START; `size` None: no file."""
+    looks, places = {}, {}
+    if size is not None:
+        looks = {"/l": Look(size=size, inode=inode, mtime=more.pop("mtime", 0))}
+        places = {"/l": Place(inode=inode, size=size)}
+    return Sight(
+        **{
+            "path": "/l",
+            "at": shifted(START, minutes * 60),
+            "looks": looks,
+            "places": places,
+            "events": tuple(scan(text, PATTERNS)),
+            **more,
+        }
+    )
+
+
+def story(rules: Rules, *sights: Sight, learned: Learned = NOTHING) -> list[tuple[Status, str]]:
     """The answers to one look after the other, each with the memory of those before."""
     seen: Seen | None = None
     answers = []
     for one in sights:
-        seen = remembered(one, seen, rules)
-        verdict = judge(one, seen, rules)
+        seen, learned = remembered(one, seen, learned, rules.by_number)
+        verdict = judge(one, seen, rules, learned)
         answers.append((verdict.status, verdict.summary))
     return answers
+
+
+def at(*numbers: int) -> str:
+    """Lines with these numbers."""
+    return "".join(f"at {number}\n" for number in numbers)
 
 
 def test_a_log_that_does_not_grow_is_stale_from_the_limit_on() -> None:
@@ -61,17 +100,17 @@ def test_every_change_of_size_or_file_is_movement(moved: dict[str, Any]) -> None
 
 def test_with_a_number_growth_alone_does_not_count() -> None:
     """A pulse, or a line `still waiting`, in a log keeps no hung training alive."""
-    looks = [sight(n * 10, size=n, number=7.0) for n in range(3)]
+    looks = [sight(n * 10, size=n, text=at(7)) for n in range(3)]
     assert story(NUMBER, *looks)[-1] == (
         Status.CRITICAL,
         "progress at 7 for 20m (stale after 20m)",
     )
 
 
-@pytest.mark.parametrize("number", [8.0, 3.0])
-def test_a_number_that_changes_has_moved(number: float) -> None:
+@pytest.mark.parametrize("number", [8, 3])
+def test_a_number_that_changes_has_moved(number: int) -> None:
     """A lower one too: the training went back to a checkpoint."""
-    assert story(NUMBER, sight(0, number=7.0), sight(30, number=number))[-1] == (
+    assert story(NUMBER, sight(0, text=at(7)), sight(30, text=at(number)))[-1] == (
         Status.OK,
         f"progress at {number:g} for 0s",
     )
@@ -79,7 +118,7 @@ def test_a_number_that_changes_has_moved(number: float) -> None:
 
 def test_a_number_that_scrolled_out_of_the_tail_has_not_moved() -> None:
     """A chatty log says nothing new about progress."""
-    assert story(NUMBER, sight(0, number=7.0), sight(20, number=None))[-1][0] is Status.CRITICAL
+    assert story(NUMBER, sight(0, text=at(7)), sight(20))[-1][0] is Status.CRITICAL
 
 
 def test_a_log_without_any_number_is_stale_in_time() -> None:
@@ -119,11 +158,16 @@ def test_startup_counts_from_the_start_of_the_job(
     assert story(strict, replace(look, at=START), look)[-1][0] is status
 
 
-def test_after_the_first_number_startup_protects_no_longer() -> None:
-    """What has begun to train can hang at once."""
+def test_once_it_has_advanced_startup_protects_no_longer() -> None:
+    """What has begun to train can hang at once. A progress bar's `0` is no beginning yet."""
     strict = replace(NUMBER, stale_after=60)
     young = replace(YOUNG, started=START.wall // SECOND)
-    looks = [sight(0, job=young, number=1.0), sight(1, job=young, number=1.0)]
+    looks = [sight(0, job=young, text=at(0)), sight(2, job=young)]
+    assert story(strict, *looks)[-1] == (
+        Status.OK,
+        "job 7 started 2m ago; progress at 0 for 2m",
+    )
+    looks = [sight(0, job=young, text=at(0, 1)), sight(1, job=young)]
     assert story(strict, *looks)[-1][0] is Status.CRITICAL
 
 
@@ -131,27 +175,27 @@ def test_after_the_first_number_startup_protects_no_longer() -> None:
     ("looks", "answer"),
     [
         pytest.param(
-            [sight(look=None)],
+            [sight(size=None)],
             (Status.UNKNOWN, "/l does not exist; check the path"),
             id="without a job nobody knows what should be there",
         ),
         pytest.param(
-            [sight(look=None, job=YOUNG)],
+            [sight(size=None, job=YOUNG)],
             (Status.OK, "job 7 started 9m 59s ago; no log yet at /l"),
             id="a job that has just started",
         ),
         pytest.param(
-            [sight(look=None, job=HOUR_OLD)],
+            [sight(size=None, job=HOUR_OLD)],
             (Status.CRITICAL, "job 7 started 1h ago, but there is no log at /l"),
             id="a job that should have written by now",
         ),
         pytest.param(
-            [sight(), sight(19, look=None)],
+            [sight(), sight(19, size=None)],
             (Status.OK, "/l is gone, last seen to move 19m ago"),
             id="rotated a moment ago",
         ),
         pytest.param(
-            [sight(), sight(20, look=None)],
+            [sight(), sight(20, size=None)],
             (Status.CRITICAL, "/l is gone, last seen to move 20m ago"),
             id="gone for long",
         ),
@@ -166,7 +210,7 @@ def test_a_missing_log_is_never_called_well_for_long(
 
 def test_a_look_that_failed_changes_no_memory() -> None:
     """It neither proves life nor counts as silence."""
-    hidden = sight(10, error="/l hangs", look=None)
+    hidden = sight(10, error="/l hangs", size=None)
     assert story(GROWTH, sight(0), hidden, sight(19), sight(20)) == [
         (Status.OK, "grows (/l)"),
         (Status.UNKNOWN, "/l hangs"),
@@ -186,43 +230,171 @@ def test_one_look_judges_by_the_files_own_time_and_says_so() -> None:
     """Without memory there is nothing else."""
     one = replace(GROWTH, one_look=True)
     written = START.wall // SECOND - 1200
-    look = Look(size=1, inode="i", mtime=written)
     words = "(one look: by its modification time)"
-    assert story(one, sight(look=look)) == [
+    assert story(one, sight(mtime=written)) == [
         (Status.CRITICAL, f"last written 20m ago {words} (stale after 20m)")
     ]
-    fresh = Look(size=1, inode="i", mtime=written + 1)
-    assert story(replace(one, by_number=True), sight(look=fresh, number=12.0)) == [
+    assert story(replace(one, by_number=True), sight(mtime=written + 1, text=at(12))) == [
         (Status.OK, f"progress at 12, last written 19m 59s ago {words}")
     ]
 
 
+def test_one_look_learns_nothing_and_says_so() -> None:
+    """`auto` without a state is its ceiling."""
+    one = replace(GROWTH, stale_after=None, one_look=True)
+    written = START.wall // SECOND - 1800
+    assert story(one, sight(mtime=written))[0][1].endswith(
+        "(stale after 30m; auto: one look learns nothing)"
+    )
+    assert story(one, sight(mtime=written + 1))[0][0] is Status.OK
+
+
 def test_a_file_from_the_future_is_fresh() -> None:
     """The file server's clock may run ahead."""
-    look = Look(size=1, inode="i", mtime=START.wall // SECOND + 900)
     one = replace(GROWTH, one_look=True)
-    assert story(one, sight(look=look))[0][0] is Status.OK
+    assert story(one, sight(mtime=START.wall // SECOND + 900))[0][0] is Status.OK
+
+
+WITH_PHASES = replace(NUMBER, allow={"checkpoint": 1800.0, "evaluation": 1800.0})
+
+
+def test_a_phase_has_its_own_allowance_from_its_first_line_on() -> None:
+    """A checkpoint of 29 minutes is none of the 20 that a hang takes; one of 30 is too long."""
+    looks = [
+        sight(0, text=at(1, 2)),
+        sight(10, text="saving\n"),
+        sight(39.9),
+        sight(40),
+        sight(41, text="saved\n"),
+        sight(60.9),
+        sight(61),
+    ]
+    assert story(WITH_PHASES, *looks)[1:] == [
+        (Status.OK, "progress at 2 for 0s, in checkpoint"),
+        (Status.OK, "progress at 2 for 29m 54s, in checkpoint"),
+        (
+            Status.CRITICAL,
+            "progress at 2 for 30m, in checkpoint (in checkpoint: stale after 30m)",
+        ),
+        (Status.OK, "progress at 2 for 0s"),
+        (Status.OK, "progress at 2 for 19m 54s"),
+        (Status.CRITICAL, "progress at 2 for 20m (stale after 20m)"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("after", "status"),
     [
-        pytest.param("iteration 1\niteration 2\n", 2, id="the last one counts"),
-        pytest.param("iteration 41\niteration 4", 41, id="a line being written does not"),
-        pytest.param("iteration 5/9\riteration 6/9\r", 6, id="progress bars end in a return"),
-        pytest.param("iteration 7", 7, id="a single unfinished line is all there is"),
-        pytest.param("iteration 1,234\n", 1234, id="thousands"),
-        pytest.param("iteration 1e3\n", 1000, id="exponents"),
-        pytest.param("loss 3\n", None, id="no match"),
-        pytest.param("", None, id="empty"),
+        pytest.param(at(3), Status.OK, id="one advance may be a late line of another rank"),
+        pytest.param(at(3, 4), Status.CRITICAL, id="two end it"),
     ],
 )
-def test_the_number_is_that_of_the_last_finished_line(text: str, number: float | None) -> None:
-    """What the first group captures."""
-    assert number_in(text, re.compile(r"iteration ([\d,.e]+)")) == number
+def test_a_phase_without_an_end_ends_with_progress(after: str, status: Status) -> None:
+    """From there on the usual limit holds."""
+    looks = [sight(0, text=at(1) + "evaluating\n" + after), sight(20)]
+    assert story(WITH_PHASES, *looks)[-1][0] is status
 
 
-def test_captured_text_that_is_no_number_is_an_error() -> None:
-    """The message shows it."""
-    with pytest.raises(CannotTell, match="captured 'epoch', which is no number"):
-        number_in("at epoch\n", re.compile(r"at (\w+)"))
+def test_every_number_that_was_seen_has_to_advance() -> None:
+    """Iterations that go on while no samples are consumed are a hang too."""
+    two = Patterns(
+        {"iteration": re.compile(r"it (\d+)"), "samples": re.compile(r"sa (\d+)")},
+        {},
+        re.compile(LOSS),
+        Finder({}, []),
+    )
+    looks = [
+        sight(0, events=tuple(scan("it 1\nsa 5\n", two))),
+        sight(20, events=tuple(scan("it 2\nsa 5\n", two))),
+    ]
+    assert story(NUMBER, *looks)[-1] == (
+        Status.CRITICAL,
+        "samples at 5 for 20m (stale after 20m)",
+    )
+
+
+def test_a_number_that_was_never_seen_is_no_obligation() -> None:
+    """Patterns for several trainers may stand side by side."""
+    looks = [sight(0, text=at(1)), sight(30, text=at(2))]
+    assert story(NUMBER, *looks)[-1][0] is Status.OK
+
+
+def test_ranks_that_never_join_are_told_before_startup_ends() -> None:
+    """Nothing came after the first announcements: the others will not come either."""
+    waiting = replace(NUMBER, startup=3600)
+    line = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/16\n"
+    looks = [sight(0, job=YOUNG, text=line), sight(9.9, job=YOUNG), sight(10, job=YOUNG)]
+    assert story(waiting, *looks)[-2:] == [
+        (Status.OK, "job 7 started 19m 53s ago; no line matches `progress`, for 9m 54s now"),
+        (
+            Status.CRITICAL,
+            "stuck at initialisation for 10m: 1 of 16 ranks joined (rank 0)",
+        ),
+    ]
+
+
+def test_ranks_that_come_twice_are_a_split_world() -> None:
+    """Every node is a world of its own: MASTER_ADDR is wrong."""
+    line = "initializing ddp: GLOBAL_RANK: 0, MEMBER: 1/8\n" * 4
+    answer = story(NUMBER, sight(0, text=line), sight(10))[-1]
+    assert answer[0] is Status.CRITICAL
+    assert "1 of 8 ranks joined (rank 0), some more than once: a split world" in answer[1]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(
+            "".join(
+                f"Initializing distributed: GLOBAL_RANK: {n}, MEMBER: {n + 1}/4\n"
+                for n in range(1, 4)
+            ),
+            id="the others",
+        ),
+        pytest.param("All distributed processes registered. Starting with 4 processes\n", id="so"),
+        pytest.param(at(1, 2), id="progress"),
+    ],
+)
+def test_a_world_that_has_begun_is_not_stuck_at_its_beginning(after: str) -> None:
+    """Whatever proves it."""
+    line = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4\n"
+    assert story(NUMBER, sight(0, text=line), sight(1, text=after), sight(15))[-1][0] is Status.OK
+
+
+AUTO = replace(NUMBER, stale_after=None, bounds=Bounds(floor=120, ceiling=1800))
+WATCHED = Learned(quiets={"progress": Cadence(longest=(60.0,) * 9, total=100_000)})
+
+
+def test_auto_waits_for_its_ceiling_until_it_has_watched_long_enough() -> None:
+    """And says how far it is."""
+    looks = [sight(0, text=at(1, 2)), sight(29.9), sight(30)]
+    answers = story(AUTO, *looks)
+    assert [status for status, _ in answers] == [Status.OK, Status.OK, Status.CRITICAL]
+    assert answers[-1][1].endswith("(stale after 30m; auto: 0.1 of 6 h watched so far)")
+
+
+def test_auto_follows_what_was_learned() -> None:
+    """Twice the usual quiet of a minute and a look between, less half a look."""
+    looks = [sight(n, text=at(n) if n < 4 else "") for n in range(7)]
+    answers = story(AUTO, *looks, learned=WATCHED)
+    assert [status for status, _ in answers].index(Status.CRITICAL) == 6
+    assert answers[-1][1] == (
+        "progress at 3 for 3m (stale after 2m 30s; auto: usually quiet for 1m at most, over 28 h)"
+    )
+
+
+def test_hours_without_a_look_teach_nothing() -> None:
+    """sentinel was stopped; that the number has advanced since is no quiet of hours."""
+    seen, learned = remembered(sight(0, text=at(1)), None, WATCHED, True)
+    seen, learned = remembered(sight(300, text=at(900)), seen, learned, True)
+    assert learned.quiets["progress"].longest == (60.0,) * 9
+    assert learned.quiets["progress"].pauses == ()
+
+
+def test_what_a_former_job_wrote_into_the_same_file_is_not_read_again() -> None:
+    """Its place is handed on, its numbers and phases are not."""
+    first = sight(0, job=HOUR_OLD, text=at(1, 2) + "saving\n")
+    again = replace(HOUR_OLD, started=START.wall // SECOND)
+    seen, learned = remembered(first, None, Learned(), True)
+    seen, _ = remembered(sight(1, job=again, text=""), seen, learned, True)
+    assert (seen.places, seen.marks, seen.phase) == (first.places, {}, None)

@@ -1,0 +1,51 @@
+"""Where checkpoints lie, and when one is whole: shared by all checks that ask for them."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration, Size
+
+
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a checkpoint is complete; every key given has to hold.
+
+    `marker`: a file in it that is written last. `latest`: a file beside them that names the
+    newest complete one, by name or number. `min_size`: bytes of all its files. `settled`:
+    nothing in it was changed for so long.
+    """
+
+    marker: str = ""
+    latest: str = ""
+    min_size: Size = Size(0)
+    settled: Duration = Duration(60)
+
+    def __post_init__(self) -> None:
+        for key in ("marker", "latest"):
+            name = getattr(self, key)
+            if name.startswith("/") or ".." in name.split("/"):
+                raise Invalid(f"{name!r} is no name below the folder", key)
+
+
+class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The folder, and which of its entries are checkpoints: the first group of `match` is the
+    step, by which they are ordered."""
+
+    path: FilePath
+    match: re.Pattern[str] = re.compile(r"\D*(\d+)\D*")
+    complete: Rule = Rule()
+
+    def __post_init__(self) -> None:
+        judge_where(self.path, self.match)
+
+
+def judge_where(path: str, match: re.Pattern[str]) -> None:
+    """Raises Invalid for what can find nothing."""
+    if not path.startswith("/"):
+        raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
+    if not match.groups:
+        raise Invalid(r"captures nothing; put the step in a group, as step(\d+)", "match")

@@ -1,0 +1,131 @@
+"""The `cron` kind: did the scripts of a cron directory run when they should, and end well."""
+
+import os
+import time
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.core.clock import SECOND
+from sentinel.core.crontab.record import Record, Submitted
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.text import shortened, visible, visible_lines
+from sentinel.core.values import Duration, duration_text
+from sentinel.cron import book
+
+TAIL = 2000
+"""Bytes of a log that are shown."""
+
+
+class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long and how many logs of a script are kept."""
+
+    age: Duration = Duration(30 * 86400)
+    count: int = 30
+
+
+class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scripts in cron.hourly, cron.daily, …: submitted on time, and what became of them."""
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 30
+
+    base: FilePath
+    trust: list[str] = []
+    sbatch: dict[str, str] = {}
+    logs: Logs = Logs()
+    stale_after: Duration = Duration(3600)
+
+    def run(self, ctx: Context) -> Report:
+        """One finding per script, and one about the passes of `sentinel cron run` themselves."""
+        base = os.path.abspath(self.base)
+        try:
+            known = book.read(base)
+        except SentinelError as error:
+            raise CannotTell(str(error)) from error
+        now = ctx.now.wall / SECOND
+        return Report(
+            findings=(
+                self._passes(known.at, now),
+                *(_script(key, record) for key, record in known.records.items()),
+                *(_refused(key, why) for key, why in known.refused.items()),
+            )
+        )
+
+    def _passes(self, at: float, now: float) -> Finding:
+        age = now - at
+        if at and age <= self.stale_after:
+            return Finding(
+                subject="passes", status=Status.OK, summary=f"last {duration_text(max(age, 0))} ago"
+            )
+        said = f"for {duration_text(age)}" if at else "yet"
+        return Finding(
+            subject="passes",
+            status=Status.CRITICAL,
+            summary=f"no pass over {visible(self.base)} {said}: nothing of it is submitted",
+            commands=("sentinel cron status", "sentinel cron run"),
+        )
+
+
+def _script(key: str, record: Record) -> Finding:
+    newest = next((run for run in record.runs if run.over), None)
+    text, status = _judged(record, newest)
+    bad = newest is not None and status is not Status.OK
+    return Finding(
+        subject=visible(key),
+        status=status,
+        summary=visible(text),
+        details=_tail(newest.log) if bad and newest else "",
+        commands=(f"less {newest.log}",) if bad and newest and newest.log else (),
+    )
+
+
+def _judged(record: Record, newest: Submitted | None) -> tuple[str, Status]:
+    if record.trouble:
+        return f"not submitted: {record.trouble}", Status.WARNING
+    if newest and newest.state == "LOST":
+        return (
+            f"job {newest.job}: nothing remembers how it ended (no accounting, and more than "
+            "MinJobAge between two passes)",
+            Status.UNKNOWN,
+        )
+    if newest and (newest.state != "COMPLETED" or newest.code):
+        code = f" with exit code {newest.code}" if newest.code else ""
+        return f"job {newest.job} {newest.state}{code}, slot {_clock(newest)}", Status.WARNING
+    if record.skipped > 1:
+        return f"{record.skipped} slots skipped: job {_open(record)} is not over", Status.WARNING
+    if record.missed:
+        return f"{record.missed} slots missed while nothing ran", Status.WARNING
+    if newest:
+        return f"job {newest.job} COMPLETED, slot {_clock(newest)}", Status.OK
+    return "submitted" if record.runs else "waits for its first slot", Status.OK
+
+
+def _refused(key: str, why: str) -> Finding:
+    return Finding(
+        subject=visible(key), status=Status.WARNING, summary=visible(f"is not run: it {why}")
+    )
+
+
+def _open(record: Record) -> str:
+    return ", ".join(run.job for run in record.open)
+
+
+def _clock(run: Submitted) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.slot))
+
+
+def _tail(path: str) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        size = os.fstat(fd).st_size
+        data = os.pread(fd, TAIL, max(0, size - TAIL))
+    finally:
+        os.close(fd)
+    return shortened(visible_lines(data.decode("utf-8", "backslashreplace")), TAIL)

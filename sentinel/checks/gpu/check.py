@@ -1,0 +1,191 @@
+"""The `gpu` check: one probe of each node, its GPUs judged one by one, the ledger kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct, ValidationError, convert
+
+from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals
+from sentinel.checks.gpu.judge import CRIT, WARN, Limits
+from sentinel.checks.gpu.recorder import Busy
+from sentinel.checks.gpu.round import (
+    Book,
+    Round,
+    findings,
+    keep_book,
+    lemons_by_node,
+    remembered,
+)
+from sentinel.checks.gpu.sight import Sight, plain, sight_of
+from sentinel.checks.nodes_asked import ALL, chosen, judge_choice, probed, silent
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.gpus import GpuEvent
+from sentinel.core.limits import Limits as Caps
+from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.probe import Cursor, NodeProbe, Wants
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
+
+if TYPE_CHECKING:
+    from sentinel.core.ports import Context
+    from sentinel.core.remote import Unreached
+    from sentinel.core.slurm import Node
+
+KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life")
+"""Values worth a history."""
+
+
+class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """GPUs that are missing, failing, hot, or known lemons.
+
+    `nodes`: a host list, `all` that are up, or empty for this machine. `expect`: GPUs a node has
+    to have; unset, Slurm's Gres says it. An Xid stays bad until it is mended, `remember` at the
+    most. `dmon`: files of the recorder. `drain`: nodes that hold a lemon, within `limits`.
+    `signals`: keep in the ledger what Slurm says against nodes.
+    """
+
+    EVERY: ClassVar[float] = 300
+    TIMEOUT: ClassVar[float] = 120
+    KEEPS_GPUS: ClassVar[bool] = True
+
+    nodes: str = ""
+    expect: int | None = None
+    warn: Limits = WARN
+    crit: Limits = CRIT
+    remember: Duration = Duration(86_400)
+    dmon: list[FilePath] = []
+    busy: Busy = Busy()
+    signals: bool = True
+    drain: bool = False
+    limits: Caps | None = None
+
+    def __post_init__(self) -> None:
+        judge_choice(self.nodes, "")
+        if self.expect is not None and not 1 <= self.expect <= 64:
+            raise Invalid("a node has 1 to 64 GPUs", "expect")
+        for name in Limits.__struct_fields__:
+            early, late = getattr(self.warn, name), getattr(self.crit, name)
+            if early is not None and late is not None and early > late:
+                text = f"warns at {early:g} but is critical at {late:g} already"
+                raise Invalid(text, "warn", name)
+        for number, path in enumerate(self.dmon):
+            if not path.startswith("/"):
+                raise Invalid(f"{path!r} is no absolute path; begin it with /", "dmon", number)
+
+    def grants(self) -> Mapping[str, Caps | None]:
+        """A drain of nodes with lemons, where the settings say so."""
+        return {"drain": self.limits} if self.drain else {}
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """Everybody's exclusion lists and failed jobs are signals."""
+        return None if self.signals and self.nodes else frozenset()
+
+    def run(self, ctx: Context) -> Report:
+        """A finding per GPU seen or missed, and per node that told nothing. Raises CannotTell."""
+        slurm = self._slurm(ctx)
+        answers = self._answers(ctx)
+        this = Round(
+            check=self,
+            now=ctx.now,
+            sights=_sights(answers, ctx, self.remember),
+            slurm=slurm,
+            memory=ctx.memory,
+        )
+        events, memory = self._signals(ctx, slurm)
+        book = keep_book(ctx.gpus, this, events)
+        opened = open_xids.updated(
+            _opened(ctx.memory), this.sights, book.cleared, ctx.now, self.remember
+        )
+        found = [*findings(this, book, opened), *self._others(answers, book, ctx)]
+        return Report(
+            findings=tuple(found),
+            requests=tuple(lemon.requests(lemons_by_node(this, book), slurm)) if self.drain else (),
+            samples=tuple(_samples(found)),
+            memory=remembered(this, opened, ctx.gpus is not None, memory),
+        )
+
+    def _answers(self, ctx: Context) -> Mapping[str, NodeProbe | Unreached]:
+        cursors = _cursors(ctx.memory)
+        if not self.nodes:
+            name = local.name()
+            return {name: local.here(ctx.limit, cursors.get(name))}
+        names = chosen(self.nodes, "", None, ctx)
+        return probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
+
+    def _slurm(self, ctx: Context) -> Mapping[str, Node]:
+        """What Slurm knows of nodes; none for this machine alone, or where Slurm is blind and
+        is not needed to say which nodes are meant."""
+        try:
+            return {n.name: n for n in ctx.slurm.nodes()} if self.nodes else {}
+        except CannotTell:
+            if self.nodes == ALL:
+                raise
+            return {}
+
+    def _signals(
+        self, ctx: Context, slurm: Mapping[str, Node]
+    ) -> tuple[list[GpuEvent], dict[str, Any]]:
+        """What Slurm says against nodes, and the jobs to ask about next time."""
+        if not (self.signals and slurm and ctx.gpus is not None):
+            return [], {}
+        try:
+            jobs = ctx.slurm.jobs()
+        except CannotTell:
+            return list(signals.drains(slurm.values())), {"running": ctx.memory.get("running", [])}
+        before = signals.recalled(ctx.memory.get("running"))
+        events = [
+            *signals.drains(slurm.values()),
+            *signals.exclusions(jobs, ctx.now),
+            *signals.failures(before, jobs, ctx.slurm.job_end, ctx.now),
+        ]
+        now = signals.running(jobs, slurm.values())
+        waiting = signals.waiting(before, jobs)
+        return events, {"running": signals.plain([*now, *waiting])}
+
+    def _others(
+        self, answers: Mapping[str, NodeProbe | Unreached], book: Book, ctx: Context
+    ) -> Iterator[Finding]:
+        for name, answer in answers.items():
+            if not isinstance(answer, NodeProbe):
+                yield silent(name, answer)
+        if book.trouble:
+            yield Finding(subject="ledger", status=Status.UNKNOWN, summary=book.trouble)
+        yield from recorder.look([str(p) for p in self.dmon], self.busy, ctx.limit / 4)
+
+
+def _sights(
+    answers: Mapping[str, NodeProbe | Unreached], ctx: Context, remember: float
+) -> dict[str, Sight]:
+    seen = plain(ctx.memory, "cursors")
+    return {
+        name: sight_of(name, answer, ctx.now, remember, first=name not in seen)
+        for name, answer in answers.items()
+        if isinstance(answer, NodeProbe)
+    }
+
+
+def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:
+    found = {}
+    for node, raw in plain(memory, "cursors").items():
+        try:
+            found[node] = convert(raw, Cursor)
+        except ValidationError:
+            continue
+    return found
+
+
+def _opened(memory: Mapping[str, Any]) -> Sequence[open_xids.Open]:
+    try:
+        return convert(memory.get("open", []), list[open_xids.Open])
+    except ValidationError:
+        return []
+
+
+def _samples(found: Sequence[Finding]) -> Iterator[Sample]:
+    for finding in found:
+        for name in KEPT:
+            value = finding.values.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                yield Sample(finding.subject, name, float(value))

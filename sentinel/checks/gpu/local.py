@@ -1,0 +1,81 @@
+"""This machine's own GPUs, without any way to nodes: the same probe, by children of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.core.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
+from sentinel.core.probe import kernel as kernel_text
+from sentinel.core.probe.lines import Strange
+from sentinel.core.text import shortened, visible
+
+
+def here(limit: float, cursor: Cursor | None) -> NodeProbe:
+    """nvidia-smi and the kernel's log, each in a child that can be ended."""
+    return NodeProbe(identity=_identity(), gpus=_gpus(limit / 2), kernel=_kernel(limit / 4, cursor))
+
+
+def name() -> str:
+    """As Slurm would call it."""
+    return os.uname().nodename.partition(".")[0]
+
+
+def _identity() -> Identity:
+    system = os.uname()
+    return Identity(
+        hostname=system.nodename,
+        kernel=system.release,
+        boot=proc.boot_id(),
+        uptime=time.clock_gettime(time.CLOCK_BOOTTIME),
+        time=int(time.time()),
+        uid=os.geteuid(),
+    )
+
+
+def _gpus(limit: float) -> str | Unread:
+    try:
+        done = proc.run(["nvidia-smi", "-q", "-x"], limit=limit)
+    except proc.NotFound:
+        return Unread(kind="missing", why="nvidia-smi is not installed")
+    except proc.TimedOut as error:
+        return Unread(kind="hung" if error.stuck else "late", why=str(error))
+    except proc.TooMuch as error:
+        return Unread(kind="cut", why=str(error))
+    out = done.out.decode("utf-8", "backslashreplace")
+    if done.code:
+        said = out.strip() or done.err.decode("utf-8", "backslashreplace").strip()
+        return Unread(kind="failed", why=visible(shortened(said.partition("\n")[0], 300)))
+    return out
+
+
+def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
+    try:
+        done = proc.run(["dmesg"], limit=limit)
+    except (proc.NotFound, proc.TimedOut, proc.TooMuch, CannotTell) as error:
+        return Unread(kind="failed", why=str(error))
+    if done.code:
+        said = done.err.decode("utf-8", "backslashreplace").strip()
+        return Unread(kind="denied", why=visible(shortened(said, 200)))
+    lines = done.out.decode("utf-8", "backslashreplace").split("\n")
+    timed = [line for line in lines if line.startswith("[")]
+    try:
+        return kernel_text.log(["dmesg", *_after(timed, cursor)], proc.boot_id(), cursor)
+    except Strange as error:
+        return Unread(kind="garbage", why=str(error))
+
+
+def _after(lines: list[str], cursor: Cursor | None) -> list[str]:
+    """Lines of this boot after the cursor: dmesg has no numbers, only times."""
+    if cursor is None or (cursor.boot, cursor.source) != (proc.boot_id(), "dmesg"):
+        return lines[-5000:]
+    return [line for line in lines if _micro(line) > cursor.position][-5000:]
+
+
+def _micro(line: str) -> int:
+    whole, _, part = line[1:].partition("]")[0].strip().partition(".")
+    if not (whole.isdigit() and part.isdigit()):
+        return -1
+    return int(whole) * 1_000_000 + int(part.ljust(6, "0")[:6])

@@ -1,0 +1,223 @@
+"""One run over all nodes: sights into problems, the ledger in between, problems into findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from sentinel.checks.gpu import judge, lemon, missing, open_xids
+from sentinel.checks.gpu.judge import Problem
+from sentinel.checks.gpu.missing import Known
+from sentinel.checks.gpu.open_xids import Open
+from sentinel.checks.gpu.sight import Sight, gres_count, ledger_events, plain
+from sentinel.core.clock import Instant
+from sentinel.core.errors import StoreError
+from sentinel.core.gpus import NODE, Entry, GpuEvent, Gpus, Move, Sighting
+from sentinel.core.lemons import Standing
+from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.slurm import Node
+from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    from sentinel.checks.gpu.check import GpuCheck
+
+TOLD = 3
+"""Problems of one GPU that fit its summary; all of them are in the details."""
+
+
+class Book(Struct, kw_only=True):
+    """What the ledger said in this run; `trouble` where it could not be asked."""
+
+    entries: Sequence[Entry] = ()
+    moves: Mapping[str, Move] = {}
+    standings: Mapping[str, Standing] = {}
+    trouble: str = ""
+
+    @property
+    def cleared(self) -> dict[str, int]:
+        """When somebody said that a subject is mended (µs UTC)."""
+        return {e.subject: e.cleared for e in self.entries if e.cleared}
+
+
+class Round(Struct, frozen=True, kw_only=True):
+    """All that one run judges by. `memory` is what the last one remembered."""
+
+    check: GpuCheck
+    now: Instant
+    sights: Mapping[str, Sight]
+    slurm: Mapping[str, Node] = {}
+    memory: Mapping[str, Any] = {}
+
+    def due(self, node: str) -> int | None:
+        """How many GPUs it has to have."""
+        listed = self.slurm.get(node)
+        gres = gres_count(listed.gres) if listed else None
+        return missing.count_due(self.check.expect, gres, len(self.remembered(node)))
+
+    def remembered(self, node: str) -> list[Known]:
+        """Those that were there at the last look."""
+        try:
+            return convert(plain(self.memory, "known").get(node, []), list[Known])
+        except ValidationError:
+            return []
+
+    def gone(self, sight: Sight, book: Book) -> list[Known | None]:
+        """Those that are missing; nothing is said of a node that showed nothing at all."""
+        if sight.inventory is None:
+            return []
+        known = missing.known_on(sight.node, book.entries, self.remembered(sight.node))
+        return missing.missing(sight, self.due(sight.node), known)
+
+
+def keep_book(gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent]) -> Book:
+    """Tell the ledger what was seen, and ask what it holds of it."""
+    if gpus is None:
+        return Book()
+    try:
+        before = gpus.entries()
+        moves = gpus.see(list(_sightings(this.sights)), this.now)
+        gpus.record([*_events(this, Book(entries=before)), *extra])
+        return Book(
+            entries=before,
+            moves={move.uuid: move for move in moves},
+            standings=gpus.standings(this.now),
+        )
+    except StoreError as error:
+        return Book(trouble=str(error))
+
+
+def _sightings(sights: Mapping[str, Sight]) -> Iterator[Sighting]:
+    for sight in sights.values():
+        for gpu in sight.gpus:
+            yield Sighting(
+                uuid=gpu.uuid, node=sight.node, slot=gpu.bus, serial=gpu.serial, model=gpu.model
+            )
+
+
+def _events(this: Round, book: Book) -> Iterator[GpuEvent]:
+    for sight in this.sights.values():
+        yield from ledger_events(sight)
+        for gpu in sight.gpus:
+            yield from judge.events(gpu, sight.node, sight.boot, this.now)
+        yield from missing.events(sight, this.gone(sight, book), this.now)
+
+
+class Said(Struct, kw_only=True):
+    """What is found about one subject."""
+
+    node: str
+    problems: list[Problem]
+    well: str = ""
+    values: Mapping[str, Value] = {}
+    details: list[str] = []
+
+
+def findings(this: Round, book: Book, opened: Sequence[Open]) -> list[Finding]:
+    """One for each GPU seen or missed, and for each node of which there is more to say."""
+    said: dict[str, Said] = {}
+    for sight in this.sights.values():
+        _of_sight(said, sight, this, book)
+    for one in opened:
+        subject = one.subject.removeprefix(NODE)
+        about = said.setdefault(subject, Said(node=one.node, problems=[]))
+        about.problems.append(open_xids.problem(one, this.now))
+        about.details.append(f"{one.what}: {one.text}")
+    return [_finding(subject, about) for subject, about in said.items()]
+
+
+def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> None:
+    for gpu in sight.gpus:
+        about = Said(node=sight.node, problems=[], values=judge.values(gpu))
+        about.problems += judge.problems(gpu, this.check.warn, this.check.crit)
+        found = lemon.problem(gpu.uuid, book.standings, book.moves)
+        about.problems += [found] if found else []
+        move = book.moves.get(gpu.uuid)
+        about.details += [lemon.moved(move, this.now)] if move else []
+        about.well = _well(about.values, book.standings.get(gpu.uuid))
+        said[gpu.uuid] = about
+    gone = this.gone(sight, book)
+    for subject, problem in missing.problems(sight, this.due(sight.node) or 0, gone, this.now):
+        said.setdefault(subject, Said(node=sight.node, problems=[])).problems.append(problem)
+    _of_node(said, sight)
+
+
+def _of_node(said: dict[str, Said], sight: Sight) -> None:
+    """A node whose GPUs do not answer at all, or that could not be read."""
+    problems: list[Problem] = []
+    if sight.blind:
+        problems.append((Status.CRITICAL if sight.dark else Status.UNKNOWN, sight.blind))
+    if sight.log_blind:
+        problems.append((Status.UNKNOWN, sight.log_blind))
+    if problems:
+        said.setdefault(sight.node, Said(node=sight.node, problems=[])).problems += problems
+
+
+def _well(values: Mapping[str, Value], standing: Standing | None) -> str:
+    parts = []
+    for name, unit in (("temperature_c", "°C"), ("power_w", " W"), ("utilization_percent", "%")):
+        value = values.get(name)
+        if isinstance(value, (int, float)):
+            parts.append(f"{value:g}{unit}")
+    if standing is not None and standing.judged == "suspect":
+        parts.append(f"suspect ({lemon.held(standing)})")
+    return ", ".join(parts) or "answers"
+
+
+def _finding(subject: str, about: Said) -> Finding:
+    problems = sorted(about.problems, key=lambda p: -p[0].rank)
+    texts = list(dict.fromkeys(text for _, text in problems))
+    status = worst(status for status, _ in problems)
+    more = f" (and {len(texts) - TOLD} more)" if len(texts) > TOLD else ""
+    return Finding(
+        subject=subject,
+        status=status,
+        summary=visible("; ".join(texts[:TOLD])) + more if texts else about.well,
+        values=about.values,
+        details="\n".join([*texts[TOLD:], *about.details]),
+        labels={"node": about.node},
+        commands=_commands(subject, about, status),
+    )
+
+
+def _commands(subject: str, about: Said, status: Status) -> tuple[str, ...]:
+    if status is Status.OK:
+        return ()
+    if not subject.startswith("GPU-"):
+        return (f"sentinel nodes probe --gpus {about.node}", f"ssh {about.node} nvidia-smi")
+    return (
+        f"sentinel gpus show {subject}",
+        f"ssh {about.node} nvidia-smi -q -i {subject}",
+        f"sentinel diag run {about.node}",
+    )
+
+
+def lemons_by_node(this: Round, book: Book) -> dict[str, list[str]]:
+    """Where lemons sit now."""
+    found: dict[str, list[str]] = {}
+    for sight in this.sights.values():
+        for gpu in sight.gpus:
+            standing = book.standings.get(gpu.uuid)
+            if standing is not None and standing.judged == "lemon":
+                found.setdefault(sight.node, []).append(gpu.uuid)
+    return found
+
+
+def remembered(
+    this: Round, opened: Sequence[Open], kept: bool, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    """For the next run. With a ledger (`kept`) it need not know the GPUs itself."""
+    cursors = dict(plain(this.memory, "cursors"))
+    cursors |= {n: to_builtins(s.cursor) for n, s in this.sights.items() if s.cursor}
+    known = {} if kept else dict(plain(this.memory, "known"))
+    if not kept:
+        known |= {n: _known(s, this) for n, s in this.sights.items() if s.inventory}
+    return {"cursors": cursors, "known": known, "open": to_builtins(list(opened)), **extra}
+
+
+def _known(sight: Sight, this: Round) -> list[dict[str, Any]]:
+    """Those there now, and those that are missed still."""
+    there = [{"uuid": g.uuid, "slot": g.bus, "seen": this.now.wall} for g in sight.gpus]
+    gone = [to_builtins(k) for k in this.gone(sight, Book()) if k]
+    return [*there, *gone]

@@ -1,0 +1,127 @@
+"""What Slurm says against whole nodes: the signals of Kokolis et al. 2024. Pure.
+
+https://arxiv.org/abs/2410.21680, section IV-A: nodes taken out, users' exclusion lists, and jobs
+that ended with NODE_FAIL, of one node or of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, ValidationError, convert
+
+from sentinel.core import nodeset
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.gpus import NODE, GpuEvent
+from sentinel.core.lemons import DAY
+from sentinel.core.slurm import Job, JobEnd, Node
+from sentinel.core.text import shortened, visible
+
+ASKED = 20
+"""Ended jobs that are asked for in one run."""
+
+_LOST = frozenset({"NOT_RESPONDING"})
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """A job that ran at the last look, and on how many nodes."""
+
+    job_id: str
+    nodes: str
+    count: int
+
+
+def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
+    """Each reason that took a node out, once."""
+    for node in nodes:
+        if "DRAIN" in node.flags and node.reason and node.reason_time is not None:
+            yield _event(
+                node.name,
+                "drained",
+                f"{node.reason_time} {node.reason}",
+                Instant(wall=node.reason_time * SECOND),
+                f"{node.reason} (by {node.reason_user or '?'})",
+            )
+
+
+def exclusions(jobs: Iterable[Job], now: Instant) -> Iterator[GpuEvent]:
+    """A user who keeps jobs off a node: once a day for each of them."""
+    day = now.wall // (DAY * SECOND)
+    asked = dict.fromkeys((job.user, job.exclude) for job in jobs if job.exclude)
+    for user, excluded in asked:
+        for name in _names(excluded):
+            yield _event(name, "excluded", f"{user} {day}", now, f"a job of {user} excludes it")
+
+
+def running(jobs: Iterable[Job], nodes: Iterable[Node]) -> list[Running]:
+    """Jobs on nodes that Slurm has lost just now: only of them will it say NODE_FAIL."""
+    lost = {n.name for n in nodes if n.state == "DOWN" or n.flags & _LOST}
+    return [
+        Running(job_id=job.job_id, nodes=job.nodes, count=job.node_count)
+        for job in jobs
+        if lost and job.state in ("RUNNING", "COMPLETING") and lost & set(_names(job.nodes))
+    ]
+
+
+def failures(
+    before: Sequence[Running],
+    jobs: Iterable[Job],
+    end_of: Callable[[str], JobEnd | None],
+    now: Instant,
+) -> Iterator[GpuEvent]:
+    """Jobs of before that ended with NODE_FAIL: against the node that failed, if it is known."""
+    there = {job.job_id for job in jobs}
+    for one in [b for b in before if b.job_id not in there][:ASKED]:
+        end = _end(end_of, one.job_id)
+        if end is None or end.state != "NODE_FAIL":
+            continue
+        names = _names(end.failed_node) or (_names(one.nodes) if one.count == 1 else ())
+        what = "node fail alone" if one.count == 1 else "node fail"
+        for name in names:
+            yield _event(name, what, one.job_id, now, f"job {one.job_id} on {one.count} nodes")
+
+
+def _end(end_of: Callable[[str], JobEnd | None], job_id: str) -> JobEnd | None:
+    try:
+        return end_of(job_id)
+    except CannotTell:
+        return None
+
+
+def _names(hostlist: str) -> tuple[str, ...]:
+    try:
+        return nodeset.expand(hostlist) if hostlist.strip() else ()
+    except Invalid:
+        return ()
+
+
+def _event(node: str, what: str, key: str, at: Instant, text: str) -> GpuEvent:
+    return GpuEvent(
+        id=f"{node} {what} {key}",
+        subject=f"{NODE}{node}",
+        what=what,
+        at=at,
+        node=node,
+        text=shortened(visible(text), 300),
+    )
+
+
+def waiting(before: Sequence[Running], jobs: Iterable[Job]) -> list[Running]:
+    """Of those of before, the ones that Slurm has not let go of: their end is still to come."""
+    there = {job.job_id for job in jobs}
+    return [one for one in before if one.job_id in there]
+
+
+def recalled(memory: object) -> list[Running]:
+    """As they were remembered; none where it is of another kind."""
+    try:
+        return convert(memory or [], list[Running])
+    except ValidationError:
+        return []
+
+
+def plain(found: Sequence[Running]) -> list[Mapping[str, object]]:
+    """As the check remembers them."""
+    unique = {one.job_id: one for one in found}.values()
+    return [{"job_id": r.job_id, "nodes": r.nodes, "count": r.count} for r in unique]

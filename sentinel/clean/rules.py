@@ -1,0 +1,102 @@
+"""Which of a directory's entries may go. Pure, standard library only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+
+TWO = 2
+"""The newest complete ones that no setting lets go: the last may be corrupt."""
+
+
+class Entry:
+    """A file or directory directly in the root. `at`: when anything in it was last written (s UTC);
+    `size`: bytes on disk that its end frees; `complete`: it has what a complete one has."""
+
+    def __init__(
+        self,
+        name: str,
+        at: float,
+        size: int,
+        *,
+        entries: int = 1,
+        complete: bool = True,
+        identity: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.name, self.at, self.size, self.entries = name, at, size, entries
+        self.complete, self.identity = complete, identity
+
+
+class Rules:
+    """Retention. `match`: a regular expression for the whole name, whose first group, where it has
+    one, is the number that orders; `keep_last` complete ones stay, of numbers every
+    `keep_every`-th, and what is younger than `older_than` seconds; `complete`: the name of a file
+    in a directory that is whole."""
+
+    FIELDS = ("match", "keep_last", "keep_every", "older_than", "complete")
+
+    def __init__(
+        self,
+        match: str,
+        *,
+        keep_last: int = TWO,
+        keep_every: int = 0,
+        older_than: float = 0.0,
+        complete: str = "",
+    ) -> None:
+        self.match, self.keep_last, self.keep_every = match, keep_last, keep_every
+        self.older_than, self.complete = older_than, complete
+        self._pattern = re.compile(match)
+
+    @classmethod
+    def parse(cls, text: str) -> Rules:
+        """From what `text` gave; raises ValueError, TypeError or re.error."""
+        return cls(**json.loads(text))
+
+    def text(self) -> str:
+        """The same rules as one line of JSON."""
+        return json.dumps({name: getattr(self, name) for name in self.FIELDS}, sort_keys=True)
+
+    def fits(self, name: str) -> bool:
+        """Whether the rules are about that name at all."""
+        return self._pattern.fullmatch(name) is not None
+
+    def number(self, name: str) -> int | None:
+        """What the first group of the pattern caught, where that is a number."""
+        found = self._pattern.fullmatch(name)
+        text = found[1] if found and self._pattern.groups else None
+        return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def removable(entries: Sequence[Entry], rules: Rules, now: float) -> list[Entry]:
+    """What may go, the oldest first. Whatever is in doubt stays."""
+    ordered = sorted((e for e in entries if rules.fits(e.name)), key=lambda e: _age(e, rules))
+    whole = [e for e in ordered if e.complete]
+    spared = max(TWO, rules.keep_last)
+    if len(whole) <= spared:
+        return []
+    safe = {e.name for e in whole[-spared:]}
+    latest = ordered.index(whole[-spared])
+    return [e for e in ordered[:latest] if e.name not in safe and _may_go(e, rules, now)]
+
+
+def still_removable(
+    names: Collection[str], entries: Sequence[Entry], rules: Rules, now: float
+) -> tuple[list[Entry], list[str]]:
+    """Of those names the ones that may go now, and the ones that are there and may not."""
+    free = [e for e in removable(entries, rules, now) if e.name in names]
+    going = {e.name for e in free}
+    return free, sorted(e.name for e in entries if e.name in names and e.name not in going)
+
+
+def _age(entry: Entry, rules: Rules) -> tuple[float, float, str]:
+    number = rules.number(entry.name)
+    return (entry.at if number is None else float(number), entry.at, entry.name)
+
+
+def _may_go(entry: Entry, rules: Rules, now: float) -> bool:
+    number = rules.number(entry.name)
+    if rules.keep_every and (number is None or number % rules.keep_every == 0):
+        return False
+    return now - entry.at >= rules.older_than

@@ -1,0 +1,151 @@
+"""File systems on a terminal: bars, the last week, the time that is left; and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from sentinel.checks.fs.future import points_of
+from sentinel.cli.tables import COLOURS, bar, console
+from sentinel.core.clock import Instant
+from sentinel.core.disk.forecast import Forecast, forecast
+from sentinel.core.disk.picture import Series, sparkline, svg
+from sentinel.core.disk.thin import Point
+from sentinel.core.disk.words import told
+from sentinel.core.errors import SentinelError
+from sentinel.core.model import Finding, Status
+from sentinel.core.outcome import Outcome
+from sentinel.core.text import visible, visible_lines
+from sentinel.core.values import duration_text, size_text
+
+WEEK = 7 * 86_400
+FAR = 14 * 86_400
+
+History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
+"""Of a subject, a number's name and seconds back."""
+
+
+class Row:
+    """A finding with its past and its future."""
+
+    def __init__(self, finding: Finding, history: History, now: Instant) -> None:
+        self.finding, wall = finding, now.wall / 1e6
+        self.points = points_of(history(finding.subject, "used_percent", FAR), now)
+        self.forecast = _told(finding) or _forecast(finding, history, now)
+        self.week = sparkline(self.points, wall, WEEK)
+
+
+def rows(outcome: Outcome, history: History, now: Instant) -> list[Row]:
+    """The worst first."""
+    return [Row(f, history, now) for f in sorted(outcome.findings, key=lambda f: -f.status.rank)]
+
+
+def show(found: Sequence[Row]) -> None:
+    """The table; what is wrong is said in words below it, with its details."""
+    out = console()
+    out.print(_table(found, wide=out.width >= 90))
+    for row in found:
+        finding = row.finding
+        if finding.status is not Status.OK:
+            text = Text(f"{finding.status.value} ", style=COLOURS[finding.status])
+            out.print(
+                text.append(visible(f"{finding.subject}: {finding.summary}"), style="default")
+            )
+        if finding.details:
+            out.print(Text(visible_lines(finding.details), style="dim"))
+
+
+def plot(found: Sequence[Row], now: Instant) -> str:
+    """An SVG of all that have a share used."""
+    wall = now.wall / 1e6
+    series = [
+        _series(row, wall) for row in found if _number(row.finding, "used_percent") is not None
+    ]
+    if not series:
+        raise SentinelError("there is nothing to draw: no share used was measured")
+    return svg(series)
+
+
+def _series(row: Row, wall: float) -> Series:
+    share = _number(row.finding, "used_percent") or 0.0
+    words = row.finding.summary
+    if row.forecast and "full" not in words:
+        words = f"{words}; {told(row.forecast, wall)}"
+    return Series(
+        title=row.finding.subject,
+        subtitle=words,
+        points=(*row.points, (wall, share)),
+        now=wall,
+        forecast=row.forecast,
+    )
+
+
+def _table(found: Sequence[Row], *, wide: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    past = any(row.week.strip() for row in found)
+    table.add_column("file system", overflow="fold", ratio=1)
+    table.add_column("space", no_wrap=True)
+    table.add_column("free", justify="right", no_wrap=True)
+    table.add_column("inodes", no_wrap=True)
+    if past:
+        table.add_column("last week", no_wrap=True)
+        table.add_column("full in", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for row in found:
+        table.add_row(*_cells(row, past=past, wide=wide))
+    return table
+
+
+def _cells(row: Row, *, past: bool, wide: bool) -> list[Text]:
+    finding = row.finding
+    free = _number(finding, "free_bytes")
+    history = [Text(row.week, style="cyan"), _full_in(row.forecast)] if past else []
+    return [
+        Text(visible(finding.subject)),
+        _share(finding, "used_percent", 12 if wide else 8),
+        Text("–" if free is None else size_text(free)),
+        _share(finding, "inodes_used_percent", 8 if wide else 4),
+        *history,
+        Text(finding.status.value, style=COLOURS[finding.status]),
+    ]
+
+
+def _share(finding: Finding, name: str, width: int) -> Text:
+    share = _number(finding, name)
+    if share is None:
+        return Text("–", style="dim")
+    return bar(share, finding.status, width).append(f" {int(share):3d}%", style="default")
+
+
+def _full_in(found: Forecast | None) -> Text:
+    if found is None:
+        return Text("–", style="dim")
+    if found.full_in is None:
+        return Text("> 60d", style="dim")
+    return Text(duration_text(found.full_in))
+
+
+def _number(finding: Finding, name: str) -> float | None:
+    value = finding.values.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _told(finding: Finding) -> Forecast | None:
+    """What the check itself has foreseen."""
+    if "full_in_s" not in finding.values:
+        return None
+    names = ("full_in_s", "full_in_early_s", "full_in_late_s")
+    full, early, late = (_number(finding, name) for name in names)
+    return Forecast(full_in=full, early=early, late=late, rate=0.0)
+
+
+def _forecast(finding: Finding, history: History, now: Instant) -> Forecast | None:
+    free = _number(finding, "free_bytes")
+    if free is None:
+        return None
+    before = points_of(history(finding.subject, "free_bytes", FAR), now)
+    wall = now.wall / 1e6
+    levels: list[Point] = [(at, -value) for at, value in before]
+    return forecast([*levels, (wall, -free)], free, wall) if levels else None

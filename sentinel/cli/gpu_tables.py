@@ -1,0 +1,172 @@
+"""What `sentinel gpus` shows: tables for people, plain data for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant
+from sentinel.core.digest import iso
+from sentinel.core.gpus import Entry, GpuEvent, Stay
+from sentinel.core.lemons import LemonPolicy, Standing, Term
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+
+COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """All that is known of one subject."""
+
+    entry: Entry
+    standing: Standing
+    stays: tuple[Stay, ...]
+    events: tuple[GpuEvent, ...]
+    terms: tuple[Term, ...]
+    policy: LemonPolicy
+
+
+def listing(
+    entries: Sequence[Entry], standings: Mapping[str, Standing], zone: tzinfo, *, as_json: bool
+) -> None:
+    """One row a subject."""
+    rows = [_row(e, standings.get(e.subject, Standing()), zone) for e in entries]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    from rich.text import Text
+
+    from sentinel.cli.tables import console, plain_table
+
+    table = plain_table("GPU", "serial", "node", "slot", "held", "score", "seen")
+    for row in rows:
+        held = row["held"] + (" *" if row["marked"] else "")
+        cells = [row["gpu"], row["serial"], row["node"], row["slot"]]
+        seen = row["seen"][:16].replace("T", " ")
+        table.add_row(
+            *(Text(c) for c in cells),
+            Text(held, style=COLOURS[row["held"]]),
+            Text(f"{row['score']:.1f}" if row["score"] else ""),
+            Text(seen),
+        )
+    console().print(table)
+    if any(row["marked"] for row in rows):
+        print("* marked by hand")
+
+
+def one(shown: Shown, zone: tzinfo, *, as_json: bool) -> None:
+    """Places, events, and the sum."""
+    if as_json:
+        print(json.dumps(plain(shown, zone), indent=1))
+    else:
+        print("\n".join(_lines(shown, zone)))
+
+
+def plain(shown: Shown, zone: tzinfo) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        **_row(shown.entry, shown.standing, zone),
+        "model": visible(shown.entry.model),
+        "first": _iso(shown.entry.first, zone),
+        "reason": visible(shown.entry.reason),
+        "by": visible(shown.entry.by),
+        "stays": [
+            {
+                "node": visible(s.node),
+                "slot": visible(s.slot),
+                "from": _iso(s.began, zone),
+                "to": _iso(s.ended, zone),
+            }
+            for s in shown.stays
+        ],
+        "events": [
+            {
+                "at": _iso(e.at, zone),
+                "what": visible(e.what),
+                "node": visible(e.node),
+                "count": e.count,
+                "text": visible(e.text),
+                "by": visible(e.by),
+            }
+            for e in shown.events
+        ],
+        "sum": [
+            {
+                "what": visible(t.what),
+                "at": _iso(t.at, zone),
+                "weight": t.weight,
+                "left": round(t.left, 3),
+                "why": t.why,
+            }
+            for t in shown.terms
+        ],
+    }
+
+
+def _row(entry: Entry, standing: Standing, zone: tzinfo) -> dict[str, Any]:
+    return {
+        "gpu": visible(entry.subject),
+        "serial": visible(entry.serial),
+        "node": visible(entry.node),
+        "slot": visible(entry.slot),
+        "held": standing.judged,
+        "marked": standing.marked,
+        "score": round(standing.score, 3),
+        "seen": _iso(entry.seen, zone),
+    }
+
+
+def _lines(shown: Shown, zone: tzinfo) -> list[str]:
+    entry, standing, policy = shown.entry, shown.standing, shown.policy
+    name = " ".join(
+        filter(None, [entry.subject, entry.model, entry.serial and f"serial {entry.serial}"])
+    )
+    lines = [visible(name), f"  held: {_held(shown)}"]
+    if entry.reason or entry.by:
+        lines.append(visible(f"  said: {entry.reason or '-'} (by {entry.by})"))
+    lines.append("places")
+    for stay in shown.stays or ():
+        span = f"{_short(stay.began, zone)} to {_short(stay.ended, zone)}"
+        lines.append(visible(f"  {span}  {stay.node} {stay.slot}"))
+    lines.append("events")
+    lines += [_event(event, zone) for event in reversed(shown.events)] or ["  none"]
+    if shown.terms:
+        lines.append(f"score (halves every {duration_text(policy.half_life)})")
+        lines += [_term(term, zone) for term in shown.terms]
+        total = sum(term.left for term in shown.terms)
+        limits = f"suspect from {policy.suspect:g}, lemon from {policy.lemon:g}"
+        lines.append(f"  {total:6.2f}  together; {limits}")
+    return lines if not standing.marked else [*lines, "  a mark by hand counts more than the score"]
+
+
+def _held(shown: Shown) -> str:
+    standing = shown.standing
+    if standing.marked:
+        return f"{standing.judged}, marked by hand"
+    return f"{standing.judged}, score {standing.score:.2f}"
+
+
+def _event(event: GpuEvent, zone: tzinfo) -> str:
+    often = f" x{event.count}" if event.count > 1 else ""
+    by = f" (by {event.by})" if event.by else ""
+    where = f"  {event.node}" if event.node else ""
+    text = shortened(event.text, 160)
+    return visible(f"  {_short(event.at, zone)}{where}  {event.what}{often}  {text}{by}").rstrip()
+
+
+def _term(term: Term, zone: tzinfo) -> str:
+    of = f"of {term.weight:g}" if term.weight else ""
+    why = f"  ({term.why})" if term.why else ""
+    return visible(f"  {term.left:6.2f}  {of:<8}{_short(term.at, zone)}  {term.what}{why}")
+
+
+def _iso(moment: Instant, zone: tzinfo) -> str:
+    return iso(moment, zone)
+
+
+def _short(moment: Instant, zone: tzinfo) -> str:
+    return iso(moment, zone)[:16].replace("T", " ")

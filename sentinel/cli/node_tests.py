@@ -1,0 +1,184 @@
+"""`sentinel nodes test` and `sentinel nodes exclude`: try nodes as jobs, and leave out the bad."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sentinel import hands
+from sentinel.cli.nodes import BadNodes, me, nodes_named, settings_of
+from sentinel.clock import SystemClock
+from sentinel.core.errors import Invalid
+from sentinel.core.nodetest import TESTS
+from sentinel.core.slurm import Node
+from sentinel.core.text import visible
+from sentinel.core.values import Duration
+
+USUAL = ("cuda", "gpu-memory", "network", "fs")
+
+
+def add(verbs: Any) -> None:
+    """Add both parsers below `nodes`."""
+    test = _add(verbs, "test", "try nodes: a short job on each, or on pairs", call_test)
+    test.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3]; all idle ones")
+    names = ", ".join(TESTS)
+    test.add_argument("--test", action="append", metavar="NAME", help=f"{names}; may be repeated")
+    test.add_argument(
+        "--command", nargs=argparse.REMAINDER, help="the rest: your own test, 0 is good"
+    )
+    test.add_argument("--path", default=".", metavar="DIR", help="where `fs` writes; here")
+    for option in ("partition", "account", "qos", "reservation"):
+        test.add_argument(f"--{option}", metavar="NAME", help="for the jobs, as srun takes it")
+    test.add_argument("--time", type=int, default=5, metavar="MIN", help="Slurm's limit; 5")
+    test.add_argument("--wait", default="60s", metavar="TIME", help="for a busy node; 60s")
+    out = _add(verbs, "exclude", "print nodes to leave out: sbatch --exclude=…", call_exclude)
+    out.add_argument("nodes", nargs="*", metavar="NODES", help="of these; of all")
+    out.add_argument("--within", default="7d", metavar="TIME", help="what counts of the past; 7d")
+    out.add_argument("--absences", type=int, default=3, metavar="N", help="too many; 3")
+
+
+def call_test(args: argparse.Namespace) -> int:
+    """0 when every node passed every test; 1 when one did not, or could not be tested."""
+    from sentinel.remote import node_tests
+
+    settings, tests = settings_of(args), _tests(args)
+    chosen = _chosen(args.nodes, hands.slurm(settings, SystemClock()).nodes())
+    told: dict[str, list[Any]] = {}
+    for test in tests:
+        plan = _plan(args, test, chosen, settings)
+        told[test] = node_tests.run(plan, [node.name for node in chosen])
+        _keep(settings, test, told[test])
+        if not args.json:
+            _tell(test, told[test])
+    if args.json:
+        print(json.dumps(_plain(told), indent=1))
+    return int(any(v.word != "pass" for found in told.values() for v in found))
+
+
+def call_exclude(args: argparse.Namespace) -> int:
+    """0; the host list goes to stdout (empty: none), the reasons to stderr."""
+    from sentinel.core import nodeset
+
+    settings, clock = settings_of(args), SystemClock()
+    nodes = hands.slurm(settings, clock).nodes()
+    chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
+    log = hands.books(settings, dry_run=True)
+    try:
+        bad = {n.name: why for n in chosen if (why := _why_not(n, log, clock.now(), args))}
+    finally:
+        log.close()
+    value = nodeset.fold(bad) if bad else ""
+    if args.json:
+        print(json.dumps({"exclude": value, "nodes": bad}, indent=1))
+        return 0
+    for name, why in bad.items():
+        print(visible(f"{name}: {'; '.join(why)}"), file=sys.stderr)
+    print(value)
+    return 0
+
+
+def _why_not(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[str]:
+    from sentinel.core import nodetest
+
+    seconds = _seconds(args.within, "--within")
+    tests = nodetest.failed_tests(log.records(node.name, 1000), now, seconds)
+    absences = nodetest.absences(log.readings(node.name, 1000), now, seconds, args.absences)
+    return [why for why in (nodetest.unusable(node), *tests, absences) if why]
+
+
+def _tests(args: argparse.Namespace) -> Sequence[str]:
+    if args.command is not None and not args.command:
+        raise BadNodes("--command needs the words of your command behind it")
+    wanted = args.test or (["command"] if args.command else list(USUAL))
+    for name in wanted:
+        if name not in TESTS:
+            raise BadNodes(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")
+    if ("command" in wanted) != bool(args.command):
+        raise BadNodes("the test `command` and --command belong together")
+    return list(dict.fromkeys(wanted))
+
+
+def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
+    from sentinel.core.ledger import is_out
+
+    if words:
+        return nodes_named(words, nodes)
+    idle = [node for node in nodes if node.state == "IDLE" and not is_out(node)]
+    if not idle:
+        raise BadNodes("no node is idle; name the nodes that are to be waited for (--wait)")
+    return idle
+
+
+def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: Any) -> Any:
+    from sentinel.core.gres import gpus
+    from sentinel.core.remote_settings import words
+    from sentinel.remote.node_tests import Plan
+
+    given = {name: getattr(args, name) for name in ("partition", "account", "qos", "reservation")}
+    options = [f"--{name}={value}" for name, value in given.items() if value]
+    if args.time < 1:
+        raise BadNodes("--time: must be 1 minute or more")
+    return Plan(
+        test=test,
+        path=os.path.abspath(args.path),
+        command=tuple(args.command or ()),
+        minutes=args.time,
+        wait=max(1, round(_seconds(args.wait, "--wait"))),
+        fanout=settings.remote.fanout,
+        options=(*words(settings.remote.srun_options, "srun_options"), *options),
+        gpus={node.name: gpus(node.gres) or 0 for node in nodes},
+        addresses={node.name: node.address for node in nodes if node.address},
+    )
+
+
+def _keep(settings: Any, test: str, found: Sequence[Any]) -> None:
+    """Into the audit log; decided already, so that it stops nothing else."""
+    from sentinel.core.actions import Decision
+    from sentinel.core.nodetest import record
+
+    log, now = hands.books(settings), SystemClock().now()
+    try:
+        for verdict in found:
+            decision = Decision(record=record(verdict, test, me(), os.urandom(6).hex(), now))
+            log.intend(verdict.node, partial(_decided, decision))
+    finally:
+        log.close()
+
+
+def _decided(decision: Any, _past: Any) -> Any:
+    return decision
+
+
+def _tell(test: str, found: Sequence[Any]) -> None:
+    """Nodes that said the same share a line."""
+    from sentinel.core import nodeset
+
+    groups: dict[tuple[str, str], list[str]] = {}
+    for verdict in found:
+        groups.setdefault((verdict.word, verdict.text), []).append(verdict.node)
+    for (word, text), names in sorted(groups.items(), key=lambda item: item[0][0] == "pass"):
+        print(f"{test}: {word.upper():8} {nodeset.fold(names)}: {text}")
+
+
+def _plain(told: Mapping[str, Sequence[Any]]) -> Any:
+    import msgspec
+
+    return {test: [msgspec.to_builtins(v) for v in found] for test, found in told.items()}
+
+
+def _seconds(text: str, option: str) -> float:
+    try:
+        return float(Duration.parse(text))
+    except Invalid as error:
+        raise BadNodes(f"{option}: {error}") from error
+
+
+def _add(verbs: Any, name: str, text: str, function: Any) -> Any:
+    parser = verbs.add_parser(name, help=text)
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=function)
+    return parser

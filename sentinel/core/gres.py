@@ -1,0 +1,21 @@
+"""How many GPUs a node has by its Gres in Slurm (slurm.conf(5), gres.conf(5)). Pure."""
+
+import re
+
+_BRACKETS = re.compile(r"\([^)]*\)")
+_GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
+_MIG = re.compile(r"\d+g\.")
+
+
+def gpus(gres: str) -> int | None:
+    """The number in `gpu:8(S:0-1)` or `gpu:h100:4,gpu:a100:4`; 0 without any.
+
+    None where MIG hides it: `gpu:1g.10gb:7` are slices.
+    """
+    count = 0
+    for item in _BRACKETS.sub("", gres).split(","):
+        if match := _GPU.fullmatch(item.strip()):
+            if _MIG.match(match[1] or ""):
+                return None
+            count += int(match[2] or 1)
+    return count

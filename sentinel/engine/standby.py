@@ -1,0 +1,72 @@
+"""Several sentinels on one state: one leads, the others wait until its lease is over."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from sentinel.core.errors import Fenced, StoreBusy, StoreError
+from sentinel.core.ports import Store
+from sentinel.engine.sdnotify import notify
+
+SHARE = 6
+"""Parts of a term between two attempts of a standby to take over."""
+
+PAUSE = 2.0
+"""Seconds between attempts where the leader holds a lock of the kernel: it ends at once."""
+
+PATIENCE = 4
+"""Terms for which a leader waits for an answer of its state, which may come again."""
+
+_LOG = logging.getLogger("sentinel")
+
+
+async def take_over(
+    lead: Callable[[], Awaitable[None]],
+    stopped: Callable[[float], Awaitable[bool]],
+    term: float,
+) -> bool:
+    """Wait until `lead` succeeds; False when told to stop before. `stopped` waits so many seconds
+    for that. To systemd a standby is ready: it does what it is there for.
+
+    Raises StoreError where the state cannot be reached at all and nobody was seen to lead.
+    """
+    seen = ""
+    while True:
+        try:
+            await lead()
+        except StoreBusy as error:
+            seen = _told(seen, str(error))
+        except StoreError as error:
+            if not seen:
+                raise
+            seen = _told(seen, f"the state cannot be reached: {error}")
+        else:
+            if seen:
+                _LOG.warning("taking over")
+            return True
+        notify("WATCHDOG=1")
+        if await stopped(term / SHARE if term else PAUSE):
+            return False
+
+
+async def keep(store: Store, call: Callable[..., Awaitable[Any]], term: float) -> None:
+    """Renew the lease three times a term; raises Fenced when another leads, and when the state
+    has not answered for so long that this process is of no use to anybody."""
+    while True:
+        await asyncio.sleep(term / 3)
+        try:
+            await asyncio.wait_for(asyncio.shield(call(store.renew)), PATIENCE * term)
+        except asyncio.TimeoutError:
+            raise Fenced(f"the state has not answered for {PATIENCE * term:.0f}s") from None
+        except Fenced:
+            raise
+        except StoreError as error:
+            _LOG.warning("the lease on the state is not renewed: %s", error)
+
+
+def _told(before: str, now: str) -> str:
+    if before != now:
+        _LOG.warning("standing by: %s", now)
+        notify(f"READY=1\nSTATUS=standing by: {now}")
+    return now

@@ -1,0 +1,242 @@
+"""The guard of a training loop; see the package."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from sentinel.training.looks import end_of_allocation, identity, memory_used, rank_here, replace
+
+SIGNALS = ("SIGTERM", "SIGUSR1", "SIGHUP")
+FLOOR = 2 * 10**9
+"""Bytes of GPU memory that have to stay free."""
+SHORTEST_MARGIN = 90.0
+"""Seconds before the end of the allocation, at least: Slurm ends jobs to the half minute."""
+
+
+class Reason:
+    """Why to stop; on several ranks the greatest number wins, so all name the same one."""
+
+    NONE, GPU, MEMORY, TIME, SIGNAL, SWITCH = range(6)
+    TEXT = (
+        "",
+        "GPU memory is running out",
+        "memory is running out",
+        "the allocation is about to end",
+        "a signal came",
+        "the kill switch is there",
+    )
+
+
+class Guard:
+    """Asked once a step. With several ranks pass `agree`, and ask in the same places on all.
+
+    `kill_switch`, `save_switch`: paths; the second is removed once it was seen. `memory`: the
+    share of host memory or of the cgroup's limit (0 to 1) from which to stop, None never.
+    `gpu_free`: returns bytes, such as `lambda: torch.cuda.mem_get_info()[0]`; below `gpu_floor`
+    is a reason to stop. `margin`: seconds before the end of the allocation; by default twice
+    the slowest step plus the slowest save seen, at least 90. `ends`: seconds since 1970, by
+    default Slurm's. `heartbeat`: a path, `{rank}` in it is replaced; without it only rank 0
+    writes. `agree`: takes this rank's number and returns the greatest of all ranks.
+    `every`: seconds between looks.
+    """
+
+    def __init__(
+        self,
+        *,
+        kill_switch: str = "",
+        save_switch: str = "",
+        heartbeat: str = "",
+        memory: float | None = 0.95,
+        gpu_free: Callable[[], int] | None = None,
+        gpu_floor: int = FLOOR,
+        margin: float | None = None,
+        ends: float | None = None,
+        signals: Sequence[str] = SIGNALS,
+        agree: Callable[[int], int] | None = None,
+        rank: int | None = None,
+        every: float = 5.0,
+    ) -> None:
+        self.rank = rank_here() if rank is None else rank
+        self.reason = ""
+        self.troubles: dict[str, str] = {}
+        self._kill, self._save = kill_switch, save_switch
+        self._memory, self._gpu_free, self._gpu_floor = memory, gpu_free, gpu_floor
+        self._margin, self._agree, self._every = margin, agree, every
+        # Only one rank looks where all agree: a thousand would be a load on the file system.
+        self._looks_at_files = self.rank == 0 or agree is None
+        self._beat_path = heartbeat.replace("{rank}", str(self.rank))
+        self._beats = bool(heartbeat) and (self.rank == 0 or "{rank}" in heartbeat)
+        self._step_at = self._slowest_step = self._slowest_save = self._saved = 0.0
+        self._next_stop = self._next_save = self._next_beat = 0.0
+        self._mine = Reason.NONE
+        self._save_seen: tuple[int, int] | None = None
+        self._deadline = self._monotonic_end(ends)
+        self._handlers: dict[int, Any] = {}
+        self._caught, self._pid = "", os.getpid()
+        self._listen(signals)
+
+    # -- asking ----------------------------------------------------------------------------
+
+    @property
+    def stopping(self) -> bool:
+        """Whether should_stop() has said yes; asks nobody."""
+        return bool(self.reason)
+
+    def should_stop(self) -> bool:
+        """Whether to save and leave; once true it stays so. `reason` says why.
+
+        The first call looks at everything, later ones every few seconds.
+        """
+        if self.reason:
+            return True
+        if not self._mine:
+            now = time.monotonic()
+            if now >= self._next_stop:
+                self._next_stop = now + self._every
+                self._mine = self._look(now)
+            elif self._caught:
+                self._mine = Reason.SIGNAL
+        number = self._mine if self._agree is None else self._agree(self._mine)
+        if not number:
+            return False
+        self.reason = self._words(number)
+        return True
+
+    def should_save(self) -> bool:
+        """Whether somebody asked for a checkpoint; true once for each save switch."""
+        wanted = False
+        if self._save and self._looks_at_files:
+            now = time.monotonic()
+            if now >= self._next_save:
+                self._next_save = now + self._every
+                wanted = self._take_save_switch()
+        return bool(wanted if self._agree is None else self._agree(int(wanted)))
+
+    def beat(self, step: int) -> None:
+        """A step is done: its time counts for the margin, and the heartbeat is written."""
+        now = time.monotonic()
+        if self._step_at:
+            took = now - self._step_at - self._saved
+            if took > self._slowest_step:
+                self._slowest_step = took
+        self._step_at, self._saved = now, 0.0
+        if self._beats and now >= self._next_beat:
+            self._next_beat = now + self._every
+            self._write_beat(step)
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Around a checkpoint: how long it takes counts for the margin, and for no step."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            took = time.monotonic() - began
+            self._saved += took
+            self._slowest_save = max(self._slowest_save, took)
+
+    @property
+    def margin(self) -> float:
+        """Seconds before the end of the allocation in which to stop."""
+        if self._margin is not None:
+            return self._margin
+        return max(SHORTEST_MARGIN, 2 * self._slowest_step + self._slowest_save)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the allocation that are left; infinite where no end is known."""
+        return self._deadline - time.monotonic()
+
+    def close(self) -> None:
+        """Give the signals back to whom they had belonged."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers = {}
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def _look(self, now: float) -> int:
+        if self._kill and self._looks_at_files and self._exists(self._kill):
+            return Reason.SWITCH
+        if self._caught:
+            return Reason.SIGNAL
+        if now >= self._deadline - self.margin:
+            return Reason.TIME
+        if self._memory is not None and self._try("memory", memory_used, 0.0) >= self._memory:
+            return Reason.MEMORY
+        free = self._gpu_free
+        if free is not None and self._try("gpu_free", free, self._gpu_floor) < self._gpu_floor:
+            return Reason.GPU
+        return Reason.NONE
+
+    def _words(self, number: int) -> str:
+        text = Reason.TEXT[number] if 0 < number < len(Reason.TEXT) else "another rank stops"
+        own = number == self._mine
+        if number == Reason.SWITCH and self._kill:
+            return f"{text}: {self._kill}"
+        return f"{text}: {self._caught}" if number == Reason.SIGNAL and own else text
+
+    def _try(self, name: str, ask: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return ask()
+        except Exception as error:
+            self.troubles[name] = f"{type(error).__name__}: {error}"
+            return otherwise
+
+    def _exists(self, path: str) -> bool:
+        return bool(self._try("kill_switch", lambda: identity(path) is not None, False))
+
+    def _take_save_switch(self) -> bool:
+        """A switch that cannot be removed counts once, by what it is and when it was made."""
+        seen = self._try("save_switch", lambda: identity(self._save), None)
+        if seen is None or seen == self._save_seen:
+            return False
+        self._save_seen = seen
+        self._try("save_switch", lambda: os.unlink(self._save), None)
+        return True
+
+    def _write_beat(self, step: int) -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = f"step {step} at {stamp} rank {self.rank}\n"
+        self._try("heartbeat", lambda: replace(self._beat_path, line), None)
+
+    def _monotonic_end(self, ends: float | None) -> float:
+        """On this host's steady clock: whoever sets the other one later ends nothing early."""
+        if ends is None and self._looks_at_files:
+            ends = self._try("ends", end_of_allocation, None)
+        return float("inf") if ends is None else time.monotonic() + ends - time.time()
+
+    # -- signals ---------------------------------------------------------------------------
+
+    def _listen(self, names: Sequence[str]) -> None:
+        for name in names:
+            number = getattr(signal, name, None)
+            if number is None:
+                self.troubles[name] = "there is no such signal"
+                continue
+            try:
+                self._handlers[number] = signal.signal(number, self._heard)
+            except ValueError:  # not the main thread
+                self.troubles[name] = "signals reach the main thread only; make the Guard there"
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:
+            self._in_a_child(number)
+            return
+        self._caught = signal.Signals(number).name
+        before = self._handlers.get(number)
+        if callable(before) and before is not signal.default_int_handler:
+            before(number, frame)
+
+    def _in_a_child(self, number: int) -> None:
+        """A process that was forked later, such as a worker of a DataLoader: Slurm signals it
+        too, and it must neither die of what only tells the training, nor survive its end."""
+        if number == signal.SIGTERM:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)

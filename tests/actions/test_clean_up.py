@@ -1,0 +1,223 @@
+"""`clean_up`: what it takes for done and unfit, and what its script ends on a real host."""
+
+import os
+import pwd
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.actions.clean_up import CleanUp, script
+from sentinel.core import remote
+from sentinel.core.actions import Answer
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import ActionRequest
+from sentinel.core.nodestate import seen
+from sentinel.core.slurm import Node
+from tests.actions.world import node
+from tests.lab import needs
+from tests.lab.waiting import wait_until
+
+DRAINED = node("n1")
+WISH = ActionRequest(
+    action="clean_up", target="n1", reason="x", params={**seen(DRAINED), "jobs": "12"}
+)
+
+
+class View:
+    """Slurm's view of one node; no way to it."""
+
+    def __init__(self, found: Node | None = DRAINED) -> None:
+        self._node = found
+
+    def node(self, name: str) -> Node | None:
+        return self._node
+
+
+class Hands(View):
+    """As View, and the node answers this to any command."""
+
+    def __init__(self, answer: remote.Answer, found: Node | None = DRAINED) -> None:
+        super().__init__(found)
+        self.answer = answer
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> remote.Answer:
+        assert stdin == script()
+        self.asked.append((node, tuple(argv)))
+        return self.answer
+
+
+def said(text: str, code: int = 0) -> remote.Answered:
+    return remote.Answered(code=code, out=text.encode())
+
+
+def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
+    """Slurm's view alone does not know; both have the same mark, as nothing changed between."""
+    alone = CleanUp().look(WISH, View())
+    clean = CleanUp().look(WISH, Hands(said("")))
+    kept = CleanUp().look(WISH, Hands(said("kept 9 login bash\n")))
+    left = CleanUp().look(WISH, Hands(said("may 7 1000 python\nkept 9 login bash\n")))
+    assert [look.done for look in (alone, clean, kept, left)] == [False, True, True, False]
+    assert len({look.mark for look in (alone, clean, kept, left)}) == 1
+    assert left.text.endswith("; may 7 1000 python")
+
+
+UNHEARD = [
+    remote.TimedOut("x"),
+    remote.Unreachable("x"),
+    remote.Garbage("x"),
+    remote.Partial(why="x", out=b""),
+    said("", code=127),
+]
+
+
+@pytest.mark.parametrize("answer", UNHEARD, ids=lambda a: type(a).__name__)
+def test_silence_is_not_clean(answer: remote.Answer) -> None:
+    """Nor is a script that did not end well."""
+    with pytest.raises(CannotTell):
+        CleanUp().look(WISH, Hands(answer))
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (None, "Slurm knows no such node"),
+        (replace(DRAINED, flags=frozenset()), "it is not drained"),
+        (replace(DRAINED, state="DOWN"), "it is DOWN+DRAIN"),
+        (replace(DRAINED, flags=frozenset({"DRAIN", "MAINTENANCE"})), "it is IDLE+DRAIN+MAIN"),
+        (replace(DRAINED, reason="RMA"), "its reason changed from 'Kill task failed' to 'RMA'"),
+    ],
+)
+def test_a_node_that_is_not_fit(found: Node | None, says: str) -> None:
+    """Only a drained one that is up, and only for the reason that was seen."""
+    assert CleanUp().look(WISH, View(found)).not_ready.startswith(says)
+
+
+@pytest.mark.parametrize("jobs", ["", "12,", "12 13", "0; reboot", "²"])
+def test_jobs_are_numbers_or_nothing_is_run(jobs: str) -> None:
+    """A request that names no job would end everything."""
+    hands = Hands(said(""))
+    look = CleanUp().look(replace(WISH, params={"jobs": jobs}), hands)
+    assert (look.done, hands.asked) == (False, [])
+    assert look.not_ready == "no job is named whose processes are to be ended"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (said("ended 7 1000 python\n"), Answer.ACCEPTED),
+        (said("left 7\n", code=1), Answer.ACCEPTED),
+        (said("", code=127), Answer.REFUSED),
+        (remote.Unreachable("no route"), Answer.REFUSED),
+        (remote.NotAsked("no way"), Answer.REFUSED),
+        (remote.TimedOut("late"), Answer.UNSURE),
+        (remote.Partial(why="broke off"), Answer.UNSURE),
+    ],
+)
+def test_what_is_known_after_it_was_done(answer: remote.Answer, reply: Answer) -> None:
+    """Whoever cannot have begun did nothing; whoever began may have."""
+    hands = Hands(answer)
+    assert CleanUp().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
+    assert hands.asked == [("n1", ("sh", "-s", "end", "12", "1000", "5"))]
+
+
+JOB = str(2**31 - os.getpid())
+"""No real job of this machine."""
+SLEEPER = "import signal, time; {}; print('up', flush=True); time.sleep(60)"
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Starts processes of that uid that carry the job; needs root."""
+    if os.geteuid() != 0:
+        (pytest.fail if needs.required() else pytest.skip)("processes of other users need root")
+    started = []
+
+    def start(uid: int = 4711, then: str = "pass", job: str = JOB) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", SLEEPER.format(then)],
+            env={"SLURM_JOB_ID": job},
+            user=uid,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def end(verb: str = "end", jobs: str = JOB) -> tuple[int, set[tuple[str, ...]]]:
+    """Exit code, and the words before the command of each line."""
+    argv = ["sh", "-s", verb, jobs, "1000", "1"]
+    done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
+    assert not done.stderr, done.stderr
+    return done.returncode, {tuple(line.split()[:2]) for line in done.stdout.decode().splitlines()}
+
+
+def test_it_ends_the_processes_of_that_job_and_no_others(sleeper: Any) -> None:
+    """A polite one by SIGTERM, a stubborn one by SIGKILL; another job's, root's, a system user's
+    and nobody's live."""
+    polite, stubborn = sleeper(), sleeper(then=STUBBORN)
+    other, root, system = sleeper(job=JOB + "0"), sleeper(uid=0), sleeper(uid=999)
+    nobody = sleeper(uid=pwd.getpwnam("nobody").pw_uid)
+    code, told = end()
+    assert code == 0
+    assert told == {
+        ("ended", str(polite.pid)),
+        ("ended", str(stubborn.pid)),
+        ("kept", str(root.pid)),
+        ("kept", str(system.pid)),
+        ("kept", str(nobody.pid)),
+    }
+    assert (polite.wait(5), stubborn.wait(5)) == (-15, -9)
+    assert [p.poll() for p in (other, root, system, nobody)] == [None] * 4
+
+
+def test_listing_ends_nothing(sleeper: Any) -> None:
+    """Twice the same; after the end there is nothing to list."""
+    process = sleeper()
+    for _ in range(2):
+        assert end("list") == (0, {("may", str(process.pid))})
+    assert process.poll() is None
+    end()
+    process.wait(5)
+    assert end("list") == (0, set())
+
+
+def test_what_runs_below_another_jobs_step_is_that_jobs(sleeper: Any) -> None:
+    """Somebody exports the failed job's id inside a healthy job: the slurmstepd above decides."""
+    child = (
+        f"import subprocess; p = subprocess.Popen(['sleep', '60'], env={{'SLURM_JOB_ID': '{JOB}'}}, "
+        "user=4711)"
+    )
+    argv0 = f"slurmstepd: [{int(JOB) - 1}.batch]"
+    daemon = subprocess.Popen(
+        [argv0, "-c", f"{child}; print('up', flush=True); p.wait()"],
+        executable=sys.executable,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == b"up\n"
+        assert end("list") == (0, set())
+        _, mine = end("list", f"{JOB},{int(JOB) - 1}")
+        assert {word for word, _ in mine} == {"may", "kept"}
+    finally:
+        children = subprocess.run(
+            ["pgrep", "-P", str(daemon.pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
+        for pid in children:
+            os.kill(int(pid), 9)
+        daemon.kill()
+        daemon.communicate()
+        wait_until(lambda: not any(os.path.exists(f"/proc/{p}") for p in children), "their end")

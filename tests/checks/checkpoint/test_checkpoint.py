@@ -1,0 +1,213 @@
+"""Checkpoints in real folders: which are complete, how old, and what would be lost."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.checks.checkpoint import Checkpoint, Rule
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job
+from sentinel.core.values import Duration, Size
+from sentinel.testing import START, FixedSlurm, context
+from tests.lab.fuse import Fuse
+
+NOW = START.wall / SECOND
+HOUR = 3600.0
+
+
+def job(*, ran: float, state: str = "RUNNING") -> Job:
+    return Job(
+        "7", "7", "7", "", "llm", "root", "main", state, "None", "node-0", 1, "",
+        None, int(NOW - ran), None, None,
+    )  # fmt: skip
+
+
+def save(folder: Path, name: str, *, age: float, size: int = 1000, marker: str = "") -> Path:
+    """A checkpoint whose files were written so many seconds before START."""
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    for file in ["shard.pt", *([marker] if marker else [])]:
+        path = place / file
+        path.write_bytes(b"x" * size if file == "shard.pt" else b"")
+        os.utime(path, (NOW - age, NOW - age))
+    os.utime(place, (NOW - age, NOW - age))
+    return place
+
+
+def check(folder: Path, **settings: Any) -> Checkpoint:
+    return Checkpoint(path=FilePath(folder), **settings)
+
+
+def run(
+    checkpoint: Checkpoint,
+    *,
+    jobs: tuple[Job, ...] = (),
+    now: Instant = START,
+    before: Report | None = None,
+) -> Report:
+    memory = (before.memory or {}) if before else {}
+    return checkpoint.run(context(FixedSlurm(jobs=jobs), now, memory=memory, limit=30.0))
+
+
+def only(report: Report) -> Finding:
+    [finding] = report.findings
+    return finding
+
+
+def test_the_newest_complete_one_is_told_with_age_size_and_number(tmp_path: Path) -> None:
+    """The highest step is the newest; links, such as `latest`, are none of them."""
+    save(tmp_path, "global_step100", age=2 * HOUR)
+    save(tmp_path, "global_step200", age=HOUR, size=5000)
+    (tmp_path / "latest-200").symlink_to("global_step200")
+    finding = only(run(check(tmp_path)))
+    assert finding.status is Status.OK
+    assert finding.summary == "newest global_step200, 5 kB, complete 1h ago"
+    assert finding.values == {
+        "age_seconds": HOUR, "at_risk_seconds": HOUR, "size_bytes": 5000, "complete": 2, "step": 200,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "complete"),
+    [
+        (Rule(marker=".metadata"), 100),  # the second has none
+        (Rule(latest="latest"), 100),  # which names the first
+        (Rule(min_size=Size(2000)), 100),  # the second is too small
+        (Rule(settled=Duration(60)), 100),  # the second was changed 30 s ago
+        (Rule(settled=Duration(30)), 200),
+    ],
+)
+def test_one_that_is_not_complete_is_named_and_does_not_count(
+    tmp_path: Path, rule: Rule, complete: int
+) -> None:
+    """By a marker in it, a file beside it, its size, or quiet."""
+    save(tmp_path, "step_100", age=HOUR, size=3000, marker=".metadata")
+    save(tmp_path, "step_200", age=30)
+    (tmp_path / "latest").write_text("step_100\n")
+    finding = only(run(check(tmp_path, complete=rule)))
+    assert finding.values["step"] == complete
+    assert ("step_200 is not complete: it" in finding.summary) is (
+        complete == 100 and not rule.latest
+    )
+
+
+def test_latest_may_hold_the_number_alone(tmp_path: Path) -> None:
+    """As Megatron-LM's latest_checkpointed_iteration.txt."""
+    save(tmp_path, "iter_0000100", age=HOUR)
+    save(tmp_path, "iter_0000200", age=10)
+    (tmp_path / "latest_checkpointed_iteration.txt").write_text("100")
+    rule = Rule(latest="latest_checkpointed_iteration.txt")
+    assert only(run(check(tmp_path, complete=rule))).values["step"] == 100
+
+
+@pytest.mark.parametrize(("age", "status"), [(4 * HOUR, "ok"), (4 * HOUR + 1, "critical")])
+def test_a_late_one_is_critical_and_says_what_is_at_risk(
+    tmp_path: Path, age: float, status: str
+) -> None:
+    save(tmp_path, "step_100", age=age)
+    finding = only(run(check(tmp_path, job="llm", users=["root"]), jobs=(job(ran=9 * HOUR),)))
+    assert finding.status == status
+    if status == "critical":
+        assert "4h of work since checkpoint step_100 at risk, late after 4h" in finding.summary
+
+
+def test_a_job_cannot_lose_more_than_it_has_run(tmp_path: Path) -> None:
+    """Two days in the queue make no late checkpoint."""
+    save(tmp_path, "step_100", age=48 * HOUR)
+    finding = only(run(check(tmp_path, job="llm", users=["root"]), jobs=(job(ran=HOUR),)))
+    assert (finding.status, finding.values["at_risk_seconds"]) == (Status.OK, HOUR)
+
+
+@pytest.mark.parametrize(("ran", "status"), [(4 * HOUR, "ok"), (4 * HOUR + 1, "critical")])
+def test_a_job_without_any_checkpoint_is_late_by_its_own_time(
+    tmp_path: Path, ran: float, status: str
+) -> None:
+    finding = only(run(check(tmp_path, job="llm", users=["root"]), jobs=(job(ran=ran),)))
+    assert finding.status == status
+    assert finding.summary.startswith("no complete checkpoint")
+
+
+def test_without_such_a_job_nothing_is_awaited(tmp_path: Path) -> None:
+    finding = only(run(check(tmp_path / "missing", job="llm", users=["root"])))
+    assert finding.status is Status.OK
+
+
+@pytest.mark.parametrize(("fewest", "status"), [(2, "ok"), (3, "warning")])
+def test_too_few_complete_ones_are_a_warning(tmp_path: Path, fewest: int, status: str) -> None:
+    for step in (1, 2):
+        save(tmp_path, f"step_{step}", age=HOUR)
+    assert only(run(check(tmp_path, fewest=fewest))).status == status
+
+
+@pytest.mark.parametrize("skew", [-HOUR, HOUR])
+def test_a_file_servers_clock_counts_only_at_the_first_look(tmp_path: Path, skew: float) -> None:
+    """Later, quiet and age are what passed between looks here."""
+    rule = check(tmp_path)
+    first = run(rule)
+    save(tmp_path, "step_100", age=-skew)
+    second = run(rule, now=shifted(START, 300), before=first)
+    assert "step_100 is not complete: it changed" in only(second).summary
+    third = run(rule, now=shifted(START, 360), before=second)
+    assert only(third).values["age_seconds"] == 60.0
+
+
+def test_one_that_grows_is_not_complete(tmp_path: Path) -> None:
+    """A writer that takes longer than `settled` from look to look."""
+    rule = check(tmp_path)
+    report = run(rule)
+    for look in range(1, 4):
+        save(tmp_path, "step_100", age=0, size=1000 * look)
+        report = run(rule, now=shifted(START, 300.0 * look), before=report)
+        assert only(report).values["complete"] == 0
+    report = run(rule, now=shifted(START, 1200.0), before=report)
+    assert only(report).values["age_seconds"] == 300.0
+
+
+def test_those_that_were_deleted_are_forgotten(tmp_path: Path) -> None:
+    """Rotation keeps the last few; an older one becomes the newest again."""
+    save(tmp_path, "step_1", age=2 * HOUR)
+    place = save(tmp_path, "step_2", age=HOUR)
+    before = run(check(tmp_path))
+    (place / "shard.pt").unlink()
+    place.rmdir()
+    assert only(run(check(tmp_path), before=before)).values["step"] == 1
+
+
+def test_a_folder_that_is_not_there_is_unknown_not_empty(tmp_path: Path) -> None:
+    with pytest.raises(CannotTell, match="cannot be read: No such file"):
+        run(check(tmp_path / "missing"))
+
+
+def test_a_folder_that_hangs_is_unknown(fuse: Fuse) -> None:
+    fuse.hold("opendir", "getattr", "lookup")
+    slow = Checkpoint(path=FilePath(fuse.point))
+    with pytest.raises(CannotTell, match="hangs"):
+        slow.run(context(FixedSlurm(), START, limit=1.5))
+    fuse.release()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"path": FilePath("ckpt")}, "no absolute path"),
+        ({"path": FilePath("/ckpt"), "match": re.compile("step.*")}, "put the step in a group"),
+        ({"path": FilePath("/ckpt"), "late_after": Duration(0)}, "longer than nothing"),
+    ],
+)
+def test_settings_that_can_find_nothing_are_refused(settings: Any, said: str) -> None:
+    with pytest.raises(Invalid, match=said):
+        Checkpoint(**settings)
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../../x"])
+def test_a_marker_lies_below_the_folder(name: str) -> None:
+    with pytest.raises(Invalid):
+        Rule(marker=name)
+    with pytest.raises(Invalid):
+        Rule(latest=name)

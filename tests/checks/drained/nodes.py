@@ -1,0 +1,82 @@
+"""A drained node that is clean in every respect, to be spoilt in one."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from sentinel.checks.drained.sight import Rules, Sight
+from sentinel.core.probe import (
+    Blocked,
+    Cursor,
+    Identity,
+    KernelLine,
+    KernelLog,
+    NodeProbe,
+    Process,
+    StepProcess,
+    Steps,
+)
+from sentinel.core.slurm import Node
+
+DRAINED_AT = 1_800_000_000
+BOOTED = DRAINED_AT - 86_400
+NOW = DRAINED_AT + 300
+RULES = Rules(reasons=("Kill task failed",))
+NODE = Node(
+    name="n1",
+    state="IDLE",
+    flags=frozenset({"DRAIN"}),
+    reason="Kill task failed",
+    reason_user="root",
+    reason_time=DRAINED_AT,
+    partitions=("prod",),
+    gres="gpu:h100:2(S:0-1)",
+    boot_time=BOOTED,
+)
+PAGE = (
+    '<nvidia_smi_log>\n<gpu id="00000000:18:00.0">\n<gpu id="00000000:2A:00.0">\n</nvidia_smi_log>'
+)
+
+
+def process(pid: int, uid: int = 0, user: str = "root", **more: Any) -> Process:
+    told = {"parent": 1, "state": "S", "started": BOOTED, "command": "/usr/bin/python3 train.py"}
+    return Process(pid=pid, uid=uid, user=user, **{**told, **more})
+
+
+def step(pid: int, job: str = "12", witness: Any = "environment") -> StepProcess:
+    return StepProcess(pid=pid, job=job, step="", witness=witness)
+
+
+def blocked(pid: int = 7, wait: str = "request_wait_answer", kernel: bool = False) -> Blocked:
+    return Blocked(pid=pid, thread=pid, name="cat", wait=wait, kernel=kernel)
+
+
+def kernel(*lines: tuple[float, str]) -> KernelLog:
+    """A log that begins with the boot; times are seconds after the drain."""
+    said = [KernelLine(at=0.0, level=6, text="Linux version 6.1.0")]
+    said += [KernelLine(at=DRAINED_AT - BOOTED + at, level=3, text=text) for at, text in lines]
+    cursor = Cursor(boot="b", source="kmsg", position=len(said))
+    return KernelLog(source="kmsg", lines=tuple(said), cursor=cursor, lost=None)
+
+
+CLEAN = NodeProbe(
+    identity=Identity(
+        hostname="n1.cluster", kernel="6.1", boot="b", uptime=86_700.0, time=NOW, uid=0
+    ),
+    processes=(process(1, command="/sbin/init"), process(2, 65534, "nobody")),
+    blocked=(blocked(kernel=True), blocked(wait="kernel_clone")),
+    steps=Steps(processes=()),
+    gpu_processes=(),
+    gpus=PAGE,
+    kernel=kernel(),
+)
+
+
+def sight(node: Node = NODE, **more: Any) -> Sight:
+    """The clean node; `more` are fields of Sight."""
+    return Sight(**{"node": node, "now": NOW, "answer": CLEAN, "readings": (), **more})
+
+
+def spoilt(**parts: Any) -> Sight:
+    """The clean node, but for these parts of its probe."""
+    return sight(answer=replace(CLEAN, **parts))

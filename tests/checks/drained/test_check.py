@@ -1,0 +1,377 @@
+"""What the check reports, and what it asks for: nothing that its settings do not switch on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.drained import Drained
+from sentinel.core.actions import ActionRecord, Outcome, Reading
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.limits import Limits
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.probe import NodeProbe, Steps, Wants
+from sentinel.core.remote import Answered, Unreachable, Unreached
+from sentinel.core.slurm import Job, Node
+from sentinel.core.values import Duration
+from sentinel.testing import FixedSlurm, context
+from tests.checks.drained.nodes import (
+    CLEAN,
+    DRAINED_AT,
+    NODE,
+    NOW,
+    blocked,
+    process,
+    step,
+)
+
+UNDRAIN = Drained(undrain=True)
+AT = Instant(wall=NOW * SECOND)
+
+
+class Nodes:
+    """A way to nodes that answer what they were given; `asked` counts round trips."""
+
+    def __init__(self, answers: Mapping[str, NodeProbe | Unreached], code: int = 0) -> None:
+        self.answers, self.code = answers, code
+        self.asked: list[list[str]] = []
+        self.ran: list[list[str]] = []
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answered]:
+        self.ran.append(list(argv))
+        return {node: Answered(code=self.code, out=b"said") for node in nodes}
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        self.asked.append(list(nodes))
+        return {node: self.answers.get(node, Unreachable("no route")) for node in nodes}
+
+
+class Book:
+    """A log of actions and reasons that holds what it was given."""
+
+    def __init__(self, records: Sequence[ActionRecord] = (), *reasons: str) -> None:
+        self._records, self._reasons = records, reasons
+
+    def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
+        return [r for r in self._records if r.target == target]
+
+    def readings(self, node: str, limit: int = 100) -> Sequence[Reading]:
+        return [
+            Reading(node=node, state="", reason=r, user="", reason_time=1, out=True, seen=AT)
+            for r in self._reasons
+        ]
+
+
+def run(
+    check: Drained = UNDRAIN,
+    *,
+    nodes: Sequence[Node] = (NODE,),
+    probe: NodeProbe = CLEAN,
+    jobs: Sequence[Job] = (),
+    **more: Any,
+) -> Report:
+    """One run over these nodes, all of which answer the same."""
+    remote = more.pop("remote", None) or Nodes({n.name: probe for n in nodes})
+    slurm = FixedSlurm(nodes=nodes, jobs=jobs)
+    return check.run(context(slurm, now=AT, **{"remote": remote, "logbook": Book(), **more}))
+
+
+def only(report: Report) -> Finding:
+    [finding] = report.findings
+    return finding
+
+
+def test_a_clean_node_is_asked_back_and_nobody_is_woken() -> None:
+    """The request is tied to the reason that was seen, demands an idle node, and holds the proof."""
+    report = run()
+    [request] = report.requests
+    assert (request.action, request.target) == ("undrain", "n1")
+    assert request.params == {
+        "reason": "Kill task failed",
+        "reason_user": "root",
+        "reason_time": str(DRAINED_AT),
+        "idle": "yes",
+    }
+    assert request.evidence["gpus"] == "+ 2 of 2 there"
+    assert len(request.evidence) == 10
+    assert (only(report).status, only(report).subject) == (Status.OK, "n1")
+    assert only(report).summary.endswith("clean by 10 proofs, is given back")
+
+
+def test_by_default_it_only_tells() -> None:
+    """With the command that a person would type."""
+    report = run(Drained())
+    assert report.requests == ()
+    assert only(report).status is Status.WARNING
+    assert only(report).commands[0] == "sentinel nodes undrain n1"
+    assert Drained().grants() == {}
+
+
+def test_grants_are_what_is_switched_on_with_the_checks_own_limits() -> None:
+    """Nothing else is consented to."""
+    limits = Limits(per_hour=1)
+    assert Drained(undrain=True).grants() == {"undrain": None}
+    both = Drained(undrain=True, clean_up=True, reboot=True, limits=limits)
+    assert both.grants() == {"undrain": limits, "clean_up": limits, "reboot": limits}
+
+
+FOREIGN = [
+    replace(NODE, flags=frozenset()),  # a stale reason of an idle node
+    replace(NODE, flags=frozenset(), state="DOWN"),
+    replace(NODE, reason="bad dimm"),
+    replace(NODE, reason=""),
+    replace(NODE, reason="NHC: Kill task failed"),
+]
+
+
+@pytest.mark.parametrize("node", FOREIGN)
+def test_other_nodes_are_no_business_of_it(node: Node) -> None:
+    """Neither told, nor asked, nor given back."""
+    remote = Nodes({"n1": CLEAN})
+    report = run(nodes=[node], remote=remote)
+    assert (report.findings, report.requests, remote.asked) == ((), (), [])
+
+
+def test_one_round_trip_for_all_nodes_that_can_be_asked() -> None:
+    """A node that is down or reserved is told about without asking it."""
+    down = replace(NODE, name="n2", flags=frozenset({"DRAIN", "NOT_RESPONDING"}))
+    reserved = replace(NODE, name="n3", flags=frozenset({"DRAIN", "MAINTENANCE"}))
+    other = replace(NODE, name="n4")
+    remote = Nodes({"n1": CLEAN, "n4": CLEAN})
+    report = run(nodes=[NODE, down, reserved, other], remote=remote)
+    assert remote.asked == [["n1", "n4"]]
+    assert [f.subject for f in report.findings] == ["n1", "n2", "n3", "n4"]
+    assert [f.status for f in report.findings][1:3] == [Status.WARNING] * 2
+    assert [r.target for r in report.requests] == ["n1"]  # n4 answered as n1
+
+
+def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
+    """A task in state D explains the others; the proof is in the details, marked."""
+    probe = replace(CLEAN, blocked=(blocked(),), steps=Steps(processes=(step(7),)))
+    report = run(probe=probe)
+    assert report.requests == ()
+    assert only(report).summary == (
+        "drained for 5m (Kill task failed): not clean: "
+        "in state D: cat(7) in request_wait_answer (and 1 more)"
+    )
+    assert "- steps: alive: job 12: process 7" in only(report).details
+    assert "+ gpus: 2 of 2 there" in only(report).details
+
+
+@pytest.mark.parametrize("more", [{"remote": Nodes({})}, {"logbook": None}])
+def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
+    """No answer, no ledger: the node is certainly drained, and stays so."""
+    report = run(**more)
+    assert report.requests == ()
+    assert (only(report).status, only(report).values["clean"]) == (Status.WARNING, False)
+    assert "cannot be proven clean: " in only(report).summary
+
+
+def test_no_way_to_nodes() -> None:
+    """Each node says so."""
+    report = UNDRAIN.run(context(FixedSlurm(nodes=[NODE]), now=AT, logbook=Book()))
+    assert "responds: it was not asked" in only(report).summary
+
+
+def test_without_slurm_it_cannot_tell() -> None:
+    """A failed query is no empty list of drained nodes."""
+    with pytest.raises(CannotTell):
+        UNDRAIN.run(context(FixedSlurm(), now=AT))
+
+
+def test_a_node_of_which_people_were_told_stays_told_until_it_is_back() -> None:
+    """Clean again is not yet back at work: no `resolved` before the deed."""
+    first = run(probe=replace(CLEAN, blocked=(blocked(),)))
+    second = run(memory=first.memory)
+    assert len(second.requests) == 1
+    assert only(second).status is Status.WARNING
+
+
+def record(outcome: Outcome, at: int = NOW - 10, **more: Any) -> ActionRecord:
+    return ActionRecord(
+        id="1",
+        action="undrain",
+        target="n1",
+        reason="",
+        by="drained",
+        at=Instant(wall=at * SECOND),
+        outcome=outcome,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        (
+            record(Outcome.REFUSED, rule="per_hour", why="10 within the last hour, at most 10"),
+            "but not given back: refused (per_hour): 10 within the last hour, at most 10",
+        ),
+        (
+            record(Outcome.ERROR, detail="Invalid user id"),
+            "but not given back: error: Invalid user id",
+        ),
+        (record(Outcome.DONE), "is given back"),
+        (record(Outcome.REFUSED, at=DRAINED_AT - 1), "is given back"),
+    ],
+)
+def test_an_undrain_that_came_to_nothing_is_told(last: ActionRecord, told: str) -> None:
+    """In the guard's or Slurm's words; what was before this drain is no news."""
+    report = run(logbook=Book([last]))
+    assert only(report).summary.endswith(told)
+    assert (only(report).status is Status.OK) is (told == "is given back")
+    assert len(report.requests) == 1
+
+
+def test_a_node_that_was_asked_back_and_is_still_drained_is_told() -> None:
+    """As in a dry run, where nothing is written down. A new reason is a new case."""
+    first = run()
+    assert only(run(memory=first.memory)).status is Status.WARNING
+    again = replace(NODE, reason_time=DRAINED_AT + 60)
+    assert only(run(memory=first.memory, nodes=[again])).status is Status.OK
+
+
+def test_memory_of_another_version_is_forgotten() -> None:
+    """It is only about what to tell."""
+    assert only(run(memory={"asked": 3})).status is Status.OK
+
+
+def test_configured_proofs_run_last_and_must_be_good() -> None:
+    """Only where everything else is good: NHC on a node with a hang would hang too."""
+    check = Drained(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]})
+    for code, asked in ((0, 1), (1, 0)):
+        remote = Nodes({"n1": CLEAN}, code=code)
+        assert len(run(check, remote=remote).requests) == asked
+        assert remote.ran == [["/usr/sbin/nhc"]]
+    remote = Nodes({"n1": replace(CLEAN, blocked=(blocked(),))})
+    run(check, remote=remote)
+    assert remote.ran == []
+
+
+ALICE = process(50, 1000, "alice")
+LEFT = replace(CLEAN, processes=(ALICE,), steps=Steps(processes=(step(50),)))
+CLEANING = Drained(undrain=True, clean_up=True)
+MIXED = replace(NODE, state="MIXED")
+NAMED = replace(NODE, reason="Kill task failed (JobId=13 StepId=0)")
+
+
+def job(number: str, state: str = "RUNNING") -> Job:
+    return Job(
+        id=number,
+        job_id=number,
+        array_id=number,
+        task="",
+        name="x",
+        user="bob",
+        partition="prod",
+        state=state,
+        reason="",
+        nodes="n[1-2]",
+        node_count=2,
+        dependency="",
+        submitted=1,
+        started=1,
+        ends=None,
+        time_limit=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "jobs", "wished"),
+    [
+        (NODE, [], "12"),
+        (MIXED, [job("99")], "12"),
+        (MIXED, [job("12")], None),
+        (MIXED, [job("12", "COMPLETING")], "12"),
+        (NAMED, [], None),
+        (replace(NAMED, reason="Kill task failed (JobId=12 StepId=0)"), [], "12"),
+    ],
+)
+def test_a_clean_up_is_asked_for_a_job_that_slurm_no_longer_has_there(
+    node: Node, jobs: list[Job], wished: str | None
+) -> None:
+    """Where the reason names the job, for that one only."""
+    report = run(CLEANING, nodes=[node], probe=LEFT, jobs=jobs)
+    found = [(r.action, r.params["jobs"]) for r in report.requests]
+    assert found == ([("clean_up", wished)] if wished else [])
+
+
+NOT_TO_BE_ENDED = [
+    replace(LEFT, processes=(process(50),)),
+    replace(LEFT, processes=(replace(ALICE, state="D"),)),
+    replace(LEFT, processes=(replace(ALICE, state="Z"),)),
+    replace(LEFT, steps=Steps(processes=())),
+]
+
+
+@pytest.mark.parametrize("probe", NOT_TO_BE_ENDED)
+def test_no_clean_up_where_nothing_can_be_ended(probe: NodeProbe) -> None:
+    """Root's, what hangs in the kernel, the dead, and what belongs to no job."""
+    assert all(r.action == "undrain" for r in run(CLEANING, probe=probe).requests)
+
+
+def test_no_clean_up_where_it_is_off_or_a_note_is_hidden() -> None:
+    """The node is somebody's: not even its processes are touched."""
+    assert run(UNDRAIN, probe=LEFT).requests == ()
+    assert run(CLEANING, probe=LEFT, logbook=Book([], "Kill task failed", "RMA")).requests == ()
+
+
+def test_everybodys_jobs_are_asked_for_only_where_they_matter() -> None:
+    """A user without the right to see them can still have drained nodes proven."""
+    assert CLEANING.jobs_of() is None
+    assert UNDRAIN.jobs_of() == frozenset()
+
+
+STUCK = replace(CLEAN, blocked=(blocked(50),), steps=Steps(processes=(step(50),)))
+REBOOT = Drained(undrain=True, reboot=True, reboot_after=Duration(300))
+
+
+def test_a_reboot_is_asked_for_tasks_that_stay_in_state_d() -> None:
+    """From that time on, where all else is clean; tied to the reason and to the boot."""
+    [request] = run(REBOOT, probe=STUCK).requests
+    assert (request.action, request.params["booted"]) == ("reboot", str(NODE.boot_time))
+    assert request.params["reason"] == NODE.reason
+    assert run(replace(REBOOT, reboot_after=Duration(301)), probe=STUCK).requests == ()
+    assert run(UNDRAIN, probe=STUCK).requests == ()
+
+
+NO_REBOOT = [
+    {"probe": replace(STUCK, processes=(ALICE, process(51, 1001, "bob")))},
+    {"probe": replace(STUCK, gpus=None)},
+    {"probe": replace(STUCK, processes=None)},
+    {"probe": replace(STUCK, blocked=())},
+    {"probe": STUCK, "nodes": [MIXED]},
+    {"probe": STUCK, "logbook": Book([], "RMA")},
+    {"probe": STUCK, "logbook": None},
+]
+
+
+@pytest.mark.parametrize("more", NO_REBOOT)
+def test_no_reboot_without_the_proof_of_an_undrain(more: dict[str, Any]) -> None:
+    """It is one: strangers, unseen GPUs, jobs, a hidden note, no ledger."""
+    assert run(REBOOT, **more).requests == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"reasons": [""]}, "reasons"),
+        ({"reasons": ["Kill task failed", "   "]}, "reasons"),
+        ({"reasons": ["Kil"]}, "reasons"),
+        ({"reasons": []}, "reasons"),
+        ({"proofs": {"nhc": []}}, "proofs"),
+        ({"proofs": {"nhc": ["nhc"]}}, "proofs"),
+        ({"slurmd_log": "slurmd.log"}, "slurmd_log"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], key: str) -> None:
+    """A prefix that fits every reason would give back what was drained for any."""
+    with pytest.raises(Invalid) as refused:
+        Drained(**settings)
+    assert refused.value.path[0] == key

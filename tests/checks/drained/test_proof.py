@@ -1,0 +1,249 @@
+"""Each item of the proof: what is clean, what is not, and what nobody knows."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.drained.gpus import expected
+from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, proven
+from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.probe import GpuProcess, NodeProbe, Steps, Unread
+from sentinel.core.remote import (
+    Answered,
+    Garbage,
+    HostKeyChanged,
+    NotAsked,
+    Partial,
+    Refused,
+    TimedOut,
+    Unreachable,
+)
+from tests.checks.drained.nodes import (
+    CLEAN,
+    NODE,
+    RULES,
+    blocked,
+    kernel,
+    process,
+    sight,
+    spoilt,
+    step,
+)
+
+LATE = Unread(kind="late", why="no answer within 5 s; it was ended")
+HUNG = Unread(kind="hung", why="not even SIGKILL ends it", pid=99)
+XID = "NVRM: Xid (PCI:0000:10:1c): {}, pid=1896, name=python"
+FELL_OFF = "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."
+SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): {}, Link 32"
+ALICE = process(50, 1000, "alice")
+
+
+def items(seen: Sight, rules: Rules = RULES) -> dict[str, Item]:
+    return {i.name: i for i in [*by_slurm(seen, rules), *by_node(seen, rules)]}
+
+
+def one(seen: Sight, rules: Rules = RULES) -> Item:
+    """The only item that is not good."""
+    [bad] = [i for i in items(seen, rules).values() if not i.good]
+    return bad
+
+
+def test_a_clean_node_is_proven() -> None:
+    """By all ten; an empty proof proves nothing."""
+    assert all(i.good for i in items(sight()).values())
+    assert len(items(sight())) == 10
+    assert proven(list(items(sight()).values()))
+    assert not proven([])
+
+
+SPOILT = [
+    ({"blocked": (blocked(),)}, "blocked", "in state D: cat(7) in request_wait_answer"),
+    ({"steps": Steps(processes=(step(7),))}, "steps", "alive: job 12: process 7"),
+    ({"steps": Steps(processes=(step(1),))}, "steps", "alive: job 12: init(1) of root"),
+    ({"processes": (ALICE,)}, "users", "left there: python3(50) of alice"),
+    ({"processes": (process(50, 1000, ""),)}, "users", "left there: python3(50) of 1000"),
+    (
+        {"gpu_processes": (GpuProcess(gpu="GPU-1", pid=9, memory=1, name="python"),)},
+        "gpu processes",
+        "python(9) on GPU-1",
+    ),
+    ({"gpus": CLEAN.gpus.partition('\n<gpu id="00000000:2A')[0]}, "gpus", "1 of 2 there"),  # type: ignore[union-attr]
+    ({"kernel": kernel((-599, XID.format(79)))}, "xids", "1 errors, the last: NVRM: Xid"),
+    ({"kernel": kernel((60, FELL_OFF))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
+    ({"kernel": kernel((60, SXID.format("20034, Fatal")))}, "xids", "1 errors, the last: nvidia"),
+]
+
+
+@pytest.mark.parametrize(("parts", "name", "text"), SPOILT)
+def test_what_is_not_clean(parts: dict[str, Any], name: str, text: str) -> None:
+    """One thing is bad, and the node is not given back."""
+    bad = one(spoilt(**parts))
+    assert (bad.name, bad.good) == (name, False)
+    assert bad.text.startswith(text)
+
+
+HARMLESS = [
+    {"processes": (process(50, 999, "slurm"), process(51, 65534, "nobody"))},
+    {"processes": (process(50, 1000, "alice", state="Z"),)},
+    {"kernel": kernel((-601, XID.format(79)), (5, XID.format(43)), (6, XID.format(45)))},
+    {"kernel": kernel((5, SXID.format("12028, Non-fatal")), (5, SXID.format("20034, Data {0x0}")))},
+    {"steps": Steps(processes=(), blind=("environments: only root may read them",))},
+]
+
+
+@pytest.mark.parametrize("parts", HARMLESS)
+def test_what_does_not_matter(parts: dict[str, Any]) -> None:
+    """System users, the dead, Xids of programs or of long before, what only root may read."""
+    assert all(i.good for i in items(spoilt(**parts)).values())
+
+
+PARTS = {
+    "processes": "users",
+    "blocked": "blocked",
+    "steps": "steps",
+    "gpu_processes": "gpu processes",
+    "gpus": "gpus",
+    "kernel": "xids",
+}
+
+
+@pytest.mark.parametrize("unread", [LATE, HUNG, None], ids=["late", "hung", "not asked"])
+@pytest.mark.parametrize(("part", "name"), PARTS.items())
+def test_a_part_that_was_not_read_is_not_clean(part: str, name: str, unread: Unread | None) -> None:
+    """Never empty instead; the pid on the node is told where something hangs."""
+    bad = one(spoilt(**{part: unread}))
+    assert (bad.name, bad.good) == (name, None)
+    assert ("process 99" in bad.text) is (unread is HUNG)
+
+
+UNREACHED = [
+    NotAsked("x"),
+    Unreachable("x"),
+    Refused("x"),
+    HostKeyChanged("x"),
+    TimedOut("x"),
+    Partial(why="x", seen=CLEAN),
+    Garbage("x"),
+    None,
+]
+
+
+@pytest.mark.parametrize("answer", UNREACHED, ids=lambda a: type(a).__name__)
+def test_a_node_that_did_not_answer_is_not_clean(answer: object) -> None:
+    """Also where half of an answer looks as clean as can be."""
+    bad = one(sight(answer=answer))
+    assert (bad.name, bad.good) == ("responds", None)
+
+
+def test_another_host_in_its_place_is_not_believed() -> None:
+    """Its name tells; an alias is known by the boot, unless it is another node's name."""
+    told = CLEAN.identity
+    assert not isinstance(told, Unread)
+    rules = replace(RULES, names=frozenset({"n1", "n7"}))
+    alias, other = replace(told, hostname="alias"), replace(told, hostname="n7")
+    for wrong in (other, replace(alias, uptime=5_000.0)):
+        assert one(spoilt(identity=wrong), rules).text.endswith("answered in its place")
+    for same in (replace(told, hostname="N1", uptime=1.0), alias):
+        assert items(spoilt(identity=same), rules)["responds"].good
+
+
+SLURM = [
+    ({"state": "DOWN"}, "drained", "it is DOWN"),
+    ({"state": "MIXED"}, "drained", "jobs still run there (MIXED+DRAIN)"),
+    ({"flags": frozenset({"DRAIN", "COMPLETING"})}, "drained", "it is IDLE and COMPLETING"),
+    ({"flags": frozenset({"DRAIN", "NOT_RESPONDING"})}, "drained", "it is IDLE and NOT_RESPONDING"),
+    ({"reason": "Kill task failed, RMA GPU3"}, "history", "its reason goes on with somebody's"),
+]
+
+
+@pytest.mark.parametrize(("fields", "name", "text"), SLURM)
+def test_what_slurm_says_against_it(fields: dict[str, Any], name: str, text: str) -> None:
+    """Drained is not draining; a person's note is never lost."""
+    bad = one(sight(replace(NODE, **fields)))
+    assert (bad.name, bad.good) == (name, False)
+    assert bad.text.startswith(text)
+
+
+def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
+    """The one is not to be touched, the other proves nothing."""
+    reserved = sight(replace(NODE, flags=frozenset({"DRAIN", "MAINTENANCE"})))
+    assert items(reserved)["reservation"].good is False
+    assert not askable(reserved)
+    assert one(sight(readings=None)) == Item(
+        name="history", good=None, text="no ledger of reasons here"
+    )
+
+
+def test_users_who_may_be_there() -> None:
+    """`ignore_users` are not strangers, and `first_uid` is the site's."""
+    seen = spoilt(processes=(ALICE,))
+    for rules in (
+        replace(RULES, ignore_users=frozenset({"alice"})),
+        replace(RULES, first_uid=1001),
+    ):
+        assert all(i.good for i in items(seen, rules).values())
+
+
+def test_a_blind_witness_counts_where_users_are_there() -> None:
+    """Without root nobody knows whose job an ignored user's process inherited."""
+    steps = Steps(processes=(), blind=("environments: only root may read them",))
+    rules = replace(RULES, ignore_users=frozenset({"alice"}))
+    assert one(spoilt(steps=steps, processes=(ALICE,)), rules).name == "steps"
+    daemons = Steps(processes=(), blind=("daemons: nothing was said of them",))
+    assert one(spoilt(steps=daemons)).name == "steps"
+
+
+def test_a_kernel_log_that_is_too_short_proves_nothing() -> None:
+    """It was overwritten since the drain."""
+    log = kernel((1, "eth0: link up"))
+    short = replace(log, lines=log.lines[1:])
+    assert one(spoilt(kernel=short)).text == "the kernel's log does not go back to the drain"
+    assert all(i.good for i in items(spoilt(kernel=short), replace(RULES, xids=False)).values())
+
+
+def test_a_node_without_gpus_needs_none() -> None:
+    """nvidia-smi is missing there, rightly."""
+    missing = Unread(kind="missing", why="nvidia-smi is not installed")
+    probe: NodeProbe = replace(CLEAN, gpu_processes=missing, gpus=missing, kernel=missing)
+    assert all(i.good for i in items(sight(replace(NODE, gres=""), answer=probe)).values())
+
+
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("", 0),
+        ("gpu:8", 8),
+        ("gpu:8(S:0,2)", 8),
+        ("gpu:h100:8(S:0-1)", 8),
+        ("gpu:a:4,gpu:b:2,shard:16", 6),
+        ("gpu", 1),
+        ("shard:64", 0),
+        ("gpu:1g.10gb:7", None),
+        ("(null)", 0),
+    ],
+)
+def test_how_many_gpus_slurm_promises(gres: str, count: int | None) -> None:
+    """MIG slices are no GPUs: then one has to be there, or `expect_gpus` says."""
+    assert expected(gres) == count
+    assert expected(gres, 4) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "good", "text"),
+    [
+        (Answered(code=0, out=b"OK\n"), True, "exit code 0: OK"),
+        (
+            Answered(code=1, err=b"a\nERROR: nhc: check_fs\n"),
+            False,
+            "exit code 1: ERROR: nhc: check_fs",
+        ),
+        (TimedOut("no answer within 30s"), None, "did not end: no answer within 30s"),
+        (None, None, "not run while something else is not proven"),
+    ],
+)
+def test_a_configured_proof(answer: object, good: bool | None, text: str) -> None:
+    """NHC or a quick diag: 0 is good, anything else is not, silence is neither."""
+    rules = replace(RULES, proofs=("nhc",))
+    seen = sight(ran={} if answer is None else {"nhc": answer})
+    assert by_commands(seen, rules) == [Item(name="nhc", good=good, text=text)]

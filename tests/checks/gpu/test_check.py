@@ -1,0 +1,405 @@
+"""What a pass over nodes says of their GPUs."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.gpu.judge import Limits
+from sentinel.checks.gpu.sight import gres_count
+from sentinel.core.errors import CannotTell, Invalid, StoreError
+from sentinel.core.model import Status
+from sentinel.core.probe import Unread
+from sentinel.core.slurm import Job, JobEnd
+from sentinel.store.gpu_memory import MemoryGpus
+from sentinel.testing import context
+from tests.checks.gpu.world import UPTIME, World
+from tests.lab.gpus import gpus_of, moved
+
+MB = 10**6
+
+
+def world(*names: str, **settings: Any) -> World:
+    return World(GpuCheck(nodes="all", **settings), names or ("n1",))
+
+
+def uuid(number: int, node: int = 0) -> str:
+    return gpus_of(node)[number].uuid
+
+
+def job(
+    number: str, nodes: str, user: str = "ann", exclude: str = "", state: str = "RUNNING"
+) -> Job:
+    count = 1 if "," not in nodes and "[" not in nodes else 2
+    return Job(
+        number, number, "", "", "train", user, "prod", state, "", nodes, count, "",
+        None, None, None, None, exclude=exclude,
+    )  # fmt: skip
+
+
+def test_healthy_gpus_are_fine_each_by_itself() -> None:
+    """Eight findings a node, with their numbers; the ledger knows them all."""
+    here = world("n1", "n2")
+    report = here.look()
+    assert len(report.findings) == 16
+    assert {f.status for f in report.findings} == {Status.OK}
+    first = report.findings[0]
+    assert (first.subject, first.summary) == (uuid(0), "41°C, 71.5 W, 0%")
+    assert first.values["temperature_c"] == 41
+    assert first.labels == {"node": "n1"}
+    assert here.gpus is not None
+    assert len(here.gpus.entries()) == 16
+    assert ("temperature_c", 41.0) in {(s.name, s.value) for s in report.samples}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"temperature": 84}, None, ""),
+        ({"temperature": 85}, "warning", "85°C (warning from 85)"),
+        ({"temperature": 95}, "critical", "95°C (critical from 95)"),
+        ({"pending": True}, "warning", "reset it when it is idle"),
+        ({"failed": True}, "critical", "row remapping failed"),
+        ({"remapped": (0, 511)}, None, ""),
+        ({"remapped": (0, 512)}, "critical", "spare rows"),
+        ({"ecc": {"dram_uncorrectable": 2}}, "warning", "2 uncorrectable"),
+        ({"ecc": {"dram_correctable": 900}}, None, ""),
+        ({"life": {"sram_uncorrectable_parity": 4}}, None, ""),
+        ({"life": {"sram_uncorrectable_parity": 5}}, "warning", "5 uncorrectable SRAM"),
+        ({"recovery": "Reset"}, "critical", "the driver asks for: Reset"),
+        ({"recovery": "Reboot"}, "critical", "the driver asks for: Reboot"),
+        ({"recovery": "Dance"}, "warning", "not known here"),
+        ({"recovery": "N/A"}, None, ""),
+        ({"throttled": ("gpu_idle", "sw_power_cap")}, None, ""),
+        ({"throttled": ("hw_thermal_slowdown",)}, "warning", "slowed down"),
+        ({"trouble": "[Unknown Error]"}, "critical", "does not answer properly"),
+    ],
+)
+def test_what_a_gpu_says_of_itself(changes: Any, status: str | None, words: str) -> None:
+    """Thresholds on both sides; NVIDIA's recovery action; what the driver cannot read."""
+    here = world()
+    here.nodes["n1"].gpus[3] = replace(here.nodes["n1"].gpus[3], **changes)
+    found = here.bad()
+    if status is None:
+        assert found == {}
+    else:
+        assert [(k, f.status.value) for k, f in found.items()] == [(uuid(3), status)]
+        assert words in found[uuid(3)].summary
+
+
+def test_old_drivers_say_it_by_retired_pages() -> None:
+    """Before Ampere; a pending retirement is a reset."""
+    here = world()
+    here.nodes["n1"].version = "v10"
+    here.nodes["n1"].gpus[0] = replace(here.nodes["n1"].gpus[0], pending=True)
+    assert "retirement is pending" in here.bad()[uuid(0)].summary
+
+
+@pytest.mark.parametrize("with_ledger", [True, False])
+def test_a_missing_gpu_is_named(with_ledger: bool) -> None:
+    """With its slot and when it was seen last; from the ledger, or from the last run."""
+    here = world()
+    here.gpus = here.gpus if with_ledger else None
+    here.look()
+    lost = here.nodes["n1"].gpus.pop(5)
+    for seconds, age in ((300, "5m"), (300, "10m")):
+        found = here.bad(seconds)
+        assert list(found) == [lost.uuid]
+        assert found[lost.uuid].summary == (
+            f"7 of 8 GPUs on n1, missing {lost.uuid} (slot {lost.address}, last seen {age} ago)"
+        )
+    here.nodes["n1"].gpus.insert(5, lost)
+    assert here.bad() == {}
+
+
+def test_a_missing_gpu_nobody_ever_saw() -> None:
+    """The node is the subject then; Slurm's Gres says how many there have to be."""
+    here = world()
+    here.nodes["n1"].gpus.pop()
+    found = here.bad()
+    assert (
+        found["n1"].summary
+        == "7 of 8 GPUs on n1, 1 missing; which is not known: nobody saw them here"
+    )
+    here.check = GpuCheck(nodes="all", expect=7)
+    assert here.bad() == {}
+
+
+def test_gpus_that_went_with_their_machine_are_not_missed() -> None:
+    """A VM made anew has others; eight of eight."""
+    here = world()
+    here.look()
+    here.nodes["n1"].gpus = list(gpus_of(9))
+    assert here.bad() == {}
+
+
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("gpu:8", 8),
+        ("gpu:h100:8(S:0-1)", 8),
+        ("gpu:a100:4,gpu:v100:2(IDX:0-1),nvme:3", 6),
+        ("nvme:1", None),
+        ("", None),
+        ("gpu:1g.5gb:14", 14),
+    ],
+)
+def test_slurms_gres(gres: str, count: int | None) -> None:
+    """Types and sockets are no counts; `1g.5gb` is a type that begins with a digit."""
+    assert gres_count(gres) == count
+
+
+@pytest.mark.parametrize(
+    ("smi", "status", "words"),
+    [
+        (Unread(kind="hung", why="an earlier one does not end"), "critical", "hangs"),
+        (Unread(kind="late", why="no answer within 10 s"), "critical", "hangs"),
+        (Unread(kind="failed", why="exit code 6: No devices were found"), "critical", "No devices"),
+        (Unread(kind="failed", why="exit code 255: what?"), "unknown", "what?"),
+        (Unread(kind="missing", why="nvidia-smi is not installed"), "unknown", "not installed"),
+        ("<?xml version='1.0'?><nvidia_smi_log>", "unknown", "no whole XML"),
+    ],
+)
+def test_an_nvidia_smi_that_says_nothing(smi: Any, status: str, words: str) -> None:
+    """A hang and a driver without devices are bad; what could not be asked is unknown."""
+    here = world()
+    here.nodes["n1"].smi = smi
+    found = here.bad()
+    assert (list(found), found["n1"].status.value) == (["n1"], status)
+    assert words in found["n1"].summary
+
+
+def test_silent_nodes_and_closed_logs_are_unknown() -> None:
+    """Never fine; the others are judged."""
+    here = world("n1", "n2")
+    here.nodes["n1"].gone = True
+    here.nodes["n2"].kernel = Unread(kind="denied", why="dmesg_restrict")
+    assert {k: f.status.value for k, f in here.bad().items()} == {"n1": "unknown", "n2": "unknown"}
+
+
+def test_without_a_way_to_nodes_it_is_blind() -> None:
+    """As a whole."""
+    with pytest.raises(CannotTell):
+        GpuCheck(nodes="n1").run(context())
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(13, None), (31, None), (43, None), (45, None), (94, None), (92, None), (63, "warning"),
+     (999, "warning"), (48, "critical"), (79, "critical"), (119, "critical")],
+)  # fmt: skip
+def test_xids_by_what_they_demand(code: int, status: str | None) -> None:
+    """What a program can cause is no trouble of the device."""
+    here = world()
+    here.nodes["n1"].xid(code)
+    found = here.bad()
+    assert {k: f.status.value for k, f in found.items()} == ({uuid(0): status} if status else {})
+    if status:
+        assert found[uuid(0)].summary.startswith(f"Xid {code} ")
+
+
+def test_an_xid_stays_bad_until_it_is_mended() -> None:
+    """It is in the log once; a boot, NVIDIA's own word, a person or time end it."""
+    here = world(remember=3600.0)
+    node = here.nodes["n1"]
+    node.xid(48)
+    assert list(here.bad()) == [uuid(0)]
+    assert list(here.bad()) == [uuid(0)]
+    node.reboot()
+    assert here.bad() == {}
+    node.xid(48)
+    assert list(here.bad()) == [uuid(0)]
+    assert here.gpus is not None
+    here.gpus.mark(uuid(0), "", "replaced", "root", here.clock.now())
+    assert here.bad() == {}
+    node.xid(74)
+    assert list(here.bad()) == [uuid(0)]
+    assert here.bad(3700) == {}
+
+
+def test_a_reset_is_seen_by_the_drivers_own_word() -> None:
+    """Recovery action None ends what a reset mends; while a remapping is pending it does not."""
+    here = world()
+    node = here.nodes["n1"]
+    assert here.gpus is not None
+    here.gpus.mark(uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now())
+    node.gpus[0] = replace(node.gpus[0], recovery="Reset", pending=True)
+    node.xid(95)
+    assert "Xid 95" in here.bad()[uuid(0)].summary
+    node.gpus[0] = replace(node.gpus[0], recovery="None")
+    assert "Xid 95" in here.bad()[uuid(0)].summary
+    node.gpus[0] = replace(node.gpus[0], pending=False)
+    assert here.bad() == {}
+
+
+def test_old_lines_of_a_log_that_was_never_read() -> None:
+    """The first look at a node goes back as long as Xids are remembered, not further."""
+    here = world(remember=3600.0)
+    node = here.nodes["n1"]
+    node.say("NVRM: Xid (PCI:0000:18:00): 48, old", UPTIME - 3700)
+    node.say("NVRM: Xid (PCI:0000:20:00): 48, new", UPTIME - 3500)
+    assert list(here.bad()) == [uuid(1)]
+
+
+def test_a_lost_gpu_is_one_trouble() -> None:
+    """Xid 79 and the missing device have one subject, whatever names it."""
+    here = world()
+    here.look()
+    node = here.nodes["n1"]
+    node.xid(79, 2)
+    node.say(f"NVRM: GPU at PCI:{node.gpus[2].address[4:-2].lower()}: {uuid(2)}")
+    node.gpus.pop(2)
+    found = here.bad()
+    assert list(found) == [uuid(2)]
+    assert "7 of 8" in found[uuid(2)].summary
+    assert "Xid 79" in found[uuid(2)].summary
+
+
+def test_an_nvidia_smi_that_hangs_hides_nobody() -> None:
+    """The driver named the GPU before its first Xid."""
+    here = world()
+    node = here.nodes["n1"]
+    node.smi = Unread(kind="hung", why="does not end")
+    node.say("NVRM: GPU at PCI:0000:9b:00: GPU-11111111-2222-3333-4444-555555555555")
+    node.say("NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=nvidia-smi, Timeout")
+    assert set(here.bad()) == {"n1", "GPU-11111111-2222-3333-4444-555555555555"}
+
+
+def test_switches_are_troubles_of_their_node() -> None:
+    """An NVSwitch is no GPU."""
+    here = world()
+    here.nodes["n1"].say("nvidia-nvswitch0: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30")
+    found = here.bad()
+    assert (list(found), found["n1"].status.value) == (["n1"], "critical")
+
+
+def test_the_ledger_counts_a_flood_once() -> None:
+    """Fifty lines of an hour are one event with its count; read again they are the same."""
+    here = world()
+    for _ in range(50):
+        here.nodes["n1"].xid(119)
+    here.look()
+    assert here.gpus is not None
+    (event,) = here.gpus.events(uuid(0))
+    assert (event.what, event.count, event.node) == ("xid 119", 50, "n1")
+    here.memory = {}
+    here.look(1)
+    assert len(here.gpus.events(uuid(0))) == 1
+
+
+def test_states_are_events_once_a_boot() -> None:
+    """Pending, failed, uncorrected: not once every five minutes."""
+    here = world()
+    node = here.nodes["n1"]
+    node.gpus[0] = replace(node.gpus[0], pending=True, ecc={"dram_uncorrectable": 1})
+    for _ in range(3):
+        here.look()
+    assert here.gpus is not None
+    assert sorted(e.what for e in here.gpus.events(uuid(0))) == ["ecc uncorrected", "remap pending"]
+    node.gpus[0] = replace(node.gpus[0], ecc={"dram_uncorrectable": 2})
+    here.look()
+    assert len(here.gpus.events(uuid(0))) == 3
+
+
+def test_a_lemon_is_recognised_under_another_name() -> None:
+    """In the pass that sees it there: where it was, what to do, and a drain where allowed."""
+    here = world("n1", "n2", drain=True)
+    here.look()
+    assert here.gpus is not None
+    here.gpus.mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
+    assert here.bad()[uuid(4)].summary.startswith("lemon (marked by hand): report it")
+    same = moved(gpus_of(0))
+    here.nodes["n1"].gpus, here.nodes["n2"].gpus = list(gpus_of(7)), list(same)
+    report = here.look()
+    (finding,) = [f for f in report.findings if f.status is Status.CRITICAL]
+    assert (finding.subject, finding.labels["node"]) == (uuid(4), "n2")
+    assert f"turned up here; it was on n1 slot {gpus_of(0)[4].address}" in finding.summary
+    assert "hold this VM until its replacement runs" in finding.summary
+    assert [(r.action, r.target) for r in report.requests] == [("drain", "n2")]
+    here.listed["n2"] = msgspec.structs.replace(here.listed["n2"], flags=frozenset({"DRAIN"}))
+    assert here.look().requests == ()
+
+
+def test_nothing_is_drained_unless_the_file_says_so() -> None:
+    """A lemon is told; consent is `drain: true`."""
+    here = world()
+    assert here.check.grants() == {}
+    assert GpuCheck(nodes="all", drain=True).grants() == {"drain": None}
+    assert here.gpus is not None
+    here.gpus.mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
+    assert here.look().requests == ()
+
+
+def test_suspects_are_named_but_no_trouble() -> None:
+    """One that was repaired does not stay bad; a lemon does."""
+    here = world()
+    here.nodes["n1"].xid(48)
+    here.look()
+    here.nodes["n1"].reboot()
+    report = here.look()
+    assert report.findings[0].summary == "41°C, 71.5 W, 0%, suspect (score 3.0)"
+    assert report.status is Status.OK
+    here.nodes["n1"].xid(64)
+    assert "lemon (score 5.9)" in here.bad(86_400)[uuid(0)].summary
+
+
+def test_what_slurm_says_against_nodes_is_kept() -> None:
+    """Drains, exclusion lists, and jobs that ended with NODE_FAIL, of one node or of several."""
+    here = world("n1", "n2")
+    here.listed["n1"] = msgspec.structs.replace(
+        here.listed["n1"],
+        flags=frozenset({"DRAIN"}), reason="bad", reason_user="root", reason_time=1_799_999_000,
+    )  # fmt: skip
+    here.listed["n2"] = msgspec.structs.replace(here.listed["n2"], state="DOWN")
+    here.jobs = [job("7", "n2"), job("8", "n[1-2]"), job("9", "", exclude="n1", state="PENDING")]
+    here.ends = {
+        "7": JobEnd(job_id="7", state="NODE_FAIL", nodes="n2"),
+        "8": JobEnd(job_id="8", state="NODE_FAIL", nodes="n[1-2]", failed_node="n2"),
+    }
+    here.look()
+    here.jobs = here.jobs[2:]
+    here.look()
+    here.look()
+    assert here.gpus is not None
+    assert sorted(e.what for e in here.gpus.events("node:n1")) == ["drained", "excluded"]
+    assert sorted(e.what for e in here.gpus.events("node:n2")) == ["node fail", "node fail alone"]
+
+
+def test_a_ledger_that_cannot_be_written_hides_no_trouble() -> None:
+    """It is a finding of its own, and the GPUs are judged by what is seen."""
+
+    class Broken(MemoryGpus):
+        def entries(self, node: str = "") -> Any:
+            raise StoreError("disk full")
+
+    here = world()
+    here.gpus = Broken()
+    here.nodes["n1"].xid(48)
+    found = here.bad()
+    assert set(found) == {uuid(0), "ledger"}
+    assert found["ledger"].status is Status.UNKNOWN
+
+
+def test_what_is_remembered_may_be_anything() -> None:
+    """Memory of another version is no reason to fail."""
+    here = world()
+    here.memory = {"cursors": {"n1": 7}, "open": "x", "known": {"n1": [1]}, "running": {"a": 1}}
+    assert here.bad() == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"nodes": "n[1"}, "list of nodes"),
+        ({"expect": 0}, "1 to 64"),
+        ({"expect": 65}, "1 to 64"),
+        ({"warn": Limits(temperature=96)}, "critical at 95 already"),
+        ({"dmon": ["relative"]}, "absolute"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: Any, words: str) -> None:
+    """Said when the file is read."""
+    with pytest.raises(Invalid, match=words):
+        GpuCheck(**settings)

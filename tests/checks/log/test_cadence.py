@@ -1,0 +1,143 @@
+"""Rules of learning how long a training is quiet while it is well."""
+
+import pytest
+
+from sentinel.checks.log.cadence import (
+    FREQUENT,
+    WINDOW,
+    Bounds,
+    Cadence,
+    Learned,
+    Quiet,
+    noted,
+    phase_limit,
+    quiet_limit,
+    with_phase,
+)
+from sentinel.checks.log.pauses import KEPT, Pause, added, rhythms, unexplained
+
+BOUNDS = Bounds(floor=120, ceiling=1800)
+
+
+def watched(hours: float, quiets: dict[int, tuple[float, float]]) -> Cadence:
+    """So many hours of looks, one a minute; `quiets` by minute: at which number, how long."""
+    cadence = Cadence()
+    for minute in range(int(hours * 60)):
+        at, seconds = quiets.get(minute, (0.0, 0.0))
+        cadence = noted(cadence, Quiet(seconds=seconds, at=at, spacing=60, blur=2))
+    return cadence
+
+
+def limit(cadence: Cadence, number: float = 0.0) -> float:
+    return quiet_limit(Learned(quiets={"n": cadence}), "n", number, 60, BOUNDS).seconds
+
+
+@pytest.mark.parametrize(
+    ("hours", "seconds"),
+    [
+        pytest.param(5.9, 1800, id="a young training is given its ceiling"),
+        pytest.param(6.1, 600, id="then a third of it"),
+        pytest.param(24.1, 150, id="after a day what was seen"),
+    ],
+)
+def test_trust_comes_with_time(hours: float, seconds: float) -> None:
+    """A pause that comes every few hours must have had its chance."""
+    assert limit(watched(hours, {})) == seconds
+
+
+def test_one_long_quiet_is_an_accident_and_two_are_a_habit() -> None:
+    """A file system that stood still once makes nobody deaf."""
+    assert limit(watched(30, {700: (5, 900)})) == 150
+    assert limit(watched(30, {100: (5, 900), 900: (87, 900)})) == 1800
+    assert limit(watched(30, {100: (5, 300), 900: (87, 300)})) == 2 * 300 + 30
+
+
+def test_a_pause_every_so_many_steps_is_expected_there_and_only_there() -> None:
+    """An evaluation every 500 iterations that nobody announces."""
+    quiets = {minute: (minute / 300 * 500.0, 400.0) for minute in range(300, 1800, 300)}
+    cadence = watched(30, quiets)
+    assert limit(cadence, 3500) == 2 * 400 + 30
+    assert limit(cadence, 3501) == 2 * 400 + 30
+    assert limit(cadence, 3510) == 150
+
+
+def test_a_slow_training_has_no_pauses_only_a_slow_step() -> None:
+    """What comes in every other look is how it goes."""
+    quiets = {minute: (float(minute), 120.0) for minute in range(0, 1800, 4)}
+    cadence = watched(30, quiets)
+    assert cadence.usual == 120
+    assert len(cadence.pauses) <= FREQUENT
+    assert limit(cadence) == 2 * 120 + 30
+
+
+def test_what_was_long_ago_is_forgotten() -> None:
+    """A training that has become faster is watched more closely after two days."""
+    slow = {minute: (float(minute), 60.0) for minute in range(600)}
+    assert limit(watched(30, slow)) == 150
+    assert watched(30, slow).usual == 60
+    assert watched(70, slow).usual == 0
+    assert watched(70, {100: (5, 900), 200: (87, 900)}).usual == 0
+
+
+@pytest.mark.parametrize(
+    ("usual", "spacing", "seconds"),
+    [
+        (0, 10, 120),
+        (0, 60, 150),
+        (60, 60, 150),
+        (120, 60, 270),
+        (3600, 60, 1800),
+        (0, 600, 1500),
+    ],
+)
+def test_the_limit_is_between_floor_and_ceiling(
+    usual: float, spacing: float, seconds: float
+) -> None:
+    """Three looks at least, less half a one."""
+    assert BOUNDS.limit(usual, spacing) == seconds
+
+
+def test_a_phase_is_known_after_three_times() -> None:
+    """Until then it is given the ceiling."""
+    learned = Learned()
+    for seconds in (300.0, 360.0):
+        learned = with_phase(learned, "checkpoint", seconds)
+    assert phase_limit(learned, "checkpoint", 60, BOUNDS).seconds == 1800
+    learned = with_phase(learned, "checkpoint", 240.0)
+    found = phase_limit(learned, "checkpoint", 60, BOUNDS)
+    assert found.seconds == 2 * 360 + 30
+    assert found.why == "auto: checkpoint took 6m at most, 3 times"
+
+
+def test_watching_is_counted_by_looks_and_not_by_hours_between() -> None:
+    """A day without sentinel is no day watched."""
+    cadence = noted(Cadence(), Quiet(seconds=0, at=0, spacing=86400))
+    assert cadence.total == 300
+
+
+def test_two_rhythms_are_told_apart() -> None:
+    """Evaluations and checkpoints of one training, neither announced."""
+    numbers = sorted({*range(700, 10000, 700), *range(1100, 10000, 1100)})
+    found = rhythms([Pause(float(n), 200, 0) for n in numbers], blur=5)
+    assert all(any(rhythm.due(n) for rhythm in found) for n in numbers)
+    assert not any(rhythm.due(750) for rhythm in found)
+
+
+def test_pauses_without_a_rhythm_stay_unexplained() -> None:
+    """Three at random are no rhythm, and a blur as wide as the distance says nothing."""
+    odd = [Pause(at, 100 + at, 0) for at in (13.0, 500.0, 1717.0)]
+    assert unexplained(odd, rhythms(odd, 2)) == [1817, 600, 113]
+    near = [Pause(float(at), 200, 0) for at in range(0, 100, 10)]
+    assert rhythms(near, 5) == ()
+
+
+def test_pauses_are_kept_for_two_days_and_not_too_many() -> None:
+    """Memory is bounded."""
+    kept: tuple[Pause, ...] = ()
+    for number in range(100):
+        kept = added(kept, Pause(number, 200, number * 60.0))
+    assert len(kept) == KEPT
+    assert added(kept, Pause(100, 200, 99 * 60 + 48 * 3600.0)) == (
+        Pause(100, 200, 99 * 60 + 48 * 3600.0),
+    )
+    assert WINDOW == 3 * 3600

@@ -1,0 +1,144 @@
+"""Rules of finding errors in a log, and who and where they are about."""
+
+import re
+
+import pytest
+
+from sentinel.checks.log.origin import Origin, origin
+from sentinel.checks.log.peers import address, named, node_of, resolved
+from sentinel.checks.log.troubles import MOST, Finder
+
+IB = (
+    "gpu-0:984:1357 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer "
+    "10.0.0.9<44206> with status=12 opcode=129 len=65536 vendor err 129 (Recv)"
+)
+REFUSED = (
+    "gpu-1:399:400 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to "
+    "10.0.0.2<45763> failed : Software caused connection abort"
+)
+CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+            "CUDA out of memory",
+        ),
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", "CUDA error"),
+        ("[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(", "NCCL timeout"),
+        (IB, "NCCL network"),
+        (REFUSED, "NCCL connection"),
+        (CLOSED, "NCCL connection"),
+        ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1970", "NCCL error"),
+        ("bash: line 1: 4242 Bus error               (core dumped) python", "bus error"),
+        ("Signal 11 (SIGSEGV) received by PID 4242", "segmentation fault"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0", "host out of memory"),
+        ("OSError: [Errno 28] No space left on device", "disk"),
+        ("Traceback (most recent call last):", "Python traceback"),
+    ],
+)
+def test_every_kind_is_found_in_a_real_line(line: str, kind: str) -> None:
+    """By the words of those who print it."""
+    assert [one.kind for _, one in Finder({}, []).find(f"fine\n{line}\nfine\n")] == [kind]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gpu-0:1:2 [0] NCCL INFO [Service thread] Connection closed by localRank 0",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
+        "gpu-0:1:2 [0] NCCL INFO Using non-device net plugin version 0",
+        "iteration 12 | number of nan iterations: 0 |",
+    ],
+)
+def test_what_only_looks_like_trouble_is_none(line: str) -> None:
+    """NCCL says INFO of much that is well."""
+    assert Finder({}, []).find(line) == []
+
+
+def test_own_patterns_have_their_own_names_and_ignored_lines_are_none() -> None:
+    """And the built-in ones can be switched off."""
+    own, ignore = {"loader": re.compile("shard .* is corrupt")}, [re.compile("wandb")]
+    text = "shard 7 is corrupt\nwandb: Traceback (most recent call last):\n"
+    assert [one.kind for _, one in Finder(own, ignore).find(text)] == ["loader"]
+    assert Finder({}, [], builtin=False).find(text) == []
+
+
+def test_a_flood_of_one_kind_keeps_the_first_and_the_others() -> None:
+    """Ten thousand ranks die of one."""
+    text = "CUDA error: x\n" * 1000 + "Bus error\n"
+    kinds = [one.kind for _, one in Finder({}, []).find(text)]
+    assert kinds == ["CUDA error"] * MOST + ["bus error"]
+
+
+def test_a_line_is_shown_as_text_that_no_terminal_obeys() -> None:
+    """It comes from users."""
+    ((_, one),) = Finder({}, []).find("Bus error \x1b[31m" + "x" * 1000)
+    assert "\x1b" not in one.line
+    assert len(one.line) <= 300
+
+
+@pytest.mark.parametrize(
+    ("line", "node", "found"),
+    [
+        pytest.param("[node-3:17]: text", "", Origin("node-3", "17"), id="[host:rank]"),
+        pytest.param("[rank17]: text", "", Origin("", "17"), id="PyTorch"),
+        pytest.param("[default3]:text", "", Origin("", "local 3"), id="torchrun --tee"),
+        pytest.param("[Rank 5] Watchdog", "", Origin("", "5"), id="c10d"),
+        pytest.param("12: text", "", Origin("", "12"), id="srun --label"),
+        pytest.param("12: [rank9]: text", "", Origin("", "12"), id="the outermost counts"),
+        pytest.param("gpu-0:984:1357 [4] NCCL WARN", "", Origin("gpu-0", ""), id="NCCL"),
+        pytest.param("3: gpu-0:984:1357 [4] NCCL", "", Origin("gpu-0", "3"), id="both"),
+        pytest.param("node-7: text", "", Origin("node-7", ""), id="pdsh"),
+        pytest.param("anything", "node-2", Origin("node-2", ""), id="a file of its own (%N)"),
+        pytest.param("2026-03-08 03:12:05 INFO: text", "", Origin("", ""), id="a date is none"),
+        pytest.param("Error: text", "", Origin("", ""), id="nor is a word"),
+    ],
+)
+def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: Origin) -> None:
+    """By the marks that launchers put before it."""
+    assert origin(line, node) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "peer"),
+    [
+        (IB, "10.0.0.9"),
+        (REFUSED, "10.0.0.2"),
+        (CLOSED, "node2"),
+        ("Call to recv from fe80::1<1> failed", "fe80::1"),
+        ("Connect to node-3.ib0.example.org<1> failed", "node-3.ib0.example.org"),
+        ("Got completion, remoteGids::ffff:10.1.2.3", "10.1.2.3"),
+        ("nothing of the kind", ""),
+    ],
+)
+def test_the_peer_is_the_other_side(line: str, peer: str) -> None:
+    """An address or a name."""
+    assert address(line) == peer
+
+
+@pytest.mark.parametrize(
+    ("names", "node"),
+    [
+        (["node-3"], "node-3"),
+        (["NODE-3.example.org"], "node-3"),
+        (["node-3-ib0.example.org"], "node-3"),
+        (["node-3.ib0.example.org"], "node-3"),
+        (["node-3ib0"], "node-3"),
+        (["storage", "node-30"], ""),
+        ([], ""),
+    ],
+)
+def test_a_host_is_mapped_to_the_name_that_slurm_has_for_it(names: list[str], node: str) -> None:
+    """Sites call a node's other networks by other names."""
+    assert node_of(names, ["node-2", "node-3"]) == node
+
+
+def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
+    """As getent prints them."""
+    names = named("10.0.0.9        node-3-ib0.example.org node-3-ib0\n10.0.0.1 other\n")
+    assert resolved("10.0.0.9", names, ["node-3"]) == "node-3"
+    assert resolved("node-3", {}, ["node-3"]) == "node-3"
+    assert resolved("10.0.0.7", names, ["node-3"]) == ""

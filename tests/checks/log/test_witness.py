@@ -1,0 +1,197 @@
+"""Rules of second witnesses: what nodes say, and the script that asks them, on this host."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, peers
+from sentinel.checks.log.files import Files
+from sentinel.checks.log.witness import Testimony, heard, parsed, together
+from sentinel.core.clock import shifted
+from sentinel.core.remote import Answer, Answered, Refused, TimedOut
+from sentinel.core.remote_settings import RemoteSettings
+from sentinel.remote import connect
+from sentinel.testing import START
+
+BUSY = "tasks 0 root 8 0 1000 8 0 3400 3 100\n"
+STILL = "tasks 0 root 8 0 1000 8 0 1003 3 100\n"
+BLOCKED = "tasks 0 root 8 2 1000 8 2 1003 3 100\n"
+EMPTY = "tasks 0 root 0 0 0 0 0 0 3 100\n"
+UNSEEN = "tasks 1000 bob 0 0 0 0 0 0 3 100\n"
+WAITS = "gpu 100, 112.5, 700.00\n" * 8
+COMPUTES = "gpu 98, 610.00, 700.00\n" * 8
+HALF = "gpu 98, 610.00, 700.00\n" * 4 + "gpu 100, 112.00, 700.00\n" * 4
+IDLE = "gpu 0, 70.00, 700.00\n" * 8
+UNTOLD = "gpu 100, [N/A], [N/A]\n"
+
+
+def said(*texts: str, phase: bool = False) -> Testimony:
+    answers: dict[str, Answer] = {
+        f"n{number}": Answered(code=0, out=text.encode()) for number, text in enumerate(texts)
+    }
+    return heard(answers, "alice", phase)
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "words", "verdict"),
+    [
+        pytest.param(
+            WAITS, False, "GPUs 100% busy at 112 of 700 W: they wait, and compute nothing",
+            "confirms", id="a waiting collective spins at little power",
+        ),
+        pytest.param(WAITS, True, "GPUs 100% busy at 112 of 700 W", "", id="so does a checkpoint"),
+        pytest.param(
+            COMPUTES, False, "GPUs 98% busy at 610 of 700 W: they compute", "contradicts",
+            id="full power is work",
+        ),
+        pytest.param(
+            COMPUTES, True, "GPUs 98% busy at 610 of 700 W: they compute", "",
+            id="but says nothing in a phase",
+        ),
+        pytest.param(HALF, False, "GPUs 99% busy at 361 of 700 W", "",
+                     id="half of them may belong to others"),
+        pytest.param(IDLE, False, "GPUs 0% busy", "confirms", id="idle"),
+        pytest.param(UNTOLD, False, "GPUs 100% busy", "", id="power is not told"),
+        pytest.param("gpu rubbish\ntasks x\n\xff", False, "", "", id="rubbish"),
+        pytest.param(
+            STILL, False, "the processor time of its tasks stands still", "confirms", id="still"
+        ),
+        pytest.param(BUSY, False, "its tasks use 8.0 cores", "", id="spinning clears nobody"),
+    ],
+)  # fmt: skip
+def test_what_a_witness_is_worth(text: str, phase: bool, words: str, verdict: str) -> None:
+    """Each says only what it can know."""
+    found = said(text, phase=phase)
+    assert found.words == words
+    assert found.confirms == (verdict == "confirms")
+    assert found.contradicts == (verdict == "contradicts")
+
+
+def test_a_node_without_processes_is_named_where_others_have_some() -> None:
+    """The rank there has died; a witness that may not look says nothing."""
+    assert said(BUSY, EMPTY).words.endswith("no process of the job is left on n1")
+    assert said(BUSY, EMPTY).confirms
+    assert "left" not in said(BUSY, UNSEEN).words
+    assert "left" not in said(EMPTY, EMPTY).words
+
+
+def test_state_d_is_named_and_takes_the_doubt_away() -> None:
+    """GPUs at full power elsewhere do not clear a node that waits for a disk."""
+    found = said(COMPUTES + BUSY, COMPUTES + BLOCKED)
+    assert found.words.endswith("processes in state D on n1")
+    assert not found.contradicts
+
+
+def test_a_node_that_does_not_answer_is_named_where_others_do() -> None:
+    """One that refuses us has said nothing about the job."""
+    answers: dict[str, Answer] = {
+        "n0": Answered(code=0, out=BUSY.encode()), "n1": TimedOut("late"), "n2": Refused("keys"),
+    }  # fmt: skip
+    assert heard(answers, "alice", False).words.endswith("n1 does not answer")
+    assert heard({"n1": TimedOut("late")}, "alice", False) == Testimony()
+
+
+def test_many_nodes_are_counted_after_the_first() -> None:
+    """One line stays one line."""
+    assert said(BUSY, *[EMPTY] * 9).words.endswith("left on n1, n2, n3, n4 and 5 more nodes")
+
+
+def test_witnesses_that_disagree_decide_nothing() -> None:
+    """Both are shown."""
+    yes, no = Testimony(words="a", confirms=True), Testimony(words="b", contradicts=True)
+    assert together(yes, no) == Testimony(words="a; b")
+    assert together(Testimony(), no) == no
+
+
+@pytest.mark.parametrize(
+    ("seconds", "known", "words"),
+    [
+        (0, True, "heartbeat moved 0s ago"),
+        (1199, True, "heartbeat moved 19m 59s ago"),
+        (1200, True, "heartbeat stands still for 20m"),
+        (1200, False, "heartbeat seen for the first time"),
+    ],
+)
+def test_a_heartbeat_is_judged_by_this_hosts_clock(seconds: float, known: bool, words: str) -> None:
+    """From look to look, as the log is."""
+    beat = Beat(mark="m", since=START)
+    found = beat_says(beat, known, shifted(START, seconds), 1200)
+    assert found.words == words
+    assert found.contradicts == (seconds < 600)
+    assert found.confirms == (known and seconds >= 1200)
+
+
+def test_an_address_becomes_the_name_of_a_node_by_the_hosts_own_lookup() -> None:
+    """As getent knows it; what nobody knows stays as it was."""
+    files = Files(5, 20, {})
+    assert peers(files, ["127.0.0.1"], ["localhost", "other"]) == {"127.0.0.1": "localhost"}
+    assert peers(files, ["192.0.2.77"], ["localhost"]) == {"192.0.2.77": ""}
+    assert peers(files, [], ["localhost"]) == {}
+
+
+@contextmanager
+def task(job: str, code: str) -> Iterator[int]:
+    """A real process of a job, as its environment has it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"print('up', flush=True)\n{code}"],
+        env={**os.environ, "SLURM_JOB_ID": job},
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    try:
+        process.stdout.readline()
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def ask(job: str) -> Testimony:
+    local = connect(RemoteSettings(via="local"))
+    return ask_nodes(local, ["localhost"], job, "root", phase=False, limit=20)
+
+
+def test_real_processes_that_wait_stand_still() -> None:
+    """Found by the job in their environment, and by no other's."""
+    job = str(4_000_000 + os.getpid())
+    with task(job, "import time; time.sleep(60)"), task(job + "1", "while True: pass"):
+        found = ask(job)
+    assert found.words.startswith("the processor time of its tasks stands still")
+    assert found.confirms
+
+
+def test_real_processes_that_spin_use_cores() -> None:
+    """Which neither confirms nor clears."""
+    job = str(5_000_000 + os.getpid())
+    with task(job, "while True: pass"):
+        found = ask(job)
+    assert "cores" in found.words
+    assert not found.contradicts
+
+
+def test_a_real_nvidia_smi_is_asked_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in that checks its arguments and answers in the real one's form."""
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(
+        '#!/bin/sh\n[ "$1" = "--query-gpu=utilization.gpu,power.draw,power.limit" ] || exit 9\n'
+        'echo "100, 112.34, 700.00"\n'
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert "they wait, and compute nothing" in ask("6000000").words
+
+
+def test_an_answer_is_read_up_to_where_it_broke_off() -> None:
+    """The driver hangs; the processes were told before."""
+    node = parsed((STILL + "gpu 100, 1").encode(), "root")
+    assert node.tasks
+    assert node.tasks.count == 8
+    assert node.gpus == ()

@@ -1,0 +1,123 @@
+"""Memory as the kernel counts it: what can be given back is not used."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sentinel.training import memory_used
+
+MEMINFO = "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 900 kB\n"
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in {"proc/meminfo": MEMINFO, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def v2(limit: object, used: int, cache: int, shmem: int = 0) -> dict[str, str]:
+    return {
+        "memory.max": f"{limit}\n",
+        "memory.current": f"{used}\n",
+        "memory.stat": f"anon 1\nfile {cache}\nfile_mapped {cache}\nshmem {shmem}\nslab_reclaimable 0\n",
+    }
+
+
+def v1(limit: int, used: int, cache: int, shmem: int = 0) -> dict[str, str]:
+    return {
+        "memory.limit_in_bytes": f"{limit}\n",
+        "memory.usage_in_bytes": f"{used}\n",
+        "memory.stat": f"cache 0\ntotal_cache {cache}\ntotal_shmem {shmem}\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "share"),
+    [
+        (v2(1000, 950, 0), 0.95),
+        (v2(1000, 950, 700), 0.25),  # cache, also of mapped files, can be given back
+        (v2(1000, 950, 700, 600), 0.85),  # tmpfs cannot
+        (v2("max", 950, 0), 0.1),  # the host's own
+    ],
+)
+def test_version_2_of_cgroups(tmp_path: Path, group: dict[str, str], share: float) -> None:
+    base = "sys/fs/cgroup/system.slice/slurmstepd.scope/job_7"
+    write(tmp_path, {"proc/self/cgroup": "0::/system.slice/slurmstepd.scope/job_7/step_0\n"})
+    write(tmp_path, {f"{base}/{name}": text for name, text in group.items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("group", "share"),
+    [
+        (v1(1000, 950, 0), 0.95),
+        (v1(1000, 950, 700), 0.25),
+        (v1(1000, 950, 700, 600), 0.85),
+        (v1(2**63 - 4096, 950, 0), 0.1),
+    ],
+)
+def test_version_1_of_cgroups(tmp_path: Path, group: dict[str, str], share: float) -> None:
+    base = "sys/fs/cgroup/memory/slurm/uid_0/job_7"
+    write(tmp_path, {"proc/self/cgroup": "4:memory:/slurm/uid_0/job_7/step_0/task_1\n3:cpu:/\n"})
+    write(tmp_path, {f"{base}/{name}": text for name, text in group.items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(share)
+
+
+def test_the_tightest_of_the_groups_above_counts(tmp_path: Path) -> None:
+    """A step may have room where its job has none."""
+    write(tmp_path, {"proc/self/cgroup": "0::/job/step\n"})
+    write(tmp_path, {f"sys/fs/cgroup/job/step/{n}": t for n, t in v2(1000, 100, 0).items()})
+    write(tmp_path, {f"sys/fs/cgroup/job/{n}": t for n, t in v2(1000, 970, 0).items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(0.97)
+
+
+def test_a_container_sees_its_own_group_as_the_root(tmp_path: Path) -> None:
+    """Its path names folders that are not there."""
+    write(tmp_path, {"proc/self/cgroup": "0::/../../docker/abc\n"})
+    write(tmp_path, {f"sys/fs/cgroup/{n}": t for n, t in v2(1000, 930, 0).items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(0.93)
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A memory cgroup of the running kernel with a limit of 200 MB, of whichever version."""
+    first, second = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+    parent, limit = (
+        (first, "memory.limit_in_bytes")
+        if (first / "memory.limit_in_bytes").exists()
+        else (second, "memory.max")
+    )
+    path = parent / f"sentinel-test-{os.getpid()}"
+    path.mkdir()
+    (path / limit).write_text("200000000")
+    yield path
+    path.rmdir()
+
+
+GROW = """\
+import os, sys, tempfile
+open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
+from sentinel.training import memory_used
+print(memory_used())
+with open(sys.argv[2], "wb") as file:
+    file.write(bytes(1) * 100_000_000); file.flush(); os.fsync(file.fileno())
+print(memory_used())
+kept = bytearray(b"x") * 100_000_000
+print(memory_used())
+"""
+
+
+def test_page_cache_is_no_use_and_memory_is_in_a_real_group(group: Path, tmp_path: Path) -> None:
+    """100 MB written to a file leave the share as it was; 100 MB kept make half of 200."""
+    told = subprocess.run(
+        [sys.executable, "-c", GROW, str(group), str(tmp_path / "file")],
+        capture_output=True, text=True, check=True, timeout=60,
+    ).stdout.split()  # fmt: skip
+    before, cached, kept = (float(word) for word in told)
+    assert cached - before < 0.1
+    assert 0.4 < kept - cached < 0.6
