@@ -10,7 +10,8 @@ BIN := .venv/bin
 SOURCES := sentinel tests benchmarks docs
 # What the tests start for real. Debian and Ubuntu share the names.
 PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
-            monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox shellcheck
+            monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
+            prometheus chromium wrk
 
 .PHONY: help run test check format lab demo bench pictures clean packages
 

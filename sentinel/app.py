@@ -174,6 +174,7 @@ def tick(path: str | None, *, dry_run: bool, everything: bool) -> tuple[list[Run
     """One pass; the runs made and whether all notifications were delivered."""
     import asyncio
 
+    from sentinel import show
     from sentinel.engine.tick import tick as one_pass
 
     settings = load_settings(path)
@@ -184,7 +185,9 @@ def tick(path: str | None, *, dry_run: bool, everything: bool) -> tuple[list[Run
         engine = _engine(settings, store, clock, notices, dry_run)
         await engine.start(holder())
         try:
-            return await one_pass(engine, clock.now(), everything=everything)
+            done = await one_pass(engine, clock.now(), everything=everything)
+            await show.write_metrics(engine, settings, clock)
+            return done
         finally:
             await engine.close()
 

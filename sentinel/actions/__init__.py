@@ -5,6 +5,7 @@ GROUP = "sentinel.actions"
 KINDS = {
     "clean": "sentinel.actions.clean:Clean",
     "clean_up": "sentinel.actions.clean_up:CleanUp",
+    "diag": "sentinel.actions.diag:Diag",
     "drain": "sentinel.actions.drain:Drain",
     "reboot": "sentinel.actions.reboot:Reboot",
     "undrain": "sentinel.actions.undrain:Undrain",

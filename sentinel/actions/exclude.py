@@ -35,7 +35,7 @@ class Exclude(Struct, frozen=True):
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when the node is among the excluded ones."""
         rows = view.jobs(request.target)
-        job = next((j for j in rows if j.job_id == request.target), None)
+        job = next((j for j in rows if request.target in (j.id, j.job_id)), None)
         if job is None or job.state != "PENDING":
             state = job.state if job else "not known to Slurm"
             return Look(text=state, unneeded=f"it is {state}, not PENDING")

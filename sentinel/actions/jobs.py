@@ -27,7 +27,7 @@ def running(request: ActionRequest, view: JobView) -> tuple[Job | None, str]:
     None when there is no such job any more.
     """
     rows = view.jobs(request.target)
-    job = next((j for j in rows if j.job_id == request.target), None)
+    job = next((j for j in rows if request.target in (j.id, j.job_id)), None)
     if job is None:
         return None, "Slurm knows no such job"
     if job.state != "RUNNING":
@@ -70,7 +70,9 @@ def after_evidence(
         return Reply(Answer.REFUSED, f"it could not be read again: {error}; {evidence.text}")
     if job is None or objection:
         return Reply(Answer.REFUSED, f"not done, meanwhile {objection}; {evidence.text}")
-    return changed(hands, commands, evidence.text)
+    # The number of an array's last element is the array's too: scancel would end them all.
+    exact = [[job.id if word == request.target else word for word in c] for c in commands]
+    return changed(hands, exact, evidence.text)
 
 
 def changed(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") -> Reply:

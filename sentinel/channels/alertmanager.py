@@ -158,6 +158,7 @@ def _annotations(n: Notification) -> dict[str, str]:
         "commands": "\n".join((*c.commands, *c.more)),
         "runbook": c.runbook,
         "runbook_url": address_of(c.runbook),
+        "note": c.note,
         "sentinel_alert": one_line(n.alert, _LABEL),
     }
     return {name: text for name, text in parts.items() if text}

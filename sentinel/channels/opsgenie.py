@@ -63,7 +63,8 @@ class Opsgenie(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _calls(self, n: Notification) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Method, path and body. An alert that is there already keeps its priority, unless told."""
         step, alias = move(n), quote(incident(n), safe="")
-        note = {"source": "sentinel", "note": shortened(render.subject([n]), 500)}
+        said = "; ".join(filter(None, (render.subject([n]), one_line(n.note, 250))))
+        note = {"source": "sentinel", "note": shortened(said, 500)}
         if step == "open":
             yield "POST", "v2/alerts", self._alert(n)
             if n.reason == "worse":

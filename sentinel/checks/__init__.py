@@ -3,6 +3,7 @@
 GROUP = "sentinel.checks"
 
 KINDS = {
+    "diag": "sentinel.checks.diag:Diag",
     "checkpoint": "sentinel.checks.checkpoint:Checkpoint",
     "clean": "sentinel.checks.fs.cleaning:Clean",
     "chain": "sentinel.checks.chain:ChainCheck",

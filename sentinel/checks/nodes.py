@@ -27,9 +27,9 @@ SHOWN = 6
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What is remembered: who is out, and when (µs UTC) each node left."""
+    """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left."""
 
-    out: tuple[str, ...] = ()
+    out: tuple[str, ...] | None = None
     left: dict[str, tuple[int, ...]] = {}
 
 
@@ -71,7 +71,7 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(
             findings=(
                 self._together(subject, nodes, fit, ctx),
-                *(self._one(n, past, ctx) for n in nodes if each or n.name in past.left),
+                *(self._one(n, past, ctx) for n in nodes if each or self._often(n, past)),
             ),
             samples=(Sample(subject, "available", len(fit)), Sample(subject, "nodes", len(nodes))),
             memory=to_builtins(past),
@@ -107,9 +107,11 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             commands=("sentinel nodes list", "sinfo -R") if status.bad else (),
         )
 
+    def _often(self, node: Node, past: Past) -> bool:
+        return len(past.left.get(node.name, ())) >= self.flapping.times
+
     def _one(self, node: Node, past: Past, ctx: Context) -> Finding:
-        times = len(past.left.get(node.name, ()))
-        often = times >= self.flapping.times
+        times, often = len(past.left.get(node.name, ())), self._often(node, past)
         planned = "MAINTENANCE" in node.flags or node.reason.startswith(
             tuple(self.ignore) or ("\0",)
         )
@@ -188,7 +190,7 @@ def _noticed(past: Past, nodes: Sequence[Node], wall: int, window: float) -> Pas
     out = tuple(node.name for node in nodes if is_out(node))
     for node in nodes:
         times = [t for t in past.left.get(node.name, ()) if t > begin]
-        if node.name in out and node.name not in past.out:
+        if past.out is not None and node.name in out and node.name not in past.out:
             times.append(wall)
         if times:
             left[node.name] = tuple(times)

@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": "alerts",
     "nodes": "nodes",
     "stacks": "stacks",
+    "diag": "diag",
     "gpus": "gpus",
     "notify": "notify",
     "config": "config",

@@ -56,8 +56,9 @@ def call_install(args: argparse.Namespace) -> int:
     from sentinel.cron import install
 
     settings, folder = _settings(args)
-    chain = install.chain_of(_wish(args, settings))
-    print("\n".join(install.install(chain, folder, _client(settings), show_only=args.print)))
+    client = _client(settings)
+    chain = install.chain_of(_wish(args, settings), client)
+    print("\n".join(install.install(chain, folder, client, show_only=args.print)))
     return OK
 
 

@@ -44,7 +44,7 @@ def call(args: argparse.Namespace) -> int:
 def _items(settings: Settings) -> Iterator[Item]:
     import asyncio
 
-    from sentinel.doctor import channels, host, ok, slurm, warn
+    from sentinel.doctor import channels, host, nodes, ok, slurm, warn
 
     source = settings.path
     yield (
@@ -62,8 +62,19 @@ def _items(settings: Settings) -> Iterator[Item]:
     yield from slurm.examine(snapshot, settings.slurm)
     yield host.munge()
     yield from _way_to_nodes(settings, snapshot)
+    if _reboots(settings):
+        yield nodes.rebooting(snapshot)
     yield from host.tools()
     yield from asyncio.run(_all(channels.reach(settings.channels)))
+
+
+def _reboots(settings: Settings) -> bool:
+    """Whether anything in the configuration may reboot nodes."""
+    from sentinel.engine.deeds import grants
+
+    action = settings.actions.get("reboot")
+    by_itself = action is not None and action.enabled
+    return by_itself or any("reboot" in grants(check) for check in settings.checks)
 
 
 def _way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[Item]:

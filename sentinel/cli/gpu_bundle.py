@@ -80,10 +80,10 @@ def _archived(
     settings: Settings, gpus: Gpus, entry: Entry, archive: str | None, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Diagnostics of the nodes it was in; which stay each is of, the time in its name says."""
-    from sentinel.checks.diag.archive import PLACE, files
+    from sentinel.checks.diag.archive import files, usual_place
 
     nodes = {stay.node for stay in gpus.stays(entry.subject)} | {entry.node}
-    directory = archive or PLACE()
+    directory = archive or usual_place()
     found = 0
     for file in files(directory):
         if file.node in nodes:

@@ -86,6 +86,9 @@ def call_list(args: argparse.Namespace) -> int:
         names = _names(args.nodes)
         entries = [e for e in entries if e.node in names]
     entries = sorted(entries, key=lambda e: (e.node, e.slot, e.subject))
+    if not entries and not args.json:
+        print("no GPU was seen yet; a check of kind gpu looks for them")
+        return 0
     gpu_tables.listing(entries, standings, app.zone(settings), as_json=args.json)
     return 0
 
@@ -138,12 +141,12 @@ def call_show(args: argparse.Namespace) -> int:
 
 def call_mark(args: argparse.Namespace) -> int:
     """0 when it is written."""
-    from sentinel.cli.nodes import _me
+    from sentinel.cli.nodes import me
 
     _, clock, gpus = _opened(args, writing=True)
     try:
         subject = _subject(gpus, args.gpu, args.mark)
-        gpus.mark(subject, args.mark, visible(args.reason), _me(), clock.now())
+        gpus.mark(subject, args.mark, visible(args.reason), me(), clock.now())
     finally:
         gpus.close()
     said = f"marked {args.mark}" if args.mark else "cleared: what happened before counts no more"

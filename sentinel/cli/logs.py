@@ -1,29 +1,80 @@
-"""One event a line on stderr; with priorities where the journal reads it."""
+"""One event a line on stderr: words on a terminal, JSON elsewhere, with priorities for journald.
 
+https://man7.org/linux/man-pages/man3/sd-daemon.3.html: a line that begins with <N> has that
+priority; the journal takes the prefix off.
+"""
+
+import json
 import logging
 import os
 import sys
+from datetime import datetime, timezone
+from typing import TextIO
 
 from sentinel.core.text import visible
 
 _PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+FIELDS = "fields"
+"""The key of `extra` under which a call of the log gives a mapping: an event, and what it is
+about."""
 
 
-class _Lines(logging.Formatter):
-    """Untrusted text stays one line; tracebacks keep theirs."""
+class _Words(logging.Formatter):
+    """For people: untrusted text stays one line; tracebacks keep theirs."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = "\n".join(visible(line) for line in record.getMessage().splitlines())
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
-        if "JOURNAL_STREAM" in os.environ:
-            return f"<{_PRIORITY.get(record.levelname, 5)}>{text}"
         return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname.lower():<7} {text}"
 
 
-def configure(verbose: bool) -> None:
+class _Json(logging.Formatter):
+    """For machines: an object a line with `at`, `level`, `message`, and what the event is about."""
+
+    def __init__(self, journal: bool) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = record.levelname.lower()
+        event = {"at": _iso(record.created), "level": level, "message": record.getMessage()}
+        event |= getattr(record, FIELDS, {})
+        if record.exc_info:
+            event["trace"] = self.formatException(record.exc_info)
+        if record.name != "sentinel":
+            event["from"] = record.name
+        line = _inert(json.dumps(event, ensure_ascii=False, default=str))
+        return f"<{_PRIORITY.get(record.levelname, 5)}>{line}" if self._journal else line
+
+
+def configure(verbose: bool, stream: TextIO | None = None) -> None:
     """Set the log up for a service or a tick."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines())
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter(stream.isatty(), "JOURNAL_STREAM" in os.environ))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
     logging.getLogger("sentinel").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+def formatter(terminal: bool, journal: bool) -> logging.Formatter:
+    """How a record is written there."""
+    return _Words() if terminal else _Json(journal)
+
+
+def _inert(line: str) -> str:
+    """Still JSON, still one line: what a terminal or a line reader would obey is escaped."""
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(c if c == " " or c.isprintable() else _escape(c) for c in line)
+
+
+def _escape(char: str) -> str:
+    return json.dumps(char)[1:-1]
+
+
+def _iso(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
+    return moment.isoformat(timespec="milliseconds")

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.core.model import Notification
 from sentinel.core.sample import SAMPLES
 
@@ -39,7 +41,10 @@ def write(channels: Mapping[str, Any], sample: str, path: str) -> int:
 
 
 def _parts(channel: Any, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
-    """A channel that words nothing itself hands on the JSON object of each alert."""
+    """A channel that words nothing itself hands on the JSON object of each alert. Links are for
+    people, and are there where `web` is on."""
+    if not getattr(channel, "links", False):
+        notifications = [replace(n, links={}) for n in notifications]
     if hasattr(channel, "preview"):
         parts: list[tuple[str, str]] = channel.preview(notifications)
         return parts

@@ -16,6 +16,7 @@ LINES = 12
 FACTS = 24
 COMMANDS = 8
 _LINE, _SUMMARY, _WORD, _NAME = 300, 600, 80, 32
+_REASONS = {"ack": "acknowledged"}
 _ENDED = {"resolved": "RESOLVED", "gone": "GONE"}
 
 
@@ -131,7 +132,7 @@ def _word(n: Notification) -> str:
     if n.reason in _ENDED or n.reason == "test":
         return _ENDED.get(n.reason, "TEST")
     degree = n.status if n.status is Status.UNKNOWN else n.severity
-    extra = "" if n.reason == "firing" else f" ({_short(n.reason)})"
+    extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or _short(n.reason)})"
     return degree.value.upper() + extra
 
 

@@ -40,12 +40,13 @@ def about(
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
-    """The wish for an action on this run of the job. `params` are the action's own, such as
+    """The wish for an action on this run of the job; of one element where it is one of an array,
+    of all that are pending where the row stands for them. `params` are the action's own, such as
     `signal`, `file` or `node`; an action refuses what it does not know."""
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
-        target=job.job_id,
+        target=job.array_id if "[" in job.id else job.id,
         reason=reason,
         params={**started, "user": job.user, **_written(seen), **(params or {})},
         evidence=evidence or {},

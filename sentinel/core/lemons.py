@@ -27,6 +27,7 @@ WEIGHTS: Mapping[str, float] = {
     # a diagnosis
     "diag fail": 6,
     "diag fail unconfirmed": 3,
+    "diag reset": 1,
     # memory
     "remap failed": 4,
     "remap pending": 1,

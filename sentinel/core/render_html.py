@@ -101,7 +101,7 @@ def _row(name: str, value: str) -> str:
 
 def _part(c: Card, name: str, lines: Sequence[str]) -> str:
     if name != "Answer":
-        return _section(name, lines, _STYLES[name])
+        return _section(name, lines, _code if name in _MONOSPACED else _plain)
     buttons = "".join(
         f'<a class="button" href="{escape(url)}" style="{_BUTTON}">{escape(word)}</a>'
         for word, url in c.links
@@ -136,4 +136,4 @@ _BUTTON = (
     "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
-_STYLES = {"Last lines": _code, "Look closer": _code, "Runbook": _plain, "More": _code}
+_MONOSPACED = ("Last lines", "Look closer", "More")

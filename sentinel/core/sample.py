@@ -22,6 +22,10 @@ FIRING = Notification(
     labels={"user": "alice", "partition": "prod", "job": "tr11-176B", "node": "r12n07"},
     values={"exit_code": 1, "idle_seconds": 1500.0},
     runbook="Call the engineer on duty: https://wiki.example.org/oncall",
+    links={
+        "Acknowledge": f"https://sentinel.example.org/a/{'kSb' * 30}/",
+        "Silence": f"https://sentinel.example.org/a/{'Qx7' * 30}/",
+    },
 )
 RESOLVED = Notification(
     at=_ENDED,
@@ -52,6 +56,7 @@ _DISK = Notification(
     key="b01d9e3345-2",
     alert="b01d9e3345",
     values={"used_percent": 87.1, "free_bytes": 41_000_000_000_000},
+    note="acknowledged by alice",
 )
 _BLIND = Notification(
     at=FIRING.at,

@@ -219,12 +219,16 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
-    messages to people hold links to acknowledge and silence, for as long as `links_last`."""
+    messages to people hold links to acknowledge and silence, for as long as `links_last`. With
+    `token` those who know it may do so on the page and by the API; without one both only show.
+    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User."""
 
     listen: str = ""
     url: str = ""
     secret: Secret | None = None
     links_last: Duration = Duration(86400)
+    token: Secret | None = None
+    user_header: str = ""
 
     def __post_init__(self) -> None:
         self.address()
@@ -234,6 +238,8 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise Invalid("is no address; it begins with https:// or http://", "url")
         if self.secret is not None and len(self.secret.reveal()) < 16:
             raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "secret")
+        if self.token is not None and len(self.token.reveal()) < 16:
+            raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "token")
         if self.url and not self.listen:
             raise Invalid("name where to listen, e.g. 127.0.0.1:9650", "listen")
         if not 60 <= self.links_last <= 30 * 86400:

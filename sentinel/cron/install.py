@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from sentinel.core.chain.mend import Submit
 from sentinel.core.chain.nouns import Chain, Mode
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.values import duration_text
 from sentinel.cron.entries import Table, Timer
+from sentinel.cron.limits import longest
 from sentinel.cron.place import NotInstalled, Place
 from sentinel.cron.queue import Queue, Refused
 from sentinel.cron.script import link_script
@@ -42,9 +44,16 @@ class Wish(Struct, frozen=True, kw_only=True):
     owner: str
 
 
-def chain_of(wish: Wish) -> Chain:
-    """The chain that this asks for; raises BadWish."""
+def chain_of(wish: Wish, client: Client) -> Chain:
+    """The chain that this asks for, within what the partition allows; raises BadWish."""
     usual = RELAY_TIME if wish.mode == "relay" else LINK_TIME
+    allowed = _allowed(wish, client)
+    if allowed and wish.time_limit and wish.time_limit > allowed[1]:
+        raise BadWish(
+            f"--time {duration_text(wish.time_limit)} is more than partition {allowed[0]} allows "
+            f"({duration_text(allowed[1])}): such a job would wait for ever"
+        )
+    usual = min(usual, allowed[1]) if allowed else usual
     try:
         chain = Chain(
             name=f"sentinel-{_digest(wish.owner)}",
@@ -61,6 +70,15 @@ def chain_of(wish: Wish) -> Chain:
     return replace(chain, revision=_digest(repr(chain)))
 
 
+def _allowed(wish: Wish, client: Client) -> tuple[str, int] | None:
+    if wish.mode not in ("chain", "relay"):
+        return None
+    try:
+        return longest(client, wish.options)
+    except CannotTell:
+        return None  # the trial submission says why
+
+
 def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> list[str]:
     """Begin it, in place of one that is there; what was (or would be) done, in lines."""
     place = Place(folder)
@@ -68,7 +86,9 @@ def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> li
         return _shown(chain, place, client)
     if chain.in_slurm:
         _try(chain, place, client)
-    _leave_other_mode(chain, place)
+    _leave_other_mode(chain, place, client)
+    if not chain.in_slurm:
+        return _install_entry(chain, place)
     with place.alone():
         place.install(replace(chain, installed=int(time.time())), _script(chain, place, client))
         done = _begin(chain, place, client)
@@ -140,7 +160,10 @@ def _try(chain: Chain, place: Place, client: Client) -> None:
     sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
     """
     words = Queue(chain, place, client).submission(Submit(chain.names[0], 0))
-    done = client.run(words[0], "--test-only", *words[2:-1], "--wrap=true")
+    try:
+        done = client.run(words[0], "--test-only", *words[2:-1], "--wrap=true")
+    except CannotTell as error:
+        raise Refused(str(error)) from error
     said = complaint(done.err)
     if done.code:
         raise Refused(f"Slurm would not take a link: {said or f'exit code {done.code}'}")
@@ -151,20 +174,27 @@ def _script(chain: Chain, place: Place, client: Client) -> str:
     return link_script(chain, place, again)
 
 
-def _leave_other_mode(chain: Chain, place: Place) -> None:
+def _leave_other_mode(chain: Chain, place: Place, client: Client) -> None:
     """A crontab entry beside a chain would run everything twice."""
     try:
         before = place.chain()
     except SentinelError:
         return
-    if before.mode != chain.mode and not before.in_slurm:
+    if before.mode == chain.mode:
+        return
+    if not before.in_slurm:
         entry(before, place).remove()
+    elif not chain.in_slurm:
+        Queue(before, place, client).cancel_all()
+
+
+def _install_entry(chain: Chain, place: Place) -> list[str]:
+    entry(chain, place).install()
+    place.install(replace(chain, installed=int(time.time())), "")
+    return [f"{chain.mode}: every {chain.every} s; look at it with: sentinel cron status"]
 
 
 def _begin(chain: Chain, place: Place, client: Client) -> list[str]:
-    if not chain.in_slurm:
-        entry(chain, place).install()
-        return [f"{chain.mode}: every {chain.every} s"]
     try:
         return Queue(chain, place, client).mend()[1] or ["all links wait already"]
     except CannotTell as error:

@@ -15,6 +15,10 @@ from sentinel.slurm.snapshot import Snapshot
 ASKED = 3
 """Nodes that are tried: enough to tell a broken way from a broken node."""
 
+BOOT = 300
+"""Seconds that a GPU node needs to boot, at least; Slurm's default of 60 ends in "reboot timed
+out", and the node stays DOWN (slurm.conf(5), ResumeTimeout)."""
+
 SUDOERS = r"""sentinel ALL=(root) NOPASSWD: \
   /usr/bin/scontrol ^update NodeName=[A-Za-z0-9._-]+ State=UNDRAIN$, \
   /usr/bin/scontrol ^update NodeName=[A-Za-z0-9._-]+ State=DRAIN Reason=sentinel: [^=]*$"""
@@ -34,6 +38,23 @@ def changing(snapshot: Snapshot, prefix: Sequence[str], who: str = "sentinel") -
     )
     make = unknown if found.may is None else warn
     return make("changing nodes", visible(found.why), remedy)
+
+
+def rebooting(snapshot: Snapshot) -> Item:
+    """Whether Slurm could reboot nodes, and would wait for them."""
+    try:
+        config = snapshot.config()
+    except CannotTell as error:
+        return unknown("rebooting nodes", visible(str(error)))
+    if not config.reboot_program:
+        remedy = "set RebootProgram in slurm.conf, e.g. /sbin/reboot"
+        return warn("rebooting nodes", "slurm.conf has no RebootProgram", remedy)
+    wait = config.resume_timeout
+    if wait is None or wait < BOOT:
+        remedy = "set ResumeTimeout in slurm.conf to twice what your slowest node needs to boot"
+        text = f"ResumeTimeout is {wait}s: a node that boots longer is set DOWN"
+        return warn("rebooting nodes", text, remedy)
+    return ok("rebooting nodes", f"{visible(config.reboot_program)}, ResumeTimeout {wait}s")
 
 
 def reaching(nodes: Sequence[Node], remote: Remote, limit: float) -> Iterator[Item]:

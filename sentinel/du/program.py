@@ -6,9 +6,9 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
-from sentinel.du.share import Shared
+from sentinel.du.share import Shared, read_all
 from sentinel.du.sums import Order, Pace, Sums
 from sentinel.du.threads import Threads
 from sentinel.du.walk import Piece, Unit, Walker
@@ -21,6 +21,11 @@ WINDOW = 0.02
 
 ALONE = 0.1
 """Seconds for which one process walks before others are worth their start."""
+
+
+PATIENCE = 0.8
+HANGS = 3
+"""Seconds for the answer after the time is over; the exit code without one."""
 
 
 class Speed:
@@ -115,12 +120,50 @@ def _never(calls: int, seconds: float) -> bool:
 
 
 def main() -> None:
-    """Print the answer and leave at once: threads that hang are not waited for."""
+    """Print the answer. The walk is a child's: one that hangs is left behind, and named."""
     order = Order(sys.argv[1])
+    out, into = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(out)
+        _walk_for(order, into)
+    os.close(into)
+    said = read_all(out, order.deadline + PATIENCE)
+    stuck = 0 if _ended(pid) else pid
+    if not said:
+        print(f"hangs, and so does process {stuck}", file=sys.stderr, flush=True)  # noqa: T201
+        sys.exit(HANGS)
+    found = json.loads(said)
+    if "error" in found:
+        print(found["error"], file=sys.stderr, flush=True)  # noqa: T201
+        sys.exit(1)
+    print(json.dumps({**found, "stuck": stuck}), flush=True)  # noqa: T201
+
+
+def _walk_for(order: Order, into: int) -> NoReturn:
+    """In the child: it lets go of the output before it ends, which it perhaps never does."""
     try:
-        said = json.dumps(answer(order, *walk(order)))
-    except OSError as error:
-        print(error.strerror or error, file=sys.stderr, flush=True)  # noqa: T201
-        os._exit(1)
-    print(said, flush=True)  # noqa: T201
-    os._exit(0)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(null, stream)
+        try:
+            said: dict[str, Any] = answer(order, *walk(order))
+        except OSError as error:
+            said = {"error": error.strerror or str(error)}
+        with os.fdopen(into, "w") as file:
+            file.write(json.dumps(said))
+    finally:
+        os._exit(0)
+
+
+def _ended(pid: int) -> bool:
+    """Whether it goes, by itself or by force."""
+    for number in (0, 0, 9, 9):
+        if number:
+            os.kill(pid, number)
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return True
+            time.sleep(0.001)
+    return False

@@ -8,6 +8,7 @@ import os
 import select
 import time
 from contextlib import suppress
+from typing import Any
 
 from sentinel.du.sums import Sums
 from sentinel.du.walk import Unit, Walker
@@ -142,15 +143,21 @@ def _never(calls: int, seconds: float) -> bool:
     return False
 
 
-def _read(pipe: int, deadline: float) -> dict | None:  # type: ignore[type-arg]
+def _read(pipe: int, deadline: float) -> dict[str, Any] | None:
     """What a child found; None when it ended without a word or hangs."""
+    said = read_all(pipe, deadline)
+    found: dict[str, Any] | None = marshal.loads(said) if said else None  # noqa: S302
+    return found
+
+
+def read_all(pipe: int, deadline: float) -> bytes:
+    """All that comes until the other end is closed; nothing when that is not in time."""
     said = b""
     while (left := deadline - time.monotonic()) > 0:
         if not select.select([pipe], [], [], left)[0]:
-            return None
+            return b""
         piece = os.read(pipe, 1 << 20)
         if not piece:
-            found: dict | None = marshal.loads(said) if said else None  # type: ignore[type-arg]  # noqa: S302
-            return found
+            return said
         said += piece
-    return None
+    return b""

@@ -97,10 +97,11 @@ class Pace:
         self.calls, self._rate, self._deadline = 0, rate, deadline
         self._began, self._lock = time.monotonic(), allocate_lock()
 
-    def took(self, calls: int) -> None:
-        """Count them, and wait until they were allowed."""
+    def take(self, calls: int) -> None:
+        """Wait until so many more are allowed, or it is late."""
         with self._lock:
+            allowed = self._began + self.calls / self._rate if self._rate else 0.0
             self.calls += calls
-        now = time.monotonic()
-        if self._rate and (ahead := self.calls / self._rate - (now - self._began)) > 0:
-            time.sleep(max(0.0, min(ahead, self._deadline - now)))
+        if allowed:
+            ends = min(allowed, self._deadline + 0.001)
+            time.sleep(max(0.0, ends - time.monotonic()))

@@ -54,21 +54,26 @@ class Walker:
     def folder(self, unit: Unit, slow: Callable[[int, float], bool]) -> list[Piece]:
         """One directory, as suits a fast file system. As soon as `slow` says of calls and seconds
         that this is none, the rest of it is returned."""
-        fd, began = self.open(unit), time.monotonic()
+        self.pace.take(3)
+        began = time.monotonic()
+        fd = self.open(unit)
         if fd < 0:
             return []
-        held = Held(fd, 1)
+        held, calls = Held(fd, 1), 3
         try:
             with os.scandir(fd) as found:
                 entries = list(found)
-            calls = 3
+            spent = time.monotonic() - began
             for at in range(0, max(1, len(entries)), SLICE):
-                calls += self.count(unit[0], entries[at : at + SLICE], _quick)
-                self.pace.took(calls)
-                if slow(calls, time.monotonic() - began):
+                some = entries[at : at + SLICE]
+                self.pace.take(len(some))
+                began = time.monotonic()
+                calls += self.count(unit[0], some, _quick)
+                spent += time.monotonic() - began
+                if slow(calls, spent):
                     held, rest = Held(-1, 0), [e.name for e in entries[at + SLICE :]]
                     return cut(unit[0], fd, rest)
-                calls, began = 0, time.monotonic()
+                calls, spent = 0, 0.0
         except OSError as error:
             self.sums.fail(unit[0], error)
         finally:
@@ -78,6 +83,7 @@ class Walker:
 
     def names(self, unit: Unit) -> list[Piece]:
         """One directory, as suits a slow file system: opened and listed, nothing counted yet."""
+        self.pace.take(3)
         fd = self.open(unit)
         if fd < 0:
             return []
@@ -86,7 +92,6 @@ class Walker:
         except OSError as error:
             self.sums.fail(unit[0], error)
             names = []
-        self.pace.took(3)
         return cut(unit[0], fd, names)
 
     def piece(self, piece: Piece) -> None:
@@ -96,7 +101,8 @@ class Walker:
         def look(name: str) -> os.stat_result:
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
 
-        self.pace.took(self.count(piece.folder, piece.names, look))
+        self.pace.take(len(piece.names))
+        self.count(piece.folder, piece.names, look)
         piece.held.release()
 
     def open(self, unit: Unit) -> int:
@@ -136,10 +142,13 @@ class Walker:
             kind, allocated = mode & _TYPE, found.st_blocks
             size = size if kind in _SIZED else 0
             if kind == _DIR:
-                if dev != device:
-                    continue
-                push((_below(folder, entry), dev, inode))
-            elif links > 1:
+                if dev == device:
+                    path = _below(folder, entry)
+                    push((path, dev, inode))
+                    sums.add(path, 0, allocated, 1)
+                    sums.own(uid, allocated, 1)
+                continue
+            if links > 1:
                 sums.link((dev, inode), (folder, size, allocated, uid))
                 continue
             total += size

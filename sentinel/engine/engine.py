@@ -33,7 +33,7 @@ from sentinel.engine.delivery import Delivery
 from sentinel.engine.hearing import Hearing
 from sentinel.engine.peer import Look, PeerWatch
 from sentinel.engine.pipeline import Pipeline
-from sentinel.engine.runner import Runner, limit
+from sentinel.engine.runner import Runner, is_due, limit
 from sentinel.engine.sight import Sight
 from sentinel.proc.appending import append_line
 
@@ -314,6 +314,7 @@ class Engine:
             remote=self.world.remote,
             logbook=self.world.deeds.books if self.world.deeds else None,
             gpus=self.world.gpus,
+            due=is_due(config, self._clock.now(), self.world.zone),
         )
         work = threads.start(f"run {config.name}", lambda: self._run(config, ctx))
         return await asyncio.wrap_future(work)

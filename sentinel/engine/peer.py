@@ -35,7 +35,7 @@ class PeerWatch:
     """Reads the file by a child that can be left behind, one at a time."""
 
     def __init__(self, path: str, patience: float) -> None:
-        self._path, self._patience = path, patience
+        self._path, self._patience = str(path), patience  # a FilePath is none to a codec
         self._stuck: proc.Stuck | None = None
 
     def look(self, memory: Mapping[str, Any], now: Instant) -> Look:

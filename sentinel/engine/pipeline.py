@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sentinel.core import deeds, looks
 from sentinel.core.deeds import Done
 from sentinel.core.digest import Plan, announce, digest, forget, review
-from sentinel.core.model import Alert, Batch, Key
+from sentinel.core.model import Alert, Batch, Key, Transition
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
@@ -94,4 +94,20 @@ class Pipeline:
                 visible(t.key.check),
                 visible(t.key.subject),
                 visible(t.summary),
+                extra={"fields": _fields(t)},
             )
+
+
+def _fields(t: Transition) -> Mapping[str, str]:
+    """What a log in JSON has of it besides the words."""
+    return {
+        "event": "alert",
+        "reason": t.reason,
+        "status": t.status.value,
+        "severity": t.severity.value,
+        "cluster": t.key.cluster,
+        "check": t.key.check,
+        "subject": t.key.subject,
+        "alert": t.alert,
+        "key": t.id,
+    }

@@ -7,11 +7,14 @@ of the interpreter's own start-up again.
 import time
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.core import cron as crontab
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.outcome import Outcome
@@ -34,6 +37,28 @@ def limit(check: CheckConfig) -> float:
     """Seconds one run may take, as configured or else the kind's own default."""
     own = getattr(check.plugin, "TIMEOUT", None)
     return float(_first(check.common.timeout, own, DEFAULT_TIMEOUT))
+
+
+def follow(check: CheckConfig) -> float | None:
+    """Seconds between the runs of a kind that has work under way beside its `cron`; else None."""
+    found = getattr(check.plugin, "FOLLOW", None)
+    return float(found) if found is not None and check.common.cron is not None else None
+
+
+def is_due(check: CheckConfig, now: Instant, zone: tzinfo) -> bool:
+    """Whether a run is one at its own time: always, unless it may be one in between. A run that
+    is late by a few minutes is still that of its time."""
+    if follow(check) is None or check.common.cron is None:
+        return True
+    cron = crontab.parse(check.common.cron)
+    return any(
+        crontab.fits(cron, datetime.fromtimestamp(now.wall / SECOND - 60 * late, tz=zone))
+        for late in range(LATE)
+    )
+
+
+LATE = 5
+"""Minutes."""
 
 
 def _first(*choices: float | None) -> float:

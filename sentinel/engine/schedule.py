@@ -14,7 +14,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from sentinel.core import cron as crontab
 from sentinel.core.clock import Instant
 from sentinel.core.settings import CheckConfig
-from sentinel.engine.runner import every
+from sentinel.engine.runner import every, follow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -47,6 +47,9 @@ def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinf
         return moment(now)
     if check.common.cron is None:
         return moment(last) + timedelta(seconds=every(check))
+    between = follow(check)
+    if between is not None:
+        return moment(last) + timedelta(seconds=between)
     following = cron_trigger(check.common.cron, zone).get_next_fire_time(
         None, moment(last) + timedelta(seconds=1)
     )
@@ -97,8 +100,12 @@ class Schedule:
             self._scheduler.shutdown(wait=False)
 
     def _trigger(self, check: CheckConfig, start: datetime) -> Any:
+        between = follow(check)
         if check.common.cron is not None:
-            return cron_trigger(check.common.cron, self._zone)
+            own = cron_trigger(check.common.cron, self._zone)
+            if between is None:
+                return own
+            return OrTrigger([own, IntervalTrigger(seconds=between, start_date=start)])
         return IntervalTrigger(seconds=every(check), start_date=start, timezone=self._zone)
 
 

@@ -16,7 +16,7 @@ from sentinel.core.text import visible
 from sentinel.proc import running
 from sentinel.proc.child import GRACE, Child
 from sentinel.proc.errors import NotFound, TimedOut, TooMuch
-from sentinel.proc.stuck import Stuck, boot_id, bury, still_stuck
+from sentinel.proc.stuck import Stuck, boot_id, bury, left_behind, still_stuck
 
 __all__ = [
     "GRACE",
@@ -26,6 +26,7 @@ __all__ = [
     "TimedOut",
     "TooMuch",
     "boot_id",
+    "left_behind",
     "run",
     "still_stuck",
 ]

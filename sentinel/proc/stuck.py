@@ -39,6 +39,11 @@ def abandon(pid: int) -> Stuck:
     return Stuck(pid, started(pid) or 0, boot_id())
 
 
+def left_behind(pid: int) -> Stuck:
+    """A process that one of our commands could not end and named; not a child of ours."""
+    return Stuck(pid, started(pid) or 0, boot_id())
+
+
 def bury() -> None:
     """Reap abandoned children that have ended since."""
     with _lock:
@@ -58,4 +63,6 @@ def started(pid: int) -> int | None:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    # A first thread that has ended is a zombie for as long as others of its process hang.
+    alone = int(fields[17]) <= 1
+    return None if fields[0] in (b"Z", b"X") and alone else int(fields[19])

@@ -24,7 +24,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """What sentinel has to know of slurm.conf, as the running slurmctld has it.
 
     `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
-    `munge_socket` where munged is asked, empty for munge's own place.
+    `munge_socket` where munged is asked, empty for munge's own place; `reboot_program` empty
+    where none is set; `resume_timeout` in seconds.
     """
 
     cluster: str
@@ -34,6 +35,8 @@ class Config(Struct, frozen=True, kw_only=True):
     controllers: tuple[str, ...] = ()
     accounting: bool = False
     munge_socket: str = ""
+    reboot_program: str = ""
+    resume_timeout: int | None = None
 
 
 def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
@@ -58,6 +61,8 @@ def read_config(out: bytes) -> Config:
         controllers=tuple(value.partition("(")[0] for _, value in sorted(_hosts(pairs).items())),
         accounting=pairs.get("AccountingStorageType", "").endswith("slurmdbd"),
         munge_socket="".join(_SOCKET.findall(pairs.get("AuthInfo", ""))[:1]),
+        reboot_program="".join(_words(pairs.get("RebootProgram", ""))),
+        resume_timeout=_seconds(pairs.get("ResumeTimeout", "")),
     )
 
 
@@ -77,6 +82,11 @@ def read_version(out: bytes) -> str:
 
 def _words(value: str) -> list[str]:
     return [word for word in value.split(",") if word not in ("", "none", "(null)")]
+
+
+def _seconds(value: str) -> int | None:
+    number = value.partition(" ")[0]
+    return int(number) if number.isascii() and number.isdigit() else None
 
 
 def _hosts(pairs: dict[str, str]) -> dict[int, str]:

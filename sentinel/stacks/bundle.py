@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -40,7 +41,7 @@ def save(folder: str, client: Client, target: Target, dump: Dump) -> str:
     try:
         place = _place(folder, dump)
         _write(place, "stacks.txt", "\n".join(lines(dump)))
-        _write(place, "stacks.json", msgspec.json.encode(plain(dump)).decode())
+        _write_packed(place, "stacks.json.gz", msgspec.json.encode(plain(dump)))
         _write(place, "job.txt", _told(client, "scontrol", "show", "job", target.job.job_id))
         _write(place, "steps.txt", _told(client, "scontrol", "show", "step", target.job.job_id))
         _write(place, "nodes.txt", _told(client, "scontrol", "show", "node", target.job.nodes))
@@ -54,7 +55,7 @@ def save(folder: str, client: Client, target: Target, dump: Dump) -> str:
 
 
 def plain(dump: Dump) -> dict[str, object]:
-    """What `--json` prints and stacks.json holds: groups first, then every process."""
+    """What `--json` prints and stacks.json.gz holds: groups first, then every process."""
     return {
         "job": dump.job,
         "name": visible(dump.name),
@@ -84,10 +85,19 @@ def _place(folder: str, dump: Dump) -> str:
 
 
 def _write(place: str, name: str, text: str) -> None:
-    path = os.path.join(place, name)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+    with os.fdopen(_new(place, name), "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text.rstrip("\n") + "\n")
+
+
+def _write_packed(place: str, name: str, data: bytes) -> None:
+    """A job of a thousand ranks has a hundred megabytes of stacks, most of them alike."""
+    with os.fdopen(_new(place, name), "wb") as file:
+        file.write(gzip.compress(data, 6))
+
+
+def _new(place: str, name: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    return os.open(os.path.join(place, name), flags, 0o600)
 
 
 def _told(client: Client, *argv: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from sentinel.core.remote import Answered, Partial, Unreached
 from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.stacks.nouns import Dump, Missed, NodeStacks
-from sentinel.core.stacks.read import read_node, unpacked
+from sentinel.core.stacks.read import packed, read_node, unfolded
 from sentinel.core.values import Duration
 from sentinel.remote import connect
 from sentinel.slurm.client import Client
@@ -61,7 +61,8 @@ class Looker:
         began = time.monotonic()
         target = find(self._client, asked.job)
         deadline = began + asked.limit
-        wish = Wish(job_id=target.job.job_id, native=asked.native, tool=asked.tool)
+        tool = asked.tool or self._remote.py_spy
+        wish = Wish(job_id=target.job.job_id, native=asked.native, tool=tool)
         reported = self._by_step(target, wish, deadline)
         reported = {**reported, **self._second(target, wish, reported, deadline)}
         dump = Dump(
@@ -91,7 +92,7 @@ class Looker:
             prefix=self._slurm.command_prefix,
             options=self._remote.srun_options,
         )
-        found = unpacked(out, mark)
+        found = packed(out, mark)
         for name in names:
             told = _read(found[name], name, target.job.user) if name in found else None
             reported[name] = told or said or "srun ended without its answer"
@@ -130,17 +131,16 @@ def _answer(
     answer: Answered | Unreached, mark: str, node: str, user: str, before: str
 ) -> NodeStacks | str:
     if isinstance(answer, Answered | Partial):
-        texts: Sequence[str] = list(unpacked(answer.out, mark).values())
-        if texts:
-            return _read(texts[0], node, user)
+        for data in packed(answer.out, mark).values():
+            return _read(data, node, user)
     why = answer.why if not isinstance(answer, Answered) else f"exit code {answer.code}"
     return f"{why} ({before})"
 
 
-def _read(text: str, node: str, user: str) -> NodeStacks | str:
+def _read(data: bytes, node: str, user: str) -> NodeStacks | str:
     """Whoever may not see the user's processes must not take them for gone."""
     try:
-        told = read_node(text, node)
+        told = read_node(unfolded(data), node)
     except CannotTell as error:
         return str(error)
     if not told.processes and not told.sees(user):

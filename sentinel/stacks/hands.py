@@ -61,7 +61,7 @@ class WorkingHands(SlurmHands):
     def evidence(self, job_id: str) -> Reply:
         """Take stacks and keep them; what was found and where it is, or why nothing was."""
         try:
-            target, dump = self._looker.look(Asked(job=job_id))
+            target, dump = self._looker.look(Asked(job=self._element(job_id)))
         except SentinelError as error:
             return Reply(Answer.REFUSED, f"no stacks: {error}")
         try:
@@ -69,6 +69,10 @@ class WorkingHands(SlurmHands):
         except NotSaved as error:
             where = str(error)
         return Reply(Answer.ACCEPTED, visible(f"{headline(dump)}; {where}"))
+
+    def _element(self, job_id: str) -> str:
+        """One of an array has a number of its own, which may be that of the array as well."""
+        return next((j.id for j in self.jobs(job_id) if j.job_id == job_id), job_id)
 
     def create(self, path: str, line: str) -> Reply:
         """Make a file of one line where nothing is; links are not followed, nothing is replaced."""

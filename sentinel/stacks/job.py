@@ -48,14 +48,14 @@ def find(client: Client, job_id: str) -> Target:
 def find_job(client: Client, job_id: str) -> Job:
     """As Slurm has it now, ended or not; raises NoJob or CannotTell."""
     found = rows(client, job_id)
-    mine = [job for job in found if job_id in (job.id, job.job_id)]
+    mine = [job for job in found if job.id == job_id]
     running = [job for job in found if job.state in RUNS]
-    if len(mine) != 1 and len(running) > 1:
+    if not mine and len(running) > 1:
         some = ", ".join(job.id for job in running[:4])
         raise NoJob(
             f"{visible(job_id)} is an array with {len(running)} running jobs; name one: {some}"
         )
-    chosen = mine if len(mine) == 1 else running or mine or found
+    chosen = mine or running or found
     if not chosen:
         raise NoJob(f"Slurm knows no job {visible(shortened(job_id, 40))} (see: squeue --me)")
     return chosen[0]

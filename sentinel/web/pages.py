@@ -37,6 +37,7 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex, nofollow",
+    "Server": "sentinel",
 }
 """No script, nothing from elsewhere, and the address, which is a key, is told to nobody."""
 

@@ -6,7 +6,7 @@ key, so there is no cookie that another site could make use of.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from sentinel.core.mute import Ack, Orders, Silence, exactly
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.web import pages
+from sentinel.web.door import Door
 from sentinel.web.rate import Rate
 
 _BODY = 4096
@@ -41,6 +42,14 @@ class Desk(Protocol):
         """Write what a person says."""
 
 
+class Further(Protocol):
+    """More to serve: its routes, and how often it may be asked for (None: as for links)."""
+
+    routes: Sequence[web.AbstractRouteDef]
+
+    def rate(self, request: web.Request) -> Rate | None: ...
+
+
 class CannotListen(SentinelError):
     """The address is taken or is none of this host's."""
 
@@ -48,22 +57,26 @@ class CannotListen(SentinelError):
 class Server:
     """Serves until it is stopped. Without a signer there are no links, only `/healthz`."""
 
-    def __init__(self, desk: Desk, clock: Clock, signer: Signer | None) -> None:
+    def __init__(
+        self, desk: Desk, clock: Clock, signer: Signer | None, further: Further | None = None
+    ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
-        self._rate = Rate()
+        self._rate, self._further = Rate(), further
         app = web.Application(client_max_size=_BODY, middlewares=[self._guarded])
         app.router.add_get("/healthz", self._health)
         if signer is not None:
             path = PATH + "{token:[A-Za-z0-9_-]+}{slash:/?}"
             app.router.add_get(path, self._ask)
             app.router.add_post(path, self._do)
+        if further is not None:
+            app.add_routes(further.routes)
         self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
 
     async def start(self, host: str, port: int) -> None:
         """Begin to serve; raises CannotListen."""
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            await Door(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
             why = error.strerror or str(error)
@@ -81,7 +94,8 @@ class Server:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Headers on every answer, a limit of requests, and no trouble told in detail."""
-        wait = self._rate.wait(request.remote or "", self._clock.now())
+        rate = (self._further and self._further.rate(request)) or self._rate
+        wait = rate.wait(request.remote or "", self._clock.now())
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}
             return _page(pages.message("Too many requests", "Try again in a moment."), 429, again)

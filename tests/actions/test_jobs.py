@@ -170,6 +170,20 @@ def test_a_plain_cancel_ends_the_job(desk: Desk) -> None:
     desk.lab.wait_state(job, "CANCELLED")
 
 
+@pytest.mark.parametrize("action", ["cancel", "requeue"])
+def test_one_element_of_an_array_is_meant_even_if_it_has_the_arrays_number(
+    desk: Desk, action: str
+) -> None:
+    """`scancel NUMBER` would end all elements; Slurm gives the last one the array's own."""
+    array = desk.lab.sbatch("sleep 600", array="0-2")
+    desk.lab.wait_state(array, "RUNNING")
+    shared = next(j for j in desk.hands.jobs(array) if j.job_id == array)
+    request = replace(about(action, shared, "no progress"), target=array)
+    assert desk.actor().act(request, ME).outcome is Outcome.DONE
+    others = [j.state for j in desk.hands.jobs(array) if j.id != shared.id and j.task]
+    assert others.count("RUNNING") == 2
+
+
 def test_the_kill_switch_is_made_once_and_through_no_link(desk: Desk) -> None:
     """A link that a user put there leads nowhere; a file that is there is left alone."""
     job = desk.lab.sbatch("sleep 600")

@@ -48,6 +48,14 @@ class ChannelContract:
         for word in ("h100-prod", "training", "tr11-176B", "4242 FAILED"):
             assert word.encode() in message
 
+    def test_a_note_arrives(self, tmp_path: Path) -> None:
+        """Who has it, until when it is silent, why it comes this way: with every reason."""
+        for reason in ("firing", "ack", "resolved", "something new"):
+            with self.side(tmp_path, "takes") as side:
+                send(side.channel, notification(note="acknowledged by bob", reason=reason))
+                message = side.got()[-1]
+            assert b"acknowledged by bob" in message
+
     def test_a_refusal_for_good_is_permanent(self, tmp_path: Path) -> None:
         """The error says so, in one inert line, with a reason that can be counted."""
         error = self.fails(tmp_path, "refuses")

@@ -61,4 +61,6 @@ def hostile(text: str) -> Notification:
         labels={text: text},
         values={text: text},
         runbook=text,
+        note=text,
+        links={"Acknowledge": "https://sentinel.example.org/a/kSbkSb/"},
     )

@@ -126,7 +126,9 @@ def record(about: Notification) -> Notification:
         return text.encode("utf-8", "replace").decode()
 
     changes = {n: clean(getattr(about, n)) for n in ("subject", "summary", "check", "details")}
-    rest = {n: clean(getattr(about, n)) for n in ("cluster", "reason", "since", "key", "alert")}
+    rest = {
+        n: clean(getattr(about, n)) for n in ("cluster", "reason", "since", "key", "alert", "note")
+    }
     return msgspec.structs.replace(
         about,
         **changes,

@@ -57,6 +57,15 @@ def verdict(*records: ActionRecord, now: Instant = START, **seen: Any) -> Verdic
     return judge(REQUEST, Past(records=records), LIMITS, replace(CALM, **seen), now)
 
 
+@pytest.mark.parametrize("action", ["clean_up", "test"])
+def test_what_only_prepares_an_action_makes_it_wait_for_nothing(action: str) -> None:
+    """A node that was cleaned up or tested may go back at once; cleaning up again may not."""
+    prepared = before(60, "n1", action=action)
+    assert verdict(prepared).allowed
+    again = replace(REQUEST, action=action)
+    assert judge(again, Past(records=(prepared,)), LIMITS, CALM, START).rule == "cooldown"
+
+
 def test_calm_and_enabled_it_is_allowed() -> None:
     """Nothing objects, and the verdict says how much room is left."""
     assert verdict() == Verdict(True, "1 of 3 in this hour")

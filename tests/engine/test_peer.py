@@ -28,7 +28,7 @@ class Walk:
     """A watch, what it remembers, and a clock that walks."""
 
     def __init__(self, path: Path) -> None:
-        self.watch, self.seen = PeerWatch(str(path), PATIENCE), Look(None, {})  # type: ignore[arg-type]
+        self.watch, self.seen = PeerWatch(FilePath(path), PATIENCE), Look(None, {})  # type: ignore[arg-type]
 
     def at(self, seconds: float, base: Instant = START) -> Status:
         self.seen = self.watch.look(self.seen.memory, shifted(base, seconds))
@@ -127,7 +127,7 @@ def test_people_hear_of_a_dead_peer_and_of_its_return(tmp_path: Path) -> None:
     """Also when the watcher itself was restarted in between."""
     path, book = tmp_path / "peer", Book()
     a_world = world({"disk": Says()}, {"book": book})
-    a_world.peer = PeerWatch(str(path), PATIENCE)
+    a_world.peer = PeerWatch(FilePath(path), PATIENCE)
     beat(path)
 
     async def first(scene: Scene) -> None:

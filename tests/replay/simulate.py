@@ -5,7 +5,9 @@ processes that read real files, and the wait for the next minute, are left out.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from random import Random
 
 from msgspec import Struct
@@ -109,13 +111,15 @@ RULES = {"20m": _rules(FIXED), "auto": _rules(None)}
 
 class Outcome(Struct):
     """What came of watching: healthy seconds, false alarms (episodes) by rule or topic, and for
-    each hang the seconds until it was told, by rule; None: never. `young`: hangs on the first
+    each hang the seconds until it was told, by rule; None: never. `paused`: those of hangs in a
+    checkpoint or an evaluation, announced or not. `young`: hangs on the first
     day of a training, on which `auto` is still careful, are kept apart."""
 
-    healthy: float
-    false: dict[str, int]
-    hangs: list[dict[str, float | None]]
-    young: list[dict[str, float | None]]
+    healthy: float = 0.0
+    false: dict[str, int] = {}
+    hangs: list[dict[str, float | None]] = []
+    young: list[dict[str, float | None]] = []
+    paused: list[dict[str, float | None]] = []
     looks: int = 0
 
 
@@ -126,7 +130,7 @@ def training(
     random = Random(seed)
     own, watcher = habits(shape, random), Watcher(shape)
     writing = _writing(shape, own, random)
-    outcome = Outcome(healthy=0, false={}, hangs=[], young=[])
+    outcome = Outcome()
     clock, step, number = 0.0, 0, 0
     while outcome.healthy < days * DAY:
         number += 1
@@ -187,7 +191,17 @@ def _watch(
             break
     outcome.healthy += length
     if hang is not None:
-        (outcome.hangs if learned else outcome.young).append(told)
+        where = outcome.paused if _paused(lines, hang) else outcome.hangs
+        (where if learned else outcome.young).append(told)
+
+
+def _paused(lines: list[Line], at: float) -> bool:
+    """Whether a training would have been silent around this moment."""
+    times = [when for when, _ in lines]
+    next_one = bisect(times, at)
+    gaps = sorted(b - a for a, b in pairwise(times))
+    usual = gaps[len(gaps) // 2] if gaps else 0.0
+    return next_one == len(times) or times[next_one] - times[next_one - 1] > 2 * usual + 15
 
 
 def looks(seconds: float, every: float, random: Random) -> Iterator[float]:

@@ -55,7 +55,7 @@ class Ward:
         self.lab, self.watch, self.nodes = lab, watch, nodes
         self.configure()
 
-    def configure(self, more: str = "", timeout: str = "8s") -> None:
+    def configure(self, more: str = "", timeout: str = "20s") -> None:
         keys = f"undrain: true, limits: {{cooldown: 0s, share: 100%}}{more}"
         ssh = {"ssh": self.nodes.config, "known": self.nodes.known}
         self.watch.configure(CONFIG, keys=keys, timeout=timeout, **ssh)
@@ -146,29 +146,27 @@ def test_slurm_drains_a_node_and_sentinel_gives_it_back_when_the_process_is_gone
     assert "undrain node-2: done" in ward.told()
 
 
-@pytest.mark.parametrize(
-    ("note", "told"),
-    [
-        ("RMA GPU3", "its reason replaced another one: 'RMA GPU3'"),
-        ("sentinel: bad GPU", "its reason replaced another one: 'sentinel: bad GPU'"),
-    ],
-)
-def test_a_reason_that_hides_another_is_not_touched(ward: Ward, note: str, told: str) -> None:
-    """Slurm forgot the note; the ledger did not."""
-    ward.drain(reason=note)
+def test_a_reason_that_hides_another_is_not_touched(ward: Ward) -> None:
+    """Slurm forgot an administrator's note and sentinel's own; the ledger did not."""
+    notes = {NODE: "RMA GPU3", "node-3": "sentinel: bad GPU"}
+    for node, note in notes.items():
+        ward.drain(node, note)
     ward.tick()
-    ward.drain()
+    for node in notes:
+        ward.drain(node)
     ward.tick()
     ward.tick()
-    assert ward.drained()
-    assert told in ward.told()
-    assert ward.acted() == []
+    for node, note in notes.items():
+        assert ward.drained(node), ward.log(node)
+        assert f"its reason replaced another one: '{note}'" in ward.told(), ward.log(node)
+        assert ward.acted(node) == []
 
 
 def test_what_cannot_be_seen_is_not_clean(ward: Ward) -> None:
     """Cut off the network, nvidia-smi hangs, nvidia-smi prints an error with exit code 0, sshd
     answers garbage: four drained nodes that are idle and clean, and none of them is touched."""
     lab = ward.lab
+    ward.configure(timeout="11s")
     for node in lab.nodes:
         ward.drain(node.name)
     (lab.nodes[2].bin / "nvidia-smi").write_text(f"#!/bin/sh\nexec cat {lab.fuse.point}/data\n")
@@ -203,7 +201,7 @@ def test_a_reason_that_changes_between_proof_and_change_stops_it(ward: Ward, cha
         f"{{ touch {ward.watch.folder}/raced; {race}; }}"
     )
     ward.tick()
-    assert (ward.watch.folder / "raced").exists()
+    assert (ward.watch.folder / "raced").exists(), ward.told()
     assert (ward.drained(), ward.updates) == (True, 0)
     assert ward.acted() == ["intended", "withdrawn"]
     assert "meanwhile it" in ward.log()[-1]["detail"]
@@ -248,11 +246,49 @@ def test_two_sentinels_on_one_state_change_a_node_once(ward: Ward) -> None:
     assert len(changed) == 1
 
 
+def test_a_node_whose_task_stays_in_state_d_is_rebooted_where_switched_on(ward: Ward) -> None:
+    """By Slurm, which drains first, and gives it back when it is up again."""
+    ward.configure(", reboot: true, reboot_after: 1s")
+    stuck(ward)
+    ward.drain()
+    wait_until(lambda: ward.tick() or ward.acted(), "the reboot")
+    state = ward.lab.node(NODE)["State"]
+    assert "REBOOT" in state, state
+    assert ward.acted() == ["intended", "done"]
+    assert "+ none" in ward.log()[-2]["evidence"]["gpu processes"]
+    assert "reboot node-2: done" in ward.told()
+    ward.lab.run(["scontrol", "update", f"nodename={NODE}", "state=down", "reason=test"])
+
+
+def test_configured_proofs_run_on_the_node(ward: Ward) -> None:
+    """NHC says no, and then yes; what it said last is in the log."""
+    nhc = ward.lab.work / "nhc"
+    nhc.write_text("#!/bin/sh\nhostname\nexit 1\n")
+    nhc.chmod(0o755)
+    ward.configure(f", proofs: {{nhc: [{nhc}]}}")
+    ward.drain()
+    ward.tick()
+    assert ward.drained()
+    assert f"not clean: exit code 1: {NODE}" in ward.told()
+    nhc.write_text("#!/bin/sh\necho ok\n")
+    ward.tick()
+    assert not ward.drained()
+    assert ward.log()[-2]["evidence"]["nhc"] == "+ exit code 0: ok"
+
+
+def stuck(ward: Ward) -> None:
+    """A process in state D on the node that belongs to no job."""
+    ward.lab.fuse.hold("open")
+    ward.nodes.on(NODE, f"setsid cat {ward.lab.fuse.point}/data >/dev/null 2>&1 &")
+    wait_until(ward.lab.fuse.withheld, "the hang")
+    ward.nodes.on(NODE, "pkill -9 -x cat")
+
+
 def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> None:
     """On a shared node: a second user's healthy job, root's process and a login with the failed
     job's id in their environment all live; its daemon does not, though it ignores SIGTERM."""
     lab = ward.lab
-    ward.configure(", clean_up: true", timeout="20s")
+    ward.configure(", clean_up: true")
     alice, bob = lab.user("alice"), lab.user("bob")
     failed = lab.sbatch(daemon(4711), user=alice, nodelist=NODE)
     lab.wait_state(failed, "COMPLETED")

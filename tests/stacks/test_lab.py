@@ -1,5 +1,6 @@
 """Stacks of a hung job on a real cluster: the odd rank is named, whatever else is broken."""
 
+import gzip
 import json
 import re
 import sys
@@ -51,13 +52,15 @@ def test_the_one_of_64_ranks_that_is_elsewhere_is_named_first(fresh: Lab, config
     assert "63 ranks 0-36,38-63, on node-[0-3]: python" in done.stdout
     place = Path(re.findall(r"saved in (\S+)", done.stderr)[0])
     assert place.parent == config.parent / "state/evidence"
-    files = {f.name: f.read_text() for f in place.iterdir()}
+    packed = place / "stacks.json.gz"
+    groups = json.loads(gzip.decompress(packed.read_bytes()))["groups"]
+    files = {f.name: f.read_text() for f in place.iterdir() if f != packed}
     assert sorted(files) == [
-        "job.txt", "log.txt", "nodes.txt", "stacks.json", "stacks.txt", "steps.txt",
+        "job.txt", "log.txt", "nodes.txt", "stacks.txt", "steps.txt",
     ]  # fmt: skip
     assert f"JobId={training.job}" in files["job.txt"]
     assert "NodeName=node-3" in files["nodes.txt"]
-    assert len(json.loads(files["stacks.json"])["groups"]) == 2
+    assert [g["count"] for g in groups] == [1, 63]
     assert (place.stat().st_mode & 0o777, (place / "log.txt").stat().st_mode & 0o777) == (
         0o700,
         0o600,
@@ -173,6 +176,64 @@ def test_a_job_that_ends_during_the_dump_is_told_as_ended(fresh: Lab, config: Pa
     done = training.stacks("--no-save", "--py-spy", str(tool), config=config)
     assert headline(done).startswith("the job ended")
     assert "Traceback" not in done.stdout + done.stderr
+
+
+LAUNCHER = """\
+import os, subprocess, sys
+group = int(os.environ["SLURM_PROCID"])
+children = []
+for local in range(2):
+    rank = group * 2 + local
+    told = dict(RANK=rank, LOCAL_RANK=local, WORLD_SIZE=8, LOCAL_WORLD_SIZE=2, GROUP_RANK=group)
+    env = {**os.environ, **{k: str(v) for k, v in told.items()}}
+    children.append(subprocess.Popen([sys.executable, "-ISu", "rank.py"], env=env))
+[child.wait() for child in children]
+"""
+RANK = """\
+import os, time
+
+
+def work():
+    time.sleep(10_000)
+
+
+def wait_for_batch():
+    time.sleep(10_000)
+
+
+if os.fork() == 0:
+    work()
+open("up-" + os.environ["RANK"], "w").close()
+wait_for_batch() if os.environ["RANK"] == "5" else work()
+"""
+
+
+def test_ranks_of_a_launcher_have_its_numbers_without_it_and_their_workers(
+    fresh: Lab, config: Path
+) -> None:
+    """As torchrun does it: a launcher a node, ranks below it, forked workers below them."""
+    (fresh.work / "launch.py").write_text(LAUNCHER)
+    (fresh.work / "rank.py").write_text(RANK)
+    job = fresh.sbatch(f"exec srun -n4 -N4 {sys.executable} -ISu launch.py", nodes=4)
+    wait_until(lambda: len(list(fresh.work.glob("up-?"))) == 8, "all ranks", 20.0)
+    argv = [sys.executable, "-m", "sentinel", "stacks", job, "--no-save", "-c", str(config)]
+    done = fresh.run(argv, limit=60)
+    assert headline(done) == (
+        "rank 5 (node-2) in wait_for_batch (rank.py:9); "
+        "ranks 0-4,6-7 (node-[0-3]) in work (rank.py:5)"
+    )
+
+
+def test_of_an_array_one_element_is_named(fresh: Lab) -> None:
+    """The array's own number is ambiguous while several run; an element's is not."""
+    array = fresh.sbatch("sleep 600", array="0-1")
+    fresh.wait_state(array, "RUNNING")
+    argv = [sys.executable, "-m", "sentinel", "stacks", "--no-save"]
+    both = fresh.run([*argv, array])
+    assert both.returncode == 64
+    assert f"{array} is an array with 2 running jobs; name one: {array}_" in both.stderr
+    one = fresh.run([*argv, f"{array}_1"])
+    assert "runs sleep, not Python" in headline(one)
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,7 @@ def risk_text(complete: Mapping[str, Found], now: Instant, ran: float | None) ->
     seconds, last = at_risk(complete, now, ran), newest(complete)
     if seconds is None:
         return "no complete checkpoint is known"
-    since = (
-        f"since checkpoint {visible(last[0])}" if last else "and there is no complete checkpoint"
-    )
+    since = f"since checkpoint {visible(last[0])}" if last else "without any complete checkpoint"
     return f"{duration_text(seconds)} of work {since} at risk"
 
 

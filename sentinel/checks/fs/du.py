@@ -37,7 +37,8 @@ class Row(Struct, frozen=True):
 
 
 class Tree(Struct, frozen=True, kw_only=True):
-    """What the walk found. `complete` False: there is more. `unread`: what nobody could look at."""
+    """What the walk found. `complete` False: there is more. `unread`: what nobody could look at.
+    `stuck`: the process that was left behind in a part that hangs, 0 for none."""
 
     apparent: int
     allocated: int
@@ -48,6 +49,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     calls: int
     dirs: Mapping[str, Row]
     owners: Mapping[str, Row]
+    stuck: int = 0
 
 
 def walked(path: str, du: Du, local: bool, limit: float, *, everything: bool = False) -> Tree:
@@ -66,7 +68,7 @@ def walked(path: str, du: Du, local: bool, limit: float, *, everything: bool = F
         "all": everything,
     }
     argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, msgspec.json.encode(order).decode()]
-    done = proc.run(argv, limit=max(0.7, within) + 1.5)
+    done = proc.run(argv, limit=max(0.7, within) + 2.0)
     if done.code:
         why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
         raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
@@ -84,6 +86,9 @@ def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Findin
     if not tree.complete:
         text += " (partial: the time was over)"
         status = Status.UNKNOWN if du.size and not status.bad else status
+    if tree.stuck:
+        text += f"; a part of it hangs (process {tree.stuck})"
+        status = max(status, Status.WARNING, key=lambda s: s.rank)
     if tree.unread:
         text += f"; {tree.unread} could not be read"
     return Finding(

@@ -135,7 +135,9 @@ class _Asker:
         from sentinel.checks.fs import du
 
         fs = self._fs
-        tree = du.walked(_real(sight), fs.du, mount.type in LOCAL, self._left() - 2.0)
+        tree = du.walked(_real(sight), fs.du, mount.type in LOCAL, self._left() - 2.5)
+        if tree.stuck:
+            self.stuck[visible(f"{sight.path} tree")] = to_builtins(proc.left_behind(tree.stuck))
         return du.finding(sight.path, tree, fs.du, self._warn, self._crit)
 
     def _command(self, path: str) -> list[Finding]:

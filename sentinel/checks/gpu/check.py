@@ -15,7 +15,8 @@ from sentinel.checks.gpu.round import (
     Round,
     findings,
     keep_book,
-    lemons_by_node,
+    lemon_findings,
+    lemons,
     remembered,
 )
 from sentinel.checks.gpu.sight import Sight, plain, sight_of
@@ -98,10 +99,11 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         opened = open_xids.updated(
             _opened(ctx.memory), this.sights, book.cleared, ctx.now, self.remember
         )
-        found = [*findings(this, book, opened), *self._others(answers, book, ctx)]
+        found = [*findings(this, book, opened), *lemon_findings(this, book)]
+        found += self._others(answers, book, ctx)
         return Report(
             findings=tuple(found),
-            requests=tuple(lemon.requests(lemons_by_node(this, book), slurm)) if self.drain else (),
+            requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
             samples=tuple(_samples(found)),
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )

@@ -11,10 +11,11 @@ from sentinel.checks.gpu import judge, lemon, missing, open_xids
 from sentinel.checks.gpu.judge import Problem
 from sentinel.checks.gpu.missing import Known
 from sentinel.checks.gpu.open_xids import Open
-from sentinel.checks.gpu.sight import Sight, gres_count, ledger_events, plain
+from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.gpus import NODE, Entry, GpuEvent, Gpus, Move, Sighting
+from sentinel.core.gpus import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
+from sentinel.core.gres import gpus as gpus_in
 from sentinel.core.lemons import Standing
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.slurm import Node
@@ -28,10 +29,13 @@ TOLD = 3
 
 
 class Book(Struct, kw_only=True):
-    """What the ledger said in this run; `trouble` where it could not be asked."""
+    """What the ledger said in this run; `trouble` where it could not be asked.
+
+    `lemons`: where those that are here now have been.
+    """
 
     entries: Sequence[Entry] = ()
-    moves: Mapping[str, Move] = {}
+    lemons: Mapping[str, Sequence[Stay]] = {}
     standings: Mapping[str, Standing] = {}
     trouble: str = ""
 
@@ -53,7 +57,7 @@ class Round(Struct, frozen=True, kw_only=True):
     def due(self, node: str) -> int | None:
         """How many GPUs it has to have."""
         listed = self.slurm.get(node)
-        gres = gres_count(listed.gres) if listed else None
+        gres = (gpus_in(listed.gres) or None) if listed else None
         return missing.count_due(self.check.expect, gres, len(self.remembered(node)))
 
     def remembered(self, node: str) -> list[Known]:
@@ -77,12 +81,13 @@ def keep_book(gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent]) -> Book
         return Book()
     try:
         before = gpus.entries()
-        moves = gpus.see(list(_sightings(this.sights)), this.now)
+        gpus.see(list(_sightings(this.sights)), this.now)
         gpus.record([*_events(this, Book(entries=before)), *extra])
+        standings = gpus.standings(this.now)
+        here = {gpu.uuid for sight in this.sights.values() for gpu in sight.gpus}
+        bad = [uuid for uuid in here if uuid in standings and standings[uuid].judged == "lemon"]
         return Book(
-            entries=before,
-            moves={move.uuid: move for move in moves},
-            standings=gpus.standings(this.now),
+            entries=before, standings=standings, lemons={uuid: gpus.stays(uuid) for uuid in bad}
         )
     except StoreError as error:
         return Book(trouble=str(error))
@@ -131,10 +136,6 @@ def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> N
     for gpu in sight.gpus:
         about = Said(node=sight.node, problems=[], values=judge.values(gpu))
         about.problems += judge.problems(gpu, this.check.warn, this.check.crit)
-        found = lemon.problem(gpu.uuid, book.standings, book.moves)
-        about.problems += [found] if found else []
-        move = book.moves.get(gpu.uuid)
-        about.details += [lemon.moved(move, this.now)] if move else []
         about.well = _well(about.values, book.standings.get(gpu.uuid))
         said[gpu.uuid] = about
     gone = this.gone(sight, book)
@@ -193,15 +194,19 @@ def _commands(subject: str, about: Said, status: Status) -> tuple[str, ...]:
     )
 
 
-def lemons_by_node(this: Round, book: Book) -> dict[str, list[str]]:
-    """Where lemons sit now."""
-    found: dict[str, list[str]] = {}
+def lemons(this: Round, book: Book) -> Iterator[tuple[str, str]]:
+    """Each that is there now, with its node."""
     for sight in this.sights.values():
         for gpu in sight.gpus:
-            standing = book.standings.get(gpu.uuid)
-            if standing is not None and standing.judged == "lemon":
-                found.setdefault(sight.node, []).append(gpu.uuid)
-    return found
+            if gpu.uuid in book.lemons:
+                yield gpu.uuid, sight.node
+
+
+def lemon_findings(this: Round, book: Book) -> Iterator[Finding]:
+    """One for each of them and its place."""
+    for uuid, node in lemons(this, book):
+        held = book.standings[uuid]
+        yield lemon.finding(uuid, node, held, book.lemons[uuid], this.now)
 
 
 def remembered(

@@ -146,13 +146,6 @@ def what_of(event: xid.Event) -> str:
     return f"xid {event.code}"
 
 
-def gres_count(gres: str) -> int | None:
-    """GPUs in Slurm's `gpu:h100:8(S:0-1),nvme:1`; None where it names none."""
-    found = re.finditer(r"(?:^|,)gpu(?::[^:,()]+)?:([0-9]{1,4})(?=[(,]|$)", gres)
-    counts = [int(match[1]) for match in found]
-    return sum(counts) if counts else None
-
-
 def plain(memory: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """A mapping that was remembered; empty where it is of another kind."""
     found = memory.get(key)

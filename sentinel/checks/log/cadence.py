@@ -20,6 +20,7 @@ ROBUST = 8  # windows from which on the very longest quiet is taken for an accid
 LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
 OCCASIONS = 3  # times a phase was seen before its length is known
 LONG = 1.5  # looks without a change from which on a quiet is a pause
+BRIEF = 90.0  # seconds for which a quiet is none, however often one looks
 FREQUENT = 15  # pauses in a window that are none: the training is simply that slow
 
 
@@ -68,7 +69,7 @@ class Quiet(Struct, frozen=True, kw_only=True):
 def noted(cadence: Cadence, quiet: Quiet) -> Cadence:
     """After one more look."""
     seconds = min(quiet.spacing, LONGEST_LOOK)
-    long = quiet.seconds > max(cadence.bar, LONG * quiet.spacing) > 0
+    long = quiet.seconds > max(cadence.bar, LONG * quiet.spacing, BRIEF)
     longest = cadence.longest if long else _higher(cadence.longest, quiet.seconds)
     watched = cadence.watched + seconds
     if watched >= WINDOW:

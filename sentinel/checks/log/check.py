@@ -13,8 +13,10 @@ from sentinel.checks.log.gather import Source
 from sentinel.checks.log.judge import Rules
 from sentinel.checks.log.memory import Memory, stored
 from sentinel.checks.log.passing import Pass, Plan
+from sentinel.checks.log.requests import Means
+from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
-from sentinel.checks.log.settings import Auto, Phase, Progress, by_line, named
+from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
@@ -59,7 +61,9 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore: list[re.Pattern[str]] = []
     heartbeat: FilePath | None = None
     ask_nodes: bool = True
-    on_stale: list[str] = []
+    on_stale: list[OnStale] = []
+    killswitch: FilePath | None = None
+    signal: Signal | None = None
 
     def __post_init__(self) -> None:
         _refuse_path(self.path, self.job)
@@ -74,6 +78,8 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("has to be 1 or more", "nan_after")
         if self.on_stale and not self.job:
             raise Invalid("acts on a job; name the `job`", "on_stale")
+        if "killswitch" in self.on_stale and not str(self.killswitch or "").startswith("/"):
+            raise Invalid("names the file that a hang makes; an absolute path", "killswitch")
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name or the path, and one about each further topic once
@@ -97,7 +103,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def grants(self) -> Mapping[str, Limits | None]:
         """Naming an action in `on_stale` switches it on, within its own limits."""
-        return dict.fromkeys(self.on_stale)
+        return dict.fromkeys(map(str, self.on_stale))
 
     @property
     def subject(self) -> str:
@@ -142,7 +148,12 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             wishes=Wishes(nan_after=self.nan_after, slower_than=self.slower_than),
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
-            on_stale=tuple(self.on_stale),
+            means=Means(
+                names=tuple(self.on_stale),
+                patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},
+                file=str(self.killswitch or ""),
+                signal=self.signal or "",
+            ),
         )
 
 

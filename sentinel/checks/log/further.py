@@ -11,14 +11,12 @@ from msgspec import Struct
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.progress import GROWTH, Seen
 from sentinel.checks.log.speed import usual
-from sentinel.checks.log.troubles import KINDS, Trouble
+from sentinel.checks.log.troubles import Trouble
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
 
 TOPICS = ("loss", "errors", "speed")
 """The second words of the subjects."""
-
-FATAL = frozenset(kind.name for kind in KINDS if kind.fatal)
 
 
 class Aside(Struct, frozen=True, kw_only=True):
@@ -95,7 +93,7 @@ def _speed(seen: Seen, learned: Learned, wishes: Wishes) -> Aside | None:
     normal = usual(learned.rates.get(name, ()))
     if wishes.slower_than is None or seen.speed is None or name == GROWTH:
         return None
-    rate = seen.speed.rate
+    rate = seen.speed.lately
     if rate is None or not normal:
         return Aside(topic="speed", status=Status.OK, summary="not yet known what is usual")
     percent = 100 * rate / normal

@@ -32,13 +32,14 @@ class Rules(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """How bad, in words, since how many seconds, and what limit that was held against.
 
-    `hung`: progress has stopped, which is what second witnesses and actions are asked about.
+    `name`: the number that stood still for longest. `hung`: progress has stopped, which is what second witnesses and actions are asked about.
     """
 
     status: Status
     summary: str
     quiet: float = 0.0
     limit: Limit | None = None
+    name: str = GROWTH
     hung: bool = False
 
 
@@ -62,6 +63,7 @@ def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) ->
         summary=told + _against(seen, limit),
         quiet=quiet,
         limit=limit,
+        name=name,
         hung=True,
     )
 

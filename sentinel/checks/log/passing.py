@@ -17,7 +17,7 @@ from sentinel.checks.log.judge import Rules, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
 from sentinel.checks.log.place import Place
 from sentinel.checks.log.progress import Seen, begun, remembered
-from sentinel.checks.log.requests import Wish, due, wish
+from sentinel.checks.log.requests import Means, Wish, due, wish
 from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
 from sentinel.core.errors import CannotTell
@@ -38,7 +38,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     wishes: Wishes
     heartbeat: str = ""
     ask_nodes: bool = True
-    on_stale: tuple[str, ...] = ()
+    means: Means = Means()
 
 
 class Pass:
@@ -137,9 +137,10 @@ class Pass:
 
     def _wish(self, one: Watched) -> Wish:
         """Nothing for a one-shot: it changes nothing."""
-        names = self._plan.on_stale if due(one, self._ctx.now) else ()
-        names = () if self._ctx.one_shot else names
-        return wish(one, names, words.last_lines(one, self._files) if names else "", self._ctx.now)
+        if self._ctx.one_shot or not self._plan.means.names or not due(one, self._ctx.now):
+            asked = one.seen.asked if one.verdict.hung else None
+            return Wish(job=_key(one.sight.job), asked=asked)
+        return wish(one, self._plan.means, words.last_lines(one, self._files), self._ctx.now)
 
     def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:
         """How far each file was read, the newest last, of this pass and of those before."""

@@ -31,11 +31,13 @@ KNOWN_PHASES = {
         r"|Finished (?:async[ _])?sav(?:ing|e)\b",
     ),
     "evaluation": (
-        r"\*{3,} ?Running (?:Evaluation|Prediction)|Running validation|Starting validation"
-        r"|Sanity Checking|Validation DataLoader|[Ee]valuating (?:on|iter)",
+        r"\*\*\* ?Running (?:Evaluation|Prediction)|Running validation|Starting validation"
+        r"|Sanity Checking|Validation DataLoader|Evaluating (?:on|iter)",
         r"validation loss at iteration|Finished validation",
     ),
 }
+_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating")
+"""One of them is in every line that the patterns above find."""
 
 
 class Event(Struct, frozen=True):
@@ -111,7 +113,10 @@ def number(name: str, captured: str | None) -> float:
 
 
 def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
+    familiar = any(word in text for word in _WORDS)
     for name, phase in known.items():
+        if not familiar and phase.begin.pattern == KNOWN_PHASES.get(name, ("",))[0]:
+            continue
         yield from (Event(m.start(), "begin", name) for m in phase.begin.finditer(text))
         if phase.end:
             yield from (Event(m.start(), "end", name) for m in phase.end.finditer(text))
@@ -125,6 +130,10 @@ def _losses(text: str, pattern: "re.Pattern[str]") -> Iterable[Event]:
 
 
 def _members(text: str) -> Iterable[Event]:
-    for match in _MEMBER.finditer(text):
-        yield Event(match.start(), "member", match[2], float(match[1]))
-    yield from (Event(match.start(), "ready") for match in _READY.finditer(text))
+    if "GLOBAL_RANK" in text:
+        yield from (
+            Event(match.start(), "member", match[2], float(match[1]))
+            for match in _MEMBER.finditer(text)
+        )
+    if " processes" in text:
+        yield from (Event(match.start(), "ready") for match in _READY.finditer(text))

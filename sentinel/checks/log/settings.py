@@ -10,7 +10,8 @@ from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
 Auto = Literal["auto"]
-Witness = Literal["gpu", "cpu"]
+OnStale = Literal["stacks", "killswitch", "requeue", "cancel"]
+Signal = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
 Progress = re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
@@ -33,11 +34,10 @@ def named(progress: Progress | None) -> dict[str, re.Pattern[str]]:
     """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
     if progress is None:
         return {}
-    several = isinstance(progress, Mapping | Sequence)
     found = {"progress": progress} if isinstance(progress, re.Pattern) else _by_name(progress)
     for name, pattern in found.items():
         if not pattern.groups:
-            path = ("progress", *([name] if several else []))
+            path = ("progress", *([name] if isinstance(progress, Mapping) else []))
             raise Invalid(r"captures nothing; put the number in a group, as (\d+)", *path)
     return {name: by_line(pattern) for name, pattern in found.items()}
 

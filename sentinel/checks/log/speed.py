@@ -5,6 +5,7 @@ median of the last two days of training. What has been so for a day is the new u
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.clock import Instant, elapsed
 
@@ -14,25 +15,38 @@ ENOUGH = 8  # spans before anything is called usual
 
 
 class Speed(Struct, frozen=True, kw_only=True):
-    """A span that has begun at `value`, and the rate per second of the last whole one."""
+    """A span that has begun at `value`, and the rates per second of the last two whole ones."""
 
     began: Instant
     value: float
     spoiled: bool = False
     rate: float | None = None
+    before: float | None = None
+
+    @property
+    def lately(self) -> float | None:
+        """The better of the last two: one slow span may have held a pause nobody announced."""
+        return max(self.rate, self.before) if self.rate is not None and self.before else self.rate
 
 
 def measured(speed: Speed | None, now: Instant, value: float, phase: bool) -> tuple[Speed, bool]:
     """After one look; True when a span has ended whose rate counts."""
-    if speed is None or value < speed.value:
-        return Speed(began=now, value=value, rate=speed.rate if speed else None), False
+    if speed is None:
+        return Speed(began=now, value=value), False
+    if value < speed.value:
+        return _anew(speed, now, value), False
     spoiled = speed.spoiled or phase
     seconds = elapsed(speed.began, now)
     if seconds < SPAN:
-        return Speed(began=speed.began, value=speed.value, spoiled=spoiled, rate=speed.rate), False
-    counts = not spoiled and seconds < 2 * SPAN
-    rate = (value - speed.value) / seconds if counts else speed.rate
-    return Speed(began=now, value=value, spoiled=phase, rate=rate), counts
+        return replace(speed, spoiled=spoiled), False
+    if spoiled or seconds >= 2 * SPAN:
+        return replace(_anew(speed, now, value), spoiled=phase), False
+    rate = (value - speed.value) / seconds
+    return replace(_anew(speed, now, value), rate=rate, before=speed.rate), True
+
+
+def _anew(speed: Speed, now: Instant, value: float) -> Speed:
+    return replace(speed, began=now, value=value, spoiled=False)
 
 
 def usual(rates: tuple[float, ...]) -> float | None:

@@ -44,12 +44,14 @@ def steps(
     tried to be released before; still held, they are replaced.
     """
     if chain.mode == "relay":
-        return _strand(chain, chain.names[0], _handover(chain, links, now), links, me, released)
-    found: list[Step] = []
+        slot = _handover(chain, links, now)
+        found = _strand(chain, chain.names[0], slot, links, me, released)
+        return (*found, *_strangers(chain, links))
+    missing: list[Step] = []
     for number, name in enumerate(chain.names):
         slot = chain.next_slot(number, now)
-        found += _strand(chain, name, slot, links, me, released)
-    return (*found, *_strangers(chain, links))
+        missing += _strand(chain, name, slot, links, me, released)
+    return (*missing, *_strangers(chain, links))
 
 
 def whole(chain: Chain, links: Sequence[Link], me: str = "") -> bool:

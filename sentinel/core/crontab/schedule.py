@@ -68,7 +68,7 @@ def slots(schedule: Schedule, after: float, until: float, zone: tzinfo) -> Itera
 def next_slot(schedule: Schedule, after: float, zone: tzinfo) -> int:
     """The first slot after this moment, looked for over a year and more (a 29th of February)."""
     span = 86400.0
-    while span < 9 * 366 * 86400:
+    while span < 100 * 366 * 86400:
         for slot in _within(schedule, after, after + span, zone):
             return slot
         span *= 8

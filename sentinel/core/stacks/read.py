@@ -12,6 +12,7 @@ import zlib
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,8 +33,8 @@ _ABOUT_PROCESSES = frozenset(
 )
 
 
-def unpacked(out: bytes, mark: str) -> dict[str, str]:
-    """The texts of all nodes whose answer is whole, by name; lines from elsewhere are skipped."""
+def packed(out: bytes, mark: str) -> dict[str, bytes]:
+    """What nodes whose answer is whole sent, by name; lines from elsewhere are skipped."""
     pieces: dict[str, dict[str, bytes]] = {}
     for line in out.split(b"\n"):
         head, _, rest = line.partition(b" ")
@@ -41,19 +42,23 @@ def unpacked(out: bytes, mark: str) -> dict[str, str]:
             node, number, piece = rest.split(b" ")
             pieces.setdefault(node.decode("utf-8", "replace"), {})[number.decode()] = piece
     found = {node: _joined(parts) for node, parts in pieces.items()}
-    return {node: text for node, text in found.items() if text is not None}
+    return {node: data for node, data in found.items() if data}
 
 
-def _joined(parts: Mapping[str, bytes]) -> str | None:
-    last = parts.get("end", b"")
-    if not last.isdigit() or any(str(n) not in parts for n in range(1, int(last) + 1)):
-        return None
-    data = b"".join(parts[str(n)] for n in range(1, int(last) + 1))
+def unfolded(data: bytes) -> str:
+    """The text of one node; CannotTell. One at a time: all together are gigabytes of a large job."""
     try:
         raw = zlib.decompressobj(wbits=31).decompress(b64decode(data, validate=True), MOST)
-    except (zlib.error, NotBase64):
-        return None
+    except (zlib.error, NotBase64) as error:
+        raise CannotTell(f"its answer was damaged on the way: {error}") from None
     return raw.decode("utf-8", "backslashreplace")
+
+
+def _joined(parts: Mapping[str, bytes]) -> bytes:
+    last = parts.get("end", b"")
+    if not last.isdigit() or any(str(n) not in parts for n in range(1, int(last) + 1)):
+        return b""
+    return b"".join(parts[str(n)] for n in range(1, int(last) + 1))
 
 
 def read_node(text: str, node: str) -> NodeStacks:
@@ -142,22 +147,37 @@ def _threads(entry: Mapping[str, Any]) -> tuple[tuple[Thread, ...], str]:
 
 
 def _thread(raw: Mapping[str, Any]) -> Thread:
+    frames = tuple(
+        _frame(
+            str(f["name"]),
+            str(f["filename"]),
+            str(f.get("short_filename") or ""),
+            int(f.get("line") or 0),
+        )
+        for f in raw["frames"]
+    )
     return Thread(
         name=visible(str(raw.get("thread_name") or "")),
         id=int(raw.get("os_thread_id") or 0),
-        frames=tuple(_frame(f) for f in raw["frames"]),
+        frames=_shared(frames),
         active=bool(raw.get("active")),
         gil=bool(raw.get("owns_gil")),
     )
 
 
-def _frame(raw: Mapping[str, Any]) -> Frame:
-    path = visible(str(raw["filename"]))
-    short = visible(str(raw.get("short_filename") or path))
-    function = str(raw["name"])
+# The ranks of a large job, their workers and threads stand at a handful of places: told once each.
+
+
+@lru_cache(maxsize=50_000)
+def _frame(function: str, path: str, short: str, line: int) -> Frame:
     if _ADDRESS.fullmatch(function):  # differs from process to process, and tells nobody anything
         function = "??"
-    return Frame(visible(function), short, int(raw.get("line") or 0), path)
+    return Frame(visible(function), visible(short or path), line, visible(path))
+
+
+@lru_cache(maxsize=10_000)
+def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    return frames
 
 
 def _blocked(entry: Mapping[str, Any]) -> Blocked | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.checkpoint import Checkpoint, Rule
+from sentinel.checks.checkpoint import Checkpoint, Rule, Where, work_at_risk
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
@@ -203,6 +203,25 @@ def test_a_folder_that_hangs_is_unknown(fuse: Fuse) -> None:
 def test_settings_that_can_find_nothing_are_refused(settings: Any, said: str) -> None:
     with pytest.raises(Invalid, match=said):
         Checkpoint(**settings)
+
+
+def test_other_checks_tell_the_work_at_risk_in_one_line(tmp_path: Path) -> None:
+    """Of the newest complete one; a folder that cannot be read is told, and raises nothing."""
+    save(tmp_path, "step_100", age=2 * HOUR, marker="done")
+    save(tmp_path, "step_200", age=HOUR)
+    where = Where(path=FilePath(tmp_path), complete=Rule(marker="done"))
+    told = [work_at_risk(where, START, ran, limit=10.0) for ran in (5 * HOUR, HOUR, None)]
+    assert told == [
+        "2h of work since checkpoint step_100 at risk",
+        "1h of work since checkpoint step_100 at risk",
+        "2h of work since checkpoint step_100 at risk",
+    ]
+    none = Where(path=FilePath(tmp_path), complete=Rule(marker="other"))
+    assert work_at_risk(none, START, HOUR, limit=10.0) == (
+        "1h of work without any complete checkpoint at risk"
+    )
+    missing = Where(path=FilePath(tmp_path / "missing"))
+    assert "work at risk is not known: " in work_at_risk(missing, START, HOUR, limit=10.0)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../x"])

@@ -8,7 +8,6 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import Limits
-from sentinel.checks.gpu.sight import gres_count
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
 from sentinel.core.probe import Unread
@@ -133,22 +132,6 @@ def test_gpus_that_went_with_their_machine_are_not_missed() -> None:
     here.look()
     here.nodes["n1"].gpus = list(gpus_of(9))
     assert here.bad() == {}
-
-
-@pytest.mark.parametrize(
-    ("gres", "count"),
-    [
-        ("gpu:8", 8),
-        ("gpu:h100:8(S:0-1)", 8),
-        ("gpu:a100:4,gpu:v100:2(IDX:0-1),nvme:3", 6),
-        ("nvme:1", None),
-        ("", None),
-        ("gpu:1g.5gb:14", 14),
-    ],
-)
-def test_slurms_gres(gres: str, count: int | None) -> None:
-    """Types and sockets are no counts; `1g.5gb` is a type that begins with a digit."""
-    assert gres_count(gres) == count
 
 
 @pytest.mark.parametrize(
@@ -304,20 +287,22 @@ def test_states_are_events_once_a_boot() -> None:
 
 
 def test_a_lemon_is_recognised_under_another_name() -> None:
-    """In the pass that sees it there: where it was, what to do, and a drain where allowed."""
+    """In the pass that sees it there, as an alert of its own: where it was, what to do, and a
+    drain where allowed."""
     here = world("n1", "n2", drain=True)
     here.look()
     assert here.gpus is not None
     here.gpus.mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
-    assert here.bad()[uuid(4)].summary.startswith("lemon (marked by hand): report it")
-    same = moved(gpus_of(0))
-    here.nodes["n1"].gpus, here.nodes["n2"].gpus = list(gpus_of(7)), list(same)
-    report = here.look()
-    (finding,) = [f for f in report.findings if f.status is Status.CRITICAL]
-    assert (finding.subject, finding.labels["node"]) == (uuid(4), "n2")
-    assert f"turned up here; it was on n1 slot {gpus_of(0)[4].address}" in finding.summary
-    assert "hold this VM until its replacement runs" in finding.summary
-    assert [(r.action, r.target) for r in report.requests] == [("drain", "n2")]
+    assert here.bad()[f"{uuid(4)}@n1"].summary.startswith("lemon (marked by hand): report it")
+    here.nodes["n1"].gpus, here.nodes["n2"].gpus = list(gpus_of(7)), list(moved(gpus_of(0)))
+    for age in ("5m", "10m"):
+        report = here.look()
+        (finding,) = [f for f in report.findings if f.status is Status.CRITICAL]
+        assert (finding.subject, finding.labels["node"]) == (f"{uuid(4)}@n2", "n2")
+        was = f"it was on n1 slot {gpus_of(0)[4].address} until {age} ago"
+        assert f"turned up here; {was}" in finding.summary
+        assert "hold this VM until its replacement runs" in finding.summary
+        assert [(r.action, r.target) for r in report.requests] == [("drain", "n2")]
     here.listed["n2"] = msgspec.structs.replace(here.listed["n2"], flags=frozenset({"DRAIN"}))
     assert here.look().requests == ()
 
@@ -342,7 +327,7 @@ def test_suspects_are_named_but_no_trouble() -> None:
     assert report.findings[0].summary == "41°C, 71.5 W, 0%, suspect (score 3.0)"
     assert report.status is Status.OK
     here.nodes["n1"].xid(64)
-    assert "lemon (score 5.9)" in here.bad(86_400)[uuid(0)].summary
+    assert "lemon (score 5.9)" in here.bad(86_400)[f"{uuid(0)}@n1"].summary
 
 
 def test_what_slurm_says_against_nodes_is_kept() -> None:

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from sentinel.checks.log import Log
+from sentinel.checks.log.requests import by_line
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.remote import Answered
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, JobEnd
 from sentinel.core.values import Duration
@@ -212,12 +214,269 @@ def test_damaged_memory_is_as_good_as_none(tmp_path: Path) -> None:
         ({"path": FilePath("log")}, "'log' is no absolute path"),
         ({"job": "j", "progress": re.compile("iteration")}, "captures nothing; put the number in"),
         ({"job": "j", "stale_after": Duration(0)}, "has to be longer than nothing"),
+        ({"job": "j", "floor": Duration(9), "ceiling": Duration(8)}, "no longer than `ceiling`"),
+        ({"job": "j", "nan_after": 0}, "has to be 1 or more"),
+        ({"job": "j", "loss": re.compile("loss")}, "captures nothing; put the loss in a group"),
+        ({"path": FilePath("/l"), "on_stale": ["stacks"]}, "acts on a job; name the `job`"),
+        ({"job": "j", "on_stale": ["killswitch"]}, "names the file that a hang makes"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any], message: str) -> None:
     """Each with the remedy."""
     with pytest.raises(Invalid, match=re.escape(message)):
         Log(**settings)
+
+
+class Nodes:
+    """A Remote whose nodes all print the same, and that counts how often it was asked."""
+
+    def __init__(self, out: str) -> None:
+        self.out, self.asked = out.encode(), 0
+
+    def run(self, nodes: Any, argv: Any, *, limit: float, stdin: bytes = b"") -> Any:
+        self.asked += 1
+        return {node: Answered(code=0, out=self.out) for node in nodes}
+
+    def probe(self, nodes: Any, wants: Any, *, limit: float) -> Any:
+        raise AssertionError("nobody asks for a probe")
+
+
+WAITING = "gpu 100, 110, 700\n"
+WORKING = "gpu 99, 650, 700\n"
+
+
+def hung(tmp_path: Path, **settings: Any) -> Watch:
+    """A watch whose job has advanced and then stood still for just less than its limit."""
+    log = tmp_path / "7.out"
+    log.write_text("iteration 1\n")
+    path = FilePath(f"{tmp_path}/%j.out")
+    watch = Watch(mine(), job="train", path=path, progress=ITERATION, **settings)
+    watch.look()
+    log.write_text("iteration 1\niteration 2\n")
+    watch.look(1)
+    return watch
+
+
+def test_second_witnesses_are_asked_only_when_it_seems_to_hang(tmp_path: Path) -> None:
+    """Their words are in the message."""
+    watch, nodes = hung(tmp_path), Nodes(WAITING)
+    assert watch.look(9.9, remote=nodes).status is Status.OK
+    assert nodes.asked == 0
+    found = watch.look(0.1, remote=nodes)
+    assert (found.status, found.summary) == (
+        Status.CRITICAL,
+        "progress at 2 for 10m (stale after 10m); GPUs 100% busy at 110 of 700 W: "
+        "they wait, and compute nothing",
+    )
+    assert hung(tmp_path, ask_nodes=False).look(10, remote=nodes).status is Status.CRITICAL
+    assert nodes.asked == 1
+
+
+def test_gpus_at_full_power_make_a_warning_of_it_for_a_while(tmp_path: Path) -> None:
+    """A log may be buffered; after twice the limit it is a hang whatever they do."""
+    watch, nodes = hung(tmp_path), Nodes(WORKING)
+    found = watch.look(10, remote=nodes)
+    assert found.status is Status.WARNING
+    assert found.summary.endswith("so only a warning until 20m: is the log buffered?")
+    assert watch.look(9.9, remote=nodes).status is Status.WARNING
+    assert watch.look(0.1, remote=nodes).status is Status.CRITICAL
+
+
+def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path: Path) -> None:
+    """Stacks come first; what was seen goes along, to be read again before anything is done."""
+    watch = hung(tmp_path, on_stale=["requeue", "stacks"])
+    assert watch.report(9.9).requests == ()
+    first = watch.report(0.1).requests
+    assert [(r.action, r.target) for r in first] == [("stacks", "7"), ("requeue", "7")]
+    assert dict(first[0].params) == {
+        "path": f"{tmp_path}/7.out",
+        "size": "24",
+        "pattern": r"(?m)iteration\s+(\d+)",
+        "number": "2.0",
+        "started": str(START.wall // SECOND - 3600),
+        "user": ME,
+    }
+    assert first[0].evidence["last lines"] == "iteration 1\niteration 2"
+    assert first[0].evidence["finding"] == "progress at 2 for 10m (stale after 10m)"
+    assert watch.report(29.9).requests == ()
+    assert len(watch.report(0.1).requests) == 2
+
+
+def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
+    """The file to make, the signal to send; other actions' params they do not get."""
+    settings = {"killswitch": FilePath(f"{tmp_path}/kill-%j"), "signal": "USR1"}
+    watch = hung(tmp_path, on_stale=["cancel", "killswitch", "requeue"], **settings)
+    made = {r.action: dict(r.params) for r in watch.report(10).requests}
+    assert made["killswitch"]["file"] == f"{tmp_path}/kill-7"
+    assert made["cancel"]["signal"] == "USR1"
+    assert not {"file", "signal"} & {*made["requeue"]}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("^at (1)$", "(?m)^at (1)$"), ("(?im)^at (1)", "(?mi)^at (1)")],
+)
+def test_what_is_read_again_is_read_by_lines_too(pattern: str, text: str) -> None:
+    """With the flags that the pattern had."""
+    assert by_line(pattern) == text
+    assert re.search(text, "noise\nat 1")
+
+
+def test_a_job_that_works_according_to_a_witness_is_not_touched(tmp_path: Path) -> None:
+    """Looking at it does no harm."""
+    watch = hung(tmp_path, on_stale=["requeue", "stacks"])
+    assert [r.action for r in watch.report(10, remote=Nodes(WORKING)).requests] == ["stacks"]
+
+
+def test_a_one_shot_asks_for_nothing(tmp_path: Path) -> None:
+    """It changes nothing."""
+    watch = hung(tmp_path, on_stale=["stacks"])
+    os.utime(tmp_path / "7.out", (0, 0))
+    report = watch.report(one_shot=True)
+    assert (report.findings[0].status, report.requests) == (Status.CRITICAL, ())
+
+
+def test_actions_that_are_named_are_granted_and_no_others() -> None:
+    """Within their own limits."""
+    assert Log(job="train", on_stale=["stacks"]).grants() == {"stacks": None}
+    assert Log(job="train").grants() == {}
+
+
+def test_one_file_per_node_tells_which_node_complains(tmp_path: Path) -> None:
+    """Progress in any of them is progress."""
+    many = mine(nodes="node-[0-1]", node_count=2)
+    watch = Watch(many, job="train", path=FilePath(f"{tmp_path}/%x-%N.log"), progress=ITERATION)
+    (tmp_path / "train-node-0.log").write_text("iteration 1\n")
+    (tmp_path / "train-node-1.log").write_text("Bus error\n")
+    first, errors = watch.report().findings
+    assert first.status is Status.OK
+    assert (errors.subject, errors.status) == ("train errors", Status.WARNING)
+    assert errors.summary == "bus error on node-1, and no progress since"
+    with (tmp_path / "train-node-0.log").open("a") as file:
+        file.write("iteration 2\niteration 3\n")
+    first, errors = watch.report(11).findings
+    assert (first.status, errors.status) == (Status.OK, Status.OK)
+
+
+def test_further_topics_have_their_own_subjects_from_the_first_time_on(tmp_path: Path) -> None:
+    """So that each comes and goes by itself, and a hang is told beside a lost loss."""
+    log = tmp_path / "log"
+    log.write_text("iteration 1 loss: 2.0\n")
+    watch = Watch(path=FilePath(log), progress=ITERATION)
+    assert len(watch.report().findings) == 1
+    with log.open("a") as file:
+        file.write("iteration 2 loss: nan\niteration 3 loss: nan\niteration 4 loss: nan\n")
+    subjects = {f.subject: f.status for f in watch.report(1).findings}
+    assert subjects == {str(log): Status.OK, f"{log} loss": Status.CRITICAL}
+    with log.open("a") as file:
+        file.write("iteration 5 loss: 1.9\n")
+    subjects = {f.subject: f.status for f in watch.report(1).findings}
+    assert subjects == {str(log): Status.OK, f"{log} loss": Status.OK}
+
+
+def test_the_newest_file_that_fits_is_the_log_and_no_compressed_one(tmp_path: Path) -> None:
+    """A new file for each run, leftovers of logrotate beside it."""
+    for name, age in {"run-1.log": 300, "run-2.log": 100, "run-3.log.gz": 10}.items():
+        (tmp_path / name).write_text("iteration 1\n")
+        os.utime(tmp_path / name, (START.wall // SECOND - age,) * 2)
+    watch = Watch(path=FilePath(f"{tmp_path}/run-*"), progress=ITERATION)
+    assert watch.look().values["path"] == f"{tmp_path}/run-2.log"
+    assert Watch(path=FilePath(f"{tmp_path}/none-*")).look().status is Status.UNKNOWN
+
+
+def test_a_compressed_log_is_named_as_such(tmp_path: Path) -> None:
+    """Nothing in it could ever advance."""
+    log = tmp_path / "log.gz"
+    log.write_bytes(b"\x1f\x8b\x08rest")
+    finding = Watch(path=FilePath(log), progress=ITERATION).look()
+    assert finding.status is Status.UNKNOWN
+    assert finding.summary == f"{log} is compressed; name the log that is written now"
+
+
+def test_a_link_that_is_moved_to_a_new_log_has_moved(tmp_path: Path) -> None:
+    """latest.log -> run-7.log, as many launchers make it."""
+    link = tmp_path / "latest"
+    for name in ("1", "2"):
+        (tmp_path / name).write_text("iteration 5\n")
+    link.symlink_to("1")
+    watch = Watch(path=FilePath(link))
+    watch.look()
+    link.unlink()
+    link.symlink_to("2")
+    assert watch.look(10).status is Status.OK
+
+
+def test_a_log_that_may_not_be_read_can_still_be_seen_to_grow(tmp_path: Path) -> None:
+    """And the message says what goes unseen."""
+    log = Path("/proc/self/mem")
+    finding = Watch(path=FilePath(log)).look()
+    assert finding.status is Status.OK
+    assert finding.summary == (
+        "grows (/proc/self/mem); /proc/self/mem cannot be read: Input/output error, "
+        "so errors in it go unseen"
+    )
+
+
+def test_the_next_jobs_log_begins_where_the_last_ones_ended(tmp_path: Path) -> None:
+    """Both write into one file: the old job's error is not the new one's."""
+    log = tmp_path / "log"
+    log.write_text("iteration 1\nBus error\n")
+    watch = Watch(mine(), job="train", path=FilePath(log), progress=ITERATION)
+    assert len(watch.report().findings) == 2
+    watch.jobs = ()
+    watch.look(1)
+    with log.open("a") as file:
+        file.write("loading\n")
+    watch.jobs = (mine(id="8", job_id="8"),)
+    report = watch.report(1)
+    assert [f.subject for f in report.findings] == ["train"]
+    assert report.findings[0].summary.startswith("no line matches")
+
+
+def test_what_was_learned_outlives_the_job(tmp_path: Path) -> None:
+    """The next job of the chain is the same training."""
+    watch = hung(tmp_path, stale_after="auto")
+    watch.jobs = ()
+    watch.look(1)
+    assert watch.memory["learned"]["1"]["quiets"]["progress"]["total"] == 60
+    assert watch.memory["logs"] == {}
+
+
+def test_a_heartbeat_is_a_witness(tmp_path: Path) -> None:
+    """It moves while the log is silent: perhaps the log is buffered."""
+    beat = tmp_path / "beat-7"
+    beat.write_text("step 1\n")
+    watch = hung(tmp_path, heartbeat=FilePath(f"{tmp_path}/beat-%j"))
+    beat.write_text("step 22\n")
+    found = watch.look(10)
+    assert (found.status, "heartbeat moved 0s ago" in found.summary) == (Status.WARNING, True)
+    found = watch.look(10)
+    assert found.status is Status.CRITICAL
+    assert "heartbeat stands still for 10m" in found.summary
+
+
+def test_a_heartbeat_file_may_be_the_log(tmp_path: Path) -> None:
+    """Replaced or rewritten at each step, it never grows, and its number advances."""
+    beat = tmp_path / "beat"
+    beat.write_text("iteration 1")
+    watch = Watch(path=FilePath(beat), progress=ITERATION)
+    watch.look()
+    for number in (2, 3):
+        (tmp_path / "new").write_text(f"iteration {number}")
+        (tmp_path / "new").rename(beat)
+        assert watch.look(10).values["progress"] == number
+    assert watch.look(10).status is Status.CRITICAL
+
+
+def test_the_cause_in_the_log_is_told_with_the_hang(tmp_path: Path) -> None:
+    """With the rank that printed it."""
+    watch = hung(tmp_path)
+    with (tmp_path / "7.out").open("a") as file:
+        file.write("[rank3]: Watchdog caught collective operation timeout: WorkNCCL(\n")
+    found, errors = watch.report(10).findings
+    assert errors.status is Status.WARNING
+    assert found.summary.endswith("(stale after 10m); before that: NCCL timeout of rank 3")
+    assert found.details.startswith("[rank 3] [rank3]: Watchdog caught")
 
 
 def test_it_says_which_paths_count_by_growth() -> None:

@@ -108,11 +108,11 @@ def speeds(*rates: float) -> tuple[Status, str]:
 def test_a_training_at_half_its_speed_is_told() -> None:
     """A throttled GPU or a bad link makes all others wait, and nothing hangs."""
     assert speeds(*[10] * 8) == (Status.OK, "at 100% of its usual 10 a minute of step")
-    assert speeds(*[10] * 9, 5) == (Status.OK, "at 50% of its usual 10 a minute of step")
-    assert speeds(*[10] * 9, 4) == (
-        Status.WARNING,
-        "at 40% of its usual 10 a minute of step (slow below 50%)",
-    )
+    assert speeds(*[10] * 9, 6, 6, 6)[0] is Status.OK
+    assert speeds(*[10] * 9, 4)[0] is Status.OK  # one span may have held a pause
+    status, summary = speeds(*[10] * 9, 4, 4, 4)
+    assert status is Status.WARNING
+    assert summary.endswith("% of its usual 10 a minute of step (slow below 50%)")
 
 
 def test_speed_is_unknown_at_first() -> None:

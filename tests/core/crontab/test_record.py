@@ -1,5 +1,6 @@
 """What a pass has to do about a script, and a week of fifty of them."""
 
+import itertools
 from datetime import datetime, timezone
 
 import pytest
@@ -74,6 +75,10 @@ def test_lines_that_make_no_sense_are_refused(line: str, said: str) -> None:
         script(line)
 
 
+def _spacing(found: list[int]) -> int:
+    return min(b - a for a, b in itertools.pairwise(found))
+
+
 FIFTY = [
     *(("", f"cron.every-{n}min") for n in (1, 5, 7, 10, 13, 15, 20, 30, 45, 90)),
     *(("", f"cron.{word}") for word in ("hourly", "daily", "weekly", "monthly")),
@@ -85,15 +90,15 @@ FIFTY = [
 
 
 def test_a_week_of_fifty_scripts_is_exactly_on_schedule() -> None:
-    """One pass a minute, some of them late, with four hours of nothing on Wednesday."""
+    """A pass every five minutes, some of them late, with four hours of nothing on Wednesday."""
     assert len(FIFTY) == 50
     scripts = [script(text, directory) for text, directory in FIFTY]
     records = [Record(handled=float(T0)) for _ in scripts]
     submitted: list[list[int]] = [[] for _ in scripts]
     missed = [0] * len(scripts)
     outage = range(T0 + 58 * HOUR, T0 + 62 * HOUR)
-    for minute in range(T0 + 60, T0 + 7 * 24 * HOUR + 1, 60):
-        now = minute + minute % 7
+    for minute in range(T0 + 300, T0 + 7 * 24 * HOUR + 1, 300):
+        now = minute + minute // 300 % 7
         if now in outage:
             continue
         for number, one in enumerate(scripts):
@@ -109,4 +114,5 @@ def test_a_week_of_fifty_scripts_is_exactly_on_schedule() -> None:
         assert submitted[number] == sorted(set(submitted[number])), one.schedule
         assert set(submitted[number]) <= set(should)
         assert len(lost) == missed[number]
-        assert all(slot in range(outage.start, outage.stop + 60) for slot in lost)
+        unlucky = [slot for slot in lost if slot not in range(outage.start, outage.stop + 300)]
+        assert not unlucky or _spacing(should) < 300

@@ -24,9 +24,9 @@ def at(text: str, zone: timezone | ZoneInfo = UTC) -> float:
         ("cron.weekly", "2026-11-22T00:00"),
         ("cron.monthly", "2026-12-01T00:00"),
         ("cron.every-30min", "2026-11-21T05:00"),
-        ("cron.every-7min", "2026-11-21T04:33"),
+        ("cron.every-7min", "2026-11-21T04:37"),
         ("cron.every-2h", "2026-11-21T06:00"),
-        ("cron.every-2days", "2026-11-22T00:00"),
+        ("cron.every-2days", "2026-11-23T00:00"),
     ],
 )
 def test_directories_say_when(directory: str, expected: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sentinel.core.errors import CannotTell
 from sentinel.core.stacks.group import kind_of
 from sentinel.core.stacks.nouns import Kind
-from sentinel.core.stacks.read import read_node, unpacked
+from sentinel.core.stacks.read import packed, read_node, unfolded
 
 MARK = "m" * 8
 FRAME = {"name": "f", "filename": "/w/a.py", "short_filename": "a.py", "line": 3}
@@ -18,7 +18,7 @@ HEAD = "node\tn1\t1\nwitness\tslurmd\t1001\tbob\ntool\t/x/py-spy\tpy-spy 0.4\nsc
 PROC = "proc\t9\t1\t0\t3\t7\tS\tpython3\nexe\t9\t/usr/bin/python3\nenv\t9\tRANK\t7 \n"
 
 
-def packed(text: str, node: str = "n1", width: int = 40) -> list[str]:
+def sent(text: str, node: str = "n1", width: int = 40) -> list[str]:
     data = b64encode(gzip.compress(text.encode())).decode()
     pieces = [data[i : i + width] for i in range(0, len(data), width)]
     rows = [f"{MARK} {node} {n} {piece}" for n, piece in enumerate(pieces, 1)]
@@ -31,31 +31,30 @@ def joined(*lines: str) -> bytes:
 
 def test_answers_of_many_nodes_are_told_apart_in_whatever_order() -> None:
     """srun mixes lines of nodes, and login scripts add their own."""
-    one, two = packed("first\n" * 50), packed("second\n" * 50, "n2")
+    one, two = sent("first\n" * 50), sent("second\n" * 50, "n2")
     mixed = [line for pair in zip(one[::-1], two[::-1], strict=False) for line in pair]
     rest = [line for line in (*one, *two) if line not in mixed]
-    found = unpacked(joined("Welcome!", *mixed, "", *rest), MARK)
+    found = {n: unfolded(d) for n, d in packed(joined("Welcome!", *mixed, "", *rest), MARK).items()}
     assert found == {"n1": "first\n" * 50, "n2": "second\n" * 50}
 
 
 @pytest.mark.parametrize("lost", [0, 1, -1])
 def test_an_answer_that_lacks_a_piece_is_none(lost: int) -> None:
-    rows = packed("first\n" * 50)
+    rows = sent("first\n" * 50)
     del rows[lost]
-    assert unpacked(joined(*rows), MARK) == {}
+    assert packed(joined(*rows), MARK) == {}
 
 
-@pytest.mark.parametrize("piece", ["!!!!", "AAAA"])
-def test_pieces_that_are_no_packed_text_are_none(piece: str) -> None:
-    rows = [f"{MARK} n1 1 {piece}", f"{MARK} n1 end 1"]
-    assert unpacked(joined(*rows), MARK) == {}
+@pytest.mark.parametrize("piece", [b"!!!!", b"AAAA"])
+def test_what_is_no_packed_text_cannot_be_told(piece: bytes) -> None:
+    with pytest.raises(CannotTell, match="damaged"):
+        unfolded(piece)
 
 
 def test_a_text_that_unfolds_without_end_is_cut() -> None:
     """A node may be in anybody's hands."""
-    data = b64encode(gzip.compress(bytes(200 * 2**20), 9)).decode()
-    found = unpacked(joined(f"{MARK} n1 1 {data}", f"{MARK} n1 end 1"), MARK)
-    assert len(found["n1"]) <= 64 * 2**20
+    data = b64encode(gzip.compress(bytes(200 * 2**20), 1))
+    assert len(unfolded(data)) <= 64 * 2**20
 
 
 def test_a_python_process_with_its_stack() -> None:

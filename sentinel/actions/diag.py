@@ -1,0 +1,97 @@
+"""`diag`: one dcgmi diag on one node, as a batch job; through ssh where it is drained."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.limits import Limits
+from sentinel.core.model import ActionRequest
+from sentinel.core.nodestate import described, unfit
+from sentinel.core.ports import Hands, View
+from sentinel.core.remote import Answered
+from sentinel.core.values import Duration, Rate, Share
+
+SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
+SPARE = 60
+"""Seconds by which dcgmi is ended before its job is."""
+
+
+class Diag(Struct, frozen=True):
+    """Starts dcgmi diag on a node: exclusively, with all its GPUs, within a time limit.
+
+    Its share of a partition is the check's own; here only a bound that no fault can pass.
+    """
+
+    limits: ClassVar[Limits] = Limits(
+        per_hour=1000, share=Share(100), per_node=Rate("50 in 7d"), cooldown=Duration(0)
+    )
+    leaves_no_trace: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: View) -> Look:
+        """Fit while the node is up; a drained one only where it was drained already when asked."""
+        node = view.node(request.target)
+        if node is None:
+            return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
+        bad = unfit(node)
+        drained = "DRAIN" in node.flags
+        if not bad and drained != (request.params.get("ssh") == "yes"):
+            bad = "drained meanwhile" if drained else "not drained any more"
+        if not bad and drained and node.state != "IDLE":
+            bad = f"{node.state} with jobs still on it"
+        return Look(
+            text=described(node), not_ready=f"it is {bad}" if bad else "", mark=str(drained)
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (_by_ssh(request) if request.params.get("ssh") == "yes" else _sbatch(request),)
+
+    def perform(self, request: ActionRequest, hands: Hands) -> Reply:
+        """By sbatch; on a drained node by ssh, where it goes on by itself."""
+        if request.params.get("ssh") != "yes":
+            return hands.change(_sbatch(request))
+        with open(SCRIPT, "rb") as file:
+            answer = hands.ask_node(request.target, _by_ssh(request), file.read())
+        if not isinstance(answer, Answered):
+            return Reply(Answer.REFUSED, f"{request.target}: {answer.why}")
+        if answer.code:
+            return Reply(Answer.REFUSED, f"{request.target}: exit code {answer.code}")
+        return Reply(Answer.ACCEPTED, "started through ssh")
+
+
+def _sbatch(request: ActionRequest) -> tuple[str, ...]:
+    params = request.params
+    seconds, within = int(params["seconds"]), int(params["within"])
+    named = ("partition", "account", "qos", "reservation")
+    gres = f"--gres=gpu:{params['gpus']}" if params.get("gpus", "0") != "0" else ""
+    options = [f"--{name}={params[name]}" for name in named if params.get(name)]
+    return (
+        "sbatch",
+        "--parsable",
+        f"--job-name={params['name']}",
+        f"--nodelist={request.target}",
+        "--nodes=1",
+        "--ntasks=1",
+        "--exclusive",
+        *filter(None, [gres]),
+        f"--time={-(-seconds // 60)}",
+        f"--deadline=now+{-(-(within + seconds) // 60)}minutes",
+        "--no-requeue",
+        "--output=/dev/null",
+        *options,
+        SCRIPT,
+        *_arguments(request),
+    )
+
+
+def _by_ssh(request: ActionRequest) -> tuple[str, ...]:
+    """In a session of its own: neither the end of ssh nor its time limit ends it."""
+    return ("setsid", "--fork", "sh", "-s", "--", *_arguments(request))
+
+
+def _arguments(request: ActionRequest) -> tuple[str, ...]:
+    limit = max(SPARE, int(request.params["seconds"]) - SPARE)
+    return request.params["level"], request.params["out"], str(limit)

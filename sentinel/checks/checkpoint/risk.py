@@ -1,0 +1,37 @@
+"""What would be lost if a training died now, as one line for the messages of other checks."""
+
+from __future__ import annotations
+
+from sentinel.checks.checkpoint.files import Folder, unknown_ones
+from sentinel.checks.checkpoint.judge import (
+    Found,
+    highest_named,
+    incomplete,
+    quiet_since,
+    risk_text,
+)
+from sentinel.checks.checkpoint.settings import Where
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import CannotTell
+
+
+def work_at_risk(where: Where, now: Instant, ran: float | None, *, limit: float) -> str:
+    """`2h 14m of work since checkpoint global_step1200 at risk`; why not, where it cannot be
+    told. One look, by the file server's times; `ran`: seconds the job runs or has run."""
+    folder = Folder(where.path, where.match, limit=limit / 2, total=limit)
+    try:
+        return risk_text(_newest_complete(folder, where, now), now, ran)
+    except CannotTell as error:
+        return f"work at risk is not known: {error}"
+
+
+def _newest_complete(folder: Folder, where: Where, now: Instant) -> dict[str, Found]:
+    entries, rule = folder.entries(), where.complete
+    named = folder.named(rule.latest) if rule.latest else ""
+    highest = highest_named(named, entries)
+    for entry in unknown_ones(entries, {}):
+        inside = folder.look_into(entry, rule)
+        since = quiet_since(inside, None, now, first=True)
+        if not incomplete(entry, inside, rule, named, highest, elapsed(since, now)):
+            return {entry.name: Found(step=entry.step, size=inside.size, since=since)}
+    return {}

@@ -1,0 +1,5 @@
+"""The `diag` kind: dcgmi diag over nodes in waves, followed, archived, and read right."""
+
+from sentinel.checks.diag.check import Diag
+
+__all__ = ["Diag"]

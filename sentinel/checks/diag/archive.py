@@ -1,0 +1,118 @@
+"""Where outputs of dcgmi diag lie: one file a run, named by level, node and time."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime, timezone
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
+from sentinel.gpu import smi
+from sentinel.gpu.dcgm import Blame, Ran, Verdict, judge
+from sentinel.gpu.errors import Unreadable
+from sentinel.gpu.nouns import Inventory
+
+_NAME = re.compile(r"dcgmi-r([1-4])-([A-Za-z0-9][A-Za-z0-9._-]*)-([0-9]{8}T[0-9]{6}Z)\.json")
+LONGEST = 64 * 2**20
+LIMIT = 10.0
+
+
+def usual_place() -> str:
+    """The usual place: in the home of whoever runs sentinel, which nodes see on most clusters."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, "sentinel", "diag")
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """One output; `at` is epoch seconds."""
+
+    name: str
+    level: int
+    node: str
+    at: int
+
+
+def name_of(level: int, node: str, now: Instant) -> str:
+    """`dcgmi-r2-node-0-20261120T211500Z.json`."""
+    moment = datetime.fromtimestamp(now.wall // SECOND, tz=timezone.utc)
+    return f"dcgmi-r{level}-{node}-{moment:%Y%m%dT%H%M%SZ}.json"
+
+
+def file_of(name: str) -> File | None:
+    """What a name says; None for any other file."""
+    match = _NAME.fullmatch(name)
+    if not match:
+        return None
+    moment = datetime.strptime(match[3], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+    return File(name=name, level=int(match[1]), node=match[2], at=int(moment.timestamp()))
+
+
+def files(directory: str) -> list[File]:
+    """All of them, the oldest first; none where there is no such directory. CannotTell."""
+    done = _run(["find", "-L", directory, "-maxdepth", "1", "-name", "dcgmi-r*.json", "-print0"])
+    if done.code and b"No such file" not in done.err:
+        raise CannotTell(visible(done.err.decode("utf-8", "replace").strip()))
+    names = (os.path.basename(os.fsdecode(raw)) for raw in done.out.split(b"\0") if raw)
+    return sorted(filter(None, map(file_of, names)), key=lambda f: (f.at, f.name))
+
+
+def finished(paths: list[str]) -> set[str]:
+    """Which of these runs have left their exit code. CannotTell."""
+    if not paths:
+        return set()
+    done = _run(["stat", "-c", "%n", "--", *(f"{path}.rc" for path in paths)])
+    return {os.fsdecode(raw).removesuffix(".rc") for raw in done.out.split(b"\n") if raw}
+
+
+def verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, Inventory | None]:
+    """What a finished run proves, and the GPUs that were there. CannotTell if it is unreadable."""
+    code = _text(f"{path}.rc").strip()
+    ran = Ran(
+        out=_text(path) or _text(f"{path}.err"),
+        code=int(code) if code.isdigit() else None,
+        level=level,
+        gpus=gpus,
+    )
+    try:
+        inventory = smi.parse(_text(f"{path}.gpus"))
+    except Unreadable:
+        inventory = None
+    return judge(ran), inventory
+
+
+def who(blame: Blame, inventory: Inventory | None) -> tuple[str, str]:
+    """UUID and serial of a blamed GPU; empty where nobody knows.
+
+    By serial, which DCGM prints; else by index, which is NVML's in both tools.
+    """
+    if inventory is None or blame.entity != "GPU":
+        return "", blame.serial
+    by_serial = [g for g in inventory.gpus if blame.serial and g.serial == blame.serial]
+    if by_serial:
+        return by_serial[0].uuid, by_serial[0].serial
+    if blame.index is None or blame.index >= len(inventory.gpus):
+        return "", blame.serial
+    gpu = inventory.gpus[blame.index]
+    return gpu.uuid, gpu.serial or blame.serial
+
+
+def _text(path: str) -> str:
+    done = _run(["cat", "--", path])
+    if done.code:
+        if b"No such file" in done.err:
+            return ""
+        raise CannotTell(visible(done.err.decode("utf-8", "replace").strip()))
+    return done.out.decode("utf-8", "replace")
+
+
+def _run(argv: list[str]) -> proc.Done:
+    """In a child: the place may be on a file system that hangs."""
+    try:
+        return proc.run(argv, limit=LIMIT, max_output=LONGEST)
+    except (proc.NotFound, proc.TimedOut, proc.TooMuch) as error:
+        raise CannotTell(f"{argv[0]} {visible(argv[-1])}: {error}") from error

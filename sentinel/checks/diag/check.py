@@ -1,0 +1,253 @@
+"""The `diag` check: asks for diagnostics in waves, follows them, and reads what they prove."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from sentinel.checks.diag import archive, choose, dispatch, runs, telling
+from sentinel.checks.diag.dispatch import Sbatch
+from sentinel.checks.diag.reading import last_in, run_in
+from sentinel.checks.diag.runs import Last, Run
+from sentinel.core import nodeset
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import CannotTell, Invalid, StoreError
+from sentinel.core.gpus import GpuEvent
+from sentinel.core.limits import Limits as Caps
+from sentinel.core.model import Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job, Node
+from sentinel.core.values import Duration, Share
+
+BACK = 6 * 3600
+"""Seconds that a run of somebody else may have taken before its output is complete."""
+
+KEPT = 14 * 86_400
+"""Seconds for which a verdict is shown."""
+
+
+class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """dcgmi diag over nodes, in waves.
+
+    `nodes`: a host list, `idle`, `suspect` (with GPUs that failed before) or `all`. `share` of a
+    partition is tested at once; a node is left alone for `fresh` after a test. `deepen`: level 4
+    for suspects that passed. `archive`: a directory that nodes and this host share. `on_fail`:
+    `tell`, or `drain` the node too, within `limits`.
+    """
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 60
+    FOLLOW: ClassVar[float] = 60
+    KEEPS_GPUS: ClassVar[bool] = True
+
+    nodes: str = "idle"
+    level: Literal[1, 2, 3, 4] = 2
+    sbatch: Sbatch = Sbatch()
+    share: Share = Share(10)
+    fresh: Duration = Duration(12 * 3600)
+    starts_within: Duration = Duration(2 * 3600)
+    deepen: bool = True
+    archive: FilePath = FilePath("")
+    on_fail: Literal["tell", "drain"] = "tell"
+    limits: Caps | None = None
+
+    def __post_init__(self) -> None:
+        if self.nodes not in choose.WORDS:
+            try:
+                nodeset.expand(self.nodes)
+            except Invalid as error:
+                raise Invalid(f"{error}; or idle, suspect, all", "nodes") from None
+        if self.archive and not self.archive.startswith("/"):
+            raise Invalid(f"{self.archive!r} is no absolute path; begin it with /", "archive")
+        if self.share <= 0:
+            raise Invalid("must be above 0%; one node at least is tested", "share")
+
+    def grants(self) -> Mapping[str, Caps | None]:
+        """Whoever configures it wants it dispatched; drains only where the settings say so."""
+        drains = {"drain": self.limits} if self.on_fail == "drain" else {}
+        return {"diag": None, **drains}
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """Its jobs are those of whoever runs sentinel."""
+        from getpass import getuser
+
+        return frozenset({getuser()})
+
+    @property
+    def place(self) -> str:
+        """Where the outputs lie."""
+        return str(self.archive) or archive.usual_place()
+
+    def run(self, ctx: Context) -> Report:
+        """One finding per node tested. One-shot: by the archive alone. Raises CannotTell."""
+        if ctx.one_shot:
+            return self._by_archive(ctx)
+        nodes = {n.name: n for n in ctx.slurm.nodes()}
+        last, queue = _last(ctx), _jobs(ctx)
+        active = [runs.in_queue(run, queue, ctx.now) for run in _runs(ctx)]
+        active += self._by_others(ctx, active)
+        ended, events, waiting = self._followed(ctx, active)
+        last |= {one.node: one for one in ended}
+        failed = [one for one in ended if one.outcome == "fail"]
+        drains = [telling.drain(one) for one in failed] if self.on_fail == "drain" else []
+        trouble = _recorded(ctx, events)
+        started = self._start(ctx, nodes, last, waiting) if ctx.due else []
+        asked = [dispatch.request(run, self.sbatch, self.starts_within) for run in started]
+        return Report(
+            findings=(*self._findings(ctx, last, [*waiting, *started]), *trouble),
+            requests=(*drains, *asked),
+            memory={
+                "runs": to_builtins([*waiting, *started]),
+                "last": to_builtins({k: v for k, v in last.items() if _kept(v, ctx)}),
+                "looked": ctx.now.wall,
+            },
+        )
+
+    def _by_others(self, ctx: Context, mine: Sequence[Run]) -> list[Run]:
+        """Runs of people (`sentinel diag run`) and of epilogs that came since the last look."""
+        looked = ctx.memory.get("looked")
+        if not isinstance(looked, int):
+            return []
+        known, newest = {run.out for run in mine}, _newest(ctx)
+        new = (f for f in archive.files(self.place) if f.at * SECOND >= looked - BACK * SECOND)
+        found = (run_in(self.place, f) for f in new if f.at > newest.get(f.node, 0))
+        return [run for run in found if run.out not in known]
+
+    def _followed(
+        self, ctx: Context, active: Sequence[Run]
+    ) -> tuple[list[Last], list[GpuEvent], list[Run]]:
+        """What has ended, what of it the ledger is told, and what is waited for still."""
+        done = archive.finished([run.out for run in active])
+        ended, events, waiting = list[Last](), list[GpuEvent](), list[Run]()
+        for run in active:
+            if run.out in done:
+                found, gpus = archive.verdict(run.out, run.level, run.gpus)
+                ended.append(telling.last_of(run, found, gpus, ctx.now))
+                events += telling.events(run, found, gpus, ctx.now)
+            elif why := runs.lost(run, ctx.slurm.job_end, ctx.now):
+                ended.append(telling.gone(run, why, ctx.now))
+            else:
+                waiting.append(run)
+        return ended, events, waiting
+
+    def _start(
+        self,
+        ctx: Context,
+        nodes: Mapping[str, Node],
+        last: Mapping[str, Last],
+        active: Sequence[Run],
+    ) -> list[Run]:
+        suspects = _suspects(ctx)
+        busy = {run.node for run in active}
+        skipped = busy | set(runs.fresh(last, ctx.now, self.fresh))
+        passed = {n: one.level for n, one in last.items() if one.outcome == "pass"}
+        partition = self.sbatch.partition
+        found = choose.candidates(list(nodes.values()), self.nodes, partition, suspects)
+        deeper = set(suspects) if self.deepen else set()
+        ready = [n for n in found if n.name not in skipped]
+        at_work = [nodes[name] for name in busy if name in nodes]
+        wave = choose.wave(ready, at_work, list(nodes.values()), self.share)
+        return [
+            dispatch.run_of(
+                node,
+                choose.level_of(node.name, self.level, deeper, passed),
+                self.place,
+                self.sbatch,
+                ctx.now,
+            )
+            for node in wave
+        ]
+
+    def _findings(
+        self, ctx: Context, last: Mapping[str, Last], active: Sequence[Run]
+    ) -> list[Finding]:
+        cleared = _cleared(ctx)
+        told = [
+            telling.finding(one, ctx.now)
+            for one in last.values()
+            if _kept(one, ctx) and not _forgiven(one, cleared)
+        ]
+        known = {finding.subject for finding in told}
+        return [*told, *(telling.under_way(r, ctx.now) for r in active if r.node not in known)]
+
+    def _by_archive(self, ctx: Context) -> Report:
+        """The newest output of each node that is asked for."""
+        named = set() if self.nodes in choose.WORDS else set(nodeset.expand(self.nodes))
+        newest = {f.node: f for f in archive.files(self.place) if not named or f.node in named}
+        found = [telling.finding(last_in(self.place, f), ctx.now) for f in newest.values()]
+        if not found:
+            raise CannotTell(f"no output of dcgmi diag in {self.place}; see: sentinel diag run")
+        return Report(findings=tuple(found))
+
+
+def _jobs(ctx: Context) -> Sequence[Job] | None:
+    """The queue; None where it cannot be read: runs are then left as they are."""
+    try:
+        return ctx.slurm.jobs()
+    except CannotTell:
+        return None
+
+
+def _recorded(ctx: Context, events: Sequence[GpuEvent]) -> list[Finding]:
+    if ctx.gpus is None or not events:
+        return []
+    try:
+        ctx.gpus.record(events)
+    except StoreError as error:
+        return [Finding(subject="ledger", status=Status.UNKNOWN, summary=str(error))]
+    return []
+
+
+def _suspects(ctx: Context) -> frozenset[str]:
+    """Nodes that hold a GPU, or are one, of which the ledger thinks ill."""
+    if ctx.gpus is None:
+        return frozenset()
+    try:
+        standings = ctx.gpus.standings(ctx.now)
+        bad = [ctx.gpus.entry(s) for s, held in standings.items() if held.judged != "good"]
+    except StoreError as error:
+        raise CannotTell(str(error)) from error
+    return frozenset(entry.node for entry in bad if entry is not None)
+
+
+def _cleared(ctx: Context) -> Mapping[str, int]:
+    try:
+        entries = ctx.gpus.entries() if ctx.gpus is not None else ()
+    except StoreError:
+        return {}
+    return {entry.subject: entry.cleared for entry in entries if entry.cleared}
+
+
+def _forgiven(one: Last, cleared: Mapping[str, int]) -> bool:
+    """Somebody has cleared every GPU that it blames."""
+    blamed = one.outcome == "fail" and bool(one.gpus)
+    return blamed and all(cleared.get(uuid, 0) > one.at for uuid in one.gpus)
+
+
+def _kept(one: Last, ctx: Context) -> bool:
+    return ctx.now.wall - one.at < KEPT * SECOND
+
+
+def _last(ctx: Context) -> dict[str, Last]:
+    return dict(_recalled(ctx.memory.get("last"), dict[str, Last]) or {})
+
+
+def _newest(ctx: Context) -> dict[str, int]:
+    """When the output that was read last of each node was begun (epoch seconds)."""
+    found = {n: archive.file_of(os.path.basename(one.file)) for n, one in _last(ctx).items()}
+    return {node: file.at for node, file in found.items() if file}
+
+
+def _runs(ctx: Context) -> list[Run]:
+    return list(_recalled(ctx.memory.get("runs"), list[Run]) or [])
+
+
+def _recalled(value: Any, kind: Any) -> Any:
+    try:
+        return convert(value, kind) if value else None
+    except ValidationError:
+        return None

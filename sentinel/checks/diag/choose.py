@@ -1,0 +1,54 @@
+"""Which nodes are tested, how many at once, and how deeply. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from sentinel.core import nodeset
+from sentinel.core.nodestate import UP, unfit
+from sentinel.core.slurm import Node
+from sentinel.core.values import Share
+
+WORDS = ("idle", "suspect", "all")
+NOT_IDLE = frozenset({"PLANNED", "RESERVED", "MAINTENANCE", "DRAIN", "PERFCTRS", "CLOUD_DOWN"})
+"""Idle, and yet spoken for or out of service: sinfo(1), NODE STATE CODES."""
+
+
+def candidates(
+    nodes: Sequence[Node], which: str, partition: str, suspects: Collection[str]
+) -> list[Node]:
+    """Those that may be tested now; of drained ones only such as are named or suspect."""
+    there = [n for n in nodes if not unfit(n) and (not partition or partition in n.partitions)]
+    if which == "idle":
+        return [n for n in there if n.state == "IDLE" and not n.flags & NOT_IDLE]
+    if which == "suspect":
+        return [n for n in there if n.name in suspects]
+    if which == "all":
+        return [n for n in there if n.state in UP and "DRAIN" not in n.flags]
+    named = set(nodeset.expand(which))
+    return [n for n in there if n.name in named]
+
+
+def wave(
+    ready: Sequence[Node], busy: Iterable[Node], everything: Sequence[Node], share: Share
+) -> list[Node]:
+    """So many of them that of no partition more than the share is tested at once: one at least.
+
+    Drained nodes take no work from anybody and do not count.
+    """
+    sizes = Counter(p for n in everything for p in n.partitions)
+    most = {p: max(1, int(size * share / 100)) for p, size in sizes.items()}
+    used = Counter(p for n in busy if "DRAIN" not in n.flags for p in n.partitions)
+    chosen = []
+    for node in ready:
+        free = "DRAIN" in node.flags or all(used[p] < most[p] for p in node.partitions)
+        if free:
+            chosen.append(node)
+            used.update([] if "DRAIN" in node.flags else node.partitions)
+    return chosen
+
+
+def level_of(node: str, base: int, suspects: Collection[str], passed: Mapping[str, int]) -> int:
+    """One level for all; 4 where all below passed and yet the node's GPUs go on failing."""
+    return 4 if node in suspects and passed.get(node, 0) >= base else base

@@ -1,0 +1,105 @@
+"""A diagnostic as a wish: which job, on which node, with which limits. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import ClassVar
+
+from msgspec import Struct
+
+from sentinel.checks.diag import archive
+from sentinel.checks.diag.runs import Run
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import Invalid
+from sentinel.core.gres import gpus as gpus_in
+from sentinel.core.model import ActionRequest
+from sentinel.core.slurm import Node
+
+HOURS = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}
+"""The time limit of a job by its level. Seen by others: level 2 up to 10.5 minutes, level 3 about
+10, level 4 up to 2.25 hours (awsome-distributed-training, stas00/ml-engineering); dcgmi's own
+timeout is unlimited, and its PCIe test is known to hang (NVIDIA/DCGM issue 247)."""
+
+SPARE = 60
+"""Seconds by which dcgmi is ended before its job is."""
+
+_TIME = re.compile(r"(?:([0-9]{1,3})-)?([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
+_WORD = re.compile(r"[A-Za-z0-9_.:+@%/-]{1,100}")
+
+
+class Sbatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of sbatch(1) for its jobs; `time` as Slurm writes it, else what suits the level."""
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    reservation: str = ""
+    time: str = ""
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("partition", "account", "qos", "reservation")
+
+    def __post_init__(self) -> None:
+        for name in self.FIELDS:
+            value = getattr(self, name)
+            if value and not _WORD.fullmatch(value):
+                raise Invalid(f"{value!r} is no {name} of Slurm", name)
+        if self.time:
+            seconds_of(self.time)
+
+    def seconds(self, level: int) -> int:
+        """The job's time limit."""
+        return seconds_of(self.time) if self.time else int(HOURS[level] * 3600)
+
+
+def seconds_of(text: str) -> int:
+    """`MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS` (sbatch(1)); raises Invalid."""
+    match = _TIME.fullmatch(text.strip())
+    if not match:
+        raise Invalid(f"{text!r} is no time limit; write it like 01:30:00", "time")
+    days, *rest = match.groups()
+    numbers = [int(n) for n in rest if n is not None]
+    if days is not None:
+        hours, minutes, seconds = [*numbers, 0, 0][:3]
+        total = ((int(days) * 24 + hours) * 60 + minutes) * 60 + seconds
+    else:
+        hours, minutes, seconds = {1: [0, *numbers, 0], 2: [0, *numbers], 3: numbers}[len(numbers)]
+        total = (hours * 60 + minutes) * 60 + seconds
+    if total < 2 * SPARE:
+        raise Invalid(f"{text!r} is less than two minutes", "time")
+    return total
+
+
+def run_of(node: Node, level: int, place: str, sbatch: Sbatch, now: Instant) -> Run:
+    """The run to be: its names are made once and found again after a restart."""
+    name = archive.name_of(level, node.name, now)
+    return Run(
+        node=node.name,
+        name=f"sentinel-diag-{node.name}-{now.wall // SECOND}",
+        level=level,
+        out=os.path.join(place, name),
+        asked=now.wall,
+        limit=float(sbatch.seconds(level)),
+        gpus=gpus_in(node.gres) or 0,
+        by_ssh="DRAIN" in node.flags,
+    )
+
+
+def request(run: Run, sbatch: Sbatch, starts_within: float) -> ActionRequest:
+    """The wish; the action makes sbatch's arguments of its params."""
+    options = {name: getattr(sbatch, name) for name in Sbatch.FIELDS if getattr(sbatch, name)}
+    return ActionRequest(
+        action="diag",
+        target=run.node,
+        reason=f"dcgmi diag -r {run.level}",
+        params={
+            "name": run.name,
+            "level": str(run.level),
+            "out": run.out,
+            "seconds": str(int(run.limit)),
+            "within": str(int(starts_within)),
+            "gpus": str(run.gpus),
+            "ssh": "yes" if run.by_ssh else "",
+            **options,
+        },
+    )

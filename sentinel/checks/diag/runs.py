@@ -1,0 +1,96 @@
+"""Runs under way, and what became of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.slurm import Job, JobEnd
+
+GRACE = 120.0
+"""Seconds in which a job may be on its way into the queue, or its last file to other hosts."""
+
+ENDS = {
+    "TIMEOUT": "timed out: the job ran into its time limit",
+    "DEADLINE": "it did not start in time and was cancelled",
+    "CANCELLED": "its job was cancelled",
+    "NODE_FAIL": "the node failed while it ran",
+    "PREEMPTED": "its job was preempted",
+    "OUT_OF_MEMORY": "its job ran out of memory",
+    "BOOT_FAIL": "the node did not boot for it",
+}
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One diagnostic that was asked for. Times in µs UTC; `name` is its job's, `limit` seconds.
+
+    `job` is empty until it was seen in the queue; `by_ssh`: on a drained node, without a job.
+    """
+
+    node: str
+    name: str
+    level: int
+    out: str
+    asked: int
+    limit: float
+    gpus: int = 0
+    job: str = ""
+    seen: int = 0
+    state: str = ""
+    by_ssh: bool = False
+
+
+def in_queue(run: Run, jobs: Sequence[Job] | None, now: Instant) -> Run:
+    """The run with what the queue says of its job; None: the queue could not be read."""
+    mine = next((j for j in jobs or () if j.name == run.name), None)
+    if mine is None:
+        return replace(run, state="") if jobs is not None else run
+    return replace(run, job=mine.job_id, seen=now.wall, state=mine.state)
+
+
+def lost(run: Run, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
+    """Why nothing will come of it any more; empty while something may.
+
+    To be asked of runs that are in no queue and have left no exit code.
+    """
+    since = (now.wall - max(run.asked, run.seen)) / SECOND
+    if run.by_ssh:
+        return "timed out: it left no result" if since > run.limit + GRACE else ""
+    if since < GRACE or run.state:
+        return ""
+    if not run.job:
+        return f"its job never came into the queue; see: sentinel nodes list --history {run.node}"
+    end = end_of(run.job)
+    if end is None:
+        return "its job is gone and left no result"
+    return ENDS.get(end.state, f"its job ended as {end.state} and left no result")
+
+
+class Last(Struct, frozen=True, kw_only=True):
+    """The last verdict on a node; `at` in µs UTC. `gpus` are the blamed ones by UUID."""
+
+    node: str
+    level: int
+    outcome: str
+    why: str
+    at: int
+    config: bool = False
+    gpus: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    file: str = ""
+
+
+def fresh(last: Mapping[str, Last], now: Instant, seconds: float) -> Collection[str]:
+    """Nodes of which enough is known for now; an inconclusive one may be tried again sooner."""
+    return {
+        name
+        for name, one in last.items()
+        if now.wall - one.at < seconds * SECOND / (1 if one.outcome != "inconclusive" else RETRY)
+    }
+
+
+RETRY = 6
+"""An inconclusive test is tried again after a sixth of the time."""

@@ -1,0 +1,126 @@
+"""Verdicts as findings, ledger events and wishes. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from sentinel.checks.diag import archive
+from sentinel.checks.diag.runs import Last, Run
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpus import NODE, GpuEvent
+from sentinel.core.model import ActionRequest, Finding, Status
+from sentinel.core.text import shortened
+from sentinel.core.values import duration_text
+from sentinel.gpu.advice import Advice
+from sentinel.gpu.dcgm import Blame, Verdict
+from sentinel.gpu.nouns import Inventory
+
+MILD = (Advice.RESET, Advice.MONITOR)
+WORDS = 240
+
+
+def last_of(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> Last:
+    """What is remembered of a run."""
+    bad = [b for b in found.blames if found.outcome != "fail" or b.kind in ("hardware", "unknown")]
+    names = dict.fromkeys(_name(b, gpus) for b in bad)
+    about = f" ({', '.join(list(names)[:3])})" if found.outcome == "fail" and any(names) else ""
+    return Last(
+        node=run.node,
+        level=run.level,
+        outcome=found.outcome,
+        why=shortened(found.why, WORDS) + about,
+        at=now.wall,
+        config=any(b.kind == "config" for b in found.blames),
+        gpus=tuple(dict.fromkeys(u for b in bad if (u := archive.who(b, gpus)[0]))),
+        details=tuple(_line(b, gpus) for b in found.blames[:50]),
+        file=run.out,
+    )
+
+
+def gone(run: Run, why: str, now: Instant) -> Last:
+    """Of a run that left no result."""
+    return Last(
+        node=run.node, level=run.level, outcome="inconclusive", why=why, at=now.wall, file=run.out
+    )
+
+
+def finding(last: Last, now: Instant) -> Finding:
+    """One about the node; critical for what failed, unknown for what nobody can tell."""
+    status = {"pass": Status.OK, "fail": Status.CRITICAL}.get(last.outcome, Status.UNKNOWN)
+    if last.config and status is Status.UNKNOWN:
+        status = Status.WARNING
+    age = duration_text(max(0, now.wall - last.at) // SECOND)
+    word = {"pass": "passed", "fail": "failed"}.get(last.outcome, last.outcome)
+    return Finding(
+        subject=last.node,
+        status=status,
+        summary=f"dcgmi diag -r {last.level} {word} {age} ago: {last.why}",
+        values={"level": last.level, "outcome": last.outcome},
+        details="\n".join(last.details),
+        labels={"node": last.node},
+        commands=()
+        if status is Status.OK
+        else (f"sentinel diag show {last.node}", *(f"sentinel gpus show {u}" for u in last.gpus)),
+    )
+
+
+def under_way(run: Run, now: Instant) -> Finding:
+    """A node of which nothing is known yet."""
+    age = duration_text(max(0, now.wall - run.asked) // SECOND)
+    state = run.state.lower() or "under way"
+    summary = f"dcgmi diag -r {run.level} {state}, asked for {age} ago"
+    return Finding(subject=run.node, status=Status.OK, summary=summary, labels={"node": run.node})
+
+
+def events(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> Iterator[GpuEvent]:
+    """For the ledger: each GPU that failed, once; the node where nobody knows which it was."""
+    if found.outcome != "fail":
+        return
+    blamed: dict[str, list[Blame]] = {}
+    for blame in found.blames:
+        if blame.kind in ("hardware", "unknown"):
+            uuid = archive.who(blame, gpus)[0]
+            blamed.setdefault(uuid or f"{NODE}{run.node}", []).append(blame)
+    for subject, blames in blamed.items():
+        yield GpuEvent(
+            id=f"{os.path.basename(run.out)} {subject}",
+            subject=subject,
+            what=_what(blames),
+            at=now,
+            node=run.node,
+            text=shortened(f"-r {run.level}: {blames[0].test}: {blames[0].text}", 300),
+        )
+
+
+def _what(blames: list[Blame]) -> str:
+    """A GPU that only needs a reset is not as bad as one that computes wrongly."""
+    hard = [b for b in blames if b.kind == "hardware"]
+    if any(b.advice not in MILD for b in hard):
+        return "diag fail"
+    return "diag reset" if hard else "diag fail unconfirmed"
+
+
+def drain(last: Last) -> ActionRequest:
+    """A wish to take the node out, with the reason people will read in sinfo."""
+    return ActionRequest(
+        action="drain",
+        target=last.node,
+        reason=f"dcgmi diag -r {last.level} failed: {shortened(last.why, 160)}",
+        evidence={"file": last.file, "faults": "\n".join(last.details)},
+    )
+
+
+def _name(blame: Blame, gpus: Inventory | None) -> str:
+    uuid, serial = archive.who(blame, gpus)
+    return " ".join(filter(None, [uuid, serial and f"serial {serial}"]))
+
+
+def _line(blame: Blame, gpus: Inventory | None) -> str:
+    where = f"{blame.entity} {blame.index}" if blame.index is not None else blame.entity
+    name = _name(blame, gpus)
+    number = f" (error {blame.error_id})" if blame.error_id is not None else ""
+    about = f" {name}" if name else ""
+    return shortened(
+        f"{where}{about}: {blame.test}: {blame.text}{number}: {blame.advice.value}", 400
+    )

@@ -1,0 +1,312 @@
+"""`sentinel diag run|list|show`: dispatch dcgmi diag, follow it, read its archive."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel import app
+from sentinel.cli import USAGE
+from sentinel.clock import SystemClock
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.settings import Settings
+from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    from sentinel.checks.diag import Diag
+    from sentinel.checks.diag.archive import File
+    from sentinel.checks.diag.runs import Last, Run
+    from sentinel.core.actions import ActionRecord
+
+POLL = 2.0
+"""Seconds between looks at a run that is waited for."""
+
+CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
+"""As a check's: 0 all passed, 2 one failed, 3 nobody can tell."""
+
+
+class BadDiag(SentinelError):
+    """The call makes no sense; nothing was started."""
+
+    exit_code = USAGE
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    parser = commands.add_parser("diag", help="dcgmi diag on nodes: run it, read what it proved")
+    verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    run = _add(verbs, "run", "one job per node, through the guard", call_run)
+    run.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
+    run.add_argument("--level", type=int, choices=(1, 2, 3, 4), help="default: the check's, or 2")
+    run.add_argument("--check", metavar="NAME", help="the configured check whose settings apply")
+    run.add_argument(
+        "--wait", action="store_true", help="until all have ended; tell what they prove"
+    )
+    run.add_argument("--dry-run", action="store_true", help="say what would be done and why")
+    listed = _add(verbs, "list", "the newest verdict of each node", call_list)
+    listed.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
+    listed.add_argument("--all", action="store_true", help="every output, not only the newest")
+    shown = _add(verbs, "show", "what the newest run on a node proved, fault by fault", call_show)
+    shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
+    here = _add(verbs, "here", "this machine's GPUs, quickly: for epilogs", call_here)
+    here.add_argument("--level", type=int, choices=(1, 2, 3, 4), default=1)
+    here.add_argument("--limit", default="90", metavar="SECONDS", help="then it is ended (90)")
+    here.add_argument("--gpus", default="", metavar="LIST", help="like 0,1: those of a job")
+    for one in (run, listed, shown, here):
+        one.add_argument("--archive", metavar="DIR", help="where the outputs lie")
+
+
+def call_run(args: argparse.Namespace) -> int:
+    """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
+    from sentinel import hands
+
+    settings, clock = app.find_settings(args.config) or app.embedded(), SystemClock()
+    check = _check(settings, args)
+    snapshot = hands.slurm(settings, clock)
+    known = {node.name: node for node in snapshot.nodes()}
+    names = _names(args.nodes)
+    if unknown := [name for name in names if name not in known]:
+        raise BadDiag(f"Slurm knows no node {unknown[0]} (see: sentinel nodes list)")
+    from sentinel.checks.diag import dispatch
+
+    level = args.level or check.level
+    runs = [
+        dispatch.run_of(known[name], level, check.place, check.sbatch, clock.now())
+        for name in names
+    ]
+    records = _dispatched(settings, check, runs, args)
+    if args.wait and not args.dry_run:
+        return _followed(settings, runs, records, args)
+    _report(runs, records, args)
+    return int(any(not _started(r) for r in records))
+
+
+def _dispatched(
+    settings: Settings, check: Diag, runs: Sequence[Run], args: argparse.Namespace
+) -> list[ActionRecord]:
+    """Through the guard, and written into the log, like every other action by hand."""
+    from sentinel import hands
+    from sentinel.checks.diag import dispatch
+    from sentinel.cli.nodes import me
+    from sentinel.engine.acting import Asker
+
+    clock = SystemClock()
+    log = hands.books(settings, dry_run=args.dry_run)
+    try:
+        snapshot = hands.slurm(settings, clock)
+        actor = hands.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
+        asker = Asker(name=me(), consent=True, by_hand=True)
+        return [
+            actor.act(dispatch.request(run, check.sbatch, check.starts_within), asker)
+            for run in runs
+        ]
+    finally:
+        log.close()
+
+
+def _followed(
+    settings: Settings,
+    runs: Sequence[Run],
+    records: Sequence[ActionRecord],
+    args: argparse.Namespace,
+) -> int:
+    """Wait for every run that was started; its end is bounded by its own time limits."""
+    from sentinel.checks.diag import archive, telling
+    from sentinel.checks.diag.runs import GRACE
+
+    clock = SystemClock()
+    waiting = [run for run, record in zip(runs, records, strict=True) if _started(record)]
+    deadline = time.monotonic() + max((run.limit for run in waiting), default=0) + 7200 + GRACE
+    last: list[Last] = []
+    _report(runs, records, args) if not args.json else None
+    while waiting and time.monotonic() < deadline:
+        done = archive.finished([run.out for run in waiting])
+        for run in [r for r in waiting if r.out in done]:
+            found, gpus = archive.verdict(run.out, run.level, run.gpus)
+            last.append(telling.last_of(run, found, gpus, clock.now()))
+            _remember(settings, list(telling.events(run, found, gpus, clock.now())))
+            if not args.json:
+                print("\n".join(_lines(last[-1])), flush=True)
+        waiting = [run for run in waiting if run.out not in done]
+        if waiting:
+            time.sleep(POLL)
+    last += [telling.gone(run, "it left no result in time", clock.now()) for run in waiting]
+    if args.json:
+        print(json.dumps([_plain(one) for one in last], indent=1))
+    codes = [CODES[one.outcome] for one in last] + [1 for r in records if not _started(r)]
+    return max(codes, key=lambda code: (code == 2, code), default=0)
+
+
+def _remember(settings: Settings, events: Sequence[Any]) -> None:
+    if not events:
+        return
+    gpus = app.open_gpus(settings)
+    try:
+        gpus.record(events)
+    finally:
+        gpus.close()
+
+
+def call_list(args: argparse.Namespace) -> int:
+    """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell."""
+    from sentinel.cli.tables import console, plain_table
+
+    place = _place(args)
+    names = _names(args.nodes) if args.nodes else ()
+    from sentinel.checks.diag import archive
+
+    found = [f for f in archive.files(place) if not names or f.node in names]
+    chosen = found if args.all else list({f.node: f for f in found}.values())
+    last = [_read(place, file) for file in chosen]
+    if args.json:
+        print(json.dumps([_plain(one) for one in last], indent=1))
+    elif not last:
+        print(f"no output of dcgmi diag in {visible(place)}")
+    else:
+        from rich.text import Text
+
+        table = plain_table("node", "level", "at", "verdict", "why")
+        zone = app.zone(app.find_settings(args.config) or app.embedded())
+        for one in sorted(last, key=lambda o: (o.node, o.at)):
+            cells = (one.node, str(one.level), _when(one, zone), one.outcome, visible(one.why))
+            table.add_row(*(Text(cell) for cell in cells))
+        console().print(table)
+    return max((CODES[one.outcome] for one in last), key=lambda c: (c == 2, c), default=0)
+
+
+def call_show(args: argparse.Namespace) -> int:
+    """As `list`, of one."""
+    from sentinel.checks.diag import archive
+
+    place = _place(args)
+    found = [f for f in archive.files(place) if args.node in (f.node, f.name)]
+    if not found:
+        raise BadDiag(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
+    last = _read(place, found[-1])
+    print(json.dumps(_plain(last), indent=1) if args.json else "\n".join(_lines(last)))
+    return CODES[last.outcome]
+
+
+def call_here(args: argparse.Namespace) -> int:
+    """1 for a confirmed fault of the hardware. Else 0, whatever kept it from being seen: an epilog
+    that ends with anything else takes the node out of service."""
+    import re
+
+    from sentinel.checks.diag import here
+
+    if args.gpus and not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", args.gpus):
+        raise BadDiag(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
+    if not args.limit.isdigit() or not int(args.limit):
+        raise BadDiag(visible(f"--limit {args.limit!r} is no number of seconds"))
+    said = here.look(args.level, float(args.limit), args.gpus, args.archive, SystemClock().now())
+    if args.json:
+        print(json.dumps({"outcome": said.outcome, "confirmed": said.confirmed, "text": said.text}))
+    else:
+        print(said.text)
+    return int(said.confirmed)
+
+
+def _read(place: str, file: File) -> Last:
+    from sentinel.checks.diag.reading import last_in
+
+    return last_in(place, file)
+
+
+def _check(settings: Settings, args: argparse.Namespace) -> Diag:
+    """The settings of the named check, of the only one there is, or the defaults."""
+    from msgspec.structs import replace
+
+    from sentinel.checks.diag import Diag
+    from sentinel.core.settings import FilePath
+
+    there = {c.name: c.plugin for c in settings.checks if c.common.kind == "diag"}
+    name = getattr(args, "check", None)
+    if name is not None and name not in there:
+        raise BadDiag(f"no check {name!r} of kind diag; there are: {', '.join(there) or 'none'}")
+    chosen = there[name] if name else next(iter(there.values())) if len(there) == 1 else Diag()
+    if args.archive:
+        chosen = replace(chosen, archive=FilePath(os.path.abspath(args.archive)))
+    return chosen
+
+
+def _place(args: argparse.Namespace) -> str:
+    return _check(app.find_settings(args.config) or app.embedded(), args).place
+
+
+def _names(words: Sequence[str]) -> tuple[str, ...]:
+    from sentinel.core import nodeset
+
+    try:
+        return nodeset.expand(",".join(words))
+    except Invalid as error:
+        raise BadDiag(str(error)) from error
+
+
+def _started(record: ActionRecord) -> bool:
+    from sentinel.core.actions import Outcome
+
+    return record.outcome in (Outcome.DONE, Outcome.INTENDED)
+
+
+def _report(runs: Sequence[Run], records: Sequence[ActionRecord], args: argparse.Namespace) -> None:
+    if args.json:
+        rows = [
+            {
+                "node": run.node,
+                "level": run.level,
+                "file": run.out,
+                "outcome": record.outcome.value,
+                "why": visible(record.why),
+                "detail": visible(record.detail),
+                "dry_run": args.dry_run,
+            }
+            for run, record in zip(runs, records, strict=True)
+        ]
+        print(json.dumps(rows, indent=1))
+        return
+    from sentinel.cli import node_tables
+
+    for run, record in zip(runs, records, strict=True):
+        lines = node_tables.told(record, dry_run=args.dry_run)
+        if _started(record) and not args.dry_run:
+            lines = [f"{run.node}: dcgmi diag -r {run.level} asked for; output: {run.out}"]
+        print("\n".join(lines), flush=True)
+
+
+def _lines(last: Last) -> Iterator[str]:
+    yield visible(f"{last.node}: dcgmi diag -r {last.level}: {last.outcome}: {last.why}")
+    for detail in last.details:
+        yield visible(f"  {detail}")
+    yield visible(f"  output: {last.file}")
+
+
+def _plain(last: Last) -> dict[str, Any]:
+    return {
+        "node": visible(last.node),
+        "level": last.level,
+        "outcome": last.outcome,
+        "why": visible(last.why),
+        "at": last.at // 1_000_000,
+        "gpus": list(last.gpus),
+        "details": [visible(d) for d in last.details],
+        "file": visible(last.file),
+    }
+
+
+def _when(last: Last, zone: Any) -> str:
+    from sentinel.core.clock import Instant
+    from sentinel.core.digest import iso
+
+    return iso(Instant(wall=last.at), zone)[:16].replace("T", " ")
+
+
+def _add(verbs: Any, name: str, text: str, function: Any) -> Any:
+    parser = verbs.add_parser(name, help=text)
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=function)
+    return parser

@@ -1,0 +1,95 @@
+"""The wiring of what is shown: the state, the configuration and a running engine to facts."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from sentinel import app
+
+if TYPE_CHECKING:
+    from sentinel.clock import SystemClock
+    from sentinel.core.gpus import Gpus
+    from sentinel.core.ports import Logbook, Store
+    from sentinel.core.settings import Settings
+    from sentinel.engine.engine import Engine, World
+    from sentinel.web.material import Surroundings
+    from sentinel.web.nouns import Facts, Vitals
+
+
+def seen(settings: Settings, store: Store, clock: SystemClock, notices: tuple[str, ...]) -> Facts:
+    """The facts of the state alone, whether a service is at work or not."""
+    from msgspec.structs import replace
+
+    from sentinel.web.facts import facts
+    from sentinel.web.material import gather
+
+    material = gather(store, of_settings(settings), clock.now())
+    return facts(replace(material, notices=notices))
+
+
+def of_settings(settings: Settings) -> Surroundings:
+    """What the file says of what is shown; Slurm is not asked for the cluster's name."""
+    from sentinel.engine.schedule import next_run
+    from sentinel.web.material import Surroundings
+
+    return Surroundings(
+        checks=settings.checks,
+        cluster=settings.cluster,
+        zone=app.zone(settings),
+        next_run=next_run,
+        windows=settings.silences,
+        logbook=books(settings),
+        gpus=_gpus(settings),
+    )
+
+
+def of_world(world: World, log: Logbook) -> Surroundings:
+    """As a running engine has it, after every reload."""
+    from sentinel.engine.schedule import next_run
+    from sentinel.web.material import Surroundings
+
+    return Surroundings(
+        checks=tuple(world.checks.values()),
+        cluster=world.plan.cluster,
+        zone=world.zone,
+        next_run=next_run,
+        windows=tuple(world.plan.windows),
+        logbook=log,
+        gpus=world.gpus,
+    )
+
+
+def books(settings: Settings) -> Logbook:
+    """The log of actions in the state."""
+    from sentinel.store.opening import open_books
+
+    return open_books(app.state_of(settings))
+
+
+async def write_metrics(
+    engine: Engine, settings: Settings, clock: SystemClock, vitals: Vitals | None = None
+) -> None:
+    """The text file for node_exporter, where one is asked for. That it cannot be written is no
+    reason not to watch: it is said, and node_exporter tells how old the file is."""
+    if settings.metrics is None:
+        return
+    from sentinel.core.errors import StoreError
+    from sentinel.web.facts import facts
+    from sentinel.web.material import gather
+    from sentinel.web.textfile import write
+
+    around = of_world(engine.world, books(settings))
+    try:
+        material = await engine.read(lambda store: gather(store, around, clock.now()))
+        write(settings.metrics.textfile, facts(material, vitals))
+    except (OSError, StoreError) as error:
+        why = getattr(error, "strerror", None) or error
+        path = settings.metrics.textfile
+        print(f"sentinel: metrics: {path}: not written: {why}", file=sys.stderr)
+
+
+def _gpus(settings: Settings) -> Gpus | None:
+    """The ledger, where a check keeps it."""
+    kept = any(getattr(check.plugin, "KEEPS_GPUS", False) for check in settings.checks)
+    return app.open_gpus(settings) if kept else None

@@ -1,0 +1,210 @@
+"""Facts as Prometheus metrics: names and units by https://prometheus.io/docs/practices/naming/.
+
+Labels hold names of the configuration and words of fixed lists; the subjects of checks (paths,
+jobs) are bounded by MOST. So no series is made by whoever names a job or fills in a reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from sentinel import __version__
+from sentinel.core.model import Status
+from sentinel.core.text import shortened
+from sentinel.web.nouns import CheckFact, Facts
+
+MOST = 200
+"""Series of one name that have a subject as a label."""
+
+LABEL = 120
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Row = tuple[tuple[str, ...], float | None]
+
+
+def metrics(facts: Facts) -> bytes:
+    """The text exposition format; of the process itself too, where a service tells of it."""
+    registry = CollectorRegistry()
+    registry.register(_Told(facts))
+    if facts.vitals is not None:
+        ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
+
+class _Told:
+    """What prometheus_client asks for metrics."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family, in the order of docs/metrics.md."""
+        f = self._facts
+        yield _gauge("build_info", "The version that runs.", ("version",), [((__version__,), 1)])
+        yield _gauge("last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)])
+        for part in (_checks, _alerts, _outbox, _cluster, _disks, _trainings, _others, _vitals):
+            yield from part(f)
+
+
+def _checks(f: Facts) -> Iterator[Metric]:
+    ran = [c for c in f.checks if c.status is not None]
+    names = ("check", "kind")
+    states = [((c.name, c.kind, s.value), float(c.status is s)) for c in ran for s in Status]
+    yield _gauge("check_status", "1 for the status of the last run.", (*names, "status"), states)
+    told = (
+        ("check_duration_seconds", "How long the last run took.", "duration_s"),
+        ("check_last_run_timestamp_seconds", "When it last ran.", "ran"),
+        ("check_next_run_timestamp_seconds", "When it runs next.", "next"),
+        ("check_blind_seconds", "For how long it has not seen all that it should.", "blind_s"),
+    )
+    for name, text, field in told:
+        yield _gauge(name, text, names, [(_named(c), getattr(c, field)) for c in ran])
+
+
+def _named(check: CheckFact) -> tuple[str, str]:
+    return check.name, check.kind
+
+
+def _alerts(f: Facts) -> Iterator[Metric]:
+    counts = Counter((a.check, a.kind, a.tone.value, a.state) for a in f.alerts)
+    yield _gauge("alerts", "Alerts now.", ("check", "kind", "severity", "state"), _counted(counts))
+    quiet = Counter(
+        reason
+        for a in f.firing
+        for reason, so in (("acknowledged", a.acknowledged_by), ("silenced", a.silenced_until))
+        if so
+    )
+    yield _gauge("alerts_quiet", "Firing alerts that are not told.", ("why",), _counted(quiet))
+    yield _gauge("silences", "Silences in force.", (), [((), len(f.silences))])
+
+
+def _outbox(f: Facts) -> Iterator[Metric]:
+    waiting = Counter((u.channel, u.reason) for u in f.unsent)
+    failing = Counter((u.channel,) for u in f.unsent if u.attempts)
+    oldest: dict[tuple[str, ...], float] = {}
+    for u in f.unsent:
+        oldest[(u.channel,)] = max(oldest.get((u.channel,), 0.0), u.waiting_s)
+    yield _gauge(
+        "outbox_messages", "Messages not sent yet.", ("channel", "reason"), _counted(waiting)
+    )
+    yield _gauge(
+        "outbox_failing_messages", "Of these, tried in vain.", ("channel",), _counted(failing)
+    )
+    yield _gauge("outbox_oldest_seconds", "Age of the oldest.", ("channel",), list(oldest.items()))
+
+
+def _cluster(f: Facts) -> Iterator[Metric]:
+    if f.nodes_seen is None:
+        return
+    reasons = Counter[tuple[str, ...]]()
+    for group in f.nodes:
+        if group.reason_class != "none":
+            reasons[(group.state, group.reason_class)] += group.count
+    states = {(state,): float(n) for state, n in f.node_states.items()}
+    seen = "nodes_seen_timestamp_seconds"
+    yield _gauge("nodes", "Nodes by state.", ("state",), list(states.items()))
+    yield _gauge(
+        "nodes_with_reason", "Nodes by class of reason.", ("state", "reason"), _counted(reasons)
+    )
+    yield _gauge(seen, "When Slurm last told of its nodes.", (), [((), f.nodes_seen)])
+    jobs = {(state.lower(),): float(n) for state, n in f.queue.items()}
+    yield _gauge("jobs", "Jobs in the queue that are watched.", ("state",), list(jobs.items()))
+
+
+def _disks(f: Facts) -> Iterator[Metric]:
+    rows = [((d.check, d.path), d) for d in f.disks]
+    told = (
+        ("filesystem_used_ratio", "Space used, 0 to 1.", "used_percent", 0.01),
+        ("filesystem_free_bytes", "Space free.", "free_bytes", 1),
+        ("filesystem_size_bytes", "Its size.", "size_bytes", 1),
+        ("filesystem_inodes_used_ratio", "Inodes used, 0 to 1.", "inodes_used_percent", 0.01),
+        (
+            "filesystem_full_seconds",
+            "Time until it is full, where that is foreseen.",
+            "full_in_s",
+            1,
+        ),
+    )
+    for name, text, field, unit in told:
+        found = [(key, _times(getattr(d, field), unit)) for key, d in rows]
+        yield _gauge(name, text, ("check", "path"), found)
+
+
+def _trainings(f: Facts) -> Iterator[Metric]:
+    rows = [((j.check, j.subject), j) for j in f.jobs]
+    told = (
+        ("training_running_jobs", "Jobs that run.", "running"),
+        ("training_queued_jobs", "Jobs that wait behind it.", "queued"),
+        ("training_progress", "The number that its log counts up.", "progress"),
+        ("training_progress_per_second", "How fast, over half an hour.", "rate"),
+        ("training_quiet_seconds", "Time since it last moved.", "quiet_s"),
+        ("training_quiet_limit_seconds", "From when on that is an alert.", "limit_s"),
+    )
+    for name, text, field in told:
+        found = [(key, getattr(j, field)) for key, j in rows]
+        yield _gauge(name, text, ("check", "subject"), found)
+
+
+def _others(f: Facts) -> Iterator[Metric]:
+    standings = {(word,): float(n) for word, n in f.gpu_standings.items()}
+    yield _gauge(
+        "gpus", "GPUs with a history, by standing.", ("standing",), list(standings.items())
+    )
+    recent = Counter((a.action, a.outcome) for a in f.actions if f.at - a.at < 3600)
+    text = "Actions of the last hour, of the newest 50."
+    yield _gauge("actions_last_hour", text, ("action", "outcome"), _counted(recent))
+    troubles = {
+        "blind_check": sum(c.blind for c in f.checks),
+        "unsent_message": sum(u.attempts > 0 for u in f.unsent),
+        "slurm": int(bool(f.nodes_trouble)),
+        "state": len(f.notices),
+    }
+    rows = [((reason,), float(n)) for reason, n in troubles.items()]
+    yield _gauge("failures", "What does not work now.", ("reason",), rows)
+
+
+def _vitals(f: Facts) -> Iterator[Metric]:
+    if f.vitals is None:
+        return
+    yield _gauge("loop_lag_seconds", "Delay of the event loop.", (), [((), f.vitals.lag_s)])
+    told = (
+        ("slurm_requests", "Commands of Slurm run.", "requests"),
+        ("slurm_request_failures", "Of these, in vain.", "failures"),
+        ("slurm_request_seconds", "Time they took.", "seconds"),
+    )
+    for name, text, field in told:
+        counter = CounterMetricFamily(f"sentinel_{name}", text, labels=("command",))
+        for command, count in sorted(f.vitals.slurm.items()):
+            counter.add_metric((command,), getattr(count, field))
+        yield counter
+
+
+def _gauge(name: str, text: str, labels: Sequence[str], rows: Sequence[Row]) -> Metric:
+    """Unknown numbers are left out, and so are series beyond MOST."""
+    gauge = GaugeMetricFamily(f"sentinel_{name}", text, labels=labels)
+    most = MOST * (len(Status) if "status" in labels else 1)
+    for values, number in _distinct(rows, most):
+        gauge.add_metric([shortened(v, LABEL) for v in values], number)
+    return gauge
+
+
+def _distinct(rows: Iterable[Row], most: int) -> Iterator[tuple[tuple[str, ...], float]]:
+    """The first of each: two series of one name and labels make the whole answer invalid."""
+    seen = set[tuple[str, ...]]()
+    for values, number in rows:
+        key = tuple(shortened(v, LABEL) for v in values)
+        if number is not None and key not in seen and len(seen) < most:
+            seen.add(key)
+            yield values, number
+
+
+def _counted(counts: Mapping[Any, int]) -> list[Row]:
+    return [((k,) if isinstance(k, str) else k, float(n)) for k, n in counts.items()]
+
+
+def _times(number: float | None, unit: float) -> float | None:
+    return None if number is None else number * unit

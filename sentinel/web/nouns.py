@@ -1,0 +1,224 @@
+"""What the page, the API, the metrics, `status` and `top` all show; plain data, all text inert.
+
+Times are seconds since 1970 UTC; what ends in `_s` are seconds, in `_bytes` bytes, in `_percent`
+shares of 100. None: not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.core.model import Status, Value
+
+State = Literal["firing", "pending"]
+
+
+class AlertFact(Struct, frozen=True, kw_only=True):
+    """An alert that fires, or does not yet. `told`: the channels that know, and since when."""
+
+    id: str
+    cluster: str
+    check: str
+    kind: str
+    subject: str
+    status: Status
+    severity: Status
+    state: State
+    since: float
+    for_s: float
+    summary: str
+    details: str = ""
+    commands: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    runbook: str = ""
+    told: Mapping[str, float] = {}
+    held: str = ""
+    acknowledged_by: str = ""
+    silenced_until: float | None = None
+    flapping: bool = False
+
+    @property
+    def tone(self) -> Status:
+        """How it is to look: unknown where nothing is known, else its severity."""
+        return Status.UNKNOWN if self.status is Status.UNKNOWN else self.severity
+
+    @property
+    def quiet(self) -> bool:
+        """Somebody has it, or nobody is to be told: it is no news for who looks first."""
+        return bool(self.acknowledged_by) or self.silenced_until is not None
+
+
+class CheckFact(Struct, frozen=True, kw_only=True):
+    """A configured check with its last run. `blind_s`: for how long it has not seen all."""
+
+    name: str
+    kind: str
+    status: Status | None = None
+    summary: str = "has not run yet"
+    ran: float | None = None
+    duration_s: float | None = None
+    next: float | None = None
+    blind: bool = False
+    blind_s: float = 0.0
+
+
+class DiskFact(Struct, frozen=True, kw_only=True):
+    """A file system. `full_in_s` with its early and late bounds: see the forecast of `fs`."""
+
+    check: str
+    path: str
+    status: Status
+    summary: str
+    seen: float
+    used_percent: float | None = None
+    free_bytes: float | None = None
+    size_bytes: float | None = None
+    inodes_used_percent: float | None = None
+    full_in_s: float | None = None
+    full_in_early_s: float | None = None
+    full_in_late_s: float | None = None
+
+
+class JobFact(Struct, frozen=True, kw_only=True):
+    """A training that is watched, by its queue or its log. `rate` in steps a second."""
+
+    check: str
+    kind: str
+    subject: str
+    status: Status
+    summary: str
+    seen: float
+    job: str = ""
+    running: float | None = None
+    queued: float | None = None
+    progress: float | None = None
+    rate: float | None = None
+    quiet_s: float | None = None
+    limit_s: float | None = None
+    phase: str = ""
+
+
+class NodesFact(Struct, frozen=True, kw_only=True):
+    """Nodes in the same state for the same reason. `state` as sinfo words it, `nodes` a hostlist."""
+
+    state: str
+    nodes: str
+    count: int
+    slurm_state: str = ""
+    reason: str = ""
+    reason_class: str = ""
+    by: str = ""
+    since: float | None = None
+
+
+class GpuFact(Struct, frozen=True, kw_only=True):
+    """A GPU, or a whole node, under suspicion."""
+
+    subject: str
+    node: str
+    judged: str
+    score: float
+    mark: str = ""
+    reason: str = ""
+    serial: str = ""
+    model: str = ""
+    slot: str = ""
+    seen: float = 0.0
+
+
+class ActionFact(Struct, frozen=True, kw_only=True):
+    """An entry of the audit log."""
+
+    id: str
+    at: float
+    action: str
+    target: str
+    by: str
+    outcome: str
+    reason: str = ""
+    rule: str = ""
+    why: str = ""
+    detail: str = ""
+    commands: tuple[str, ...] = ()
+    evidence: Mapping[str, str] = {}
+    forced: bool = False
+
+
+class UnsentFact(Struct, frozen=True, kw_only=True):
+    """A message that its channel has not taken yet."""
+
+    channel: str
+    alert: str
+    reason: str
+    attempts: int
+    waiting_s: float
+    error: str = ""
+
+
+class SilenceFact(Struct, frozen=True, kw_only=True):
+    """A silence in force."""
+
+    id: str
+    match: str
+    ends: float
+    who: str = ""
+    reason: str = ""
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    """Questions of one kind since the start of the service."""
+
+    requests: int
+    failures: int
+    seconds: float
+
+
+class Vitals(Struct, frozen=True, kw_only=True):
+    """What only the running service knows of itself."""
+
+    lag_s: float = 0.0
+    started: float = 0.0
+    slurm: Mapping[str, Count] = {}
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """All there is to see, of one moment. `nodes_seen` None: nobody has asked for nodes."""
+
+    at: float
+    cluster: str
+    status: Status
+    leader: str = ""
+    notices: tuple[str, ...] = ()
+    alerts: tuple[AlertFact, ...] = ()
+    checks: tuple[CheckFact, ...] = ()
+    disks: tuple[DiskFact, ...] = ()
+    jobs: tuple[JobFact, ...] = ()
+    queue: Mapping[str, int] = {}
+    nodes: tuple[NodesFact, ...] = ()
+    nodes_seen: float | None = None
+    nodes_trouble: str = ""
+    gpus: tuple[GpuFact, ...] = ()
+    gpu_standings: Mapping[str, int] = {}
+    actions: tuple[ActionFact, ...] = ()
+    unsent: tuple[UnsentFact, ...] = ()
+    silences: tuple[SilenceFact, ...] = ()
+    vitals: Vitals | None = None
+
+    @property
+    def firing(self) -> tuple[AlertFact, ...]:
+        """Those that fire."""
+        return tuple(a for a in self.alerts if a.state == "firing")
+
+    @property
+    def node_states(self) -> Mapping[str, int]:
+        """How many nodes are in each state, the worst states first."""
+        counts: dict[str, int] = {}
+        for group in self.nodes:
+            counts[group.state] = counts.get(group.state, 0) + group.count
+        return counts
+
+
+Numbers = Mapping[str, Value]

@@ -1,0 +1,17 @@
+#!/bin/sh
+# After each job: a quick dcgmi diag of the GPUs that it had, on this node.
+#   slurm.conf: Epilog=/etc/slurm/sentinel-epilog-dcgm.sh        (Slurm runs it as root)
+# Ends with 1, upon which Slurm drains the node, only for a confirmed fault of the hardware. No
+# sentinel, no dcgmi, no host engine, a busy GPU, a time-out: 0, and a line in slurmd's log.
+# Calls no command of Slurm (slurm.conf(5), Prolog and Epilog), and leaves other jobs' GPUs alone.
+# Settings: SENTINEL, SENTINEL_DIAG_LEVEL (1), SENTINEL_DIAG_LIMIT (seconds, 90; keep it below
+# slurm.conf's PrologEpilogTimeout), SENTINEL_DIAG_ARCHIVE (a directory).
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+limit=${SENTINEL_DIAG_LIMIT:-90}
+[ -n "${SLURM_JOB_GPUS:-}" ] || exit 0
+
+timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
+    --level "${SENTINEL_DIAG_LEVEL:-1}" --limit "$limit" \
+    ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"}
+[ $? -eq 1 ] && exit 1
+exit 0

@@ -1,0 +1,149 @@
+"""Processes and units that must live: real processes, and systemctl's own forms."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.checks.service import Service, process, unit
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Finding, Status
+from sentinel.core.remote import Answered, Unreachable
+from sentinel.testing import context
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
+
+NAME = "sentinel-test-daemon"
+"""Longer than the fifteen letters that the kernel keeps."""
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    program = tmp_path / NAME
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as running:
+        yield running
+        running.kill()
+
+
+def look(check: Service, **more: Any) -> Finding:
+    [finding] = check.run(context(**more)).findings
+    return finding
+
+
+def test_a_process_that_lives_and_one_that_does_not(daemon: "subprocess.Popen[bytes]") -> None:
+    """By the name ps shows; once it is gone it is critical, also as a zombie."""
+    check = Service(processes=[NAME])
+    wait_until(lambda: look(check).status is Status.OK, "the daemon")
+    assert (look(check).subject, look(check).summary) == (NAME, "runs")
+    daemon.kill()
+    os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has reaped it
+    dead = look(check)
+    assert (dead.status, dead.summary) == (Status.CRITICAL, "does not run")
+    assert dead.commands == (f"pgrep -a -x {NAME[:15]}",)
+
+
+def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, fuse: Fuse) -> None:
+    """It is there, and does nothing: not even SIGKILL wakes it from state D."""
+    program = tmp_path / "sentinel-d"
+    shutil.copy(shutil.which("cat") or "/bin/cat", program)
+    fuse.hold("open")
+    with subprocess.Popen([program, fuse.point / "data"], stdout=subprocess.DEVNULL) as stuck:
+        check = Service(processes=["sentinel-d"])
+        try:
+            wait_until(fuse.withheld, "the hang")
+            stuck.kill()
+            wait_until(lambda: "state D" in look(check).summary, "state D")
+        finally:
+            fuse.release()
+
+
+@pytest.mark.parametrize(
+    ("listed", "status"),
+    [
+        ("S munged\n", Status.OK),
+        ("S munged\nD munged\n", Status.OK),
+        ("D munged\n", Status.WARNING),
+        ("Z munged\n", Status.CRITICAL),
+        ("S mungedx\nS xmunged\n", Status.CRITICAL),
+        (CannotTell("no route"), Status.UNKNOWN),
+    ],
+)
+def test_states_of_a_process(listed: Any, status: Status) -> None:
+    """One that works is enough; silence says nothing."""
+    assert process("", "munged", listed).status is status
+
+
+def shown(name: str, load: str, active: str, sub: str, result: str = "success") -> str:
+    return f"Id={name}\nLoadState={load}\nActiveState={active}\nSubState={sub}\nResult={result}\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "says"),
+    [
+        (("loaded", "active", "running"), Status.OK, "is active (running)"),
+        (("loaded", "reloading", "reload"), Status.OK, "is reloading (reload)"),
+        (("loaded", "activating", "auto-restart", "exit-code"), Status.WARNING, "exit-code"),
+        (("loaded", "inactive", "dead"), Status.CRITICAL, "is inactive (dead)"),
+        (("loaded", "failed", "failed", "oom-kill"), Status.CRITICAL, "(failed): oom-kill"),
+        (("not-found", "inactive", "dead"), Status.CRITICAL, "there is no such unit"),
+    ],
+)
+def test_states_of_a_unit(told: tuple[str, ...], status: Status, says: str) -> None:
+    """systemctl(1): active is alive; what restarts is on its way, perhaps for ever."""
+    finding = unit("", "sssd.service", shown("sssd.service", *told), ["sssd.service"])
+    assert finding.status is status
+    assert says in finding.summary
+
+
+def test_several_units_are_told_apart_by_their_order() -> None:
+    """Also where systemctl shows an alias by another name."""
+    said = shown("ssh.service", "loaded", "active", "running") + "\n"
+    said += shown("nscd.service", "loaded", "failed", "failed")
+    units = ["sshd.service", "nscd.service"]
+    assert unit("", units[0], said, units).status is Status.OK
+    assert unit("", units[1], said, units).status is Status.CRITICAL
+    assert unit("", units[0], said.partition("\n\n")[0], units).status is Status.UNKNOWN
+
+
+class Hosts:
+    """A way to hosts; `login2` cannot be reached."""
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Any]:
+        answers = {"login1": Answered(code=0, out=b"S munged\nS sssd\n")}
+        return {node: answers.get(node, Unreachable("no route to host")) for node in nodes}
+
+
+def test_other_hosts_are_asked_and_silence_is_unknown() -> None:
+    """A host that cannot be reached is not one where nothing runs."""
+    check = Service(processes=["munged", "nscd"], nodes="login[1-2]")
+    findings = check.run(context(remote=Hosts())).findings
+    assert {f.subject: f.status for f in findings} == {
+        "login1 munged": Status.OK,
+        "login1 nscd": Status.CRITICAL,
+        "login2 munged": Status.UNKNOWN,
+        "login2 nscd": Status.UNKNOWN,
+    }
+    assert findings[1].commands == ("ssh login1 pgrep -a -x nscd",)
+    assert findings[2].summary == "Unreachable: no route to host"
+
+
+def test_no_way_to_other_hosts_is_said() -> None:
+    """Nobody was asked."""
+    with pytest.raises(CannotTell):
+        Service(processes=["munged"], nodes="login1").run(context())
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"units": ["--all"]}, {"units": [""]}, {"processes": ["x"], "nodes": "n["}]
+)
+def test_bad_settings(settings: dict[str, Any]) -> None:
+    """Nothing to watch, an option in place of a unit, no host list."""
+    with pytest.raises(Invalid):
+        Service(**settings)

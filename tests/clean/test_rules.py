@@ -1,0 +1,121 @@
+"""Rules of retention: what may go, and whatever is in doubt stays."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.clean.rules import Entry, Rules, removable, still_removable
+
+NOW, DAY = 1_800_000_000.0, 86_400.0
+STEP = r"step(\d+)"
+
+
+def steps(*numbers: int, broken: tuple[int, ...] = (), age: float = 30.0) -> list[Entry]:
+    """Checkpoints, each a day younger than the one before it."""
+    return [
+        Entry(f"step{n}", NOW - (age - i) * DAY, 100, complete=n not in broken)
+        for i, n in enumerate(numbers)
+    ]
+
+
+def gone(entries: list[Entry], rules: Rules) -> list[str]:
+    return [e.name.removeprefix("step") for e in removable(entries, rules, NOW)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "left"),
+    [
+        pytest.param(Rules(STEP), ["1", "2", "3", "4"], id="the two newest stay"),
+        pytest.param(Rules(STEP, keep_last=0), ["1", "2", "3", "4"], id="whatever is set"),
+        pytest.param(Rules(STEP, keep_last=4), ["1", "2"], id="so many newest"),
+        pytest.param(Rules(STEP, keep_last=6), [], id="as many as there are"),
+        pytest.param(Rules(STEP, keep_every=2), ["1", "3"], id="every second"),
+        pytest.param(Rules(STEP, older_than=28.5 * DAY), ["1", "2"], id="young ones stay"),
+        pytest.param(Rules(STEP, older_than=29 * DAY), ["1", "2"], id="just old enough"),
+        pytest.param(Rules(r"other\d+"), [], id="other names"),
+        pytest.param(Rules("step"), [], id="the whole name has to fit"),
+    ],
+)
+def test_what_may_go_of_six(rules: Rules, left: list[str]) -> None:
+    """The oldest first."""
+    assert gone(steps(1, 2, 3, 4, 5, 6), rules) == left
+
+
+def test_numbers_order_not_names_nor_times() -> None:
+    """step10 is newer than step9, and touching an old one does not make it new."""
+    entries = steps(8, 9, 10, 11)
+    entries[0].at = NOW - 1.0
+    assert gone(entries, Rules(STEP)) == ["8", "9"]
+
+
+def test_without_a_number_time_orders() -> None:
+    """Logs have only their last change."""
+    logs = [
+        Entry(f"{name}.log", NOW - age * DAY, 1) for name, age in (("b", 3), ("a", 9), ("c", 1))
+    ]
+    assert [e.name for e in removable(logs, Rules(r".*\.log", older_than=DAY), NOW)] == ["a.log"]
+
+
+def test_incomplete_ones_do_not_count_as_newest() -> None:
+    """Two complete ones stay, and whatever is newer than them: it may be written just now."""
+    entries = steps(1, 2, 3, 4, 5, 6, broken=(3, 5, 6))
+    assert gone(entries, Rules(STEP, complete="done")) == ["1"]
+
+
+def test_an_old_incomplete_one_may_go() -> None:
+    """It is nobody's last resort."""
+    assert gone(steps(1, 2, 3, 4, 5, broken=(2,)), Rules(STEP)) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2])
+def test_fewer_than_three_complete_ones_all_stay(whole: int) -> None:
+    """The last may be corrupt, and then the one before it is what is left."""
+    broken = tuple(range(whole + 1, 9))
+    assert gone(steps(*range(1, 9), broken=broken), Rules(STEP)) == []
+
+
+def test_a_time_of_the_future_is_young() -> None:
+    """A clock that runs ahead must not age anything."""
+    entries = steps(1, 2, 3)
+    entries[0].at = NOW + 5 * DAY
+    assert gone(entries, Rules(STEP, older_than=1.0)) == []
+
+
+def test_only_what_was_named_and_may_still_go() -> None:
+    """A name that is protected by now is told."""
+    free, refused = still_removable(
+        {"step1", "step6", "none"}, steps(1, 2, 3, 4, 5, 6), Rules(STEP), NOW
+    )
+    assert ([e.name for e in free], refused) == (["step1"], ["step6"])
+
+
+@given(
+    numbers=st.lists(st.integers(0, 40), unique=True, max_size=20),
+    broken=st.sets(st.integers(0, 40)),
+    last=st.integers(-3, 25),
+    every=st.integers(0, 5),
+    older=st.floats(0, 40 * DAY),
+)
+def test_the_two_newest_complete_ones_never_go(
+    numbers: list[int], broken: set[int], last: int, every: int, older: float
+) -> None:
+    """Whatever is configured and whatever is there; nothing is named that is not there."""
+    entries = steps(*numbers, broken=tuple(broken))
+    rules = Rules(STEP, keep_last=last, keep_every=every, older_than=older)
+    left = {int(n) for n in gone(entries, rules)}
+    whole = sorted(set(numbers) - broken)
+    assert left <= set(numbers)
+    assert not left & set(whole[-2:])
+    assert not any(every and n % every == 0 for n in left)
+    assert whole == [] or max(left, default=-1) <= max(whole)
+
+
+def test_rules_survive_their_text() -> None:
+    """What the program is given is what was configured."""
+    rules = Rules(STEP, keep_last=3, keep_every=10, older_than=5.5, complete="done")
+    assert Rules.parse(rules.text()).text() == rules.text()
+    for text in ("", "[]", "{}", '{"match": "("}', '{"match": "x", "unknown": 1}'):
+        with pytest.raises((ValueError, TypeError, re.error)):
+            Rules.parse(text)

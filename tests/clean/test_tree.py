@@ -1,0 +1,288 @@
+"""Rules of removing: never outside the root, never through a link, never what was not looked at."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from sentinel.clean.rules import Rules, removable
+from sentinel.clean.tree import GONE, Refused, Root
+from sentinel.proc.cleaning import argv
+
+RULES = Rules(r"step(\d+)", older_than=60.0)
+
+
+def checkpoint(root: Path, number: int, *, days: float = 10.0, size: int = 10_000) -> Path:
+    """A directory of two levels, last written to so long ago."""
+    folder = root / f"step{number}"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "weights").write_bytes(b"w" * size)
+    (folder / "inner" / "more").write_bytes(b"m" * 100)
+    aged(folder, days)
+    return folder
+
+
+def aged(path: Path, days: float) -> None:
+    at = time.time() - days * 86_400
+    for found in (*path.rglob("*"), path):
+        os.utime(found, (at, at), follow_symlinks=False)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Five checkpoints, and a treasure outside."""
+    root = tmp_path / "ckpt"
+    for number in range(1, 6):
+        checkpoint(root, number)
+    treasure = tmp_path / "treasure"
+    treasure.mkdir()
+    (treasure / "gold").write_text("gold")
+    return root
+
+
+def treasure(root: Path) -> str:
+    return (root.parent / "treasure" / "gold").read_text()
+
+
+def asked(mode: str, root: Path, rules: Rules = RULES, names: tuple[str, ...] = ()) -> Any:
+    """The program's answer and what it complained about."""
+    command = argv(mode, str(root), rules.text(), names)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return (json.loads(done.stdout) if done.stdout else None), done.stderr.strip()
+
+
+def names(root: Path) -> list[str]:
+    return sorted(p.name for p in root.iterdir())
+
+
+def test_a_list_removes_nothing(root: Path) -> None:
+    """It tells what would go, the oldest first, and what that frees."""
+    before = names(root)
+    told, complaint = asked("list", root)
+    assert [e["name"] for e in told["going"]] == ["step1", "step2", "step3"]
+    assert all(e["bytes"] >= 10_000 for e in told["going"])
+    assert (told["entries"], complaint, names(root)) == (5, "", before)
+
+
+def test_named_ones_go_whole(root: Path) -> None:
+    """And the others stay as they are."""
+    told, complaint = asked("remove", root, names=("step1", "step3"))
+    assert (told["removed"], told["errors"], complaint) == (2, [], "")
+    assert told["freed"] >= 20_000
+    assert names(root) == ["step2", "step4", "step5"]
+
+
+def test_what_the_rules_keep_does_not_go_by_its_name(root: Path) -> None:
+    """Neither the newest nor what lies elsewhere, however it is asked for."""
+    told, complaint = asked("remove", root, names=("step5", "step4", "../treasure", "/etc", "."))
+    assert told["removed"] == 0
+    assert "'step4' may not go any more" in complaint
+    assert len(names(root)) == 5
+    assert treasure(root) == "gold"
+
+
+def test_links_inside_go_as_links(root: Path) -> None:
+    """To a directory, to a file, to nothing, and a hard link: what they name stays."""
+    outside = root.parent / "treasure"
+    (root / "step1" / "dir").symlink_to(outside)
+    (root / "step1" / "inner" / "file").symlink_to(outside / "gold")
+    (root / "step1" / "dangling").symlink_to("/nowhere")
+    os.link(outside / "gold", root / "step1" / "hard")
+    aged(root / "step1", 10)
+    told, complaint = asked("remove", root, names=("step1",))
+    assert (told["removed"], complaint) == (1, "")
+    assert treasure(root) == "gold"
+
+
+def test_a_hard_link_frees_nothing(root: Path) -> None:
+    """What has another name stays on disk, and is not promised."""
+    os.link(root / "step1" / "weights", root.parent / "kept")
+    told, _ = asked("list", root)
+    first, second = told["going"][:2]
+    assert first["bytes"] < second["bytes"]
+
+
+def test_a_link_in_the_place_of_a_checkpoint_is_no_entry(root: Path) -> None:
+    """It fits by its name only."""
+    (root / "step0").symlink_to(root.parent / "treasure")
+    told, _ = asked("list", root)
+    assert "step0" not in [e["name"] for e in told["going"]]
+    told, _ = asked("remove", root, names=("step0",))
+    assert (told["removed"], treasure(root)) == (0, "gold")
+    assert (root / "step0").is_symlink()
+
+
+def test_pipes_sockets_and_devices_are_no_entries(root: Path) -> None:
+    """Only files and directories are."""
+    os.mkfifo(root / "step0")
+    assert asked("list", root)[0]["entries"] == 5
+
+
+@pytest.mark.parametrize("step", ["ckpt", "parent"])
+def test_a_root_behind_a_link_is_refused(root: Path, step: str) -> None:
+    """At the end or on the way: what it leads to has to be named."""
+    link = root.parent / "link"
+    link.symlink_to(root if step == "ckpt" else root.parent)
+    path = link if step == "ckpt" else link / "ckpt"
+    told, complaint = asked("list", path)
+    assert told is None
+    assert complaint == f"{link} is a link; name what it leads to"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/tmp", "relative/path", "", "/tmp/../etc", "/tmp/./x", "/no/such/root"]
+)
+def test_roots_that_are_none(path: str) -> None:
+    """Too high, not absolute, with a way up, or not there."""
+    with pytest.raises(Refused):
+        Root(path)
+
+
+def test_a_file_is_no_root(tmp_path: Path) -> None:
+    """It says so."""
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused, match="Not a directory"):
+        Root(str(tmp_path / "file"))
+
+
+def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
+    """Another directory of its name is not the one that was looked at."""
+    opened = Root(str(root))
+    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    (root / "step1").rename(root.parent / "aside")
+    (root.parent / "treasure").rename(root / "step1")
+    with pytest.raises(Refused, match="replaced"):
+        opened.remove(first, time.monotonic() + 5)
+    assert (root / "step1" / "gold").read_text() == "gold"
+
+
+def test_a_checkpoint_swapped_for_a_link_is_put_back(root: Path) -> None:
+    """The link is left as it is, and so is what it leads to."""
+    opened = Root(str(root))
+    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    (root / "step1").rename(root.parent / "aside")
+    (root / "step1").symlink_to(root.parent / "treasure")
+    with pytest.raises(Refused, match="replaced"):
+        opened.remove(first, time.monotonic() + 5)
+    assert (root / "step1").is_symlink()
+    assert treasure(root) == "gold"
+
+
+def test_a_root_swapped_for_a_link_stays_the_one_that_was_opened(root: Path) -> None:
+    """All goes by the descriptor of the directory that was named at first."""
+    opened = Root(str(root))
+    victims = removable(opened.entries(RULES), RULES, time.time())
+    decoy = root.parent / "decoy"
+    for number in range(1, 6):
+        checkpoint(decoy, number)
+    root.rename(root.parent / "moved")
+    root.symlink_to(decoy)
+    for entry in victims:
+        opened.remove(entry, time.monotonic() + 5)
+    assert len(names(decoy)) == 5
+    assert names(root.parent / "moved") == ["step4", "step5"]
+
+
+def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(root: Path) -> None:
+    """A race on a directory inside, a hundred times: what lies outside is always still there."""
+    over, target = Event(), root.parent / "treasure"
+
+    def swap() -> None:
+        at = root.parent / "swapped"
+        while not over.is_set():
+            for folder in root.glob(f"{GONE}*/inner"):
+                try:
+                    folder.rename(at)
+                    folder.symlink_to(target)
+                    folder.unlink()
+                    at.rename(folder)
+                except OSError:
+                    subprocess.run(["rm", "-rf", str(at)], check=False)
+
+    enemy = Thread(target=swap)
+    enemy.start()
+    opened = Root(str(root))
+    try:
+        for number in range(100, 200):
+            checkpoint(root, number, size=1)
+        for entry in removable(opened.entries(RULES), RULES, time.time()):
+            try:
+                opened.remove(entry, time.monotonic() + 5)
+            except (OSError, Refused):
+                continue
+    finally:
+        over.set()
+        enemy.join()
+    assert treasure(root) == "gold"
+    assert {"step198", "step199"} <= set(names(root))
+
+
+def test_a_mount_inside_is_not_entered(root: Path) -> None:
+    """Neither as an entry nor below one: nothing of it goes."""
+    with mounted(root / "step1" / "inner") as inside, mounted(root / "step2") as entry:
+        for point in (inside, entry):
+            (point / "data").write_text("data")
+        aged(root / "step1", 10)
+        told, complaint = asked("remove", root, names=("step1", "step2", "step3"))
+        assert told is None or told["removed"] <= 1
+        assert complaint
+        assert (inside / "data").read_text() == (entry / "data").read_text() == "data"
+
+
+def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
+    """It no longer has the name of a checkpoint, and the next run takes it away."""
+    opened = Root(str(root))
+    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    with pytest.raises(TimeoutError):
+        opened.remove(first, time.monotonic() - 1)
+    assert "step1" not in names(root)
+    assert any(name.startswith(GONE) for name in names(root))
+    asked("remove", root, names=("step2",))
+    assert names(root) == ["step3", "step4", "step5"]
+
+
+def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> None:
+    """Leftovers are told by their whole name, and a link is never one."""
+    (root / f"{GONE}{'a' * 16}").symlink_to(root.parent / "treasure")
+    (root / f"{GONE}mine").mkdir()
+    asked("remove", root, names=("step1",))
+    assert treasure(root) == "gold"
+    assert f"{GONE}mine" in names(root)
+
+
+def test_a_marker_that_is_a_link_makes_nothing_complete(root: Path) -> None:
+    """Only a regular file does."""
+    for number in range(1, 6):
+        (root / f"step{number}" / "done").touch()
+        aged(root / f"step{number}", 10)
+    rules = Rules(r"step(\d+)", older_than=60.0, complete="done")
+    assert [e["name"] for e in asked("list", root, rules)[0]["going"]] == [
+        "step1",
+        "step2",
+        "step3",
+    ]
+    (root / "step5" / "done").unlink()
+    (root / "step5" / "done").symlink_to("/etc/passwd")
+    assert [e["name"] for e in asked("list", root, rules)[0]["going"]] == ["step1", "step2"]
+
+
+def test_a_young_file_deep_inside_keeps_it_all(root: Path) -> None:
+    """The age is that of the latest write to anything in it."""
+    os.utime(root / "step1" / "inner" / "more")
+    assert "step1" not in [e["name"] for e in asked("list", root)[0]["going"]]
+
+
+@contextmanager
+def mounted(point: Path) -> Iterator[Path]:
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(point)], check=True)
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", "--lazy", str(point)], check=False)

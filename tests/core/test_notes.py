@@ -1,0 +1,28 @@
+"""A note (who has it, until when it is silent, why it comes this way) stands in every form."""
+
+import pytest
+
+from sentinel.core import render
+from sentinel.core.chat import chat
+from sentinel.core.render_html import html
+from tests.channels.samples import notification
+
+REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved", "gone", "action"]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_note_stands_in_every_form(reason: str) -> None:
+    """Text, HTML and chat: a mail without it was once a mail that could not be made."""
+    n = notification(reason=reason, note="acknowledged by <bob>")
+    assert "acknowledged by <bob>" in render.text([n])
+    assert "acknowledged by &lt;bob&gt;" in html([n])
+    assert "acknowledged by <bob>" in "\n".join(b.text for b in chat([n]).blocks)
+
+
+def test_every_section_has_a_look() -> None:
+    """Whatever a card holds, HTML can be made of it."""
+    n = notification(note="n", links={"Acknowledge": "https://x.example.org/a/t/"})
+    page = html([n, n])
+    for heading in ("Last lines", "Look closer", "Note", "Runbook", "More"):
+        assert f">{heading}</p>" in page
+    assert 'href="https://x.example.org/a/t/"' in page

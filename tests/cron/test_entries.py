@@ -1,0 +1,161 @@
+"""Entries in tables of the host and the site, and timers of the user's systemd."""
+
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.chain.nouns import Chain
+from sentinel.cron.entries import NotHere, Timer, calendar, schedule, state_of_entry, without
+from sentinel.cron.place import Place
+from tests.lab import needs
+
+USER = "sentinel-crontab-test"
+SCRONTAB = """\
+#!/bin/sh
+# As scrontab(1): -l prints the table, - replaces it.
+case $1 in
+  -l) cat {table} 2>/dev/null ;;
+  -) cat >{table} ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("every", "line", "oncalendar"),
+    [
+        (60, "* * * * *", "*-*-* *:*:00"),
+        (600, "*/10 * * * *", "*-*-* *:00/10:00"),
+        (3600, "0 * * * *", "*-*-* *:00:00"),
+        (6 * 3600, "0 */6 * * *", "*-*-* 00/6:00:00"),
+    ],
+)
+def test_intervals_as_tables_write_them(every: int, line: str, oncalendar: str) -> None:
+    """Both mean the same; systemd itself reads its own."""
+    assert (schedule(every), calendar(every)) == (line, oncalendar)
+    if shutil.which("systemd-analyze"):
+        argv = ["systemd-analyze", "calendar", oncalendar]
+        assert subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("every", [30, 90, 420, 5 * 3600])
+def test_intervals_that_no_table_can_say(every: int) -> None:
+    """With those that it can."""
+    with pytest.raises(NotHere, match="--every 5m, 10m"):
+        schedule(every)
+
+
+@pytest.mark.parametrize(
+    ("table", "state"),
+    [
+        ("", "no"),
+        ("B\nE\n", "no"),
+        ("B\n#SCRON --time=1\n* * * * * x\nE\n", "yes"),
+        ("B\n#SCRON --time=1\n#DISABLED: * * * * * x\nE\n", "disabled"),
+        ("* * * * * x\n", "no"),
+    ],
+)
+def test_an_entry_that_a_scancel_took_out_is_noticed(table: str, state: str) -> None:
+    """scrontab(1): the lines are commented out and begin with #DISABLED."""
+    assert state_of_entry(table, "B", "E") == state
+
+
+def test_nothing_of_others_is_touched() -> None:
+    """Lines before, behind and between stay as they were, without a last newline too."""
+    assert without("a\nB\nx\nE\nb", "B", "E") == "a\nb"
+    assert without("a\nb", "B", "E") == "a\nb"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Iterator[Path]:
+    """crontab(1) of a throw-away user, and a scrontab whose table is a file."""
+    if needs.why_no_lab() or not shutil.which("crontab"):
+        (pytest.fail if needs.required() else pytest.skip)("needs root and Debian's cron")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    try:
+        pwd.getpwnam(USER)
+    except KeyError:
+        subprocess.run(["useradd", "--no-create-home", USER], check=True)
+    _script(folder / "crontab", f'#!/bin/sh\nexec /usr/bin/crontab -u {USER} "$@"\n')
+    _script(folder / "scrontab", SCRONTAB.format(table=tmp_path / "scrontab"))
+    yield folder
+    subprocess.run(["/usr/bin/crontab", "-u", USER, "-r"], capture_output=True, check=False)
+    subprocess.run(["userdel", USER], capture_output=True, check=False)
+
+
+def say(tools: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    home = tools.parent
+    (home / "sentinel.yaml").write_text(
+        f"cluster: x\nstate: {home}/state\nchecks: {{d: {{kind: exec, command: [/bin/true], every: 1s}}}}\n"
+        f"channels: {{b: {{kind: file, path: {home}/book}}}}\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-m", "sentinel", *words, "-c", str(home / "sentinel.yaml")],
+        env={"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("mode", ["crontab", "scrontab"])
+def test_an_entry_comes_and_goes(tools: Path, mode: str) -> None:
+    """Others' entries stay; --print shows it and changes nothing; what it calls makes a pass."""
+    other = "5 4 * * * /usr/bin/other 100\\%\n"
+    tool = str(tools / mode)
+    subprocess.run([tool, "-"], input=other, text=True, check=True)
+    shown = say(tools, "cron", "install", "--mode", mode, "--print").stdout
+    assert _table(tool) == other
+    for _ in range(2):
+        assert say(tools, "cron", "install", "--mode", mode).returncode == 0
+        assert _table(tool) == other + shown
+    assert say(tools, "cron", "status").returncode == 0
+    line = next(x for x in shown.splitlines() if x.startswith("*/10"))
+    done = subprocess.run(
+        ["sh", "-c", line.split(" ", 5)[5]], env={"PATH": "/usr/bin:/bin"}, check=False
+    )
+    assert done.returncode == 0
+    assert "1 of 1 slots run" in say(tools, "cron", "status").stdout
+    assert say(tools, "cron", "remove").returncode == 0
+    assert _table(tool) == other
+
+
+def test_a_disabled_entry_is_told_and_mended(tools: Path) -> None:
+    """A scancel of scrontab's job took it out."""
+    say(tools, "cron", "install", "--mode", "scrontab")
+    table = tools.parent / "scrontab"
+    table.write_text(table.read_text().replace("\n*/10", "\n#DISABLED: */10"))
+    done = say(tools, "cron", "status")
+    assert (done.returncode, "disabled by a scancel" in done.stdout) == (1, True)
+    assert "is there again" in say(tools, "cron", "ensure").stderr
+    assert say(tools, "cron", "status").returncode == 0
+
+
+def test_units_of_a_timer_are_what_systemd_takes(tmp_path: Path) -> None:
+    """systemd-analyze(1) verifies both."""
+    if not shutil.which("systemd-analyze"):
+        (pytest.fail if needs.required() else pytest.skip)("needs systemd-analyze")
+    chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
+    timer = Timer(chain, Place(str(tmp_path / "chain")), str(tmp_path))
+    for block in timer.text().split("# /")[1:]:
+        name, _, text = block.partition("\n")
+        Path(f"/{name}").write_text(text)
+    argv = ["systemd-analyze", "verify", "--user", str(tmp_path / "sentinel-x.timer")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "sentinel-x" not in done.stderr
+
+
+def _table(tool: str) -> str:
+    done = subprocess.run([tool, "-l"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)

@@ -1,0 +1,270 @@
+"""Chains and cron directories on a real cluster, by the command line."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sentinel.cron.book import Book, read, write
+from tests.cron import faults
+from tests.cron.faults import World
+from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
+
+
+@pytest.fixture
+def world(fresh: Lab, tmp_path: Path) -> World:
+    """A user without a chain yet."""
+    return World(fresh, tmp_path, every=3600, seed=1)
+
+
+def status(world: World) -> "dict[str, object]":
+    done = world.sentinel("cron", "status", "--json")
+    facts: dict[str, object] = json.loads(done.stdout)
+    return facts
+
+
+def test_a_chain_is_begun_shown_and_taken_away(world: World) -> None:
+    """Begun twice it is still one; --print changes nothing; remove leaves nothing behind."""
+    shown = world.sentinel("cron", "install", "--print")
+    assert "cron link --dir" in shown.stdout
+    assert "sbatch --parsable --job-name=sentinel-" in shown.stdout
+    assert not world.waiting()
+    assert not Path(world.place.folder).exists()
+    world.install()
+    world.install()
+    assert len(world.waiting()) == 2
+    assert status(world)["well"] is True
+    removed = world.sentinel("cron", "remove")
+    assert removed.returncode == 0
+    assert not world.waiting()
+    assert not Path(world.place.folder).exists()
+    assert world.sentinel("cron", "status").returncode == 66
+
+
+def test_ensure_mends_and_may_be_called_by_anybody_at_any_time(world: World) -> None:
+    """Cancelled, held, all gone: it says what it does, and nothing when there is nothing to do."""
+    world.install()
+    first, second = sorted(world.waiting())
+    world.lab.run(["scancel", first])
+    world.lab.run(["scontrol", "hold", second])
+    assert status(world)["well"] is False
+    said = world.sentinel("cron", "ensure").stderr
+    assert f"released {second}" in said
+    assert "submitted" in said
+    assert world.sentinel("cron", "ensure").stderr == ""
+    assert (len(world.waiting()), status(world)["well"]) == (2, True)
+    world.lab.run(["scancel", *world.waiting()])
+    world.two_at_once()
+    assert len(world.waiting()) == 2
+
+
+def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
+    """Every slot is run once or its absence is explained, and never are two ticks at work.
+
+    The long form, thirty minutes of all faults: `python -m tests.cron.faults`.
+    """
+    world = World(fresh, tmp_path, every=5, seed=4)
+    world.install()
+    for fault in (world.scancel_one, world.hold, world.no_sbatch):
+        time.sleep(11)
+        world.befall(fault)
+    wait_until(
+        lambda: faults.verdict(world, time.time()).alive,
+        lambda: world.sentinel("cron", "status").stdout,
+        40,
+    )
+    found = faults.verdict(world, time.time())
+    assert (found.repeated, found.overlapping, found.unexplained) == (0, 0, [])
+    assert found.ran >= 3
+    world.sentinel("cron", "remove")
+
+
+def test_a_limit_above_the_partitions_is_told_at_once(world: World) -> None:
+    """Slurm itself would let it wait for ever; nothing is installed. Unasked, it is kept to."""
+    world.lab.run(["scontrol", "update", "partitionname=main", "maxtime=30"])
+    done = world.sentinel("cron", "install", "--time", "2h")
+    assert done.returncode == 64
+    assert "--time 2h is more than partition main allows (30m)" in done.stderr
+    assert not Path(world.place.folder).exists()
+    world.install()
+    world.lab.run(["scontrol", "update", "partitionname=main", "maxtime=infinite"])
+    assert world.place.chain().time_limit == 1800
+
+
+def test_no_slurm_at_all(world: World) -> None:
+    """One line that says so."""
+    world.env["PATH"] = "/nonexistent"
+    done = world.sentinel("cron", "install")
+    assert done.returncode == 69
+    assert done.stderr.count("\n") == 1
+    assert "Slurm's client commands are not installed or not in PATH" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--every", "1s"), "--every must be 5s or longer"),
+        (("--every", "soon"), "'soon' is no duration"),
+        (("--strands", "3"), "--strands is 1 or 2"),
+        (("--mode", "relay", "--time", "5m"), "--time must be longer"),
+        (("--mode", "crontab", "--every", "7m"), "crontabs know only parts of an hour"),
+    ],
+)
+def test_wishes_that_cannot_be(world: World, words: tuple[str, ...], said: str) -> None:
+    """A usage error in one line."""
+    done = world.sentinel("cron", "install", *words)
+    assert (done.returncode >= 64, done.stderr.count("\n")) == (True, 1)
+    assert said in done.stderr
+
+
+# Directories of scripts
+
+CRON_CONFIG = """\
+cluster: chained
+state: {home}/state
+checks:
+  scripts: {{kind: cron, base: {home}/cron, logs: {{count: 2}}}}
+channels:
+  book: {{kind: file, path: {home}/book.jsonl}}
+"""
+
+
+class Base:
+    """A cron directory whose scripts were last looked at two hours ago."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.path = world, world.home / "cron"
+        self.config = world.home / "sentinel.yaml"
+        (self.path / "cron.hourly").mkdir(parents=True)
+        self.config.write_text(CRON_CONFIG.format(home=world.home))
+
+    def script(self, name: str, text: str, mode: int = 0o755) -> Path:
+        path = self.path / "cron.hourly" / name
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def run(self) -> str:
+        """A pass as if every script had last been looked at an hour ago."""
+        done = self.world.sentinel("cron", "run")
+        return done.stdout + done.stderr
+
+    def hours_pass(self) -> None:
+        from msgspec.structs import replace
+
+        known = read(str(self.path))
+        then = time.time() - 3600
+        records = {k: replace(r, handled=then) for k, r in known.records.items()}
+        write(str(self.path), Book(at=then, records=records, refused=known.refused))
+
+    def finding(self, name: str) -> dict[str, str]:
+        done = self.world.sentinel("check", "scripts", "--json")
+        rows = {f["subject"]: f for f in json.loads(done.stdout)["findings"]}
+        found: dict[str, str] = rows[f"cron.hourly/{name}" if name != "passes" else name]
+        return found
+
+
+@pytest.fixture
+def base(world: World) -> Base:
+    return Base(world)
+
+
+def idle(world: World) -> None:
+    wait_until(lambda: not world.at_work() and not world.waiting(), "an empty queue", 20)
+
+
+def test_scripts_run_when_due_and_their_ends_are_told(base: Base) -> None:
+    """First looked at, they wait for their next slot; then each runs once for it."""
+    base.script("good.slurm", "#!/bin/sh\n#SBATCH --time=1\necho well\n", 0o644)
+    base.script("bad", "#!/bin/sh\necho the disk is on fire\nexit 3\n")
+    base.script("true", "")
+    (base.path / "cron.hourly/true").unlink()
+    (base.path / "cron.hourly/program").symlink_to("/bin/true")
+    base.script("README", "no script", 0o644)
+    assert base.run() == ""
+    base.hours_pass()
+    said = base.run()
+    assert said.count("submitted as job") == 3
+    assert base.run() == ""
+    idle(base.world)
+    base.run()
+    assert base.finding("good.slurm")["status"] == "ok"
+    assert base.finding("program")["status"] == "ok"
+    bad = base.finding("bad")
+    assert (bad["status"], "exit code 3" in bad["summary"]) == ("warning", True)
+    assert base.finding("passes")["status"] == "ok"
+    logs = list((base.path / "log/cron.hourly/bad").iterdir())
+    assert [log.read_text() for log in logs] == ["the disk is on fire\n"]
+
+
+def test_a_run_that_is_not_over_is_not_run_beside(base: Base) -> None:
+    """`overlap=skip` is the rule where a script says nothing."""
+    base.script("slow.slurm", "#!/bin/sh\nsleep 60\n")
+    base.run()
+    base.hours_pass()
+    assert "submitted" in base.run()
+    base.hours_pass()
+    assert base.run() == ""
+    assert len(base.world.at_work() + base.world.waiting()) == 1
+
+
+def test_old_logs_go(base: Base) -> None:
+    """All but the newest of each script."""
+    folder = base.path / "log/cron.hourly/x"
+    folder.mkdir(parents=True)
+    for day in range(1, 6):
+        (folder / f"2026-11-0{day}T0000-{day}.log").write_text("")
+    base.run()
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "2026-11-04T0000-4.log",
+        "2026-11-05T0000-5.log",
+    ]
+
+
+def test_what_strangers_could_have_written_is_refused(base: Base) -> None:
+    """World-writable, another's, a link to another's file; each says why, the others run."""
+    theirs = base.world.home / "theirs"
+    theirs.write_text("#!/bin/sh\n")
+    theirs.chmod(0o755)
+    os.chown(theirs, 12345, 12345)
+    (base.path / "cron.hourly/link.slurm").symlink_to(theirs)
+    base.script("open.slurm", "#!/bin/sh\n", 0o777)
+    os.chown(base.script("other.slurm", "#!/bin/sh\n"), 12345, 12345)
+    base.script("never.slurm", '#!/bin/sh\n#SENTINEL schedule="0 0 30 2 *"\n')
+    base.script("mine.slurm", "#!/bin/sh\n")
+    base.run()
+    base.hours_pass()
+    said = base.run()
+    assert "mine.slurm: submitted" in said
+    for name, why in (
+        ("link.slurm", "belongs to uid 12345, whom `trust` does not name"),
+        ("open.slurm", "may be written by everybody"),
+        ("other.slurm", "belongs to uid 12345"),
+        ("never.slurm", "never comes"),
+    ):
+        assert f"{name}: refused: " in said
+        assert why in base.finding(name)["summary"]
+
+
+def test_a_base_that_everybody_may_write_is_run_by_nobody(base: Base) -> None:
+    """Whoever can add a script could be anybody."""
+    base.path.chmod(0o777)
+    done = base.world.sentinel("cron", "run")
+    assert done.returncode == 66
+    assert "may be written by everybody (chmod o-w); nothing of it is run" in done.stderr
+
+
+def test_sbatch_that_fails_for_a_while_delays_a_script(base: Base) -> None:
+    """The slot stays due, is told, and is submitted by a later pass."""
+    base.script("mine.slurm", "#!/bin/sh\n")
+    base.run()
+    base.hours_pass()
+    flag = base.world.home / "no-sbatch"
+    flag.touch()
+    assert "not submitted: sbatch: " in base.run()
+    assert "not submitted" in base.finding("mine.slurm")["summary"]
+    flag.unlink()
+    assert "submitted as job" in base.run()

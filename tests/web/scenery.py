@@ -1,0 +1,217 @@
+"""Facts about a made-up cluster: a little of everything, or very much of it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from msgspec import to_builtins
+
+from sentinel.core import looks
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.looks import CheckLook, NodeLook, Shown, grouped
+from sentinel.core.model import (
+    Alert,
+    Batch,
+    Key,
+    Notification,
+    Outgoing,
+    Run,
+    Sample,
+    Status,
+    Transition,
+)
+from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.slurm import Node
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import START
+from sentinel.web.material import Surroundings, gather
+from sentinel.web.nouns import Facts
+
+KINDS = {"scratch": "fs", "training": "job", "progress": "log", "drained": "drained"}
+HOUR = 3600.0
+
+
+class Records:
+    """A log of actions that holds what it was given."""
+
+    def __init__(self, *records: ActionRecord) -> None:
+        self._records = records
+
+    def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
+        return [r for r in self._records if target in ("", r.target)][:limit]
+
+    def readings(self, node: str, limit: int = 100) -> Sequence[Any]:
+        return []
+
+
+def config(name: str, kind: str, every: float = 60.0) -> CheckConfig:
+    return CheckConfig(name=name, common=Common(kind=kind), plugin=None)
+
+
+def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) -> datetime:
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return epoch + timedelta(microseconds=(last or now).wall, seconds=60)
+
+
+def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord) -> Surroundings:
+    return Surroundings(
+        checks=tuple(config(n, k) for n, k in kinds.items()),
+        cluster="h100-prod",
+        zone=timezone.utc,
+        next_run=next_run,
+        logbook=Records(*records),
+    )
+
+
+def alert(number: int, subject: str, status: Status = Status.CRITICAL, **more: Any) -> Alert:
+    began = shifted(START, -60.0 * (number + 1))
+    known: dict[str, Any] = {
+        "key": Key("h100-prod", "drained", subject),
+        "kind": "drained",
+        "summary": f"drained for {number + 1} minutes: Kill task failed",
+        "labels": {"node": subject},
+    }
+    return Alert(
+        id=f"{number:08x}",
+        status=status,
+        severity=status if status.bad else Status.WARNING,
+        since=began,
+        last=START,
+        firing=True,
+        fired=began,
+        **{**known, **more},
+    )
+
+
+def disk() -> Shown:
+    values = {
+        "used_percent": 87.5,
+        "free_bytes": 12e12,
+        "size_bytes": 100e12,
+        "inodes_used_percent": 12.25,
+        "full_in_s": 36_000.0,
+        "full_in_early_s": 30_000.0,
+        "full_in_late_s": 50_000.0,
+    }
+    return Shown(subject="/scratch", status=Status.WARNING, summary="87.5% used", values=values)
+
+
+def training() -> Shown:
+    values = {"running": 1, "queued": 2}
+    return Shown(subject="llm-10b", status=Status.OK, summary="runs", values=values)
+
+
+def progress() -> Shown:
+    values = {"progress": 79_400.0, "quiet_seconds": 12.0, "limit_seconds": 1200.0, "job": "4711"}
+    summary = "step 79400, 12s ago"
+    return Shown(subject="llm-10b", status=Status.OK, summary=summary, values=values)
+
+
+def nodes(count: int = 40) -> list[Node]:
+    """Mostly busy, some idle, a few out of service."""
+    return [_node(n, count) for n in range(count)]
+
+
+def _node(number: int, count: int) -> Node:
+    name = f"gpu{number:05}"
+    if number % 97 == 3:
+        return Node(
+            name=name,
+            state="IDLE",
+            flags=frozenset({"DRAIN"}),
+            reason="Kill task failed",
+            reason_user="root",
+            reason_time=1_799_999_000,
+        )
+    if number % 211 == 7:
+        flags = frozenset({"NOT_RESPONDING"})
+        return Node(name=name, state="DOWN", flags=flags, reason="Not responding")
+    return Node(name=name, state="ALLOCATED" if number < count * 0.8 else "IDLE")
+
+
+def record(number: int = 0) -> ActionRecord:
+    return ActionRecord(
+        id=f"act-{number}",
+        action="undrain",
+        target="gpu00003",
+        reason="its processes have ended",
+        by="drained",
+        at=shifted(START, -600),
+        outcome=Outcome.DONE,
+        commands=(("scontrol", "update", "NodeName=gpu00003", "State=UNDRAIN"),),
+        evidence={"processes": "none"},
+    )
+
+
+def store(
+    alerts: Sequence[Alert], count: int = 40, jobs: Mapping[str, int] | None = None
+) -> MemoryStore:
+    """A state with all that was seen last and the last hour of samples."""
+    made = MemoryStore()
+    made.lead("lab pid 1", START)
+    seen = {"scratch": disk(), "training": training(), "progress": progress()}
+    for minute in range(60):
+        at = shifted(START, -60.0 * (60 - minute))
+        samples = {
+            "scratch": (
+                Sample("/scratch", "used_percent", 80 + minute / 8),
+                Sample("/scratch", "free_bytes", 20e12 - minute * 1e11),
+            ),
+            "progress": (Sample("llm-10b", "progress", 79_000.0 + minute * 6),),
+        }
+        made.commit(Batch(at=at, samples=samples))
+    memory = {
+        looks.key(name): to_builtins(CheckLook(at=START, findings=(f,))) for name, f in seen.items()
+    }
+    memory[looks.NODES] = to_builtins(
+        NodeLook(at=START, groups=grouped(nodes(count)), jobs=jobs or {"RUNNING": 3, "PENDING": 4})
+    )
+    made.commit(
+        Batch(
+            at=START,
+            alerts=tuple(alerts),
+            transitions=tuple(_fired(a) for a in alerts[:50]),
+            runs=tuple(_run(n, k) for n, k in KINDS.items()),
+            memory=memory,
+            outbox=(_outgoing(alerts[0]),) if alerts else (),
+        )
+    )
+    return made
+
+
+def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
+    from sentinel.web.facts import facts
+
+    return facts(gather(store(alerts, count), around(KINDS, record()), START))
+
+
+def _fired(a: Alert) -> Transition:
+    return Transition(
+        id=f"{a.id}-1",
+        alert=a.id,
+        key=a.key,
+        kind=a.kind,
+        reason="firing",
+        status=a.status,
+        severity=a.severity,
+        summary=a.summary,
+        at=a.since,
+        since=a.since,
+    )
+
+
+def _run(name: str, kind: str) -> Run:
+    return Run(check=name, kind=kind, at=START, status=Status.OK, summary="all ok", duration=0.0125)
+
+
+def _outgoing(a: Alert) -> Outgoing:
+    note = Notification(
+        at="", cluster=a.key.cluster, check=a.key.check, kind=a.kind, subject=a.key.subject,
+        severity=a.severity, status=a.status, reason="firing", summary=a.summary, since="",
+        key=f"{a.id}-1", alert=a.id,
+    )  # fmt: skip
+    created = shifted(START, -90)
+    return Outgoing(
+        seq=1, channel="oncall", notification=note, created=created, attempts=2, error="421 try"
+    )

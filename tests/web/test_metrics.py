@@ -1,0 +1,153 @@
+"""Metrics as Prometheus reads them, judged by Prometheus' own promtool."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client.parser import text_string_to_metric_families
+
+from sentinel.core.model import Status
+from sentinel.web.metrics import LABEL, MOST, metrics
+from sentinel.web.nouns import Count, DiskFact, Facts, Vitals
+from sentinel.web.textfile import write
+from tests.channels.samples import HOSTILE
+from tests.web.scenery import alert, scene
+
+PLACE = Path(__file__).parents[2] / "config" / "prometheus"
+VITALS = Vitals(
+    lag_s=0.002, started=1.0, slurm={"squeue": Count(requests=3, failures=1, seconds=0.5)}
+)
+
+
+def families(facts: Facts) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """name -> labels -> value, read as a scraper would."""
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for family in text_string_to_metric_families(metrics(facts).decode()):
+        for sample in family.samples:
+            labels = tuple(sorted(sample.labels.items()))
+            assert labels not in found.setdefault(sample.name, {}), "the same series twice"
+            found[sample.name][labels] = sample.value
+    return found
+
+
+def one(facts: Facts, name: str, **labels: str) -> float:
+    return families(facts)[f"sentinel_{name}"][tuple(sorted(labels.items()))]
+
+
+def promtool(*words: str, text: bytes | None = None, cwd: Path = PLACE) -> str:
+    done = subprocess.run(
+        ["promtool", *words], input=text, cwd=cwd, capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    return done.stdout.decode()
+
+
+FULL = replace(
+    scene([alert(1, "gpu00003"), alert(2, "", Status.UNKNOWN)]),
+    vitals=VITALS,
+    gpu_standings={"lemon": 1, "good": 3},
+)
+
+
+def test_promtool_finds_no_fault_with_names_units_and_help() -> None:
+    """Prometheus' own conventions, by Prometheus' own tool."""
+    promtool("check", "metrics", text=metrics(FULL))
+
+
+def test_every_rule_fires_when_it_should_and_only_then() -> None:
+    """The alert rules are run against series by promtool; their tests lie beside them."""
+    promtool("check", "rules", "sentinel.rules.yml")
+    promtool("test", "rules", "sentinel.test.yml")
+
+
+def test_rules_and_dashboard_ask_for_nothing_that_is_not_there(tmp_path: Path) -> None:
+    """Every metric that an expression names is one that sentinel gives, and every expression is
+    one that Prometheus understands."""
+    dashboard = json.loads((PLACE / "grafana-dashboard.json").read_text())
+    asked = [t["expr"] for p in dashboard["panels"] for t in p["targets"]]
+    assert len(asked) > 20
+    rules = [{"record": f"r{n}", "expr": e} for n, e in enumerate(asked)]
+    book = tmp_path / "rules.yml"
+    book.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))
+    promtool("check", "rules", str(book))
+    texts = [*asked, (PLACE / "sentinel.rules.yml").read_text()]
+    names = {n for text in texts for n in re.findall(r"\bsentinel_\w+", text)}
+    assert names <= set(families(FULL)), names - set(families(FULL))
+
+
+def test_numbers_are_in_base_units() -> None:
+    """Seconds, bytes, shares from 0 to 1."""
+    where = {"check": "scratch", "path": "/scratch"}
+    assert one(FULL, "filesystem_used_ratio", **where) == pytest.approx(0.875)
+    assert one(FULL, "filesystem_free_bytes", **where) == 12e12
+    assert one(FULL, "filesystem_full_seconds", **where) == 36_000
+    assert one(FULL, "check_duration_seconds", check="scratch", kind="fs") == 0.0125
+    assert one(FULL, "slurm_requests_total", command="squeue") == 3
+    assert one(FULL, "loop_lag_seconds") == 0.002
+    assert one(FULL, "outbox_oldest_seconds", channel="oncall") == 90
+    assert one(FULL, "training_progress_per_second", check="progress", subject="llm-10b") == (
+        pytest.approx(0.1)
+    )
+
+
+def test_a_number_that_is_not_known_is_no_series() -> None:
+    """0 would be an answer; there is none."""
+    facts = replace(FULL, disks=(replace(FULL.disks[0], full_in_s=None, free_bytes=0.0),))
+    found = families(facts)
+    assert "sentinel_filesystem_full_seconds" not in found
+    assert list(found["sentinel_filesystem_free_bytes"].values()) == [0.0]
+
+
+def test_nodes_are_counted_by_state_and_class_of_reason() -> None:
+    """The words are from lists of ours, whatever somebody wrote as a reason."""
+    assert one(FULL, "nodes", state="drained") == 1
+    assert one(FULL, "nodes", state="allocated") == 30
+    assert one(FULL, "nodes_with_reason", state="drained", reason="kill_task_failed") == 1
+    assert one(FULL, "alerts", check="drained", kind="drained", severity="unknown", state="firing")
+
+
+def test_what_only_a_service_knows_is_not_in_a_file_of_a_one_shot() -> None:
+    """No counters that begin anew at every pass."""
+    found = families(replace(FULL, vitals=None))
+    assert not [n for n in found if "slurm_request" in n or n.startswith("process_")]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_subjects_stay_inside_their_label(text: str) -> None:
+    """Whoever names a path cannot make a series, nor keep the others from being read."""
+    disk = replace(scene([alert(1, text)]).disks[0], path=text.encode("utf-8", "replace").decode())
+    found = families(replace(FULL, disks=(disk,)))
+    [labels] = found["sentinel_filesystem_free_bytes"]
+    assert len(dict(labels)["path"]) <= LABEL
+
+
+def test_however_many_subjects_there_are_the_series_are_bounded() -> None:
+    """Ten thousand paths make MOST of them; a name that is there twice counts once."""
+    disks = tuple(replace(FULL.disks[0], path=f"/p{n // 2}") for n in range(10_000))
+    assert len(families(replace(FULL, disks=disks))["sentinel_filesystem_free_bytes"]) == MOST
+
+
+def test_the_text_file_is_replaced_whole(tmp_path: Path) -> None:
+    """Readable by node_exporter, and nothing else is left in its folder."""
+    path = tmp_path / "sentinel.prom"
+    path.write_text("old")
+    write(str(path), FULL)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert path.read_bytes().startswith(b"# HELP sentinel_build_info")
+    assert [p.name for p in tmp_path.iterdir()] == ["sentinel.prom"]
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_nothing_else(tmp_path: Path) -> None:
+    """The caller says so and goes on."""
+    with pytest.raises(OSError):
+        write(str(tmp_path / "no" / "sentinel.prom"), FULL)
+
+
+def test_disks_without_any_number_make_no_series() -> None:
+    """A file system that hangs has no size."""
+    blank: Any = DiskFact(check="a", path="/b", status=Status.CRITICAL, summary="hangs", seen=0.0)
+    assert "sentinel_filesystem_size_bytes" not in families(replace(FULL, disks=(blank,)))
