@@ -7,13 +7,13 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := sentinel tests benchmarks docs
+SOURCES := sentinel tests benchmarks docs packaging
 # What the tests start for real. Debian and Ubuntu share the names.
 PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk
 
-.PHONY: help run test check format lab demo bench pictures clean packages
+.PHONY: help run test check format lab demo bench pictures pyz clean packages
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,9 @@ bench: .venv/.dev packages ## measure, and print the ratios
 
 pictures: .venv/.dev packages ## make the pictures of the documentation anew
 	$(BIN)/python -m docs.pictures
+
+pyz: .venv/.made ## build dist/sentinel.pyz: all in one file, for shared file systems
+	$(BIN)/python packaging/pyz.py dist/sentinel.pyz
 
 clean: ## remove what labs, tools and builds left; .venv too
 	if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab clean; fi

@@ -168,7 +168,9 @@ def judge(levels: list[float], rule: Callable[[list[float], int], bool]) -> dict
 def main(seeds: int = 3) -> None:
     rules = {"full_in: 3d": by_forecast, "used: 85%": by_share, "line of 24h": by_line}
     total: dict[str, dict[str, int]] = {}
-    print(f"{'use':<12} {'rule':<12} {'full':>5} {'right':>6} {'late':>5} {'missed':>6} {'early':>6}")
+    print(
+        f"{'use':<12} {'rule':<12} {'full':>5} {'right':>6} {'late':>5} {'missed':>6} {'early':>6}"
+    )
     for kind in KINDS:
         years = [year(kind, seed) for seed in range(seeds)]
         for name, rule in rules.items():
@@ -185,7 +187,10 @@ def main(seeds: int = 3) -> None:
 
 def show(use: str, rule: str, sums: dict[str, int]) -> None:
     cells = [sums[word] for word in ("full", "right", "too late", "missed", "too early")]
-    print(f"{use:<12} {rule:<12} " + " ".join(f"{c:>{w}}" for c, w in zip(cells, (5, 6, 5, 6, 6), strict=True)))
+    print(
+        f"{use:<12} {rule:<12} "
+        + " ".join(f"{c:>{w}}" for c, w in zip(cells, (5, 6, 5, 6, 6), strict=True))
+    )
 
 
 if __name__ == "__main__":

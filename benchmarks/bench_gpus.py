@@ -4,6 +4,7 @@ Run alone: python -m benchmarks.bench_gpus
 """
 
 import resource
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ from benchmarks.measure import machine, row
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpus import GpuEvent, Gpus, Sighting
 from sentinel.core.lemons import DAY, LemonPolicy
+from sentinel.gpu import smi
 from sentinel.store.opening import open_gpus
+from tests.lab.gpus import gpus_of, nvidia_smi
 
 GPUS, EVENTS, NEW = 20_000, 1_000_000, 2_000
 KINDS = ("xid 31", "xid 13", "xid 94", "xid 63", "xid 48", "diag fail", "missing", "drained")
@@ -24,6 +27,7 @@ def main() -> None:
     """Fill a state, then time what each pass and each command does."""
     print(machine())
     with tempfile.TemporaryDirectory() as state:
+        row("floor: 20,000 plain UPDATEs in SQLite", f"{_floor(state):.2f} s")
         gpus = open_gpus(state, LemonPolicy())
         everywhere = list(_sightings())
         _timed("first pass: 20,000 new GPUs", lambda: gpus.see(everywhere, _at(NOW - YEAR)))
@@ -43,8 +47,27 @@ def main() -> None:
         other = open_gpus(state, LemonPolicy(weights={"xid 94": 2.0}))
         _timed("all scores by other weights, once", lambda: other.standings(_at(NOW)))
         other.close()
+    text = nvidia_smi(gpus_of(0))
+    _timed("nvidia-smi -q -x of 1,000 nodes read", lambda: [smi.parse(text) for _ in range(1000)])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     row("peak memory", f"{peak:.0f} MB")
+
+
+def _floor(state: str) -> float:
+    """20,000 rows updated by key, with nothing around it: what a pass cannot be faster than."""
+    with sqlite3.connect(f"{state}/floor.db") as connection:
+        connection.execute("CREATE TABLE t (key TEXT PRIMARY KEY, seen INTEGER)")
+        rows = [(f"{n:032x}", n) for n in range(GPUS)]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        connection.commit()
+        began = time.perf_counter()
+        connection.executemany(
+            "UPDATE t SET seen = seen + 1 WHERE key = ?", [(k,) for k, _ in rows]
+        )
+        connection.commit()
+        seconds = time.perf_counter() - began
+    connection.close()
+    return seconds
 
 
 def _timed(what: str, work: Callable[[], object]) -> None:

@@ -15,6 +15,7 @@ from sentinel.lazy import LazyRemote, LazySettings, LazySlurm, users_of
 from sentinel.registry import Registry, UnknownKind
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from datetime import tzinfo
 
     from sentinel.core.gpus import Gpus
@@ -161,9 +162,12 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
         ):
             return
         page = await _page(engine, settings, clock)
+        written = _metrics(engine, settings, clock)
         try:
             await service.run()
         finally:
+            if written is not None:
+                written.cancel()
             if page is not None:
                 await page.stop()
 
@@ -382,12 +386,13 @@ async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Serve
     web = settings.web
     if web is None or not web.listen:
         return None
+    from sentinel import show
     from sentinel.core.links import Signer
     from sentinel.web.server import CannotListen, Server
 
     key = web.secret.reveal().encode() if web.secret else b""
     signer = Signer(web.url, key, float(web.links_last)) if key else None
-    server = Server(engine, clock, signer)
+    server = Server(engine, clock, signer, show.site(engine, settings, clock))
     try:
         await server.start(*web.address())
     except CannotListen as error:
@@ -396,6 +401,17 @@ async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Serve
     if signer is not None:
         engine.sign(signer)
     return server
+
+
+def _metrics(engine: Engine, settings: Settings, clock: SystemClock) -> Future[None] | None:
+    """Written again and again where they are asked for."""
+    if settings.metrics is None:
+        return None
+    import asyncio
+
+    from sentinel import show
+
+    return asyncio.ensure_future(show.keep_metrics(engine, settings, clock))
 
 
 def _shown(settings: Settings) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from sentinel import app
 
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from sentinel.core.settings import Settings
     from sentinel.engine.engine import Engine, World
     from sentinel.web.material import Surroundings
-    from sentinel.web.nouns import Facts, Vitals
+    from sentinel.web.nouns import Count, Facts, Vitals
+    from sentinel.web.site import Site
+
+_LOG = logging.getLogger("sentinel")
+WRITTEN = 15.0
+"""Seconds between two text files of a service: as Prometheus usually scrapes."""
 
 
 def seen(settings: Settings, store: Store, clock: SystemClock, notices: tuple[str, ...]) -> Facts:
@@ -67,6 +73,31 @@ def books(settings: Settings) -> Logbook:
     return open_books(app.state_of(settings))
 
 
+def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
+    """The status page with its API, for a server."""
+    from sentinel.web.gate import Gate
+    from sentinel.web.live import Live
+    from sentinel.web.site import Site
+
+    log, web = books(settings), settings.web
+    live = Live(engine, clock, lambda: of_world(engine.world, log), lambda: _counts(engine))
+    if web is None:
+        return Site(live, Gate())
+    token = web.token.reveal() if web.token else ""
+    return Site(live, Gate(token, web.url, web.user_header))
+
+
+async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -> None:
+    """For ever: the text file, as `write_metrics`, with what only a service knows."""
+    import asyncio
+
+    from sentinel.web.nouns import Vitals
+
+    while True:
+        await asyncio.sleep(WRITTEN)
+        await write_metrics(engine, settings, clock, Vitals(slurm=_counts(engine)))
+
+
 async def write_metrics(
     engine: Engine, settings: Settings, clock: SystemClock, vitals: Vitals | None = None
 ) -> None:
@@ -86,7 +117,19 @@ async def write_metrics(
     except (OSError, StoreError) as error:
         why = getattr(error, "strerror", None) or error
         path = settings.metrics.textfile
-        print(f"sentinel: metrics: {path}: not written: {why}", file=sys.stderr)
+        _LOG.warning("metrics: %s: not written: %s", path, why)
+
+
+def _counts(engine: Engine) -> dict[str, Count]:
+    """How often Slurm was asked since the start, by command."""
+    from sentinel.web.nouns import Count
+
+    told: Callable[[], Mapping[str, Any]] = getattr(engine.world.slurm, "counts", dict)
+    asked = told()
+    return {
+        name: Count(requests=c.requests, failures=c.failures, seconds=c.seconds)
+        for name, c in asked.items()
+    }
 
 
 def _gpus(settings: Settings) -> Gpus | None:

@@ -17,7 +17,9 @@ from sentinel.core.slurm import Node
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 
-USUAL = ("cuda", "gpu-memory", "network", "fs")
+USUAL = ("network", "fs")
+ON_GPUS = ("cuda", "gpu-memory")
+"""Usual too, where Slurm has GPUs on the nodes."""
 
 
 def add(verbs: Any) -> None:
@@ -44,8 +46,9 @@ def call_test(args: argparse.Namespace) -> int:
     """0 when every node passed every test; 1 when one did not, or could not be tested."""
     from sentinel.remote import node_tests
 
-    settings, tests = settings_of(args), _tests(args)
+    wanted, settings = _tests(args), settings_of(args)
     chosen = _chosen(args.nodes, hands.slurm(settings, SystemClock()).nodes())
+    tests = wanted or [*(ON_GPUS if any(n.gres for n in chosen) else ()), *USUAL]
     told: dict[str, list[Any]] = {}
     for test in tests:
         plan = _plan(args, test, chosen, settings)
@@ -90,9 +93,10 @@ def _why_not(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[s
 
 
 def _tests(args: argparse.Namespace) -> Sequence[str]:
+    """Those that were asked for; none: the usual ones."""
     if args.command is not None and not args.command:
         raise BadNodes("--command needs the words of your command behind it")
-    wanted = args.test or (["command"] if args.command else list(USUAL))
+    wanted = args.test or (["command"] if args.command else [])
     for name in wanted:
         if name not in TESTS:
             raise BadNodes(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")

@@ -76,9 +76,7 @@ def _blind(alert: Alert) -> Alert:
     return replace(alert, key=replace(alert.key, subject=""), severity=Status.UNKNOWN)
 
 
-def _alert(
-    cluster: str, check: str, kind: str, labels: Mapping[str, str], now: Instant
-) -> Alert:
+def _alert(cluster: str, check: str, kind: str, labels: Mapping[str, str], now: Instant) -> Alert:
     return Alert(
         key=Key(cluster, check, "?"),
         id="",

@@ -145,7 +145,7 @@ def call(chain: Chain, place: Place) -> str:
 def schedule(every: int) -> str:
     """The crontab line of an interval; raises NotHere for one that crontab(5) cannot say."""
     minutes, rest = divmod(every, 60)
-    if not rest and minutes and 60 % minutes == 0:
+    if not rest and 0 < minutes < 60 and 60 % minutes == 0:
         return f"*/{minutes} * * * *" if minutes > 1 else "* * * * *"
     hours, rest = divmod(minutes, 60) if not rest else (0, 1)
     if not rest and hours and 24 % hours == 0:

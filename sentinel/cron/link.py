@@ -105,12 +105,18 @@ class Runner:
 
     def _slot(self) -> None:
         """Run the slot of this moment unless somebody has."""
-        slot = self._chain.slot(self._now())
-        other = was_run(self._place.entries(), slot)
-        if other:
-            if other != (self._job or "?"):
+        with self._place.working() as alone:
+            slot = self._chain.slot(self._now())
+            if not alone:
+                self._note(slot, "busy", "another link is at work")
+                return
+            other = was_run(self._place.entries(), slot)
+            if not other:
+                self._work(slot)
+            elif other != (self._job or "?"):
                 self._note(slot, "repeat", f"run by {other} already")
-            return
+
+    def _work(self, slot: int) -> None:
         self._note(slot, "begin")
         work = self._pass(max(1.0, self._end - self._clock()))
         what: What = "failed" if work.failed else "ran" if work.ran else "busy"

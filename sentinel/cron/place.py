@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import msgspec
 
@@ -73,7 +73,14 @@ class Place:
 
     def uninstall(self) -> None:
         """Take away what `install` and links wrote; harmless where nothing is."""
-        for name in ("chain.json", "link.sh", "links.jsonl", "link-a.log", "link-b.log"):
+        for name in (
+            "chain.json",
+            "link.sh",
+            "links.jsonl",
+            "slot.lock",
+            "link-a.log",
+            "link-b.log",
+        ):
             with suppress(FileNotFoundError):
                 os.unlink(self._file(name))
         with suppress(OSError):
@@ -107,21 +114,29 @@ class Place:
             if len(lines) > 2 * KEPT:
                 replace(self._file("links.jsonl"), b"".join(lines[-KEPT:]))
 
-    @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def alone(self) -> AbstractContextManager[bool]:
         """Whether no other process mends or installs here; only spares work, proves nothing."""
-        try:
-            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            yield True
-            return
-        try:
-            yield _locked(fd)
-        finally:
-            os.close(fd)
+        return _holding(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def working(self) -> AbstractContextManager[bool]:
+        """Whether no other link is at a slot. Where there are no locks, the state refuses later."""
+        return _holding(self._file("slot.lock"), os.O_RDWR | os.O_CREAT)
 
     def _file(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+@contextmanager
+def _holding(path: str, flags: int) -> Iterator[bool]:
+    try:
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _locked(fd)
+    finally:
+        os.close(fd)
 
 
 def replace(path: str, data: bytes, mode: int = 0o600) -> None:

@@ -153,7 +153,7 @@ class Service:
             await self._engine.switch(world)
             self._schedule.replace(world.checks)
             _LOG.info("configuration reloaded: %d checks", len(world.checks))
-        notify("READY=1")
+        notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
 
     async def _farewell(self) -> None:
         notify("STOPPING=1")

@@ -16,7 +16,6 @@ from sentinel.web.nouns import Count, Facts, Vitals
 FRESH = 1.0
 """Seconds for which facts are shown although nothing was written: ages grow."""
 
-OLDEST = 10.0
 WATCH = 0.25
 """Seconds between two looks at whether something was written, and at the lag of the loop."""
 
@@ -51,7 +50,7 @@ class Live:
         self._counts = counts
         self._lag, self._started = 0.0, clock.now().wall / 1e6
         self._facts: Facts | None = None
-        self._of, self._made, self._version = -1, float("-inf"), 0
+        self._made, self._version = float("-inf"), 0
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
 
@@ -59,8 +58,8 @@ class Live:
         """What there is to see now, at most FRESH seconds old."""
         async with self._turn:
             if self._facts is None or self._stale():
-                of, self._facts = self.source.commits, await self._make()
-                self._of, self._made = of, time.monotonic()
+                self._made = time.monotonic()
+                self._facts = await self._make()
             return self._facts
 
     async def order(self, order: Ack | Silence) -> None:
@@ -77,7 +76,7 @@ class Live:
             lag = max(0.0, time.monotonic() - before - WATCH)
             self._lag = max(lag, self._lag * 0.9)
             if self.source.commits != seen:
-                seen = self.source.commits
+                seen, self._made = self.source.commits, float("-inf")
                 async with self._changed:
                     self._version += 1
                     self._changed.notify_all()
@@ -89,16 +88,17 @@ class Live:
         while True:
             try:
                 async with self._changed:
-                    waiting = self._changed.wait_for(lambda seen=last: self._version != seen)
-                    await asyncio.wait_for(waiting, limit)
+                    await asyncio.wait_for(self._news(last), limit)
             except asyncio.TimeoutError:
                 pass
             last = self._version
             yield last
 
+    async def _news(self, known: int) -> None:
+        await self._changed.wait_for(lambda: self._version != known)
+
     def _stale(self) -> bool:
-        age = time.monotonic() - self._made
-        return age > FRESH
+        return time.monotonic() - self._made > FRESH
 
     async def _make(self) -> Facts:
         around, now = self.around(), self.clock.now()

@@ -48,6 +48,8 @@ class Further(Protocol):
     routes: Sequence[web.AbstractRouteDef]
 
     def rate(self, request: web.Request) -> Rate | None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
 
 
 class CannotListen(SentinelError):
@@ -81,6 +83,8 @@ class Server:
             await self._runner.cleanup()
             why = error.strerror or str(error)
             raise CannotListen(f"web: cannot listen on {host}:{port}: {visible(why)}") from error
+        if self._further is not None:
+            self._further.start()
 
     @property
     def port(self) -> int:
@@ -89,6 +93,8 @@ class Server:
 
     async def stop(self) -> None:
         """End; requests in progress have a moment."""
+        if self._further is not None:
+            self._further.stop()
         await self._runner.cleanup()
 
     @web.middleware

@@ -1,5 +1,8 @@
 """Each row of the life cycle in words; then random lives against a plain model."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,86 +32,55 @@ def live(
     return told
 
 
-def test_bad_once_fires_at_once_without_for() -> None:
-    """`for` defaults to 0s: the first bad finding is told."""
-    assert live((0, CRIT)) == [(0, "firing", CRIT)]
+TEN, KEEP, BLIND = ({"for_": 600.0}, {"keep_firing_for": 300.0}, {"blind_after": 3})
+FIRES, WARNS = (0, "firing", CRIT), (0, "firing", WARN)
+Row = tuple[str, dict[str, Any], list[tuple[float, Status | None]], list[tuple[float, str, Status]]]
+
+RULES: list[Row] = [
+    ("bad once fires at once without `for`", {}, [(0, CRIT)], [FIRES]),
+    ("good from the start says nothing", {}, [(0, OK), (60, OK), (120, None)], []),
+    ("the same trouble seen again is not told again", {}, [(0, CRIT), (60, CRIT), (120, CRIT)], [FIRES]),
+    ("bad for 599 s of 600 s is pending", TEN, [(0, WARN), (599, WARN)], []),
+    ("bad for 600 s of 600 s fires", TEN, [(0, WARN), (600, WARN)], [(600, "firing", WARN)]),
+    ("good within `for` is never told", TEN, [(0, WARN), (300, OK)], []),
+    ("good within `for` starts it anew", TEN, [(0, WARN), (300, OK), (301, WARN), (900, WARN)], []),
+    ("gone within `for` is never told", TEN, [(0, WARN), (300, None), (900, None)], []),
+    ("unknown within `for` changes nothing", TEN, [(0, WARN), (300, UNKNOWN), (600, WARN)], [(600, "firing", WARN)]),
+    ("worse while pending fires as bad as it is", TEN, [(0, WARN), (600, CRIT)], [(600, "firing", CRIT)]),
+    ("good after firing resolves", {}, [(0, CRIT), (60, OK)], [FIRES, (60, "resolved", OK)]),
+    ("good again after resolved is quiet", {}, [(0, CRIT), (60, OK), (120, OK)], [FIRES, (60, "resolved", OK)]),
+    ("bad again after resolved is a new firing", {}, [(0, CRIT), (60, OK), (120, CRIT)], [FIRES, (60, "resolved", OK), (120, "firing", CRIT)]),
+    ("no longer reported after firing is gone", {}, [(0, CRIT), (60, None)], [FIRES, (60, "gone", OK)]),
+    ("clear for 299 s of 300 s is not resolved", KEEP, [(0, CRIT), (60, OK), (359, OK)], [FIRES]),
+    ("clear for 300 s of 300 s is resolved", KEEP, [(0, CRIT), (60, OK), (360, OK)], [FIRES, (360, "resolved", OK)]),
+    ("bad in between starts the wait anew", KEEP, [(0, CRIT), (60, OK), (200, CRIT), (400, OK), (699, OK)], [FIRES]),
+    ("unknown in between does not", KEEP, [(0, CRIT), (60, OK), (200, UNKNOWN), (360, OK)], [FIRES, (360, "resolved", OK)]),
+    ("gone waits for keep_firing_for too", KEEP, [(0, CRIT), (60, None), (359, None), (360, None)], [FIRES, (360, "gone", OK)]),
+    ("warning to critical is told as worse, once", {}, [(0, WARN), (60, CRIT), (120, CRIT)], [WARNS, (60, "worse", CRIT)]),
+    ("critical to warning is not told", {}, [(0, CRIT), (60, WARN)], [FIRES]),
+    ("back to what was told is not worse", {}, [(0, WARN), (60, CRIT), (120, WARN), (180, CRIT)], [WARNS, (60, "worse", CRIT)]),
+    ("unknown opens no alert about a subject", {}, [(0, UNKNOWN), (60, UNKNOWN), (180, UNKNOWN)], []),
+    ("unknown closes no alert about a subject", {}, [(0, CRIT), (60, UNKNOWN), (120, OK)], [FIRES, (120, "resolved", OK)]),
+]  # fmt: skip
+
+ITSELF: list[Row] = [
+    ("two blind runs of three are silence", BLIND, [(0, UNKNOWN), (60, UNKNOWN)], []),
+    ("the third is told, and sight ends it", BLIND, [(0, UNKNOWN), (60, UNKNOWN), (120, UNKNOWN), (180, OK)], [(120, "firing", UNKNOWN), (180, "resolved", OK)]),
+    ("blind runs are counted in a row", BLIND, [(0, UNKNOWN), (60, UNKNOWN), (120, OK), (180, UNKNOWN), (240, UNKNOWN)], []),
+    ("still blind is told once", BLIND, [(n * 60.0, UNKNOWN) for n in range(6)], [(120, "firing", UNKNOWN)]),
+]  # fmt: skip
 
 
-def test_good_from_the_start_says_nothing() -> None:
-    """No resolved without a firing."""
-    assert live((0, OK), (60, OK), (120, None)) == []
+@pytest.mark.parametrize(("rule", "policy", "seen", "told"), RULES, ids=[r[0] for r in RULES])
+def test_the_life_of_a_subject(rule: str, policy: Any, seen: Any, told: Any) -> None:
+    """One row a rule, in words."""
+    assert live(*seen, policy=Policy(kind="fs", **policy)) == told, rule
 
 
-def test_still_firing_is_told_once() -> None:
-    """The same trouble seen again is not told again; repeats are routing's."""
-    assert live((0, CRIT), (60, CRIT), (120, CRIT)) == [(0, "firing", CRIT)]
-
-
-def test_for_waits_until_exactly_its_length() -> None:
-    """Bad for 599 s of 600 s is pending; at 600 s it fires."""
-    ten = Policy(kind="fs", for_=600)
-    assert live((0, WARN), (599, WARN), policy=ten) == []
-    assert live((0, WARN), (600, WARN), policy=ten) == [(600, "firing", WARN)]
-
-
-def test_a_short_trouble_within_for_is_never_told() -> None:
-    """Pending and good again: neither firing nor resolved, and `for` starts anew."""
-    ten = Policy(kind="fs", for_=600)
-    assert live((0, WARN), (300, OK), (301, WARN), (900, WARN), policy=ten) == []
-
-
-def test_good_after_firing_resolves() -> None:
-    """The end of a told trouble is told."""
-    assert live((0, CRIT), (60, OK)) == [(0, "firing", CRIT), (60, "resolved", OK)]
-
-
-def test_keep_firing_for_holds_the_resolved_back() -> None:
-    """Clear for 299 s of 300 s is not resolved; bad again in between starts the wait anew."""
-    keep = Policy(kind="fs", keep_firing_for=300)
-    assert live((0, CRIT), (60, OK), (359, OK), policy=keep) == [(0, "firing", CRIT)]
-    assert live((0, CRIT), (60, OK), (360, OK), policy=keep)[-1] == (360, "resolved", OK)
-    assert live((0, CRIT), (60, OK), (200, CRIT), (400, OK), (699, OK), policy=keep) == [
-        (0, "firing", CRIT)
-    ]
-
-
-def test_worse_is_told_better_is_not() -> None:
-    """warning to critical is told once; back and forth below the worst told is quiet."""
-    assert live((0, WARN), (60, CRIT), (120, WARN), (180, CRIT)) == [
-        (0, "firing", WARN),
-        (60, "worse", CRIT),
-    ]
-
-
-def test_unknown_opens_no_alert_about_a_subject() -> None:
-    """Blindness is not badness."""
-    assert live((0, UNKNOWN), (60, UNKNOWN), (120, UNKNOWN), (180, UNKNOWN)) == []
-
-
-def test_unknown_closes_no_alert_about_a_subject() -> None:
-    """A firing alert stays while nobody can see, and resolves when good is seen."""
-    assert live((0, CRIT), (60, UNKNOWN), (120, OK)) == [(0, "firing", CRIT), (120, "resolved", OK)]
-
-
-def test_a_subject_no_longer_reported_is_gone() -> None:
-    """A good run without the subject ends its alert under another name than resolved."""
-    assert live((0, CRIT), (60, None)) == [(0, "firing", CRIT), (60, "gone", OK)]
-
-
-def test_a_check_alerts_on_itself_only_after_blind_after_runs() -> None:
-    """Two blind runs of three are silence, the third is told; sight ends it."""
-    blind = Policy(kind="fs", blind_after=3)
-    assert live((0, UNKNOWN), (60, UNKNOWN), policy=blind, key=SELF) == []
-    assert live((0, UNKNOWN), (60, UNKNOWN), (120, UNKNOWN), (180, OK), policy=blind, key=SELF) == [
-        (120, "firing", UNKNOWN),
-        (180, "resolved", OK),
-    ]
-
-
-def test_seeing_once_starts_the_count_of_blind_runs_anew() -> None:
-    """blind_after counts runs in a row."""
-    blind = Policy(kind="fs", blind_after=2)
-    assert live((0, UNKNOWN), (60, OK), (120, UNKNOWN), (180, OK), policy=blind, key=SELF) == []
+@pytest.mark.parametrize(("rule", "policy", "seen", "told"), ITSELF, ids=[r[0] for r in ITSELF])
+def test_the_life_of_a_check_that_cannot_see(rule: str, policy: Any, seen: Any, told: Any) -> None:
+    """The check itself is the empty subject: it alone can be alerted on as unknown."""
+    assert live(*seen, policy=Policy(kind="fs", **policy), key=SELF) == told, rule
 
 
 def test_a_clock_that_jumps_neither_fires_nor_delays() -> None:

@@ -170,8 +170,9 @@ def test_a_failed_message_does_not_wait_for_its_interval_again() -> None:
 def test_a_clock_set_back_does_not_prolong_an_interval(boot: str) -> None:
     """Across a reboot only the wall clock is left; one that lies counts for nothing."""
     now = Instant(wall=START.wall - 10**9, boot=boot, mono=START.mono + 300 * 10**6)
-    waiting = row(1, "a", **INTERVAL)
-    assert [r.seq for r in due([waiting], now, {("mail", "g"): START})] == [1]
+    for created in (START, shifted(now, -1)):
+        waiting = row(1, "a", created=created, **INTERVAL)
+        assert [r.seq for r in due([waiting], now, {("mail", "g"): START})] == [1]
 
 
 def ended(seq: int, alert: str = "a", **more: object) -> Outgoing:

@@ -131,9 +131,8 @@ def test_it_stays_on_one_file_system(tmp_path: Path) -> None:
 
 def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     """And the rest is counted."""
-    tmp_path.chmod(0o755)
-    for above in (tmp_path.parent, tmp_path.parent.parent):
-        above.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(0o755)
     (tmp_path / "open").mkdir()
     (tmp_path / "open" / "x").write_bytes(b"x" * 5000)
     (tmp_path / "shut").mkdir(mode=0o700)

@@ -15,6 +15,9 @@ from sentinel.core.text import shortened, visible
 VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Where the parent waits in state D until its child has replaced itself (vfork(2))."""
 
+YOUNG = 3
+"""Seconds of age below which state D may be the probe's own ps waiting for its pages."""
+
 BOOT_SLACK = 120
 """Seconds by which slurmd's and the node's own account of its boot may differ."""
 
@@ -111,9 +114,25 @@ def _blocked(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     stuck = [b for b in told if not b.kernel and b.wait not in VFORK]
     if not stuck:
         return Item(name="blocked", good=True, text="no task in state D")
-    shown = ", ".join(f"{b.name}({b.pid}) in {b.wait}" for b in stuck[:5])
-    more = f" and {len(stuck) - 5} more" if len(stuck) > 5 else ""
+    lasting = [b for b in stuck if b.pid in _old(probe)]
+    shown = ", ".join(f"{b.name}({b.pid}) in {b.wait}" for b in (lasting or stuck)[:5])
+    if not lasting:
+        text = f"in state D for this moment, to be looked at again: {shown}"
+        return Item(name="blocked", good=None, text=visible(text))
+    more = f" and {len(lasting) - 5} more" if len(lasting) > 5 else ""
     return _no("blocked", visible(f"in state D: {shown}{more}"))
+
+
+def _old(probe: NodeProbe) -> frozenset[int]:
+    """Processes that are older than this look, where that is known."""
+    told, identity = probe.processes, probe.identity
+    if not isinstance(told, tuple) or isinstance(identity, Unread):
+        return (
+            frozenset(b.pid for b in probe.blocked)
+            if isinstance(probe.blocked, tuple)
+            else frozenset()
+        )
+    return frozenset(p.pid for p in told if p.started < identity.time - YOUNG)
 
 
 def _ran(name: str, sight: Sight) -> Item:

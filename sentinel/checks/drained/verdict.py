@@ -38,7 +38,7 @@ def finding(
             "clean": clean,
             "state": state_of(sight.node),
         },
-        details="\n".join([*map(shown, items), *_log_lines(sight)]),
+        details="" if clean else "\n".join([*map(shown, items), *_log_lines(sight)]),
         commands=_commands(sight, clean),
         labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from sentinel.core.remote import Unreached
     from sentinel.core.slurm import Node
 
+RECENT = 200
+"""Actions of the log looked through for nodes that were given back."""
+
 KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life")
 """Values worth a history."""
 
@@ -42,7 +45,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """GPUs that are missing, failing, hot, or known lemons.
 
     `nodes`: a host list, `all` that are up, or empty for this machine. `expect`: GPUs a node has
-    to have; unset, Slurm's Gres says it. An Xid stays bad until it is mended, `remember` at the
+    to have; unset, Slurm's Gres says it. `vendor: amd` is experimental. An Xid stays bad until it is mended, `remember` at the
     most. `dmon`: files of the recorder. `drain`: nodes that hold a lemon, within `limits`.
     `signals`: keep in the ledger what Slurm says against nodes.
     """
@@ -52,6 +55,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     KEEPS_GPUS: ClassVar[bool] = True
 
     nodes: str = ""
+    vendor: Literal["nvidia", "amd"] = "nvidia"
     expect: int | None = None
     warn: Limits = WARN
     crit: Limits = CRIT
@@ -86,11 +90,11 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """A finding per GPU seen or missed, and per node that told nothing. Raises CannotTell."""
         slurm = self._slurm(ctx)
-        answers = self._answers(ctx)
+        sights, silences = self._look(ctx)
         this = Round(
             check=self,
             now=ctx.now,
-            sights=_sights(answers, ctx, self.remember),
+            sights=sights,
             slurm=slurm,
             memory=ctx.memory,
         )
@@ -100,7 +104,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _opened(ctx.memory), this.sights, book.cleared, ctx.now, self.remember
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
-        found += self._others(answers, book, ctx)
+        found += self._others(silences, book, ctx)
         return Report(
             findings=tuple(found),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
@@ -108,13 +112,20 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )
 
-    def _answers(self, ctx: Context) -> Mapping[str, NodeProbe | Unreached]:
-        cursors = _cursors(ctx.memory)
-        if not self.nodes:
-            name = local.name()
-            return {name: local.here(ctx.limit, cursors.get(name))}
-        names = chosen(self.nodes, "", None, ctx)
-        return probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
+    def _look(self, ctx: Context) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
+        """What the nodes tell, and those that told nothing."""
+        name, cursors = local.name(), _cursors(ctx.memory)
+        names = chosen(self.nodes, "", None, ctx) if self.nodes else (name,)
+        if self.vendor == "amd":
+            from sentinel.checks.gpu import amd
+
+            return amd.sights(names, ctx) if self.nodes else ({name: amd.here(name, ctx.limit)}, {})
+        if self.nodes:
+            answers = probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
+        else:
+            answers = {name: local.here(ctx.limit, cursors.get(name))}
+        silent = {n: a for n, a in answers.items() if not isinstance(a, NodeProbe)}
+        return _sights(answers, ctx, self.remember), silent
 
     def _slurm(self, ctx: Context) -> Mapping[str, Node]:
         """What Slurm knows of nodes; none for this machine alone, or where Slurm is blind and
@@ -132,13 +143,14 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What Slurm says against nodes, and the jobs to ask about next time."""
         if not (self.signals and slurm and ctx.gpus is not None):
             return [], {}
+        records = ctx.logbook.records(limit=RECENT) if ctx.logbook is not None else ()
+        events = [*signals.drains(slurm.values()), *signals.undrains(records)]
         try:
             jobs = ctx.slurm.jobs()
         except CannotTell:
-            return list(signals.drains(slurm.values())), {"running": ctx.memory.get("running", [])}
+            return events, {"running": ctx.memory.get("running", [])}
         before = signals.recalled(ctx.memory.get("running"))
-        events = [
-            *signals.drains(slurm.values()),
+        events += [
             *signals.exclusions(jobs, ctx.now),
             *signals.failures(before, jobs, ctx.slurm.job_end, ctx.now),
         ]
@@ -147,11 +159,10 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return events, {"running": signals.plain([*now, *waiting])}
 
     def _others(
-        self, answers: Mapping[str, NodeProbe | Unreached], book: Book, ctx: Context
+        self, silences: Mapping[str, Unreached], book: Book, ctx: Context
     ) -> Iterator[Finding]:
-        for name, answer in answers.items():
-            if not isinstance(answer, NodeProbe):
-                yield silent(name, answer)
+        for name, answer in silences.items():
+            yield silent(name, answer)
         if book.trouble:
             yield Finding(subject="ledger", status=Status.UNKNOWN, summary=book.trouble)
         yield from recorder.look([str(p) for p in self.dmon], self.busy, ctx.limit / 4)

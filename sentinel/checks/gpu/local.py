@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from sentinel import proc
@@ -39,7 +40,7 @@ def _gpus(limit: float) -> str | Unread:
     try:
         done = proc.run(["nvidia-smi", "-q", "-x"], limit=limit)
     except proc.NotFound:
-        return Unread(kind="missing", why="nvidia-smi is not installed")
+        return _by_nvml(limit)
     except proc.TimedOut as error:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
     except proc.TooMuch as error:
@@ -49,6 +50,22 @@ def _gpus(limit: float) -> str | Unread:
         said = out.strip() or done.err.decode("utf-8", "backslashreplace").strip()
         return Unread(kind="failed", why=visible(shortened(said.partition("\n")[0], 300)))
     return out
+
+
+def _by_nvml(limit: float) -> str | Unread:
+    """NVML in a child: it may hang as nvidia-smi does."""
+    try:
+        done = proc.run([sys.executable, "-m", "sentinel.checks.gpu.nvml"], limit=limit)
+    except proc.TimedOut as error:
+        return Unread(kind="hung" if error.stuck else "late", why=str(error))
+    except (proc.NotFound, proc.TooMuch) as error:
+        return Unread(kind="failed", why=str(error))
+    if done.code:
+        said = done.err.decode("utf-8", "replace").strip()
+        return Unread(
+            kind="missing", why=visible(shortened(f"nvidia-smi is not installed; {said}", 300))
+        )
+    return done.out.decode("utf-8", "replace")
 
 
 def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:

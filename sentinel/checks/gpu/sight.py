@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpus import GpuEvent
@@ -85,7 +85,7 @@ def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
     part = probe.gpus
     if isinstance(part, str):
         try:
-            return smi.parse(part), "", False
+            return _parsed(part), "", False
         except Unreadable as error:
             return None, str(error), bool(NONE_THERE.search(part[:2000]))
     if part is None:
@@ -93,6 +93,16 @@ def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
     if part.kind in ("hung", "late"):
         return None, f"nvidia-smi hangs: {part.why}", True
     return None, f"nvidia-smi ({part.kind}): {part.why}", bool(NONE_THERE.search(part.why))
+
+
+def _parsed(text: str) -> Inventory:
+    """Of nvidia-smi, or of NVML as nvml.py prints it."""
+    if not text.startswith("{"):
+        return smi.parse(text)
+    try:
+        return json.decode(text, type=Inventory)
+    except DecodeError as error:
+        raise Unreadable(f"NVML: {error}") from error
 
 
 def _log(probe: NodeProbe) -> tuple[KernelLog | None, str]:

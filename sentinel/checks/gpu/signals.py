@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, ValidationError, convert
 
 from sentinel.core import nodeset
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.gpus import NODE, GpuEvent
@@ -43,6 +44,13 @@ def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
                 Instant(wall=node.reason_time * SECOND),
                 f"{node.reason} (by {node.reason_user or '?'})",
             )
+
+
+def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
+    """A node that was given back: help that it needed."""
+    for record in records:
+        if record.action == "undrain" and record.outcome.effective:
+            yield _event(record.target, "undrained", record.id, record.at, f"by {record.by}")
 
 
 def exclusions(jobs: Iterable[Job], now: Instant) -> Iterator[GpuEvent]:

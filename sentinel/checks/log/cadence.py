@@ -21,7 +21,7 @@ LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
 OCCASIONS = 3  # times a phase was seen before its length is known
 LONG = 1.5  # looks without a change from which on a quiet is a pause
 BRIEF = 90.0  # seconds for which a quiet is none, however often one looks
-FREQUENT = 15  # pauses in a window that are none: the training is simply that slow
+FREQUENT = 8  # pauses in a window that are none: the training is simply that slow
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def _raised(cadence: Cadence) -> Cadence:
     recent = [p.seconds for p in cadence.pauses if cadence.total - p.watched < WINDOW]
     if len(recent) <= FREQUENT:
         return cadence
-    bar = 1.25 * sorted(recent)[3 * len(recent) // 4]
+    bar = 1.25 * sorted(recent)[len(recent) // 2]
     short = [p.seconds for p in cadence.pauses if p.seconds <= bar]
     return replace(
         cadence,

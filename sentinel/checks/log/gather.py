@@ -32,10 +32,10 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
     """One log now; what keeps it from being seen is told in `error`."""
-    now = Sight(path=source.path or "", at=ctx.now, job=job)
+    now = Sight(path=seen.path if seen else source.path or "", at=ctx.now, job=job)
     try:
-        paths = _paths(ctx, job, seen, source, files)
-        now = replace(now, path=_shown(source, paths))
+        now = replace(now, path=path_of(ctx, job, seen, source))
+        paths = _paths(now.path, job, source, files)
         looks = files.looks(list(paths)) if paths else {}
         now = replace(now, looks=looks)
         if job and not source.path:
@@ -47,7 +47,7 @@ def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, file
 
 
 def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) -> str:
-    """The one path that this run of the job is remembered by, as it is configured."""
+    """What this run of the job is remembered by: its output, or `path` with symbols filled in."""
     if source.path:
         return expanded(source.path, job) if job else source.path
     if job is None or (seen and seen.path and seen.started == job.started):
@@ -66,11 +66,8 @@ def nodes_of(job: Job | None) -> tuple[str, ...]:
         return ()
 
 
-def _paths(
-    ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files
-) -> dict[str, str]:
+def _paths(path: str, job: Job | None, source: Source, files: Files) -> dict[str, str]:
     """Files with the node that writes each (empty: any)."""
-    path = path_of(ctx, job, seen, source)
     if source.path and job and job.node_count > 1 and "%" in source.path:
         per_node = {
             expanded(source.path, replace(job, nodes=node)): node
@@ -82,11 +79,6 @@ def _paths(
         newest = files.newest(path)
         return {newest: ""} if newest else {}
     return {path: ""}
-
-
-def _shown(source: Source, paths: Mapping[str, str]) -> str:
-    """What people read: the file itself, or the pattern where it stands for several or none."""
-    return next(iter(paths)) if len(paths) == 1 else source.path or ""
 
 
 def _read(

@@ -95,7 +95,7 @@ def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
         "size_bytes": sight.size,
         "progress": first,
         "job": _id(sight) or None,
-        "path": visible(sight.path),
+        "path": visible(sight.file),
         "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,
         "phase": visible(seen.phase.name) if seen.phase else None,
         **more,
@@ -103,7 +103,7 @@ def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
 
 
 def _missing(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Verdict:
-    path = visible(sight.path)
+    path = visible(sight.file)
     if seen.size >= 0:
         gone = elapsed(seen.grown, sight.at)
         limit = limit_of(next(iter(seen.marks), GROWTH), seen, rules, learned)
@@ -180,7 +180,7 @@ def _told(sight: Sight, seen: Seen, name: str, quiet: float, rules: Rules) -> st
     phase = f", in {visible(seen.phase.name)}" if seen.phase else ""
     if rules.by_number:
         return f"{number} for {ago}{phase}"
-    return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.path)})"
+    return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.file)})"
 
 
 def _id(sight: Sight) -> str:

@@ -16,6 +16,8 @@ ENOUGH = 3
 """Pauses that make a rhythm."""
 RARE = 20
 """Times the blur that a period has to be: what is due everywhere says nothing."""
+KEEPS = 0.5
+"""Share of its turns at which a rhythm has to have paused: chance explains some of anything."""
 RHYTHMS = 3
 """Rhythms that are told apart: evaluations, checkpoints, and one more."""
 
@@ -83,7 +85,10 @@ def _guesses(pauses: Sequence[Pause], blur: float) -> list[tuple[float, float]]:
 
 
 def _fit(pauses: Sequence[Pause], anchor: float, period: float, blur: float) -> tuple[int, Rhythm]:
-    """How many it explains; of equals the longer period claims less."""
+    """How many it explains, none where too many of its turns went by without a pause."""
     rhythm = Rhythm(anchor, period, blur, 0.0)
-    held = [pause.seconds for pause in pauses if rhythm.due(pause.at)]
-    return len(held), Rhythm(anchor, period, blur, max(held, default=0.0))
+    held = [pause for pause in pauses if rhythm.due(pause.at)]
+    turns = {round((pause.at - anchor) / period) for pause in held}
+    kept = len(turns) >= ENOUGH and len(turns) >= KEEPS * (max(turns) - min(turns) + 1)
+    longest = max((pause.seconds for pause in held), default=0.0)
+    return len(held) if kept else 0, Rhythm(anchor, period, blur, longest)

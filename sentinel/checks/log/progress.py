@@ -85,7 +85,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """One log now. No `looks`: no file; `error`: nothing could be seen; `unread`: why it could
+    """One log now, `path` as it is remembered (it may be a pattern). No `looks`: no file; `error`: nothing could be seen; `unread`: why it could
     be looked at, but not read."""
 
     path: str
@@ -96,6 +96,11 @@ class Sight(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     error: str = ""
     unread: str = ""
+
+    @property
+    def file(self) -> str:
+        """What people read: the file itself, or the path where there are several or none."""
+        return next(iter(self.looks)) if len(self.looks) == 1 else self.path
 
     @property
     def age(self) -> float:

@@ -67,7 +67,7 @@ def wish(one: Watched, means: Means, tail: str, now: Instant) -> Wish:
     critical = one.verdict.status is Status.CRITICAL
     evidence = {
         "finding": one.verdict.summary,
-        "log": visible(one.sight.path),
+        "log": visible(one.sight.file),
         "witnesses": one.testimony.words,
         "last lines": tail,
     }

@@ -26,7 +26,9 @@ class Speed(Struct, frozen=True, kw_only=True):
     @property
     def lately(self) -> float | None:
         """The better of the last two: one slow span may have held a pause nobody announced."""
-        return max(self.rate, self.before) if self.rate is not None and self.before else self.rate
+        if self.rate is None or self.before is None:
+            return None
+        return max(self.rate, self.before)
 
 
 def measured(speed: Speed | None, now: Instant, value: float, phase: bool) -> tuple[Speed, bool]:

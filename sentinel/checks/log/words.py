@@ -137,7 +137,7 @@ def _commands(sight: Sight) -> tuple[str, ...]:
 
     job = sight.job
     asked = (f"scontrol show job {quote(visible(job.job_id))}",) if job else ()
-    return (*asked, f"tail -n 50 {quote(visible(sight.path))}")
+    return (*asked, f"tail -n 50 {quote(visible(sight.file))}")
 
 
 def _labels(job: Job | None) -> dict[str, str]:

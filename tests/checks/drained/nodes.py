@@ -63,7 +63,12 @@ CLEAN = NodeProbe(
     identity=Identity(
         hostname="n1.cluster", kernel="6.1", boot="b", uptime=86_700.0, time=NOW, uid=0
     ),
-    processes=(process(1, command="/sbin/init"), process(2, 65534, "nobody")),
+    processes=(
+        process(1, command="/sbin/init"),
+        process(2, 65534, "nobody"),
+        process(7, command="/usr/bin/cat"),
+        process(8, command="ps", started=NOW - 3),
+    ),
     blocked=(blocked(kernel=True), blocked(wait="kernel_clone")),
     steps=Steps(processes=()),
     gpu_processes=(),

@@ -160,7 +160,7 @@ def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
         "drained for 5m (Kill task failed): not clean: "
         "in state D: cat(7) in request_wait_answer (and 1 more)"
     )
-    assert "- steps: alive: job 12: process 7" in only(report).details
+    assert "- steps: alive: job 12: cat(7) of root" in only(report).details
     assert "+ gpus: 2 of 2 there" in only(report).details
 
 
@@ -255,6 +255,7 @@ def test_configured_proofs_run_last_and_must_be_good() -> None:
 
 
 ALICE = process(50, 1000, "alice")
+STRAY = process(50)
 LEFT = replace(CLEAN, processes=(ALICE,), steps=Steps(processes=(step(50),)))
 CLEANING = Drained(undrain=True, clean_up=True)
 MIXED = replace(NODE, state="MIXED")
@@ -328,7 +329,9 @@ def test_everybodys_jobs_are_asked_for_only_where_they_matter() -> None:
     assert UNDRAIN.jobs_of() == frozenset()
 
 
-STUCK = replace(CLEAN, blocked=(blocked(50),), steps=Steps(processes=(step(50),)))
+STUCK = replace(
+    CLEAN, processes=(STRAY,), blocked=(blocked(50),), steps=Steps(processes=(step(50),))
+)
 REBOOT = Drained(undrain=True, reboot=True, reboot_after=Duration(300))
 
 

@@ -59,7 +59,7 @@ def test_a_clean_node_is_proven() -> None:
 
 SPOILT = [
     ({"blocked": (blocked(),)}, "blocked", "in state D: cat(7) in request_wait_answer"),
-    ({"steps": Steps(processes=(step(7),))}, "steps", "alive: job 12: process 7"),
+    ({"steps": Steps(processes=(step(7),))}, "steps", "alive: job 12: cat(7) of root"),
     ({"steps": Steps(processes=(step(1),))}, "steps", "alive: job 12: init(1) of root"),
     ({"processes": (ALICE,)}, "users", "left there: python3(50) of alice"),
     ({"processes": (process(50, 1000, ""),)}, "users", "left there: python3(50) of 1000"),
@@ -96,6 +96,15 @@ HARMLESS = [
 def test_what_does_not_matter(parts: dict[str, Any]) -> None:
     """System users, the dead, Xids of programs or of long before, what only root may read."""
     assert all(i.good for i in items(spoilt(**parts)).values())
+
+
+@pytest.mark.parametrize("pid", [8, 9], ids=["seconds old", "after the list"])
+def test_state_d_of_this_moment_is_looked_at_again(pid: int) -> None:
+    """It may be the probe's own ps: no proof, and no hang either."""
+    bad = one(spoilt(blocked=(blocked(pid),)))
+    assert (bad.name, bad.good) == ("blocked", None)
+    assert "to be looked at again: cat(" in bad.text
+    assert one(spoilt(blocked=(blocked(pid), blocked(7)))).good is False
 
 
 PARTS = {

@@ -8,12 +8,13 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import Limits
+from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
 from sentinel.core.probe import Unread
 from sentinel.core.slurm import Job, JobEnd
 from sentinel.store.gpu_memory import MemoryGpus
-from sentinel.testing import context
+from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World
 from tests.lab.gpus import gpus_of, moved
 
@@ -330,6 +331,21 @@ def test_suspects_are_named_but_no_trouble() -> None:
     assert "lemon (score 5.9)" in here.bad(86_400)[f"{uuid(0)}@n1"].summary
 
 
+class Log:
+    """One node was given back."""
+
+    def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
+        return [
+            ActionRecord(
+                id="a1", action="undrain", target="n1", reason="", by="drained", at=START,
+                outcome=Outcome.DONE,
+            )
+        ]  # fmt: skip
+
+    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+        return []
+
+
 def test_what_slurm_says_against_nodes_is_kept() -> None:
     """Drains, exclusion lists, and jobs that ended with NODE_FAIL, of one node or of several."""
     here = world("n1", "n2")
@@ -343,12 +359,17 @@ def test_what_slurm_says_against_nodes_is_kept() -> None:
         "7": JobEnd(job_id="7", state="NODE_FAIL", nodes="n2"),
         "8": JobEnd(job_id="8", state="NODE_FAIL", nodes="n[1-2]", failed_node="n2"),
     }
+    here.logbook = Log()
     here.look()
     here.jobs = here.jobs[2:]
     here.look()
     here.look()
     assert here.gpus is not None
-    assert sorted(e.what for e in here.gpus.events("node:n1")) == ["drained", "excluded"]
+    assert sorted(e.what for e in here.gpus.events("node:n1")) == [
+        "drained",
+        "excluded",
+        "undrained",
+    ]
     assert sorted(e.what for e in here.gpus.events("node:n2")) == ["node fail", "node fail alone"]
 
 

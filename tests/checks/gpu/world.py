@@ -63,6 +63,7 @@ class World:
         self.clock = ManualClock()
         self.memory: Mapping[str, Any] = {}
         self.listed = {n: Node(name=n, state="IDLE", gres="gpu:h100:8(S:0-1)") for n in names}
+        self.logbook: Any = None
         self.jobs, self.ends = list[Job](), dict[str, JobEnd]()
 
     def run(self, *_: Any, **__: Any) -> Mapping[str, Answer]:
@@ -78,7 +79,9 @@ class World:
         now = self.clock.advance(seconds)
         slurm = FixedSlurm(nodes=list(self.listed.values()), jobs=self.jobs, ends=self.ends)
         report = self.check.run(
-            context(slurm, now, memory=self.memory, remote=self, gpus=self.gpus)
+            context(
+                slurm, now, memory=self.memory, remote=self, gpus=self.gpus, logbook=self.logbook
+            )
         )
         self.memory = report.memory or {}
         return report

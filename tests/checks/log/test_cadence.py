@@ -125,6 +125,8 @@ def test_two_rhythms_are_told_apart() -> None:
 
 def test_pauses_without_a_rhythm_stay_unexplained() -> None:
     """Three at random are no rhythm, and a blur as wide as the distance says nothing."""
+    some = [Pause(float(at), 200, 0) for at in (0, 500, 1000, 9000, 9500)]
+    assert rhythms(some, 2) == ()  # most of its turns went by
     odd = [Pause(at, 100 + at, 0) for at in (13.0, 500.0, 1717.0)]
     assert unexplained(odd, rhythms(odd, 2)) == [1817, 600, 113]
     near = [Pause(float(at), 200, 0) for at in range(0, 100, 10)]

@@ -384,6 +384,33 @@ def test_the_newest_file_that_fits_is_the_log_and_no_compressed_one(tmp_path: Pa
     assert Watch(path=FilePath(f"{tmp_path}/none-*")).look().status is Status.UNKNOWN
 
 
+def test_a_pattern_is_one_log_whichever_file_is_newest(tmp_path: Path) -> None:
+    """Two writers that take turns do not begin anew each time; when both stop it is stale."""
+    watch = Watch(path=FilePath(f"{tmp_path}/*.log"), progress=ITERATION)
+    for turn in range(4):
+        log = tmp_path / f"{turn % 2}.log"
+        log.write_text(f"iteration {turn}\n")
+        os.utime(log, (START.wall // SECOND + turn,) * 2)
+        assert watch.look(1).status is Status.OK
+    assert watch.look(9.9).status is Status.OK
+    assert watch.look(0.1).summary == "progress at 3 for 10m (stale after 10m)"
+
+
+def test_a_look_that_fails_forgets_nothing(tmp_path: Path) -> None:
+    """The folder may not be listed for a moment."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.log").write_text("iteration 1\n")
+    watch = Watch(path=FilePath(f"{folder}/*.log"), progress=ITERATION)
+    watch.look()
+    folder.rename(tmp_path / "away")
+    folder.write_text("no folder")
+    assert watch.look(9).status is not Status.CRITICAL
+    folder.unlink()
+    (tmp_path / "away").rename(folder)
+    assert watch.look(1).status is Status.CRITICAL
+
+
 def test_a_compressed_log_is_named_as_such(tmp_path: Path) -> None:
     """Nothing in it could ever advance."""
     log = tmp_path / "log.gz"

@@ -1,0 +1,125 @@
+"""AMD GPUs, experimental: JSON of `amd-smi list` and `amd-smi metric`, or of `rocm-smi`. Pure.
+
+Neither has a stable form: values are plain or {value, unit}, the list is wrapped in `gpu_data` or
+not (https://rocm.docs.amd.com/projects/amdsmi). What is not found is None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel.core.text import shortened, visible
+from sentinel.gpu.bus import bus_id
+from sentinel.gpu.errors import Unreadable
+from sentinel.gpu.nouns import Ecc, Gpu, Inventory
+from sentinel.gpu.quantities import told
+
+LISTING = ("amd-smi", "list", "--json")
+METRICS = ("amd-smi", "metric", "--json")
+
+
+def parse(listing: str, metrics: str) -> Inventory:
+    """From amd-smi's two commands; raises Unreadable, and nothing else."""
+    measured = {row.get("gpu"): row for row in _rows(metrics, "metric")}
+    gpus = tuple(_gpu(row, measured.get(row.get("gpu"), {})) for row in _rows(listing, "list"))
+    if not gpus:
+        raise Unreadable("amd-smi lists no GPU")
+    return Inventory(gpus=gpus, form="amd-smi", attached=len(gpus))
+
+
+def parse_rocm(text: str) -> Inventory:
+    """From `rocm-smi --showuniqueid --showserial --showbus --showtemp --showpower --showuse
+    --showproductname --json`; raises Unreadable, and nothing else."""
+    value = _json(text, "rocm-smi")
+    if not isinstance(value, dict):
+        raise Unreadable("rocm-smi: no object")
+    cards = {k: v for k, v in value.items() if re.fullmatch("card[0-9]{1,3}", k)}
+    gpus = tuple(_card(name, card) for name, card in cards.items() if isinstance(card, dict))
+    if not gpus:
+        raise Unreadable("rocm-smi lists no card")
+    return Inventory(gpus=gpus, form="rocm-smi", attached=len(gpus))
+
+
+def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
+    heat = _mapping(metric.get("temperature"))
+    ecc = _mapping(metric.get("ecc"))
+    return Gpu(
+        uuid=_word(row.get("uuid")),
+        bus=bus_id(_word(row.get("bdf"))),
+        index=_whole(row.get("gpu")),
+        model=_word(_mapping(metric.get("asic")).get("market_name")),
+        temperature=_first(heat, "hotspot", "edge"),
+        memory_temperature=_first(heat, "mem", "vram"),
+        power=_first(_mapping(metric.get("power")), "socket_power", "average_socket_power"),
+        utilization=_first(_mapping(metric.get("usage")), "gfx_activity", "gfx_usage"),
+        ecc=Ecc(
+            dram_corrected=_whole(ecc.get("total_correctable_count")),
+            dram_uncorrected=_whole(ecc.get("total_uncorrectable_count")),
+        ),
+    )
+
+
+def _card(name: str, card: Mapping[str, Any]) -> Gpu:
+    return Gpu(
+        uuid=_word(card.get("Unique ID")),
+        serial=_word(card.get("Serial Number")),
+        bus=bus_id(_word(card.get("PCI Bus"))),
+        index=int(name[4:]),
+        model=_word(card.get("Card series") or card.get("Card Series")),
+        temperature=_first(
+            card, "Temperature (Sensor junction) (C)", "Temperature (Sensor edge) (C)"
+        ),
+        memory_temperature=_first(card, "Temperature (Sensor memory) (C)"),
+        power=_first(
+            card,
+            "Current Socket Graphics Package Power (W)",
+            "Average Graphics Package Power (W)",
+        ),
+        utilization=_first(card, "GPU use (%)"),
+    )
+
+
+def _rows(text: str, what: str) -> Sequence[Mapping[str, Any]]:
+    value = _json(text, f"amd-smi {what}")
+    rows = value.get("gpu_data") if isinstance(value, dict) else value
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Unreadable(f"amd-smi {what}: no list of GPUs")
+    if any(not isinstance(row.get("gpu"), int) for row in rows):
+        raise Unreadable(f"amd-smi {what}: a GPU without a number")
+    return rows
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{what}: {visible(shortened(str(error), 100))}") from error
+
+
+def _first(values: Mapping[str, Any], *names: str) -> float | None:
+    return next((v for name in names if (v := _number(values.get(name))) is not None), None)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, dict):
+        value = value.get("value")
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", value):
+        value = float(value)
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if known and abs(value) < 1e15 else None
+
+
+def _whole(value: Any) -> int | None:
+    found = _number(value)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _word(value: Any) -> str:
+    return visible(told(shortened(value, 100))) if isinstance(value, str) else ""

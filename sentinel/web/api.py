@@ -1,0 +1,172 @@
+"""The JSON API, version 1: the same facts, for chat bots and scripts.
+
+Described by /api/v1/openapi.json. Times are seconds since 1970 UTC. Fields may be added within a
+version; none is renamed or taken away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from sentinel.core.errors import StoreError
+from sentinel.web import detail, doing, openapi
+from sentinel.web.gate import Gate, Refused
+from sentinel.web.live import Live
+from sentinel.web.nouns import Facts
+from sentinel.web.render import HEADERS
+
+BASE = "/api/v1"
+LISTS = ("alerts", "checks", "disks", "jobs", "nodes", "gpus", "actions", "unsent", "silences")
+READING = 10.0
+
+
+class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of an acknowledgement."""
+
+    who: str = ""
+    note: str = ""
+
+
+class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
+    """The body of a silence. `for`: like 2h, from 1m to 7d."""
+
+    for_: str
+    who: str = ""
+    reason: str = ""
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """What was done. `silence`: the id that ends it."""
+
+    alert: str
+    done: str
+    who: str
+    silence: str = ""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """What is wrong, in one line."""
+
+    error: str
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Api:
+    """Every address below BASE."""
+
+    def __init__(self, live: Live, gate: Gate) -> None:
+        self._live, self._gate = live, gate
+        self.routes: Sequence[web.AbstractRouteDef] = (
+            web.get(BASE, _told(self._all)),
+            web.get(f"{BASE}/openapi.json", _told(self._openapi)),
+            *(web.get(f"{BASE}/{name}", _told(self._list(name))) for name in LISTS),
+            web.get(f"{BASE}/alerts/{{id}}", _told(self._alert)),
+            web.post(f"{BASE}/alerts/{{id}}/ack", _told(self._ack)),
+            web.post(f"{BASE}/alerts/{{id}}/silence", _told(self._silence)),
+            web.route("*", f"{BASE}/{{rest:.*}}", _told(_nothing)),
+        )
+
+    async def _all(self, request: web.Request) -> Any:
+        facts = await self._live.facts()
+        return openapi.Summary(
+            at=facts.at,
+            cluster=facts.cluster,
+            status=facts.status,
+            leader=facts.leader,
+            notices=facts.notices,
+            firing=len(facts.firing),
+            pending=len(facts.alerts) - len(facts.firing),
+            node_states=dict(facts.node_states),
+            queue=dict(facts.queue),
+            nodes_seen=facts.nodes_seen,
+            nodes_trouble=facts.nodes_trouble,
+        )
+
+    async def _openapi(self, request: web.Request) -> Any:
+        return openapi.document()
+
+    def _list(self, name: str) -> Handler:
+        async def listed(request: web.Request) -> Any:
+            facts: Facts = await self._live.facts()
+            return getattr(facts, name)
+
+        return listed
+
+    async def _alert(self, request: web.Request) -> Any:
+        name, facts = request.match_info["id"], await self._live.facts()
+        line, told = await self._live.source.read(
+            lambda store: (detail.happened(store, name), detail.delivered(store, name))
+        )
+        found = next((a for a in facts.alerts if a.id == name), None)
+        if found is None and not line:
+            raise Refused("no such alert", 404)
+        return openapi.Explained(id=name, alert=found, happened=tuple(line), told=tuple(told))
+
+    async def _ack(self, request: web.Request) -> Any:
+        self._gate.admit(request.headers, "")
+        body = await _body(request, Answer)
+        who = self._gate.who(request.headers, body.who, "the API")
+        name = request.match_info["id"]
+        done = await doing.acknowledge(self._live, name, who, body.note)
+        return Done(alert=name, done=done, who=who)
+
+    async def _silence(self, request: web.Request) -> Any:
+        self._gate.admit(request.headers, "")
+        body = await _body(request, Quiet)
+        who = self._gate.who(request.headers, body.who, "the API")
+        name = request.match_info["id"]
+        order = await doing.silence(self._live, name, who, body.for_, body.reason)
+        text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
+        return Done(alert=name, done=text, who=who, silence=order.id)
+
+
+def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler:
+    """As JSON, faults too."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        try:
+            return _json(await handler(request))
+        except Refused as error:
+            return _json(Fault(error=str(error)), error.status)
+        except web.HTTPException as error:
+            return _json(Fault(error=error.reason), error.status)
+        except StoreError:
+            return _json(Fault(error="the state cannot be read or written now"), 503)
+
+    return answer
+
+
+async def _nothing(request: web.Request) -> Any:
+    known = {f"{BASE}", f"{BASE}/openapi.json", *(f"{BASE}/{name}" for name in LISTS)}
+    if request.path in known or request.path.startswith(f"{BASE}/alerts/"):
+        raise Refused("not by this method", 405)
+    raise Refused("there is nothing here", 404)
+
+
+async def _body(request: web.Request, kind: type[Any]) -> Any:
+    """Only JSON: a form of another site cannot send it unasked. Raises Refused."""
+    if request.content_type != "application/json":
+        raise Refused("send JSON, with Content-Type: application/json", 415)
+    try:
+        raw = await asyncio.wait_for(request.read(), READING)
+        return msgspec.json.decode(raw or b"{}", type=kind)
+    except asyncio.TimeoutError:
+        raise Refused("the body did not come in time", 408) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"the body is not right: {error}", 400) from None
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    headers = dict(HEADERS)
+    if status == 405:
+        headers["Allow"] = "GET, HEAD"
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)

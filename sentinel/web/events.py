@@ -1,0 +1,51 @@
+"""Server-sent events: an open page hears within a moment that something was written.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html; only that it changed is told, the
+page then asks for itself, so that there is one way in which anything is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from aiohttp import web
+
+from sentinel.web.live import Live
+from sentinel.web.render import HEADERS
+
+MOST = 64
+"""Pages open at once that are told; the others can be reloaded."""
+
+BEAT = 5.0
+"""Seconds after which a page is told to look again although nothing was written: ages grow."""
+
+
+class Events:
+    """The pages that are open."""
+
+    def __init__(self, live: Live) -> None:
+        self._live, self._open = live, set[asyncio.Task[None]]()
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Lasts until the browser goes away or the server ends."""
+        if len(self._open) >= MOST:
+            return web.Response(status=503, text="too many open pages\n", headers=HEADERS)
+        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        task = asyncio.ensure_future(self._tell(answer))
+        self._open.add(task)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await task
+        self._open.discard(task)
+        return answer
+
+    def close(self) -> None:
+        """Let all of them go."""
+        for task in self._open:
+            task.cancel()
+
+    async def _tell(self, answer: web.StreamResponse) -> None:
+        await answer.write(b"retry: 2000\n\n")
+        async for version in self._live.changes(BEAT):
+            await answer.write(f"event: changed\ndata: {version}\n\n".encode())

@@ -1,0 +1,116 @@
+"""Ten thousand nodes at a glance: a cell each, drawn in a few kilobytes. Pure.
+
+Runs of one state in a row are one dashed stroke; SVG begins the pattern of dashes anew with each
+(https://www.w3.org/TR/SVG2/painting.html#StrokeDashing), so a run of n nodes is n cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from sentinel.core.errors import Invalid
+from sentinel.core.nodeset import expand
+from sentinel.web.nodestates import rank
+from sentinel.web.nouns import NodesFact
+
+CELL, GAP = 10, 2
+WIDE, NARROW, FEW = 100, 40, 2000
+"""Cells in a row: of many nodes, of a few, and how many are a few."""
+
+# Middle tones that differ in lightness too, on white and on black.
+_COLOURS = {
+    "down": "#d92d20", "fail": "#d92d20", "drained": "#e8700a", "draining": "#f0a13a",
+    "unknown": "#9155d9", "rebooting": "#9155d9", "maint": "#7d6bb8", "powered_down": "#6b7682",
+    "completing": "#2f8f83", "reserved": "#4f86a8", "planned": "#4f86a8",
+    "allocated": "#2563c9", "mixed": "#5b93ea", "idle": "#8fa3b5",
+}  # fmt: skip
+_DIGITS = re.compile(r"(\d+)")
+
+
+def colour(state: str) -> str:
+    """The colour of a state."""
+    return _COLOURS.get(state, "#9155d9")
+
+
+def cells(groups: Iterable[NodesFact]) -> list[tuple[str, str]]:
+    """Every node with its state, in the order of their names; the worst where there are two."""
+    found: dict[str, str] = {}
+    for group in groups:
+        for name in _names(group.nodes):
+            known = found.get(name)
+            if known is None or rank(group.state) < rank(known):
+                found[name] = group.state
+    return sorted(found.items(), key=lambda cell: natural(cell[0]))
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """n2 comes before n10."""
+    parts = _DIGITS.split(name)
+    return tuple(
+        (text, int(digits or 0))
+        for text, digits in itertools.zip_longest(parts[::2], parts[1::2], fillvalue="")
+    )
+
+
+def columns(count: int) -> int:
+    """Cells in a row."""
+    return WIDE if count > FEW else NARROW
+
+
+def at(count: int, x: int, y: int) -> int | None:
+    """The place in the list of the cell at that point of the picture; None where there is none."""
+    width = columns(count)
+    column, row = x // CELL, y // CELL
+    place = row * width + column
+    return place if 0 <= column < width and 0 <= place < count else None
+
+
+def picture(states: Sequence[str]) -> str:
+    """The cells as SVG, CELL pixels each."""
+    width = columns(len(states))
+    rows = -(-len(states) // width)
+    size = f'width="{width * CELL}" height="{rows * CELL}"'
+    paths = _strokes(states, width)
+    drawn = "".join(f'<path stroke="{colour(s)}" d="{d}"/>' for s, d in paths.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width * CELL} {rows * CELL}">'
+        f'<g fill="none" stroke-width="{CELL - GAP}" stroke-dasharray="{CELL - GAP} {GAP}">'
+        f"{drawn}</g></svg>"
+    )
+
+
+def strip(states: Mapping[str, int]) -> str:
+    """All nodes as one bar of their states."""
+    total, left, parts = sum(states.values()) or 1, 0.0, []
+    for state, count in states.items():
+        width = 1000 * count / total
+        parts.append(
+            f'<rect x="{left:.1f}" width="{width:.1f}" height="18" fill="{colour(state)}"/>'
+        )
+        left += width
+    words = ", ".join(f"{n} {s}" for s, n in states.items())
+    return (
+        f'<svg class="strip" viewBox="0 0 1000 18" preserveAspectRatio="none" role="img" '
+        f'aria-label="Nodes: {words}">{"".join(parts)}</svg>'
+    )
+
+
+def _strokes(states: Sequence[str], width: int) -> dict[str, str]:
+    paths: dict[str, str] = {}
+    place = 0
+    for row in range(0, len(states), width):
+        for state, run in itertools.groupby(states[row : row + width]):
+            length = sum(1 for _ in run)
+            x, y = place % width * CELL + GAP // 2, place // width * CELL + CELL // 2
+            paths[state] = f"{paths.get(state, '')}M{x} {y}h{length * CELL - GAP}"
+            place += length
+    return paths
+
+
+def _names(hostlist: str) -> Sequence[str]:
+    try:
+        return expand(hostlist)
+    except Invalid:
+        return hostlist.split(",")

@@ -1,0 +1,140 @@
+"""The description of the API, made from the very classes that it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from sentinel import __version__
+from sentinel.core.model import Status
+from sentinel.web import nouns
+from sentinel.web.detail import Delivered, Happened
+
+_REF = "#/components/schemas/{name}"
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The whole in a few numbers."""
+
+    at: float
+    cluster: str
+    status: Status
+    leader: str
+    notices: tuple[str, ...]
+    firing: int
+    pending: int
+    node_states: dict[str, int]
+    queue: dict[str, int]
+    nodes_seen: float | None
+    nodes_trouble: str
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """One alert; `alert` None: it is over. Newest first in `happened`."""
+
+    id: str
+    alert: nouns.AlertFact | None
+    happened: tuple[Happened, ...]
+    told: tuple[Delivered, ...]
+
+
+_ROWS: Mapping[str, tuple[type[Struct], str]] = {
+    "alerts": (nouns.AlertFact, "Pending and firing alerts, the worst first"),
+    "checks": (nouns.CheckFact, "Checks with their last run"),
+    "disks": (nouns.DiskFact, "File systems"),
+    "jobs": (nouns.JobFact, "Trainings that are watched"),
+    "nodes": (nouns.NodesFact, "Nodes by state and reason"),
+    "gpus": (nouns.GpuFact, "GPUs under suspicion"),
+    "actions": (nouns.ActionFact, "The newest entries of the audit log"),
+    "unsent": (nouns.UnsentFact, "Messages not sent yet"),
+    "silences": (nouns.SilenceFact, "Silences in force"),
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    from sentinel.web.api import Answer, Done, Fault, Quiet
+
+    kinds = [Summary, Explained, Answer, Quiet, Done, Fault, *(kind for kind, _ in _ROWS.values())]
+    _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    secured = {"type": "http", "scheme": "bearer"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "sentinel", "version": __version__, "description": _ABOUT},
+        "servers": [{"url": "/api/v1"}],
+        "paths": _paths(),
+        "components": {"schemas": components, "securitySchemes": {"token": secured}},
+    }
+
+
+_ABOUT = (
+    "What sentinel sees. Times are seconds since 1970 UTC; names ending in _s are seconds, in "
+    "_bytes bytes, in _percent shares of 100. Fields may be added within version 1."
+)
+
+
+def _paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {
+        "": {"get": _get("summary", "The whole in a few numbers", _ref("Summary"))},
+    }
+    for name, (kind, text) in _ROWS.items():
+        rows = {"type": "array", "items": _ref(kind.__name__)}
+        paths[f"/{name}"] = {"get": _get(name, text, rows)}
+    one = {**_get("alert", "One alert, and why", _ref("Explained"), 404), "parameters": [_ID]}
+    paths["/alerts/{id}"] = {"get": one}
+    paths["/alerts/{id}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
+    paths["/alerts/{id}/silence"] = {"post": _post("silence", "Nobody is told", "Quiet")}
+    return paths
+
+
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": _REF.format(name=name)}
+
+
+def _get(name: str, text: str, schema: Mapping[str, Any], *faults: int) -> dict[str, Any]:
+    answers = {"200": {"description": "It", "content": {"application/json": {"schema": schema}}}}
+    return {
+        "operationId": name,
+        "summary": text,
+        "responses": answers | {str(code): _fault(code) for code in (*faults, 429, 503)},
+    }
+
+
+def _post(name: str, text: str, body: str) -> dict[str, Any]:
+    said = _get(name, text, _ref("Done"), 400, 403, 404, 405, 408, 409, 413, 415)
+    content = {"application/json": {"schema": _ref(body)}}
+    return {
+        **said,
+        "parameters": [_ID],
+        "requestBody": {"required": body == "Quiet", "content": content},
+        "security": [{"token": []}],
+    }
+
+
+def _fault(code: int) -> dict[str, Any]:
+    described = {"description": _WORDS[code]}
+    if code == 429:  # by the server in front of all, as a page
+        return described
+    return {**described, "content": {"application/json": {"schema": _ref("Fault")}}}
+
+
+_WORDS = {
+    400: "The body is not right",
+    403: "No token, the wrong one, or the request of another site",
+    404: "No such alert now",
+    405: "Not by this method",
+    408: "The body did not come in time",
+    409: "It does not fire yet",
+    413: "The body is too large",
+    415: "Not JSON",
+    429: "Too many requests",
+    503: "The state cannot be read or written now",
+}

@@ -1,0 +1,95 @@
+"""Templates to pages: everything that is put in is text, unless it was drawn here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timezone, tzinfo
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from sentinel import __version__
+from sentinel.core.text import shortened
+from sentinel.core.values import duration_text, size_text
+from sentinel.web.grid import colour
+from sentinel.web.nouns import Facts
+
+_HERE = Path(__file__).parent
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""Nothing from elsewhere, nothing inline: a job's name is text wherever it ends up."""
+
+
+class Pages:
+    """Makes pages; times are shown in this zone."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+        self._jinja = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._jinja.filters.update(
+            age=duration_text,
+            size=_size,
+            cut=shortened,
+            colour=colour,
+            iso=_iso,
+            stamp=self._stamp,
+            clock=self._clock,
+        )
+        self._jinja.globals.update(asset=asset, version=__version__)
+
+    def page(self, template: str, facts: Facts, here: str, **more: Any) -> str:
+        """The page; `here` is the address of the entry of the menu that it belongs to."""
+        return self._jinja.get_template(template).render(f=facts, here=here, **more)
+
+    def _clock(self, seconds: float) -> str:
+        """A moment in short; the whole stands beside it."""
+        return datetime.fromtimestamp(seconds, self._zone).strftime("%d %b %H:%M")
+
+    def _stamp(self, seconds: float) -> str:
+        """A moment in the configured zone, to the second."""
+        return datetime.fromtimestamp(seconds, self._zone).strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of a file of ours; another one when it changes, so that it may be kept."""
+    return f"/static/{hashlib.sha256(content(name)).hexdigest()[:12]}/{name}"
+
+
+@cache
+def content(name: str) -> bytes:
+    """The file itself; KeyError for what is not ours."""
+    return _files()[name].read_bytes()
+
+
+@cache
+def _files() -> Mapping[str, Path]:
+    return {path.name: path for path in (_HERE / "static").iterdir()}
+
+
+def _size(size: float | None) -> str:
+    return "?" if size is None else size_text(size)
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,54 @@
+"""The status page, its API and `/metrics` together, as the server takes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from sentinel.web.api import Api
+from sentinel.web.events import Events
+from sentinel.web.gate import Gate
+from sentinel.web.live import Live
+from sentinel.web.rate import Rate
+from sentinel.web.views import Views
+
+BURST, REFILL = 600, 60.0
+"""Requests that one address may make at once, and each second after that: all who come through a
+reverse proxy have one address."""
+
+ANSWERS, EACH = 30, 0.5
+"""Likewise for acknowledging and silencing, right or wrong token."""
+
+
+class Site:
+    """web.server.Further. `start` when the server runs, `stop` before it ends."""
+
+    def __init__(
+        self, live: Live, gate: Gate, reading: Rate | None = None, writing: Rate | None = None
+    ) -> None:
+        self._live, self._events = live, Events(live)
+        self._reading = reading or Rate(BURST, REFILL)
+        self._writing = writing or Rate(ANSWERS, EACH)
+        self.routes: Sequence[web.AbstractRouteDef] = (
+            *Views(live, gate, self._events).routes,
+            *Api(live, gate).routes,
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    def rate(self, request: web.Request) -> Rate | None:
+        """The bucket that counts; None for what is not ours."""
+        if request.path == "/healthz" or request.path.startswith("/a/"):
+            return None
+        return self._reading if request.method in ("GET", "HEAD") else self._writing
+
+    def start(self) -> None:
+        """Begin to notice what is written."""
+        self._task = asyncio.ensure_future(self._live.watch())
+
+    def stop(self) -> None:
+        """Let the open pages go."""
+        self._events.close()
+        if self._task is not None:
+            self._task.cancel()

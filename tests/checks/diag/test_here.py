@@ -1,0 +1,147 @@
+"""The script of a job and the quick look of an epilog, with programs that really run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sentinel.actions.diag import SCRIPT
+from sentinel.checks.diag import archive
+from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
+
+SENTINEL = str(Path(sys.executable).with_name("sentinel"))
+SLURM = Path(__file__).parents[3] / "slurm"
+
+
+class Bin:
+    """A folder of stand-ins, first in PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.put("nvidia-smi", nvidia_smi(gpus_of(0)))
+
+    def put(self, name: str, text: str, code: int = 0, before: str = ":") -> None:
+        (self.folder / f"{name}.out").write_text(text)
+        script = self.folder / name
+        script.write_text(
+            f'#!/bin/sh\n{before}\necho "$@" >>"$0.args"\ncat "$0.out"\nexit {code}\n'
+        )
+        script.chmod(0o755)
+
+    def run(self, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+        path = f"{self.folder}:{os.environ['PATH']}"
+        return subprocess.run(
+            argv,
+            env={**os.environ, "PATH": path, **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Bin:
+    return Bin(tmp_path / "bin")
+
+
+def test_the_job_leaves_everything(tools: Bin, tmp_path: Path) -> None:
+    """Output, UUIDs, and last the exit code; the verdict names the GPU."""
+    tools.put("dcgmi", dcgmi_json("4", [Failure(gpu=5)]), 226)
+    out = str(tmp_path / "deep" / "dcgmi-r2-n0-20261120T211500Z.json")
+    assert tools.run("sh", SCRIPT, "2", out, "30").returncode == 0
+    assert archive.finished([out, "/nowhere"]) == {out}
+    found, gpus = archive.verdict(out, 2, 8)
+    assert found.outcome == "fail"
+    assert archive.who(found.blames[0], gpus)[0] == gpus_of(0)[5].uuid
+    assert (tools.folder / "dcgmi.args").read_text() == "diag -r 2 -j\n"
+    assert [f.name for f in archive.files(str(tmp_path / "deep"))] == [os.path.basename(out)]
+
+
+def test_a_diagnostic_that_hangs_is_ended(tools: Bin, tmp_path: Path) -> None:
+    """From outside, by the job's own limit: inconclusive."""
+    tools.put("dcgmi", "", before="sleep 600")
+    out = str(tmp_path / "dcgmi-r3-n0-20261120T211500Z.json")
+    tools.run("sh", SCRIPT, "3", out, "1")
+    found, _ = archive.verdict(out, 3)
+    assert (found.outcome, found.why) == ("inconclusive", "it was ended for taking too long")
+
+
+def test_without_dcgmi_the_job_says_so(tools: Bin, tmp_path: Path) -> None:
+    """127 is what the shell says of a program that is not there."""
+    out = str(tmp_path / "dcgmi-r1-n0-20261120T211500Z.json")
+    tools.run("sh", SCRIPT, "1", out, "5")
+    assert archive.verdict(out, 1)[0].outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "code", "words"),
+    [
+        (dcgmi_json("4"), 0, 0, "pass"),
+        (dcgmi_json("4", [Failure(gpu=1)]), 226, 1, "fail: GPU 1"),
+        (dcgmi_json("4", [PERSISTENCE]), 226, 0, "configuration"),
+        (dcgmi_json("4", [Failure(gpu=1, error_id=500, text="?")]), 226, 0, "fail: GPU 1"),
+        ("Error: unable to establish a connection to the specified host", 235, 0, "host engine"),
+        ("", 217, 0, "busy"),
+        ("GPU is lost", 238, 1, "lost"),
+    ],
+)
+def test_an_epilog_ends_with_1_only_for_a_confirmed_fault(
+    tools: Bin, text: str, exit_code: int, code: int, words: str
+) -> None:
+    """Any other end of it than 0 drains the node: slurm.conf(5), Epilog."""
+    tools.put("dcgmi", text, exit_code)
+    done = tools.run(
+        str(SLURM / "sentinel-epilog-dcgm.sh"), SENTINEL=SENTINEL, SLURM_JOB_GPUS="0,1,2,3,4,5,6,7"
+    )
+    assert (done.returncode, words in done.stdout) == (code, True), done.stdout + done.stderr
+
+
+def test_an_epilog_that_cannot_test_drains_nothing(tools: Bin) -> None:
+    """A hang, no dcgmi, no sentinel, no GPUs of this job's."""
+    epilog = str(SLURM / "sentinel-epilog-dcgm.sh")
+    settings = {"SENTINEL": SENTINEL, "SLURM_JOB_GPUS": "0", "SENTINEL_DIAG_LIMIT": "1"}
+    assert "cannot start dcgmi" in tools.run(epilog, **settings).stdout
+    tools.put("dcgmi", dcgmi_json("4", [Failure(gpu=0)]), before="sleep 60")
+    late = tools.run(epilog, **settings)
+    assert (late.returncode, "timed out" in late.stdout) == (0, True)
+    assert tools.run(epilog, **{**settings, "SENTINEL": "/nowhere"}).returncode == 0
+    assert tools.run(epilog, **{**settings, "SLURM_JOB_GPUS": ""}).stdout == ""
+
+
+def test_an_epilog_tests_only_the_gpus_of_its_job(tools: Bin, tmp_path: Path) -> None:
+    """Others' may be at work; what it saw goes into the archive where there is one."""
+    tools.put("dcgmi", dcgmi_json("4", gpus=2), 0)
+    settings = {"SENTINEL": SENTINEL, "SLURM_JOB_GPUS": "2,3"}
+    epilog = str(SLURM / "sentinel-epilog-dcgm.sh")
+    done = tools.run(epilog, **settings, SENTINEL_DIAG_ARCHIVE=str(tmp_path / "archive"))
+    assert "pass" in done.stdout
+    assert (tools.folder / "dcgmi.args").read_text() == "diag -r 1 -j -i 2,3\n"
+    (file,) = archive.files(str(tmp_path / "archive"))
+    assert archive.verdict(str(tmp_path / "archive" / file.name), 1)[0].outcome == "pass"
+
+
+def test_a_prolog_ends_with_1_only_for_a_known_lemon(tools: Bin, tmp_path: Path) -> None:
+    """By an exported list, signed or not; what cannot be read holds up nothing."""
+    prolog, listed = str(SLURM / "sentinel-prolog-gpus.sh"), tmp_path / "lemons.json"
+    key, config = tmp_path / "key", tmp_path / "sentinel.yaml"
+    key.write_text("a shared key of some length\n")
+    config.write_text(f"state: {tmp_path}/state\n")
+    env = {"SENTINEL": SENTINEL, "SENTINEL_LEMONS": str(listed), "SENTINEL_CONFIG": str(config)}
+    uuid = gpus_of(0)[3].uuid
+    tools.run(SENTINEL, "gpus", "mark", uuid, "lemon", "--reason", "RMA 4711", **env)
+    listed.write_text(tools.run(SENTINEL, "gpus", "export", "--key-file", str(key), **env).stdout)
+    for more in ({}, {"SENTINEL_LEMONS_KEY": str(key)}):
+        done = tools.run(prolog, **env, **more)
+        assert (done.returncode, f"lemon GPU {uuid}: RMA 4711" in done.stdout) == (1, True)
+    key.write_text("another key of some length\n")
+    done = tools.run(prolog, **env, SENTINEL_LEMONS_KEY=str(key))
+    assert (done.returncode, "cannot tell" in done.stderr) == (0, True)
+    by_state = {k: v for k, v in env.items() if k != "SENTINEL_LEMONS"}
+    assert tools.run(prolog, **by_state).returncode == 1
+    tools.put("nvidia-smi", nvidia_smi(gpus_of(7)))
+    assert tools.run(prolog, **env).returncode == 0
+    tools.put("nvidia-smi", "", 9)
+    assert tools.run(prolog, **env).returncode == 0

@@ -1,0 +1,57 @@
+"""This machine's own GPUs: without any way to nodes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sentinel.checks.gpu import GpuCheck, local
+from sentinel.core.model import Status
+from sentinel.core.probe import Unread
+from sentinel.testing import context
+from tests.lab.gpus import gpus_of, nvidia_smi
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for nvidia-smi, first in PATH; and a kernel that said nothing."""
+    (tmp_path / "dmesg").write_text("#!/bin/sh\nprintf '[    1.5] hello\\n'\n")
+    (tmp_path / "dmesg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path / "nvidia-smi"
+
+
+def put(smi: Path, text: str, code: int = 0) -> None:
+    smi.with_suffix(".out").write_text(text)
+    smi.write_text(f'#!/bin/sh\ncat "{smi.with_suffix(".out")}"\nexit {code}\n')
+    smi.chmod(0o755)
+
+
+def test_its_gpus_without_any_settings(smi: Path) -> None:
+    """`sentinel check gpu` on a node."""
+    put(smi, nvidia_smi(gpus_of(0)))
+    report = GpuCheck().run(context(limit=20.0))
+    assert [f.status for f in report.findings] == [Status.OK] * 8
+
+
+def test_fewer_than_there_have_to_be(smi: Path) -> None:
+    """By `expect`; nobody has seen the other."""
+    put(smi, nvidia_smi(gpus_of(0, 7)))
+    report = GpuCheck(expect=8).run(context(limit=20.0))
+    (bad,) = [f for f in report.findings if f.status.bad]
+    assert (bad.subject, bad.summary[:11]) == (local.name(), "7 of 8 GPUs")
+
+
+def test_a_driver_without_devices_is_bad(smi: Path) -> None:
+    """nvidia-smi answers: none."""
+    put(smi, "No devices were found\n", 6)
+    (found,) = GpuCheck().run(context(limit=20.0)).findings
+    assert found.status is Status.CRITICAL
+
+
+def test_without_nvidia_smi_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Unknown, never fine."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    probe = local.here(10.0, None)
+    assert isinstance(probe.gpus, Unread)
+    assert probe.gpus.kind == "missing"

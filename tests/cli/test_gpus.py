@@ -1,0 +1,210 @@
+"""`sentinel gpus` as people type it, over a real state."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.gpus import GpuEvent, Sighting
+from sentinel.core.lemons import DAY, LemonPolicy
+from sentinel.store.opening import open_gpus
+from tests.lab.gpus import Failure, dcgmi_json, gpus_of
+
+SENTINEL = str(Path(sys.executable).with_name("sentinel"))
+BAD, FINE = gpus_of(0)[0], gpus_of(0)[1]
+
+
+def now() -> Instant:
+    import time
+
+    return Instant(wall=int(time.time()) * SECOND)
+
+
+class Shell:
+    """Commands with a configuration and a state of their own."""
+
+    def __init__(self, folder: Path, cluster: str = "h100") -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder, self.config = folder, folder / "sentinel.yaml"
+        self.config.write_text(
+            f"cluster: {cluster}\nstate: {folder}/state\nlemons: {{suspect: 2, lemon: 5}}\n"
+            "timezone: UTC\nremote: {connect_timeout: 1s, timeout: 8s}\n"
+        )
+
+    def done(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        argv = [SENTINEL, *words, "-c", str(self.config)]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=self.folder)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def run(self, *words: str, code: int = 0) -> str:
+        done = self.done(*words, code=code)
+        return done.stdout + done.stderr
+
+    def out(self, *words: str) -> str:
+        return self.done(*words).stdout
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self.done(*words, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path / "here")
+    gpus = open_gpus(str(shell.folder / "state"), LemonPolicy())
+    for seconds, node in ((-20 * DAY, "vm-1"), (-2 * DAY, "vm-2")):
+        seen = [
+            Sighting(uuid=g.uuid, node=node, slot=g.address, serial=g.serial) for g in (BAD, FINE)
+        ]
+        gpus.see(seen, shifted(now(), seconds))
+    events = [
+        GpuEvent(
+            id="1", subject=BAD.uuid, what="xid 48", at=shifted(now(), -10 * DAY), node="vm-1"
+        ),
+        GpuEvent(id="2", subject=BAD.uuid, what="diag fail", at=shifted(now(), -DAY), node="vm-2"),
+        GpuEvent(id="3", subject=BAD.uuid, what="xid 63", at=shifted(now(), -DAY), node="vm-2"),
+        GpuEvent(id="4", subject=FINE.uuid, what="xid 13", at=shifted(now(), -DAY), node="vm-2"),
+    ]
+    gpus.record(events)
+    gpus.close()
+    return shell
+
+
+def test_all_and_the_lemons_among_them(shell: Shell) -> None:
+    """With node, slot and serial; a program's fault makes none."""
+    rows = shell.json("gpus", "list")
+    assert [(r["gpu"], r["node"], r["held"]) for r in rows] == [
+        (BAD.uuid, "vm-2", "lemon"),
+        (FINE.uuid, "vm-2", "good"),
+    ]
+    assert [r["gpu"] for r in shell.json("gpus", "lemons")] == [BAD.uuid]
+    assert BAD.serial in shell.run("gpus", "list", "vm-2")
+    assert shell.json("gpus", "list", "vm-1") == []
+
+
+def test_show_explains_the_sum(shell: Shell) -> None:
+    """Places, events, and each term: what counts, what does not, and why."""
+    shown = shell.json("gpus", "show", BAD.uuid)
+    assert [s["node"] for s in shown["stays"]] == ["vm-1", "vm-2"]
+    by_what = {t["what"]: t for t in shown["sum"]}
+    assert by_what["xid 63"]["why"] == "diag fail counts for that day"
+    assert by_what["diag fail"]["left"] == pytest.approx(6 * 0.5 ** (1 / 28), abs=0.01)
+    assert shown["score"] == pytest.approx(sum(t["left"] for t in shown["sum"]), abs=0.01)
+    text = shell.run("gpus", "show", BAD.serial)
+    assert "lemon, score" in text
+    assert "suspect from 2, lemon from 5" in text
+
+
+def test_a_persons_word(shell: Shell) -> None:
+    """Marked, cleared, and who said so; a UUID that nobody saw may be marked."""
+    shell.run("gpus", "mark", FINE.uuid, "lemon", "--reason", "RMA 4711")
+    shown = shell.json("gpus", "show", FINE.uuid)
+    assert (shown["held"], shown["marked"], shown["reason"]) == ("lemon", True, "RMA 4711")
+    assert "by hand" in shown["by"]
+    for uuid in (FINE.uuid, BAD.uuid):
+        shell.run("gpus", "clear", uuid, "--reason", "replaced")
+    assert shell.json("gpus", "lemons") == []
+    assert shell.out("gpus", "lemons") == "no lemons and no suspects\n"
+    stranger = gpus_of(77)[0].uuid
+    shell.run("gpus", "mark", stranger, "lemon", "--reason", "by mail")
+    assert [r["gpu"] for r in shell.json("gpus", "lemons")] == [stranger]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", "GPU-ffff"), "knows no GPU 'GPU-ffff'"),
+        (("show", "GPU-0000"), "2 GPUs begin with"),
+        (("mark", "nonsense", "lemon", "--reason", "x"), "knows no GPU"),
+        (("list", "n["), "list of nodes"),
+        (("import", "/nowhere"), "/nowhere: No such file"),
+        (("mark", "x", "lemon"), "--reason"),
+    ],
+)
+def test_calls_that_make_no_sense(shell: Shell, words: tuple[str, ...], said: str) -> None:
+    """One line, 64, nothing changed."""
+    assert said in shell.run("gpus", *words, code=64)
+
+
+def test_clusters_share_a_list(shell: Shell, tmp_path: Path) -> None:
+    """Signed with a key; what was changed or is not signed is refused; own words stay."""
+    key, other = tmp_path / "key", Shell(tmp_path / "other", "b200")
+    key.write_text("the key that both teams have\n")
+    listed = tmp_path / "list.json"
+    listed.write_text(shell.out("gpus", "export", "--key-file", str(key)))
+    signed = ("--key-file", str(key))
+    other.run("gpus", "import", str(listed), *signed)
+    (lemon,) = other.json("gpus", "lemons")
+    assert (lemon["gpu"], lemon["marked"]) == (BAD.uuid, True)
+    assert "list of h100" in other.json("gpus", "show", BAD.uuid)["reason"]
+    other.run("gpus", "mark", BAD.uuid, "good", "--reason", "tested")
+    assert "0 GPUs marked" in other.run("gpus", "import", str(listed), *signed)
+    assert other.json("gpus", "lemons") == []
+    listed.write_text(listed.read_text().replace(BAD.uuid, FINE.uuid))
+    assert "was changed" in other.run("gpus", "import", str(listed), *signed, code=65)
+    listed.write_text(shell.out("gpus", "export"))
+    assert "is not signed" in other.run("gpus", "import", str(listed), *signed, code=65)
+    other.run("gpus", "import", str(listed))
+    listed.write_text("{}")
+    assert "no list of GPUs" in other.run("gpus", "import", str(listed), code=65)
+    key.write_text("short\n")
+    assert "at least 16" in other.run("gpus", "export", *signed, code=64)
+
+
+def test_a_bundle_for_the_vendor(shell: Shell, tmp_path: Path) -> None:
+    """History and archived diagnostics of the nodes it was in; what could not be had is told."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for node in ("vm-2", "vm-9"):
+        name = f"dcgmi-r2-{node}-20261120T211500Z.json"
+        (archive / name).write_text(dcgmi_json("4", [Failure(gpu=0)]))
+    said = shell.run("gpus", "report", BAD.uuid, "--archive", str(archive))
+    path = shell.folder / f"rma-{BAD.serial}.tar.gz"
+    assert path.name in said
+    assert "nvidia-smi-q.txt: vm-2:" in said
+    with tarfile.open(path) as bundle:
+        names = {name.partition("/")[2] for name in bundle.getnames()}
+        history = bundle.extractfile(f"rma-{BAD.serial}/history.json")
+        assert history is not None
+        assert json.load(history)["serial"] == BAD.serial
+    assert names == {"history.json", "missing.txt", "diag/dcgmi-r2-vm-2-20261120T211500Z.json"}
+
+
+def test_looking_makes_no_state(tmp_path: Path) -> None:
+    """Nothing to see, and nothing made."""
+    shell = Shell(tmp_path / "here")
+    assert "no GPU was seen yet" in shell.run("gpus", "list")
+    assert shell.json("gpus", "lemons") == []
+    assert not (shell.folder / "state").exists()
+
+
+def test_weights_in_the_file_are_checked(tmp_path: Path) -> None:
+    """By line, like everything else in it."""
+    shell = Shell(tmp_path / "here")
+    shell.config.write_text("lemons: {suspect: 9, lemon: 5}\n")
+    assert "sentinel.yaml:1: lemons.suspect" in shell.run("gpus", "list", code=78)
+
+
+def test_the_archive_of_diagnostics(shell: Shell, tmp_path: Path) -> None:
+    """The newest of each node, all of them, one in detail; exit codes as of a check."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for hour, failures in (("20", [Failure(gpu=5)]), ("21", [])):
+        path = archive / f"dcgmi-r2-n0-20261120T{hour}1500Z.json"
+        path.write_text(dcgmi_json("4", failures))
+        Path(f"{path}.rc").write_text("226\n" if failures else "0\n")
+    place = ("--archive", str(archive))
+    assert [r["outcome"] for r in shell.json("diag", "list", *place)] == ["pass"]
+    both = shell.json("diag", "list", "--all", *place, code=2)
+    assert [r["outcome"] for r in both] == ["fail", "pass"]
+    assert "3 tests passed" in shell.run("diag", "show", "n0", *place)
+    shown = shell.run("diag", "show", "dcgmi-r2-n0-20261120T201500Z.json", *place, code=2)
+    assert "GPU 5 serial 1650000000005: memory: Memory error" in shown
+    assert "no output of n7" in shell.run("diag", "show", "n7", *place, code=64)
+    assert "no output of dcgmi diag" in shell.run("diag", "list", "--archive", str(tmp_path / "no"))
+    assert "is no list" in shell.run("diag", "here", "--gpus", "a b", code=64)

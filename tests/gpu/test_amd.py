@@ -1,0 +1,90 @@
+"""AMD's tools, whose JSON changes from release to release."""
+
+import json
+
+import pytest
+
+from sentinel.checks.gpu import GpuCheck
+from sentinel.core.model import Status
+from sentinel.core.remote import Answered, Unreachable
+from sentinel.gpu import amd
+from sentinel.gpu.errors import Unreadable
+from sentinel.testing import FixedSlurm, context
+
+LIST = [{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}]
+NESTED = {
+    "gpu": 0,
+    "usage": {"gfx_activity": {"value": 97, "unit": "%"}},
+    "power": {"socket_power": {"value": 650, "unit": "W"}},
+    "temperature": {"edge": "N/A", "hotspot": {"value": 91, "unit": "C"}, "mem": {"value": 60}},
+    "ecc": {"total_correctable_count": 5, "total_uncorrectable_count": 2},
+}
+FLAT = {
+    "gpu": 0,
+    "usage": {"gfx_activity": 97},
+    "power": {"socket_power": "650"},
+    "temperature": {"hotspot": 91, "mem": 60},
+    "ecc": {"total_correctable_count": "5", "total_uncorrectable_count": "2"},
+}
+
+
+@pytest.mark.parametrize("metric", [NESTED, FLAT])
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_both_forms_say_the_same(metric: dict[str, object], wrapped: bool) -> None:
+    """Values with a unit or without, in a list or in gpu_data."""
+    rows = {"gpu_data": [metric]} if wrapped else [metric]
+    (gpu,) = amd.parse(json.dumps(LIST), json.dumps(rows)).gpus
+    assert (gpu.uuid[:8], gpu.bus, gpu.index) == ("aaff74a1", "00000000:05:00.0", 0)
+    assert (gpu.temperature, gpu.memory_temperature, gpu.power) == (91, 60, 650)
+    assert (gpu.utilization, gpu.ecc.dram_corrected, gpu.ecc.dram_uncorrected) == (97, 5, 2)
+
+
+def test_rocm_smi() -> None:
+    """One card, by its own column names."""
+    card = {
+        "Unique ID": "0x1234",
+        "PCI Bus": "0000:05:00.0",
+        "Temperature (Sensor junction) (C)": "55.0",
+        "GPU use (%)": "3",
+        "Average Graphics Package Power (W)": "90.0",
+    }
+    (gpu,) = amd.parse_rocm(json.dumps({"card0": card, "system": {}})).gpus
+    assert (gpu.uuid, gpu.temperature, gpu.utilization, gpu.power) == ("0x1234", 55, 3, 90)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "[1]", '[{"gpu": null}]', "[" * 10_000, "nothing"]
+)
+def test_what_is_no_list_is_unreadable(text: str) -> None:
+    """Never a node without GPUs."""
+    with pytest.raises(Unreadable):
+        amd.parse(text, json.dumps([NESTED]))
+    with pytest.raises(Unreadable):
+        amd.parse_rocm(text)
+
+
+class Told:
+    """Nodes that answer amd-smi."""
+
+    def run(self, nodes, argv, *, limit, stdin=b""):  # type: ignore[no-untyped-def]
+        out = json.dumps(LIST if "list" in argv else [NESTED]).encode()
+        answers = {"n1": Answered(code=0, out=out), "n2": Unreachable("no route")}
+        return {n: answers.get(n, Answered(code=1)) for n in nodes}
+
+    def probe(self, nodes, wants, *, limit):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+
+def test_the_check_reads_them() -> None:
+    """Heat and ECC are judged; silent nodes and failures are unknown."""
+    check = GpuCheck(nodes="n[1-3]", vendor="amd")
+    report = check.run(context(FixedSlurm(nodes=[]), remote=Told()))
+    found = {f.subject: f for f in report.findings}
+    bad = found.pop("aaff74a1-0000-1000-8000-000000000001")
+    assert bad.status is Status.WARNING
+    assert "91°C" in bad.summary
+    assert "2 uncorrectable" in bad.summary
+    assert {name: f.status for name, f in found.items()} == {
+        "n2": Status.UNKNOWN,
+        "n3": Status.UNKNOWN,
+    }

@@ -1,0 +1,163 @@
+"""The units under a real systemd: start, ready, reload, watchdog, crash, stop, credentials."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab import needs
+from tests.lab.systemd import ROOT, Systemd, why_no_systemd
+from tests.lab.waiting import wait_until
+
+CONFIG = """\
+cluster: init
+checks:
+  lamp: {kind: exec, every: 1s, command: [/bin/sh, -c, "exit $(cat /run/lamp)"]}
+  disks: {kind: fs, every: 2s}
+channels:
+  book: {kind: file, path: /var/log/sentinel/book.jsonl}
+  hook: {kind: webhook, url: {credential: hook}}
+"""
+DROP_IN = """\
+[Service]
+LoadCredential=hook:/etc/sentinel/hook
+WatchdogSec=6
+RestartSec=200ms
+"""
+
+
+@pytest.fixture(scope="module")
+def init(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Systemd]:
+    """A machine with the service installed and not started."""
+    missing = why_no_systemd()
+    if missing:
+        (pytest.fail if needs.required() else pytest.skip)(missing)
+    files = {
+        "sentinel/sentinel.yaml": CONFIG,
+        "sentinel/hook": "http://127.0.0.1:1/secret-path",
+        "systemd/system/sentinel.service.d/test.conf": DROP_IN,
+    }
+    folder = tmp_path_factory.mktemp("init") / "machine"
+    with Systemd(folder, files) as machine:
+        machine.put("/run/lamp", "0\n")
+        yield machine
+
+
+@pytest.fixture
+def running(init: Systemd) -> Systemd:
+    init.ctl("reset-failed")
+    init.ctl("start", "sentinel.service")
+    assert init.show("ActiveState")["ActiveState"] == "active"
+    return init
+
+
+def test_it_is_ready_and_says_how_it_is(running: Systemd) -> None:
+    """Type=notify: `start` comes back once it watches; as its own user, with a state of its own."""
+    shown = running.show("SubState", "User", "StatusText")
+    assert (shown["SubState"], shown["User"]) == ("running", "sentinel")
+    running.wait_show("StatusText", "2 checks")
+    stat = running.run("stat", "-c", "%U %a", "/var/lib/sentinel", "/var/lib/sentinel/sentinel.db")
+    assert stat.stdout.split() == ["sentinel", "700", "sentinel", "600"]
+
+
+def test_it_tells_from_inside_its_walls(running: Systemd) -> None:
+    """Checks run, the alert reaches the file, and the secret is in no message."""
+    running.put("/run/lamp", "2\n")
+    book = "/var/log/sentinel/book.jsonl"
+    wait_until(lambda: "critical" in running.run("cat", book).stdout, "an alert", 20)
+    running.put("/run/lamp", "0\n")
+    wait_until(lambda: "resolved" in running.run("cat", book).stdout, "its end", 20)
+    line = json.loads(running.run("head", "-1", book).stdout)
+    assert (line["check"], line["status"]) == ("lamp", "critical")
+
+
+def test_reload_keeps_what_is_good(running: Systemd) -> None:
+    """A new file is taken, a bad one refused; the process stays the same."""
+    pid = running.show("MainPID")["MainPID"]
+    running.put(
+        "/etc/sentinel/sentinel.yaml", CONFIG.replace("  disks: {kind: fs, every: 2s}\n", "")
+    )
+    running.ctl("reload", "sentinel.service")
+    running.wait_show("StatusText", "1 checks")
+    running.put("/etc/sentinel/sentinel.yaml", "checks: [")
+    running.ctl("reload", "sentinel.service")
+    running.wait_show("StatusText", "1 checks")
+    running.put("/etc/sentinel/sentinel.yaml", CONFIG)
+    running.ctl("reload", "sentinel.service")
+    running.wait_show("StatusText", "2 checks")
+    assert running.show("MainPID", "ActiveState") == {"MainPID": pid, "ActiveState": "active"}
+
+
+def test_what_hangs_is_restarted_by_the_watchdog(running: Systemd) -> None:
+    """SIGSTOP keeps it from saying that it lives."""
+    before = running.show("NRestarts", "MainPID")
+    running.signal("STOP")
+    wait_until(
+        lambda: running.show("NRestarts")["NRestarts"] != before["NRestarts"], "a restart", 40
+    )
+    running.wait_show("SubState", "running")
+    assert running.show("MainPID")["MainPID"] != before["MainPID"]
+
+
+def test_what_crashes_is_restarted(running: Systemd) -> None:
+    """And goes on with the same state."""
+    before = running.show("NRestarts")["NRestarts"]
+    running.signal("KILL")
+    wait_until(lambda: running.show("NRestarts")["NRestarts"] != before, "a restart", 20)
+    running.wait_show("SubState", "running")
+
+
+def test_stop_is_an_end_in_good_order(running: Systemd) -> None:
+    """No failure, nothing left behind; the state is given up."""
+    running.ctl("stop", "sentinel.service")
+    shown = running.show("ActiveState", "Result", "ExecMainStatus")
+    assert shown == {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}
+
+
+def test_a_missing_credential_is_told(init: Systemd) -> None:
+    """It does not start with half a configuration, nor try again until somebody mended it."""
+    init.ctl("stop", "sentinel.service")
+    init.ctl("start", "sentinel.service")
+    init.ctl("stop", "sentinel.service")
+    init.put("/etc/sentinel/sentinel.yaml", CONFIG.replace("credential: hook", "credential: none"))
+    done = init.run("systemctl", "start", "sentinel.service")
+    assert done.returncode != 0
+    init.put("/etc/sentinel/sentinel.yaml", CONFIG)
+    shown = init.show("ActiveState", "ExecMainStatus", "NRestarts")
+    assert shown == {"ActiveState": "failed", "ExecMainStatus": "78", "NRestarts": "0"}
+
+
+def test_the_timer_makes_a_pass(init: Systemd) -> None:
+    """The same hardening, one pass, its state kept."""
+    init.ctl("stop", "sentinel.service")
+    plain = CONFIG.replace("  hook: {kind: webhook, url: {credential: hook}}\n", "")
+    init.put("/etc/sentinel/sentinel.yaml", plain)
+    init.ctl("start", "sentinel-tick.service")
+    init.ctl("start", "sentinel-tick.timer")
+    assert "sentinel-tick.timer" in init.ctl("list-timers", "--no-pager")
+    init.ctl("stop", "sentinel-tick.timer")
+    init.put("/etc/sentinel/sentinel.yaml", CONFIG)
+
+
+@pytest.mark.parametrize("unit", ["sentinel.service", "sentinel-tick.service"])
+def test_the_walls_are_as_high_as_promised(unit: str) -> None:
+    """systemd-analyze(1) security: at most 2.0 of 10."""
+    if not shutil.which("systemd-analyze"):
+        (pytest.fail if needs.required() else pytest.skip)("needs systemd-analyze")
+    argv = ["systemd-analyze", "security", "--offline=true", str(ROOT / "systemd" / unit)]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    assert float(said.split("exposure level for")[1].split(":")[1].split()[0]) <= 2.0
+
+
+def test_systemd_finds_nothing_wrong_with_the_units() -> None:
+    """systemd-analyze verify has nothing to say of them."""
+    if not shutil.which("systemd-analyze"):
+        (pytest.fail if needs.required() else pytest.skip)("needs systemd-analyze")
+    units = [str(path) for path in Path(ROOT / "systemd").glob("*.timer")]
+    argv = ["systemd-analyze", "verify", "--man=no", *units]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    ours = [x for x in done.stderr.splitlines() if "sentinel" in x and "is not executable" not in x]
+    assert [x for x in ours if "Command sentinel" not in x] == []

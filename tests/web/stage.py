@@ -1,0 +1,90 @@
+"""A status page that is really served, by a real engine over a made-up state, in a thread."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from sentinel.core.model import Alert, Status
+from sentinel.core.mute import Ack, Silence
+from sentinel.engine.engine import Engine
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import START, ManualClock
+from sentinel.web.gate import Gate
+from sentinel.web.live import Live
+from sentinel.web.rate import Rate
+from sentinel.web.server import Server
+from sentinel.web.site import Site
+from tests.engine.worlds import Book, Says, world
+from tests.web.scenery import KINDS, around, record, store
+
+TOKEN = "the-token-of-the-tests"
+Result = TypeVar("Result")
+
+
+class Stage:
+    """What the test sees of it; `do` runs something in the server's own loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, engine: Engine, server: Server) -> None:
+        self._loop, self.engine, self.server = loop, engine, server
+        self.url = f"http://127.0.0.1:{server.port}"
+        self.fire = Says(Status.OK, "/late")
+
+    def do(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    def orders(self) -> tuple[list[Ack], list[Silence]]:
+        told = self.do(self.engine.orders())
+        return list(told.acks.values()), list(told.silences)
+
+
+async def build(
+    state: MemoryStore, gate: Gate, limits: tuple[Rate, Rate] | None = None
+) -> tuple[Engine, Server, Says]:
+    """An engine that leads on this state, with a server in front."""
+    late, clock = Says(Status.OK, "/late"), ManualClock(START)
+    checks: dict[str, object] = {**{name: Says() for name in KINDS}, "late": late}
+    made = world(checks, {"book": Book()})
+    made = replace(made, plan=replace(made.plan, cluster="h100-prod"))
+    state.release()
+    engine = Engine(made, state, clock)
+    await engine.start("lab pid 1")
+    seen = around({**KINDS, "late": "fs"}, record())
+    live = Live(engine, clock, lambda: seen)
+    site = Site(live, gate, *(limits or ()))
+    server = Server(engine, clock, None, site)
+    await server.start("127.0.0.1", 0)
+    return engine, server, late
+
+
+@contextmanager
+def stage(
+    alerts: Sequence[Alert] = (),
+    count: int = 40,
+    token: str = TOKEN,
+    limits: tuple[Rate, Rate] | None = None,
+    state: MemoryStore | None = None,
+) -> Iterator[Stage]:
+    """Served until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    made = state or store(alerts, count)
+
+    def call(work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(30)
+
+    engine, server, late = call(build(made, Gate(token), limits))
+    shown = Stage(loop, engine, server)
+    shown.fire = late
+    try:
+        yield shown
+    finally:
+        call(server.stop())
+        call(engine.close())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
