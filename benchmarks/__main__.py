@@ -2,6 +2,6 @@
 
 from importlib import import_module
 
-for name in ("bench_start", "bench_slurm", "bench_remote", "bench_service"):
+for name in ("bench_start", "bench_slurm", "bench_remote", "bench_service", "bench_gpus", "bench_log_tail"):
     print(f"\n== {name} ==", flush=True)
     import_module(f"benchmarks.{name}").main()

@@ -1,7 +1,7 @@
 """False alarms and time to detection of the `log` kind, on simulated months of training.
 
-`python -m benchmarks.bench_log_replay [DAYS] [EVERY]`: healthy job-days in all (default 1000,
-about ten minutes) and seconds between looks (default 60). The trainings are invented, see
+`python -m benchmarks.bench_log_replay [DAYS] [EVERY] [SEED]`: healthy job-days in all (default
+1000, about ten minutes), seconds between looks (60), and the first seed (0). The trainings are invented, see
 tests/replay/: what counts is the comparison of the two rules on the same logs.
 """
 
@@ -25,7 +25,8 @@ def main() -> None:
     """Print the table."""
     days = float(sys.argv[1]) if len(sys.argv) > 1 else 1000.0
     every = float(sys.argv[2]) if len(sys.argv) > 2 else EVERY
-    print(f"{machine()}; a look every {every:g} s")
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    print(f"{machine()}; a look every {every:g} s; seeds from {first}")
     print("              healthy   false alarms   hangs    20m    auto, minutes to the alarm")
     print(
         "trainer          days  20m auto other        mean   mean median  paused first day missed"
@@ -34,7 +35,7 @@ def main() -> None:
     for shape in SHAPES:
         found = Outcome()
         for seed in range(round(days / LENGTH / len(SHAPES)) or 1):
-            add(found, training(shape, LENGTH, HANGS, seed, every))
+            add(found, training(shape, LENGTH, HANGS, first + seed, every))
         show(shape.name, found)
         add(total, found)
     show("all", total)

@@ -174,7 +174,31 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
     asyncio.run(main())
 
 
-def tick(path: str | None, *, dry_run: bool, everything: bool) -> tuple[list[Run], bool]:
+def deliver(path: str | None) -> bool:
+    """Send what waits in the outbox; whether nothing is left. Raises StoreBusy where a service or
+    tick is at work, which sends by itself."""
+    import asyncio
+
+    from sentinel.engine.tick import deliver as send
+
+    settings = load_settings(path)
+    clock = SystemClock()
+    store, notices = open_state(settings, clock)
+
+    async def main() -> bool:
+        engine = _engine(settings, store, clock, notices, False)
+        await engine.start(holder())
+        try:
+            return await send(engine)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def tick(
+    path: str | None, *, dry_run: bool, everything: bool, delivering: bool = True
+) -> tuple[list[Run], bool]:
     """One pass; the runs made and whether all notifications were delivered."""
     import asyncio
 
@@ -189,7 +213,7 @@ def tick(path: str | None, *, dry_run: bool, everything: bool) -> tuple[list[Run
         engine = _engine(settings, store, clock, notices, dry_run)
         await engine.start(holder())
         try:
-            done = await one_pass(engine, clock.now(), everything=everything)
+            done = await one_pass(engine, clock.now(), everything=everything, delivering=delivering)
             await show.write_metrics(engine, settings, clock)
             return done
         finally:

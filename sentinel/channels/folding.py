@@ -31,7 +31,7 @@ def _lines(text: str) -> Iterator[str]:
     """Broken at blanks, never before the first word; a word that is too long stays whole."""
     line, *words = text.split(" ")
     for word in words:
-        if line.strip() and word and len(line) + 1 + len(word) > _ROOM:
+        if word and len(line) + 1 + len(word) > _ROOM:
             yield line
             line = word
         else:

@@ -25,6 +25,7 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 COMMANDS = {
     "run": "service",
     "tick": "service",
+    "deliver": "service",
     "check": "check",
     "status": "status",
     "alerts": "alerts",

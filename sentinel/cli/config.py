@@ -43,7 +43,7 @@ def init_command(args: argparse.Namespace) -> int:
     from sentinel.config.starter import starter, write_new
 
     text = starter(
-        cluster=args.cluster,
+        cluster=args.cluster or _cluster(),
         user=args.user or _user(),
         file_systems=_file_systems(),
         slurm=_has_slurm(),
@@ -165,6 +165,20 @@ def _user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return "alice"
+
+
+def _cluster() -> str:
+    """As Slurm calls it; empty where there is none or it does not answer."""
+    from sentinel import app
+    from sentinel.core.errors import CannotTell
+    from sentinel.core.settings import Settings
+
+    if not app.slurm_here():
+        return ""
+    try:
+        return app.snapshot(Settings()).controller().cluster
+    except CannotTell:
+        return ""
 
 
 def _has_slurm() -> bool:

@@ -47,6 +47,9 @@ def _install(sub: Any) -> None:
     for option in ("account", "partition", "qos"):
         install.add_argument(f"--{option}", default="", metavar="NAME")
     install.add_argument("--sbatch", action="append", default=[], metavar="OPTION")
+    install.add_argument(
+        "--no-deliver", action="store_true", help="messages wait for `sentinel deliver` elsewhere"
+    )
     install.add_argument("--print", action="store_true", help="show it, change nothing")
     install.set_defaults(call=call_install)
 
@@ -139,6 +142,7 @@ def _wish(args: argparse.Namespace, settings: Any) -> Any:
         strands=args.strands,
         config=os.path.abspath(settings.path) if settings.path else "",
         options=(*_named(args), *args.sbatch),
+        delivers=not args.no_deliver,
         owner=_state(settings),
     )
 

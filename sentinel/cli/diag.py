@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel import app
@@ -63,6 +63,7 @@ def register(commands: Any) -> None:
 def call_run(args: argparse.Namespace) -> int:
     """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
     from sentinel import hands
+    from sentinel.cli import diag_tables as tables
 
     settings, clock = app.find_settings(args.config) or app.embedded(), SystemClock()
     check = _check(settings, args)
@@ -81,8 +82,8 @@ def call_run(args: argparse.Namespace) -> int:
     records = _dispatched(settings, check, runs, args)
     if args.wait and not args.dry_run:
         return _followed(settings, runs, records, args)
-    _report(runs, records, args)
-    return int(any(not _started(r) for r in records))
+    tables.report(runs, records, args)
+    return int(any(not tables.started(r) for r in records))
 
 
 def _dispatched(
@@ -117,12 +118,13 @@ def _followed(
     """Wait for every run that was started; its end is bounded by its own time limits."""
     from sentinel.checks.diag import archive, telling
     from sentinel.checks.diag.runs import GRACE
+    from sentinel.cli import diag_tables as tables
 
     clock = SystemClock()
-    waiting = [run for run, record in zip(runs, records, strict=True) if _started(record)]
+    waiting = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
     deadline = time.monotonic() + max((run.limit for run in waiting), default=0) + 7200 + GRACE
     last: list[Last] = []
-    _report(runs, records, args) if not args.json else None
+    tables.report(runs, records, args) if not args.json else None
     while waiting and time.monotonic() < deadline:
         done = archive.finished([run.out for run in waiting])
         for run in [r for r in waiting if r.out in done]:
@@ -130,14 +132,14 @@ def _followed(
             last.append(telling.last_of(run, found, gpus, clock.now()))
             _remember(settings, list(telling.events(run, found, gpus, clock.now())))
             if not args.json:
-                print("\n".join(_lines(last[-1])), flush=True)
+                print("\n".join(tables.lines(last[-1])), flush=True)
         waiting = [run for run in waiting if run.out not in done]
         if waiting:
             time.sleep(POLL)
     last += [telling.gone(run, "it left no result in time", clock.now()) for run in waiting]
     if args.json:
-        print(json.dumps([_plain(one) for one in last], indent=1))
-    codes = [CODES[one.outcome] for one in last] + [1 for r in records if not _started(r)]
+        print(json.dumps([tables.plain(one) for one in last], indent=1))
+    codes = [CODES[one.outcome] for one in last] + [1 for r in records if not tables.started(r)]
     return max(codes, key=lambda code: (code == 2, code), default=0)
 
 
@@ -153,6 +155,7 @@ def _remember(settings: Settings, events: Sequence[Any]) -> None:
 
 def call_list(args: argparse.Namespace) -> int:
     """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell."""
+    from sentinel.cli import diag_tables as tables
     from sentinel.cli.tables import console, plain_table
 
     place = _place(args)
@@ -163,7 +166,7 @@ def call_list(args: argparse.Namespace) -> int:
     chosen = found if args.all else list({f.node: f for f in found}.values())
     last = [_read(place, file) for file in chosen]
     if args.json:
-        print(json.dumps([_plain(one) for one in last], indent=1))
+        print(json.dumps([tables.plain(one) for one in last], indent=1))
     elif not last:
         print(f"no output of dcgmi diag in {visible(place)}")
     else:
@@ -172,7 +175,13 @@ def call_list(args: argparse.Namespace) -> int:
         table = plain_table("node", "level", "at", "verdict", "why")
         zone = app.zone(app.find_settings(args.config) or app.embedded())
         for one in sorted(last, key=lambda o: (o.node, o.at)):
-            cells = (one.node, str(one.level), _when(one, zone), one.outcome, visible(one.why))
+            cells = (
+                one.node,
+                str(one.level),
+                tables.when(one, zone),
+                one.outcome,
+                visible(one.why),
+            )
             table.add_row(*(Text(cell) for cell in cells))
         console().print(table)
     return max((CODES[one.outcome] for one in last), key=lambda c: (c == 2, c), default=0)
@@ -181,13 +190,14 @@ def call_list(args: argparse.Namespace) -> int:
 def call_show(args: argparse.Namespace) -> int:
     """As `list`, of one."""
     from sentinel.checks.diag import archive
+    from sentinel.cli import diag_tables as tables
 
     place = _place(args)
     found = [f for f in archive.files(place) if args.node in (f.node, f.name)]
     if not found:
         raise BadDiag(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
     last = _read(place, found[-1])
-    print(json.dumps(_plain(last), indent=1) if args.json else "\n".join(_lines(last)))
+    print(json.dumps(tables.plain(last), indent=1) if args.json else "\n".join(tables.lines(last)))
     return CODES[last.outcome]
 
 
@@ -244,64 +254,6 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
         return nodeset.expand(",".join(words))
     except Invalid as error:
         raise BadDiag(str(error)) from error
-
-
-def _started(record: ActionRecord) -> bool:
-    from sentinel.core.actions import Outcome
-
-    return record.outcome in (Outcome.DONE, Outcome.INTENDED)
-
-
-def _report(runs: Sequence[Run], records: Sequence[ActionRecord], args: argparse.Namespace) -> None:
-    if args.json:
-        rows = [
-            {
-                "node": run.node,
-                "level": run.level,
-                "file": run.out,
-                "outcome": record.outcome.value,
-                "why": visible(record.why),
-                "detail": visible(record.detail),
-                "dry_run": args.dry_run,
-            }
-            for run, record in zip(runs, records, strict=True)
-        ]
-        print(json.dumps(rows, indent=1))
-        return
-    from sentinel.cli import node_tables
-
-    for run, record in zip(runs, records, strict=True):
-        lines = node_tables.told(record, dry_run=args.dry_run)
-        if _started(record) and not args.dry_run:
-            lines = [f"{run.node}: dcgmi diag -r {run.level} asked for; output: {run.out}"]
-        print("\n".join(lines), flush=True)
-
-
-def _lines(last: Last) -> Iterator[str]:
-    yield visible(f"{last.node}: dcgmi diag -r {last.level}: {last.outcome}: {last.why}")
-    for detail in last.details:
-        yield visible(f"  {detail}")
-    yield visible(f"  output: {last.file}")
-
-
-def _plain(last: Last) -> dict[str, Any]:
-    return {
-        "node": visible(last.node),
-        "level": last.level,
-        "outcome": last.outcome,
-        "why": visible(last.why),
-        "at": last.at // 1_000_000,
-        "gpus": list(last.gpus),
-        "details": [visible(d) for d in last.details],
-        "file": visible(last.file),
-    }
-
-
-def _when(last: Last, zone: Any) -> str:
-    from sentinel.core.clock import Instant
-    from sentinel.core.digest import iso
-
-    return iso(Instant(wall=last.at), zone)[:16].replace("T", " ")
 
 
 def _add(verbs: Any, name: str, text: str, function: Any) -> Any:

@@ -44,7 +44,7 @@ def call(args: argparse.Namespace) -> int:
 def _items(settings: Settings) -> Iterator[Item]:
     import asyncio
 
-    from sentinel.doctor import channels, host, nodes, ok, slurm, warn
+    from sentinel.doctor import channels, cron, host, nodes, ok, slurm, warn
 
     source = settings.path
     yield (
@@ -60,6 +60,7 @@ def _items(settings: Settings) -> Iterator[Item]:
     yield host.clock(app.zone(settings), datetime.now(timezone.utc))
     snapshot = app.snapshot(settings)
     yield from slurm.examine(snapshot, settings.slurm)
+    yield from cron.examine(app.chain_folder(settings), snapshot.client)
     yield host.munge()
     yield from _way_to_nodes(settings, snapshot)
     if _reboots(settings):

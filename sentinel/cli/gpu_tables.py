@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.core.clock import Instant
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digest import iso
 from sentinel.core.gpus import Entry, GpuEvent, Stay
 from sentinel.core.lemons import LemonPolicy, Standing, Term
@@ -31,9 +31,14 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 def listing(
-    entries: Sequence[Entry], standings: Mapping[str, Standing], zone: tzinfo, *, as_json: bool
+    entries: Sequence[Entry],
+    standings: Mapping[str, Standing],
+    zone: tzinfo,
+    now: Instant,
+    *,
+    as_json: bool,
 ) -> None:
-    """One row a subject."""
+    """One row a subject; serial and slot are in JSON and in `show`, a terminal has 80 columns."""
     rows = [_row(e, standings.get(e.subject, Standing()), zone) for e in entries]
     if as_json:
         print(json.dumps(rows, indent=1))
@@ -42,16 +47,15 @@ def listing(
 
     from sentinel.cli.tables import console, plain_table
 
-    table = plain_table("GPU", "serial", "node", "slot", "held", "score", "seen")
-    for row in rows:
-        held = row["held"] + (" *" if row["marked"] else "")
-        cells = [row["gpu"], row["serial"], row["node"], row["slot"]]
-        seen = row["seen"][:16].replace("T", " ")
+    table = plain_table("GPU", "node", "held", "score", "seen ago")
+    table.columns[0].no_wrap = True
+    for entry, row in zip(entries, rows, strict=True):
         table.add_row(
-            *(Text(c) for c in cells),
-            Text(held, style=COLOURS[row["held"]]),
+            Text(row["gpu"]),
+            Text(row["node"]),
+            Text(row["held"] + (" *" if row["marked"] else ""), style=COLOURS[row["held"]]),
             Text(f"{row['score']:.1f}" if row["score"] else ""),
-            Text(seen),
+            Text(duration_text((now.wall - entry.seen.wall) // SECOND).partition(" ")[0]),
         )
     console().print(table)
     if any(row["marked"] for row in rows):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sentinel import app
 from sentinel.cli import USAGE
 from sentinel.clock import SystemClock
-from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
 from sentinel.core.settings import Settings
 from sentinel.core.text import visible
@@ -76,7 +74,7 @@ def call_list(args: argparse.Namespace) -> int:
     """0."""
     from sentinel.cli import gpu_tables
 
-    settings, clock, gpus = _opened(args)
+    settings, clock, gpus = opened(args)
     try:
         entries = [e for e in gpus.entries() if not e.is_node]
         standings = gpus.standings(clock.now())
@@ -89,7 +87,7 @@ def call_list(args: argparse.Namespace) -> int:
     if not entries and not args.json:
         print("no GPU was seen yet; a check of kind gpu looks for them")
         return 0
-    gpu_tables.listing(entries, standings, app.zone(settings), as_json=args.json)
+    gpu_tables.listing(entries, standings, app.zone(settings), clock.now(), as_json=args.json)
     return 0
 
 
@@ -97,7 +95,7 @@ def call_lemons(args: argparse.Namespace) -> int:
     """0, whether there are any or not."""
     from sentinel.cli import gpu_tables
 
-    settings, clock, gpus = _opened(args)
+    settings, clock, gpus = opened(args)
     try:
         standings = gpus.standings(clock.now())
         bad = {s: st for s, st in standings.items() if st.judged != "good"}
@@ -111,7 +109,7 @@ def call_lemons(args: argparse.Namespace) -> int:
     if not entries and not args.json:
         print("no lemons and no suspects")
         return 0
-    gpu_tables.listing(entries, bad, app.zone(settings), as_json=args.json)
+    gpu_tables.listing(entries, bad, app.zone(settings), clock.now(), as_json=args.json)
     return 0
 
 
@@ -120,7 +118,7 @@ def call_show(args: argparse.Namespace) -> int:
     from sentinel.cli import gpu_tables
     from sentinel.core import gpubook
 
-    settings, clock, gpus = _opened(args)
+    settings, clock, gpus = opened(args)
     try:
         entry = _find(gpus, args.gpu)
         events = gpus.events(entry.subject, 10_000)
@@ -143,7 +141,7 @@ def call_mark(args: argparse.Namespace) -> int:
     """0 when it is written."""
     from sentinel.cli.nodes import me
 
-    _, clock, gpus = _opened(args, writing=True)
+    _, clock, gpus = opened(args, writing=True)
     try:
         subject = _subject(gpus, args.gpu, args.mark)
         gpus.mark(subject, args.mark, visible(args.reason), me(), clock.now())
@@ -158,67 +156,23 @@ def call_mark(args: argparse.Namespace) -> int:
 
 def call_export(args: argparse.Namespace) -> int:
     """0; the list is on stdout."""
-    from sentinel.core import gpulist
+    from sentinel.cli import gpu_lists
 
-    settings, clock, gpus = _opened(args)
-    now = clock.now()
-    try:
-        standings = gpus.standings(now)
-        found = [
-            gpulist.Listed(
-                uuid=entry.subject,
-                judged=standing.judged,
-                serial=entry.serial,
-                score=round(standing.score, 3),
-                why=entry.reason
-                or ", ".join(dict.fromkeys(e.what for e in gpus.events(entry.subject, 20))),
-                node=entry.node,
-                seen=entry.seen.wall // SECOND,
-            )
-            for subject, standing in sorted(standings.items())
-            if standing.judged != "good"
-            and (entry := gpus.entry(subject)) is not None
-            and not entry.is_node
-        ]
-    finally:
-        gpus.close()
-    cluster = settings.cluster or os.uname().nodename
-    print(gpulist.written(cluster, now.wall // SECOND, found, _key(args.key_file)))
-    return 0
+    return gpu_lists.export(args)
 
 
 def call_import(args: argparse.Namespace) -> int:
     """0. Suspects are left to their own score; what somebody here has said stays."""
-    from sentinel.core import gpulist
+    from sentinel.cli import gpu_lists
 
-    found = gpulist.read(_bytes(args.file), _key(args.key_file))
-    _, clock, gpus = _opened(args, writing=True)
-    new, kept = [], []
-    try:
-        for listed in found.gpus:
-            entry = gpus.entry(listed.uuid)
-            if listed.judged != "lemon" or (entry is not None and entry.mark):
-                kept.append(listed.uuid)
-                continue
-            why = visible(f"{listed.why or 'lemon'} (list of {found.cluster})")
-            gpus.mark(
-                listed.uuid, "lemon", why, visible(f"import from {found.cluster}"), clock.now()
-            )
-            new.append(listed.uuid)
-    finally:
-        gpus.close()
-    if args.json:
-        print(json.dumps({"marked": new, "left": kept}))
-    else:
-        print(f"{len(new)} GPUs marked as lemons, {len(kept)} left as they are")
-    return 0
+    return gpu_lists.take_over(args)
 
 
 def call_report(args: argparse.Namespace) -> int:
     """0 when the bundle is written; what could not be had is named in it and on stderr."""
     from sentinel.cli import gpu_bundle
 
-    settings, clock, gpus = _opened(args)
+    settings, clock, gpus = opened(args)
     try:
         entry = _find(gpus, args.gpu)
         made = gpu_bundle.make(settings, gpus, entry, clock.now(), args)
@@ -234,8 +188,9 @@ def call_check(args: argparse.Namespace) -> int:
     """LEMON where one sits here. 0 where none does, and where nobody can tell: that is printed,
     and no node is taken out of service for it."""
     from sentinel.cli import gpu_boot
+    from sentinel.cli.gpu_lists import key_in
 
-    said = gpu_boot.look(args.list, _key(args.key_file), lambda: _ledger(args))
+    said = gpu_boot.look(args.list, key_in(args.key_file), lambda: _ledger(args))
     if args.json:
         print(json.dumps({"lemons": list(said.lemons), "known": said.known, "text": said.text}))
     else:
@@ -245,15 +200,15 @@ def call_check(args: argparse.Namespace) -> int:
 
 def _ledger(args: argparse.Namespace) -> Gpus | None:
     """The state's, if there is one and it can be opened."""
-    settings = _settings(args)
+    settings = settings_of(args)
     return app.open_gpus(settings) if app.has_state(settings) else None
 
 
-def _opened(
+def opened(
     args: argparse.Namespace, *, writing: bool = False
 ) -> tuple[Settings, SystemClock, Gpus]:
     """Reading makes no state where there is none."""
-    settings = _settings(args)
+    settings = settings_of(args)
     if writing or app.has_state(settings):
         return settings, SystemClock(), app.open_gpus(settings)
     from sentinel.store.gpu_memory import MemoryGpus
@@ -261,7 +216,8 @@ def _opened(
     return settings, SystemClock(), MemoryGpus(policy=settings.lemons)
 
 
-def _settings(args: argparse.Namespace) -> Settings:
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The configuration that applies, or the built-in one."""
     return app.find_settings(args.config) or app.embedded()
 
 
@@ -293,26 +249,6 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
         return nodeset.expand(",".join(words))
     except Invalid as error:
         raise BadGpus(str(error)) from error
-
-
-def _key(path: str | None) -> bytes:
-    """A key file without a key would sign with nothing."""
-    if path is None:
-        return b""
-    key = _bytes(path).strip()
-    if len(key) < 16:
-        raise BadGpus(f"{path}: a key has at least 16 characters; make one: openssl rand -hex 32")
-    return key
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read()
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise BadGpus(f"{path}: {error.strerror}") from error
 
 
 def _add(verbs: Any, name: str, text: str, function: Any) -> Any:

@@ -56,6 +56,7 @@ def configure(verbose: bool, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # who speaks no HTTP is no news
     logging.getLogger("sentinel").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 

@@ -27,7 +27,14 @@ def register(commands: Any) -> None:
     tick.add_argument("--all", action="store_true", help="every check, due or not")
     tick.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     tick.add_argument("--strict", action="store_true", help="exit code by the worst status")
+    tick.add_argument(
+        "--no-deliver", action="store_true", help="leave messages to `sentinel deliver`"
+    )
     tick.set_defaults(call=call_tick)
+    deliver = commands.add_parser("deliver", help="send what waits, from where there is a way out")
+    deliver.add_argument("-c", "--config", metavar="FILE")
+    deliver.add_argument("-v", "--verbose", action="store_true", help="log more")
+    deliver.set_defaults(call=call_deliver)
 
 
 def call_run(args: argparse.Namespace) -> int:
@@ -51,7 +58,12 @@ def call_tick(args: argparse.Namespace) -> int:
     """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0."""
     _log(args.verbose)
     try:
-        runs, delivered = app.tick(args.config, dry_run=args.dry_run, everything=args.all)
+        runs, delivered = app.tick(
+            args.config,
+            dry_run=args.dry_run,
+            everything=args.all,
+            delivering=not args.no_deliver,
+        )
     except StoreBusy as error:
         print(f"sentinel: nothing run: {error}", file=sys.stderr)
         if args.json:
@@ -72,6 +84,21 @@ def call_tick(args: argparse.Namespace) -> int:
         )
     codes = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
     return codes[worst(r.status for r in runs)] if args.strict else 0
+
+
+def call_deliver(args: argparse.Namespace) -> int:
+    """0 when nothing waits any more, 75 when something does; 0 beside a service, which sends."""
+    _log(args.verbose)
+    try:
+        delivered = app.deliver(args.config)
+    except StoreBusy as error:
+        print(f"sentinel: nothing sent: {error}", file=sys.stderr)
+        return 0
+    if not delivered:
+        print(
+            "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr
+        )
+    return 0 if delivered else TEMPFAIL
 
 
 def _common(parser: Any) -> None:

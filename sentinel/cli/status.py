@@ -1,4 +1,4 @@
-"""`sentinel status`: what fires, what ran, what is unsent, who leads; from the state alone."""
+"""`sentinel status`: all there is to see, once; from the state alone."""
 
 import argparse
 import json
@@ -9,34 +9,63 @@ from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Outgoing, Run
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text
+
+SHOWN = 12
+"""File systems, jobs and groups of nodes that are shown; `top` and the page show all."""
+
+ACTIONS = 5
+MORE = ("disks", "jobs", "queue", "nodes", "nodes_seen", "nodes_trouble", "gpus", "silences")
 
 
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser("status", help="what fires, last and next runs, unsent messages")
     parser.add_argument("-c", "--config", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    form.add_argument("--metrics", action="store_true", help="as Prometheus reads it")
     parser.set_defaults(call=call)
 
 
 def call(args: argparse.Namespace) -> int:
     """Always 0: it reports, it does not judge."""
     with State(args.config) as state:
-        store, now = state.store, state.now
-        facts: dict[str, Any] = {
-            "state": app.state_of(state.settings),
-            "leader": store.leader(),
-            "notices": state.notices,
-            "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
-            "checks": _checks(state.settings, {r.check: r for r in store.runs()}, now),
-            "unsent": [_unsent(row, now) for row in store.outbox()],
-        }
+        found = look(state)
+        known = _document(state, found) if args.json else {}
     if args.json:
-        print(json.dumps(facts, indent=1))
+        print(json.dumps(known, indent=1))
+    elif args.metrics:
+        from sentinel.web.metrics import metrics
+
+        print(metrics(found).decode(), end="")
     else:
-        _show(facts)
+        _show(found, state)
     return 0
+
+
+def look(state: State) -> Any:
+    """The facts of this state."""
+    from sentinel import show
+    from sentinel.clock import SystemClock
+
+    return show.seen(state.settings, state.store, SystemClock(), tuple(state.notices))
+
+
+def _document(state: State, found: Any) -> dict[str, Any]:
+    from msgspec import to_builtins
+
+    store, now = state.store, state.now
+    told = to_builtins(found)
+    return {
+        "state": app.state_of(state.settings),
+        "leader": store.leader(),
+        "notices": state.notices,
+        "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
+        "checks": _checks(state.settings, {r.check: r for r in store.runs()}, now),
+        "unsent": [_unsent(row, now) for row in store.outbox()],
+        **{name: told[name] for name in MORE},
+        "actions": told["actions"][:SHOWN],
+    }
 
 
 def _alert(alert: Alert, now: Instant) -> dict[str, Any]:
@@ -84,42 +113,30 @@ def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _show(f: Any, state: State) -> None:
     from rich.text import Text
 
-    from sentinel.cli.tables import COLOURS, about, console, plain_table, status_cell
+    from sentinel.cli import panels
+    from sentinel.cli.tables import COLOURS, console
     from sentinel.core.model import Status
 
-    out = console()
-    who = f"service: {facts['leader']}" if facts["leader"] else "no service or tick is at work"
-    out.print(Text(f"{who}; state in {facts['state']}"))
-    for notice in facts["notices"]:
-        out.print(Text(visible(notice), style=COLOURS[Status.CRITICAL]))
-    if not facts["alerts"]:
-        out.print(Text("no alerts", style=COLOURS[Status.OK]))
-    else:
-        table = plain_table("alert", "", "check", "for", "summary")
-        for a in facts["alerts"]:
-            table.add_row(
-                Text(a["id"]),
-                status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending"),
-                about(a["check"], a["subject"]),
-                Text(duration_text(a["for_s"])),
-                Text(a["summary"]),
-            )
-        out.print(table)
-    table = plain_table("check", "", "ran", "next", "summary")
-    for c in facts["checks"]:
-        ran = f"{duration_text(c['ran_s_ago'])} ago" if c["ran_s_ago"] is not None else "never"
-        state = status_cell(Status(c["status"])) if c["status"] else Text("–")
-        table.add_row(
-            Text(c["check"]), state, Text(ran), Text(c["next_run"][11:19]), Text(c["summary"])
-        )
-    out.print(table)
-    for u in facts["unsent"]:
-        tried = f"{u['attempts']} attempts: {u['error']}" if u["attempts"] else "not tried yet"
-        out.print(
-            Text(
-                f"unsent for {duration_text(u['waiting_s'])}: {u['reason']} {u['alert']} to {u['channel']} ({tried})"
-            )
-        )
+    out, zone = console(), state.zone
+    out.print(Text.assemble(panels.watch(f), f"; state in {app.state_of(state.settings)}"))
+    for notice in f.notices:
+        out.print(Text(notice, style=COLOURS[Status.CRITICAL]))
+    out.print(panels.headline(f))
+    sections = [("alerts", panels.alerts(f.alerts), True)]
+    sections += [
+        ("checks", panels.checks(f.checks, f, zone), bool(f.checks)),
+        ("file systems", panels.disks(f.disks[:SHOWN]), bool(f.disks)),
+        ("jobs", panels.jobs(f.jobs[:SHOWN], f), bool(f.jobs)),
+        ("nodes", panels.nodes(f, f.nodes[:SHOWN]), f.nodes_seen is not None),
+        ("GPUs under suspicion", panels.gpus(f), bool(f.gpus)),
+        ("done", panels.actions(f, zone, ACTIONS), bool(f.actions)),
+    ]
+    for title, what, there in sections:
+        if there:
+            out.print(Text(f"\n{title}", style="bold"))
+            out.print(what)
+    for line in panels.unsent(f):
+        out.print(line)

@@ -1,21 +1,21 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone, tzinfo
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
 from sentinel.core.deeds import Bulletin
 from sentinel.core.flapping import FlapPolicy
 from sentinel.core.lifecycle import Policy, announced, step
+from sentinel.core.messages import deed, stand_in
+from sentinel.core.messages import iso as iso
+from sentinel.core.messages import notification as notification
 from sentinel.core.model import (
     Alert,
     Batch,
     Finding,
     Key,
-    Notification,
     Outgoing,
     Run,
     Status,
@@ -24,26 +24,12 @@ from sentinel.core.model import (
 )
 from sentinel.core.mute import Orders, inhibited, silenced
 from sentinel.core.outcome import Outcome
+from sentinel.core.plan import Plan as Plan
 from sentinel.core.routing import Listener, audience, unrouted
-from sentinel.core.settings import Inhibit, Route, Window
 from sentinel.core.telling import owed
 from sentinel.core.windows import standing
 
 NO_ORDERS = Orders()
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """What the configuration says about telling people."""
-
-    cluster: str
-    policies: Mapping[str, Policy]
-    channels: Sequence[str]
-    routes: Sequence[Route] = ()
-    inhibit: Sequence[Inhibit] = ()
-    windows: Sequence[Window] = ()
-    zone: tzinfo = timezone.utc
-    dry_run: bool = False
 
 
 def digest(
@@ -97,38 +83,6 @@ def announce(
     for bulletin in bulletins:
         work.announce(bulletin)
     return work.batch(())
-
-
-def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
-    """The message about a transition, with times as the reader's clock shows them."""
-    over = transition.status is Status.OK and transition.reason != "action"
-    return Notification(
-        at=iso(transition.at, plan.zone),
-        cluster=alert.key.cluster,
-        check=alert.key.check,
-        kind=alert.kind,
-        subject=alert.key.subject,
-        severity=alert.severity,
-        status=transition.status,
-        reason=transition.reason,
-        summary=transition.summary,
-        since=iso(alert.since, plan.zone),
-        key=transition.id,
-        alert=alert.id,
-        details=alert.details if not over else "",
-        commands=alert.commands if not over else (),
-        labels=alert.labels,
-        values=alert.values if not over else {},
-        runbook=alert.runbook,
-        note=note,
-        dry_run=plan.dry_run,
-    )
-
-
-def iso(moment: Instant, zone: tzinfo) -> str:
-    """ISO 8601 to the second with the zone's offset."""
-    at = _EPOCH + timedelta(microseconds=moment.wall)
-    return at.astimezone(zone).isoformat(timespec="seconds")
 
 
 def _observations(
@@ -185,8 +139,8 @@ class _Work:
     def announce(self, bulletin: Bulletin) -> None:
         """One message about an action to whoever hears of its subject, unless that is muted."""
         key = Key(self._plan.cluster, bulletin.check, bulletin.subject)
-        alert = _about(bulletin, key, self._alerts.get(key), self._plan, self._now)
-        transition = _deed(bulletin, alert, self._now)
+        alert = stand_in(bulletin, key, self._alerts.get(key), self._plan, self._now)
+        transition = deed(bulletin, alert, self._now)
         self._transitions.append(transition)
         if not self._mute(alert):
             heard = self._heard(alert)
@@ -292,37 +246,6 @@ class _Work:
         ack = self._orders.acks.get(alert.id)
         by = f"acknowledged by {ack.who or 'somebody'}" if ack else ""
         return "; ".join(part for part in (self._mute(alert), by) if part)
-
-
-def _about(bulletin: Bulletin, key: Key, alert: Alert | None, plan: Plan, now: Instant) -> Alert:
-    """The alert that a bulletin belongs to, or one that stands in for it, with its words."""
-    if alert is None:
-        alert = Alert(
-            key=key,
-            id=bulletin.id.partition(":")[0],
-            kind=plan.policies[bulletin.check].kind,
-            status=bulletin.status,
-            summary=bulletin.summary,
-            since=now,
-            last=now,
-            labels=plan.policies[bulletin.check].labels,
-        )
-    return replace(alert, details=bulletin.details, commands=bulletin.commands, values={})
-
-
-def _deed(bulletin: Bulletin, alert: Alert, now: Instant) -> Transition:
-    return Transition(
-        id=bulletin.id,
-        alert=alert.id,
-        key=alert.key,
-        kind=alert.kind,
-        reason="action",
-        status=bulletin.status,
-        severity=alert.severity,
-        summary=bulletin.summary,
-        at=now,
-        since=alert.since,
-    )
 
 
 def _run(outcome: Outcome, now: Instant) -> Run:

@@ -120,14 +120,14 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
 def expired(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
     """Rows too old to matter to anybody, if they were tried at all; with a beginning goes the
     end that waits for it."""
-    old = [r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP]
-    unheard = {(r.channel, r.notification.alert) for r in old if begins(r.notification)}
-    ended = [
-        r
+    old = {r.seq: r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP}
+    unheard = {(r.channel, r.notification.alert) for r in old.values() if begins(r.notification)}
+    ended = {
+        r.seq: r
         for r in rows
-        if ends(r.notification) and (r.channel, r.notification.alert) in unheard and r not in old
-    ]
-    return old + ended
+        if ends(r.notification) and (r.channel, r.notification.alert) in unheard
+    }
+    return list({**old, **ended}.values())
 
 
 def _free(

@@ -41,6 +41,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     strands: int
     config: str
     options: tuple[str, ...]
+    delivers: bool
     owner: str
 
 
@@ -64,6 +65,7 @@ def chain_of(wish: Wish, client: Client) -> Chain:
             strands=1 if wish.mode == "relay" else wish.strands,
             time_limit=int(wish.time_limit or usual),
             options=(MEMORY, *wish.options),
+            delivers=wish.delivers,
         )
     except SentinelError as error:
         raise BadWish(str(error)) from error

@@ -50,7 +50,8 @@ def _pass(chain: Chain, seconds: float, directories: bool) -> Work:
     if directories:
         _submit([*chain.command, "cron", "run", *config], min(seconds, SUBMISSIONS))
     try:
-        done = proc.run([*chain.command, "tick", "--json", *config], limit=seconds)
+        elsewhere = [] if chain.delivers else ["--no-deliver"]
+        done = proc.run([*chain.command, "tick", "--json", *elsewhere, *config], limit=seconds)
     except CannotTell as error:
         return Work(ran=False, failed=True, text=str(error))
     said = shortened(visible(done.err.decode("utf-8", "backslashreplace").strip()), 500)

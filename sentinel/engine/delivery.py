@@ -149,7 +149,8 @@ class Delivery:
             await self._call(
                 self._store.dropped, old, self._clock.now(), "undeliverable for a week"
             )
-        return [r for r in rows if r not in old]
+        gone = {r.seq for r in old}
+        return [r for r in rows if r.seq not in gone]
 
     async def _without_strays(self) -> list[Outgoing]:
         """The outbox, after what a channel does not deliver was given to its fallback."""
@@ -157,7 +158,8 @@ class Delivery:
         now, fallbacks = self._clock.now(), {n: c.fallback for n, c in self.common.items()}
         idle = [r for r in rows if r.channel not in self._at_work]
         strays = astray(idle, fallbacks, now)
-        too, alone = await self._entrusted([r for r in idle if r not in strays], fallbacks)
+        lost = {r.seq for r in strays}
+        too, alone = await self._entrusted([r for r in idle if r.seq not in lost], fallbacks)
         if not strays and not too and not alone:
             return rows
         again = tuple(redirected(r, fallbacks[r.channel], now) for r in [*strays, *too])
@@ -199,17 +201,18 @@ class Delivery:
             message = [row for several in messages for row in several] if last else messages[0]
             messages = [] if last else messages[1:]
             message = [row for row in message if not refused.hold_back(row)]
-            error = await self._send(name, message) if message else None
+            error = await self._send(name, message, refused) if message else None
             if error is None:
-                await self._drop(refused.overtaken_by(message), message)
-            elif not error.permanent:
+                continue
+            if not error.permanent:
                 return
-            else:
-                refused.add(message)
+            refused.add(message)
 
-    async def _drop(self, late: Sequence[Outgoing], taken: Sequence[Outgoing]) -> None:
+    async def _drop_overtaken(self, refused: Refused, taken: Sequence[Outgoing]) -> None:
+        """Before what was taken is marked: a crash in between repeats a message, and leaves none
+        that could come too late."""
         newest = {subject(row): row.notification.key for row in taken}
-        for row in late:
+        for row in refused.overtaken_by(taken):
             why = f"overtaken by {newest[subject(row)]}"
             await self._call(self._store.dropped, [row], self._clock.now(), why)
 
@@ -217,7 +220,7 @@ class Delivery:
         cap = self.common[name].per_hour if name in self.common else 0
         return room(self._sent[name], cap, self._clock.now())
 
-    async def _send(self, name: str, rows: list[Outgoing]) -> ChannelError | None:
+    async def _send(self, name: str, rows: list[Outgoing], refused: Refused) -> ChannelError | None:
         """What went wrong; None when it was taken."""
         try:
             receipt = await self._deliver(name, rows)
@@ -227,6 +230,7 @@ class Delivery:
         self._sent[name].append(self._clock.now())
         self._note(name, {row.group for row in rows if row.interval}, self._clock.now())
         self._accepted(name, receipt)
+        await self._drop_overtaken(refused, rows)
         await self._call(self._store.sent, rows, self._clock.now(), receipt)
         return None
 

@@ -108,9 +108,11 @@ class Engine:
 
     async def switch(self, world: World) -> None:
         """Go on with another configuration."""
-        before, self.world = self.world.deeds, world
+        before, gpus, self.world = self.world.deeds, self.world.gpus, world
         if before is not None and before is not world.deeds:
             await self._hands.call(before.close)
+        if gpus is not None and gpus is not world.gpus:
+            await self._db.call(gpus.close)
         self._delivery.channels, self._delivery.common = world.channels, world.common
         await self._db.call(self._pipeline.replan, world.plan)
 
@@ -272,6 +274,8 @@ class Engine:
             await asyncio.wait_for(self._db.call(self._store.close), STATE_LIMIT)
             if self.world.deeds is not None:
                 await asyncio.wait_for(self._hands.call(self.world.deeds.close), STATE_LIMIT)
+            if self.world.gpus is not None:
+                await asyncio.wait_for(self._db.call(self.world.gpus.close), STATE_LIMIT)
         except (asyncio.TimeoutError, StoreError) as error:
             _LOG.warning("state not closed: %r", error)
         self._db.stop()

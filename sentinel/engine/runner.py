@@ -7,13 +7,11 @@ of the interpreter's own start-up again.
 import time
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Mapping
-from datetime import datetime, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core import cron as crontab
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
@@ -22,6 +20,9 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
 
 DEFAULT_EVERY = 60.0
 DEFAULT_TIMEOUT = 30.0
@@ -45,11 +46,15 @@ def follow(check: CheckConfig) -> float | None:
     return float(found) if found is not None and check.common.cron is not None else None
 
 
-def is_due(check: CheckConfig, now: Instant, zone: tzinfo) -> bool:
+def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
     """Whether a run is one at its own time: always, unless it may be one in between. A run that
     is late by a few minutes is still that of its time."""
     if follow(check) is None or check.common.cron is None:
         return True
+    from datetime import datetime
+
+    from sentinel.core import cron as crontab
+
     cron = crontab.parse(check.common.cron)
     return any(
         crontab.fits(cron, datetime.fromtimestamp(now.wall / SECOND - 60 * late, tz=zone))

@@ -14,8 +14,22 @@ LAST_WORD_LIMIT = 10.0
 """Seconds for what sentinel has to say about its channels after that."""
 
 
-async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tuple[list[Run], bool]:
-    """Run what is due (or all), deliver; the runs made and whether nothing is left unsent."""
+async def deliver(engine: Engine) -> bool:
+    """Send what waits in the outbox, and look at nothing; whether nothing is left unsent."""
+    await engine.review()
+    delivered = await engine.drain(DELIVERY_LIMIT)
+    await engine.beat()
+    return delivered
+
+
+async def tick(
+    engine: Engine, now: Instant, *, everything: bool = False, delivering: bool = True
+) -> tuple[list[Run], bool]:
+    """Run what is due (or all), deliver; the runs made and whether nothing is left unsent.
+
+    Not `delivering`: what is to be told waits in the outbox for `deliver`, from where there is a
+    way out.
+    """
     last = {run.check: run for run in await engine.runs()}
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
     await engine.begin()
@@ -23,6 +37,8 @@ async def tick(engine: Engine, now: Instant, *, everything: bool = False) -> tup
     await asyncio.gather(*(engine.check(name) for name in names))
     await engine.look_around()
     await engine.look_at_self()
+    if not delivering:
+        return [run for run in await engine.runs() if run.check in names], True
     await engine.drain(DELIVERY_LIMIT)
     await engine.look_at_self()  # what sending has shown about the channels
     delivered = await engine.drain(LAST_WORD_LIMIT)

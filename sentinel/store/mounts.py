@@ -25,13 +25,19 @@ def type_of(path: str, mountinfo: str) -> str:
 
     Of several mounts on one point the last hides the others.
     """
-    best, kind = "", ""
+    return mount_of(path, mountinfo)[0]
+
+
+def mount_of(path: str, mountinfo: str) -> tuple[str, frozenset[str]]:
+    """As `type_of`, with the options of mount and file system."""
+    best, kind, options = "", "", ""
     for line in mountinfo.splitlines():
         fields, _, tail = line.partition(" - ")
-        point = _unescaped(fields.split(" ")[4])
+        head, end = fields.split(" "), tail.split(" ")
+        point = _unescaped(head[4])
         if _holds(point, path) and len(point) >= len(best):
-            best, kind = point, tail.split(" ")[0]
-    return kind
+            best, kind, options = point, end[0], f"{head[5]},{end[-1]}"
+    return kind, frozenset(options.split(","))
 
 
 def _holds(point: str, path: str) -> bool:

@@ -13,7 +13,9 @@ from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.gpu_ledger import SqlGpus
 from sentinel.store.keep import USUAL, Keep
+from sentinel.store.locks import require_locks
 from sentinel.store.memory import MemoryStore
+from sentinel.store.mounts import is_local
 from sentinel.store.sql import SqlStore
 
 _REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
@@ -62,6 +64,8 @@ def _backend(state: str) -> Backend:
     directory = os.path.abspath(state)
     _make(directory)
     _require_writable(directory)
+    if not is_local(directory):
+        require_locks(directory)
     return SqliteBackend(directory)
 
 

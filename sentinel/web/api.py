@@ -7,12 +7,12 @@ version; none is renamed or taken away.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from sentinel.core.errors import StoreError
 from sentinel.web import detail, doing, openapi
@@ -24,6 +24,7 @@ from sentinel.web.render import HEADERS
 BASE = "/api/v1"
 LISTS = ("alerts", "checks", "disks", "jobs", "nodes", "gpus", "actions", "unsent", "silences")
 READING = 10.0
+LENGTH = r"^([1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$"
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,9 +35,9 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
-    """The body of a silence. `for`: like 2h, from 1m to 7d."""
+    """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 7d."""
 
-    for_: str
+    for_: Annotated[str, Meta(pattern=LENGTH)]
     who: str = ""
     reason: str = ""
 
@@ -71,7 +72,7 @@ class Api:
             web.get(f"{BASE}/alerts/{{id}}", _told(self._alert)),
             web.post(f"{BASE}/alerts/{{id}}/ack", _told(self._ack)),
             web.post(f"{BASE}/alerts/{{id}}/silence", _told(self._silence)),
-            web.route("*", f"{BASE}/{{rest:.*}}", _told(_nothing)),
+            web.route("*", f"{BASE}{{rest:(/.*)?}}", _told(_nothing)),
         )
 
     async def _all(self, request: web.Request) -> Any:
@@ -135,7 +136,7 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
         try:
             return _json(await handler(request))
         except Refused as error:
-            return _json(Fault(error=str(error)), error.status)
+            return _json(Fault(error=str(error)), error.status, _further(error.status, request))
         except web.HTTPException as error:
             return _json(Fault(error=error.reason), error.status)
         except StoreError:
@@ -145,7 +146,7 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
 
 
 async def _nothing(request: web.Request) -> Any:
-    known = {f"{BASE}", f"{BASE}/openapi.json", *(f"{BASE}/{name}" for name in LISTS)}
+    known = {BASE, f"{BASE}/openapi.json", *(f"{BASE}/{name}" for name in LISTS)}
     if request.path in known or request.path.startswith(f"{BASE}/alerts/"):
         raise Refused("not by this method", 405)
     raise Refused("there is nothing here", 404)
@@ -164,9 +165,15 @@ async def _body(request: web.Request, kind: type[Any]) -> Any:
         raise Refused(f"the body is not right: {error}", 400) from None
 
 
-def _json(value: Any, status: int = 200) -> web.Response:
-    headers = dict(HEADERS)
-    if status == 405:
-        headers["Allow"] = "GET, HEAD"
+def _further(status: int, request: web.Request) -> dict[str, str]:
+    """Headers that HTTP asks for with a status (RFC 9110, sections 11.6.1 and 10.2.1)."""
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    posts = request.path.endswith(("/ack", "/silence"))
+    return {"Allow": "POST" if posts else "GET, HEAD"} if status == 405 else {}
+
+
+def _json(value: Any, status: int = 200, more: Mapping[str, str] | None = None) -> web.Response:
     body = msgspec.json.encode(value)
+    headers = {**HEADERS, **(more or {})}
     return web.Response(body=body, status=status, content_type="application/json", headers=headers)

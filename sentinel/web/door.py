@@ -6,7 +6,6 @@ A process has 1,024 file descriptors by default, and every check's child takes s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from aiohttp import web
 
@@ -21,27 +20,23 @@ class Door(web.TCPSite):
         """As TCPSite; raises OSError."""
         server = self._runner.server
         assert server is not None  # the runner was set up
-        before = asyncio.get_running_loop().create_server
-        count = _Counted(server, lambda: len(server.connections))
         self._runner._reg_site(self)
-        self._server = await before(
-            count, self._host, self._port, backlog=self._backlog, reuse_address=True
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: _Knock(server), self._host, self._port, backlog=self._backlog
         )
 
 
-class _Counted:
-    """A factory of protocols for create_server."""
+class _Knock(asyncio.Protocol):
+    """Decides when a connection is there, and lets the server have it or ends it."""
 
-    def __init__(self, usual: Callable[[], asyncio.Protocol], count: Callable[[], int]) -> None:
-        self._usual, self._count = usual, count
-
-    def __call__(self) -> asyncio.BaseProtocol:
-        return self._usual() if self._count() < MOST else _Refusal()
-
-
-class _Refusal(asyncio.Protocol):
-    """Ends the connection before a byte is read."""
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.Transport):
+        assert isinstance(transport, asyncio.Transport)
+        if len(self._server.connections) >= MOST:
             transport.abort()
+            return
+        handler = self._server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)

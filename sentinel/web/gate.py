@@ -45,7 +45,7 @@ class Gate(Struct, frozen=True):
             raise Refused("the request comes from another site", 403)
         said = given or _bearer(headers.get("Authorization", ""))
         if not hmac.compare_digest(_digest(said), _digest(self.token)):
-            raise Refused("the token is not the right one", 403)
+            raise Refused("the token is not the right one", 401)
 
     def foreign(self, headers: Mapping[str, str]) -> bool:
         """Whether a browser says that another site made this request."""

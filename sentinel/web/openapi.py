@@ -14,6 +14,7 @@ from sentinel.core.model import Status
 from sentinel.web import nouns
 from sentinel.web.detail import Delivered, Happened
 
+_BASE = "/api/v1"
 _REF = "#/components/schemas/{name}"
 
 
@@ -66,7 +67,7 @@ def document() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "sentinel", "version": __version__, "description": _ABOUT},
-        "servers": [{"url": "/api/v1"}],
+        "servers": [{"url": "/"}],
         "paths": _paths(),
         "components": {"schemas": components, "securitySchemes": {"token": secured}},
     }
@@ -80,15 +81,15 @@ _ABOUT = (
 
 def _paths() -> dict[str, Any]:
     paths: dict[str, Any] = {
-        "": {"get": _get("summary", "The whole in a few numbers", _ref("Summary"))},
+        _BASE: {"get": _get("summary", "The whole in a few numbers", _ref("Summary"))},
     }
     for name, (kind, text) in _ROWS.items():
         rows = {"type": "array", "items": _ref(kind.__name__)}
-        paths[f"/{name}"] = {"get": _get(name, text, rows)}
+        paths[f"{_BASE}/{name}"] = {"get": _get(name, text, rows)}
     one = {**_get("alert", "One alert, and why", _ref("Explained"), 404), "parameters": [_ID]}
-    paths["/alerts/{id}"] = {"get": one}
-    paths["/alerts/{id}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
-    paths["/alerts/{id}/silence"] = {"post": _post("silence", "Nobody is told", "Quiet")}
+    paths[f"{_BASE}/alerts/{{id}}"] = {"get": one}
+    paths[f"{_BASE}/alerts/{{id}}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
+    paths[f"{_BASE}/alerts/{{id}}/silence"] = {"post": _post("silence", "Nobody is told", "Quiet")}
     return paths
 
 
@@ -109,12 +110,12 @@ def _get(name: str, text: str, schema: Mapping[str, Any], *faults: int) -> dict[
 
 
 def _post(name: str, text: str, body: str) -> dict[str, Any]:
-    said = _get(name, text, _ref("Done"), 400, 403, 404, 405, 408, 409, 413, 415)
+    said = _get(name, text, _ref("Done"), 400, 401, 403, 404, 405, 408, 409, 413, 415)
     content = {"application/json": {"schema": _ref(body)}}
     return {
         **said,
         "parameters": [_ID],
-        "requestBody": {"required": body == "Quiet", "content": content},
+        "requestBody": {"required": True, "content": content},
         "security": [{"token": []}],
     }
 
@@ -128,7 +129,8 @@ def _fault(code: int) -> dict[str, Any]:
 
 _WORDS = {
     400: "The body is not right",
-    403: "No token, the wrong one, or the request of another site",
+    401: "No token, or the wrong one",
+    403: "No token is configured, or the request is of another site",
     404: "No such alert now",
     405: "Not by this method",
     408: "The body did not come in time",

@@ -110,7 +110,8 @@ class Server:
         except BadLink as error:
             return _page(pages.message("No such link", str(error)), 404)
         except web.HTTPException as error:
-            return _page(pages.message(error.reason, "There is nothing here."), error.status)
+            allow = {k: v for k, v in error.headers.items() if k == "Allow"}
+            return _page(pages.message(error.reason, "There is nothing here."), error.status, allow)
         except StoreError as error:
             _LOG.warning("web: %s", visible(str(error)))
             text = "The state cannot be written now. Try again, or use: sentinel alerts ack"

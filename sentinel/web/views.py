@@ -94,7 +94,7 @@ class Views:
         found = next((a for a in facts.alerts if a.id == name), None)
         if found is None and not line:
             raise web.HTTPNotFound
-        title = next(iter((found, *line)))
+        title = found or line[0]
         more = {
             "a": found,
             "id": name,
@@ -257,7 +257,8 @@ class Views:
 
     async def _refused(self, request: web.Request, error: Refused) -> web.Response:
         try:
-            return await self.alert(request, f"Not done: {error}.", error.status)
+            status = 403 if error.status == 401 else error.status  # 401 asks for another way
+            return await self.alert(request, f"Not done: {error}.", status)
         except web.HTTPNotFound:
             raise web.HTTPNotFound from None
 

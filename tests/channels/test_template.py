@@ -214,6 +214,7 @@ def test_a_mail_without_templates_is_tried_once(tmp_path: Path) -> None:
         server.refuse_content(b"h100-prod")
         with pytest.raises(ChannelError, match="554"):
             asyncio.run(email(server).send([notification()]))
+        assert server.refusals == 1
 
 
 def test_a_loop_that_puts_nothing_out_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,12 @@ def test_all_and_the_lemons_among_them(shell: Shell) -> None:
         (FINE.uuid, "vm-2", "good"),
     ]
     assert [r["gpu"] for r in shell.json("gpus", "lemons")] == [BAD.uuid]
-    assert BAD.serial in shell.run("gpus", "list", "vm-2")
+    lines = shell.out("gpus", "list", "vm-2").splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        [BAD.uuid, "vm-2", "lemon", "8.2", "2d"],
+        [FINE.uuid, "vm-2", "good", "2d"],
+    ]
+    assert max(map(len, lines)) <= 80
     assert shell.json("gpus", "list", "vm-1") == []
 
 

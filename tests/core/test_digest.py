@@ -7,7 +7,7 @@ from sentinel.core.digest import Plan, digest, forget
 from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
 from sentinel.core.outcome import Outcome
-from sentinel.core.settings import Match, Route
+from sentinel.core.settings import Hours, Match, Route
 from sentinel.core.values import Duration
 from sentinel.testing import START
 
@@ -88,6 +88,21 @@ def test_the_end_goes_to_those_who_were_told_even_when_routes_changed() -> None:
     assert [(o.channel, o.notification.reason) for o in second.outbox] == [
         ("mail", "resolved"), ("book", "resolved"),
     ]  # fmt: skip
+
+
+def test_ends_to_whom_no_route_leads_any_more_are_one_message() -> None:
+    """500 nodes that recover at night are not 500 mails because the hours are over."""
+    bad = [disk(f"/{n}", Status.WARNING) for n in range(3)]
+    day = Plan(
+        cluster="lab", policies=PLAN.policies, channels=["mail"],
+        routes=[Route(to=["mail"], hours=Hours(from_="08:00", until="09:00"))],
+    )  # fmt: skip
+    first = digest([ran(*bad)], {}, day, START)
+    ends = [disk(f"/{n}", Status.OK) for n in range(3)]
+    second = digest([ran(*ends)], after(first), day, shifted(START, 7200))
+    assert [o.notification.reason for o in second.outbox] == ["resolved"] * 3
+    (group,) = {o.group for o in second.outbox}
+    assert group
 
 
 def test_a_pending_alert_that_passes_leaves_no_trace() -> None:

@@ -105,3 +105,9 @@ def test_silences_of_people_are_left_alone() -> None:
     """Whatever Slurm says."""
     mine = Silence(id="abcd", match=Match(), starts=0, ends=START.wall + 1)
     assert imported(known=(mine,)) == []
+
+
+def test_a_silence_that_is_over_is_not_written_again() -> None:
+    """Its reservation is gone with it."""
+    (silence,) = imported(planned())
+    assert imported(known=(replace(silence, ends=START.wall),)) == []

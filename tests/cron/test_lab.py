@@ -37,6 +37,10 @@ def test_a_chain_is_begun_shown_and_taken_away(world: World) -> None:
     world.install()
     assert len(world.waiting()) == 2
     assert status(world)["well"] is True
+    ticked = json.loads(world.sentinel("tick", "--json").stdout)
+    assert {c["check"]: c["status"] for c in ticked["checks"]}["chain"] == "ok"
+    items = {i["name"]: i for i in json.loads(world.sentinel("doctor", "--json").stdout)}
+    assert items["chain"]["status"] == "ok"
     removed = world.sentinel("cron", "remove")
     assert removed.returncode == 0
     assert not world.waiting()
@@ -80,6 +84,45 @@ def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
     assert (found.repeated, found.overlapping, found.unexplained) == (0, 0, [])
     assert found.ran >= 3
     world.sentinel("cron", "remove")
+
+
+def test_a_chain_outlives_its_sentinel(world: World) -> None:
+    """A broken installation: the script of the link submits the next one by itself, once."""
+    world.install()
+    script = Path(world.place.script)
+    script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
+    world.lab.run(["scancel", *world.waiting()])
+    name = f"{world.place.chain().name}-a"
+    argv = ["sbatch", f"--job-name={name}", "--output=/dev/null", "--time=10", str(script)]
+    for _ in range(2):
+        assert world.lab.run(argv, env=world.env).returncode == 0
+        wait_until(lambda: len(world.waiting()) == 1 and not world.at_work(), "a successor", 20)
+    script.write_text(script.read_text().replace("sentinel_is_away", "sentinel"))
+    assert world.sentinel("cron", "ensure").returncode == 0
+    assert len(world.waiting()) == 2
+
+
+def test_a_relay_hands_over(world: World) -> None:
+    """The next runner waits beside the running one, and takes over when it ends."""
+    world.install("--mode", "relay")
+    wait_until(
+        lambda: "of job" in _leader(world), lambda: world.sentinel("cron", "status").stdout, 20
+    )
+    first = _leader(world).partition("of job ")[2].split()[0]
+    wait_until(lambda: world.waiting(), "a successor", 20)
+    (second,) = world.waiting()
+    world.lab.run(["scontrol", "update", f"jobid={second}", "starttime=now"])
+    wait_until(lambda: len(world.at_work()) == 2, "both", 20)
+    time.sleep(3)
+    assert f"of job {first} " in _leader(world)
+    world.lab.run(["scancel", "--batch", "--signal=TERM", first])
+    wait_until(lambda: f"of job {second} " in _leader(world), lambda: _leader(world), 30)
+    assert world.sentinel("cron", "remove").returncode == 0
+
+
+def _leader(world: World) -> str:
+    done = world.sentinel("status", "--json")
+    return str(json.loads(done.stdout)["leader"]) if done.returncode == 0 else ""
 
 
 def test_a_limit_above_the_partitions_is_told_at_once(world: World) -> None:

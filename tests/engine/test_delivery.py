@@ -1,11 +1,11 @@
 """What delivery remembers of earlier messages, and whom a fallback has to tell the end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Status
+from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.ports import Channel
 from sentinel.core.settings import ChannelCommon, Route
 from sentinel.core.values import Duration
@@ -97,6 +97,68 @@ def test_a_group_interval_outlasts_a_restart() -> None:
     play(before, a_world, store, clock)
     play(after, a_world, store, clock)
     assert mail.sizes == [1, 2]
+
+
+def test_a_group_interval_spaces_the_messages_of_one_process() -> None:
+    """The first at once, the others together when it is over, then again."""
+    disks = {name: Says(Status.CRITICAL) for name in "abcd"}
+    mail = Grouped()
+
+    async def story(scene: Scene) -> None:
+        for name, wait in (("a", 1), ("b", 1), ("c", 7198), ("d", 7200)):
+            await scene.engine.check(name)
+            await scene.engine.deliver()
+            scene.clock.advance(wait)
+            await scene.engine.deliver()
+
+    play(story, spaced(mail, **disks))
+    assert mail.sizes == [1, 2, 1]
+
+
+class Picky(Book):
+    """Refuses messages of some reasons for good."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__()
+        self.refused = refused
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        if any(n.reason in self.refused for n in notifications):
+            raise NEVER
+        return await super().send(notifications)
+
+
+def test_an_end_is_kept_back_when_its_beginning_is_refused_just_before_it() -> None:
+    """Both wait together, as after an outage, and are tried in one go."""
+    disk, mail = Says(Status.CRITICAL), Picky("firing")
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+        await scene.engine.deliver()
+        assert mail.reasons == []
+        mail.refused = ()
+        scene.clock.advance(3600)
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["firing", "resolved"]
+
+
+def test_news_that_is_taken_lets_the_end_follow() -> None:
+    """The beginning was refused, but who heard that it got worse knows of the trouble."""
+    disk, mail = Says(Status.WARNING), Picky("firing")
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.WARNING, Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+        await scene.engine.deliver()
+        assert scene.store.outbox() == []
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["worse", "resolved"]
 
 
 def stood_in(mail: Book, sms: Book, disk: Says) -> World:

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel.gpu import dmon, smi, xid
+from sentinel.gpu import amd, dmon, smi, xid
 from sentinel.gpu.dcgm import Ran, judge, parse
 from sentinel.gpu.errors import Unreadable
 from tests.lab.gpus import Failure, dcgmi_json, dcgmi_table, gpus_of, nvidia_smi
@@ -55,6 +55,8 @@ SEEDS = [
     nvidia_smi(gpus_of(0, 1), "v10"),
     nvidia_smi(gpus_of(0, 1), "v13"),
     "Driver Version : 1\nGPU 00000000:10:1C.0\n    Remapped Rows\n        Pending : Yes\n",
+    '[{"gpu": 0, "uuid": "a", "ecc": {"total_correctable_count": 1}, "power": {"value": 1}}]',
+    '{"card0": {"Unique ID": "0x1", "GPU use (%)": "3"}}',
     "# gpu pwr sm\n# Idx W %\n 0 1 2\n",
     "NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, name=a, Contained\n",
     "NVRM: GPU at PCI:0000:9b:00: GPU-509665ad-b600-ac93-3616-d754b23d636d\n",
@@ -82,7 +84,7 @@ def mangled(draw: st.DrawFn) -> str:
 @given(mangled() | st.text())
 def test_parsers_raise_nothing_but_their_own_error(text: str) -> None:
     """All of them, over the same texts; and a verdict is always reached."""
-    for parser in (smi.parse, dmon.parse, parse):
+    for parser in (smi.parse, dmon.parse, parse, amd.parse_rocm, lambda t: amd.parse(t, t)):
         with suppress(Unreadable):
             parser(text)
     for event in xid.read(text.splitlines()).events:

@@ -4,7 +4,7 @@ set -eu
 made=$1
 shift
 # First of all: systemd-tmpfiles empties /tmp, which would be the machine's own.
-mkdir -p "$made/keep" "$made/upper" "$made/work" "$made/local" "$made/localwork"
+mkdir -p "$made/keep" "$made/upper"
 n=0
 for path in "$@"; do
     mkdir -p "$made/keep/$n"
@@ -18,9 +18,9 @@ for dir in /run /tmp /var/tmp /var/lib /var/log /sys/fs/cgroup; do mount -t tmpf
 mkdir /sys/fs/cgroup/systemd
 mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
 mount -t tmpfs tmpfs /mnt/made/upper
-mkdir /mnt/made/upper/etc /mnt/made/upper/etcwork /mnt/made/upper/local /mnt/made/upper/localwork
+mkdir /mnt/made/upper/etc /mnt/made/upper/etcwork /mnt/made/upper/usr /mnt/made/upper/usrwork
 mount -t overlay -o "lowerdir=/etc,upperdir=/mnt/made/upper/etc,workdir=/mnt/made/upper/etcwork" overlay /etc
-mount -t overlay -o "lowerdir=/usr/local,upperdir=/mnt/made/upper/local,workdir=/mnt/made/upper/localwork" overlay /usr/local
+mount -t overlay -o "lowerdir=/usr,upperdir=/mnt/made/upper/usr,workdir=/mnt/made/upper/usrwork" overlay /usr
 # Folders below a home that others may not enter, at their own places.
 case " $* " in *" /root/"*) mount -t tmpfs -o mode=755 tmpfs /root ;; esac
 n=0

@@ -72,6 +72,11 @@ class SmtpServer:
         """Refuse for good every message that holds these bytes."""
         self._handler.unwanted = text
 
+    @property
+    def refusals(self) -> int:
+        """How many messages were refused for their content."""
+        return self._handler.refusals
+
     def slow(self, seconds: float) -> None:
         """Wait this long before each answer to EHLO, RCPT and DATA; 0 ends it."""
         self._handler.delay = seconds
@@ -165,7 +170,7 @@ class _Handler:
         self.mails, self.logins = mails, logins
         self.refused: dict[str, str] = {}
         self.data_answer = ""
-        self.unwanted = b""
+        self.unwanted, self.refusals = b"", 0
         self.delay = 0.0
         self.held = False
 
@@ -192,6 +197,7 @@ class _Handler:
         raw = envelope.content
         assert isinstance(raw, bytes)
         if self.unwanted and self.unwanted in raw:
+            self.refusals += 1
             return "554 5.7.1 content rejected"
         message = message_from_bytes(raw, policy=policy.default)
         self.mails.append(Mail(envelope.mail_from or "", list(envelope.rcpt_tos), message, raw))

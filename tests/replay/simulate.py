@@ -96,10 +96,9 @@ class Watcher:
         span = wanted(place, look)
         data = bytes(file.data[span.start : span.start + span.size])
         if not continues(place, span, data):
-            place, span = None, beginning(look)
+            span = beginning(look)
             data = bytes(file.data[span.start : span.start + span.size])
-        new = taken(place, look, span, data)
-        return new.place, new.text
+        return taken(look, span, data)
 
 
 def _rules(stale_after: float | None) -> Rules:

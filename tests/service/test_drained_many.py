@@ -118,9 +118,13 @@ def test_the_caps_hold_where_the_breaker_does_not(
     """Ten an hour by default, however often sentinel looks, and the others say why not."""
     watch.configure(CONFIG, port=smtp.port, breaker="{nodes: 1000, share: 100%}")
     drain_all(many, watch)
-    for _ in range(3):
+    waiting: list[object] = []
+    for _ in range(5):
         assert watch.say("tick", "--all").returncode == 0
+        assert drained(many) >= 190
+        alerts = json.loads(watch.say("alerts", "list", "--json").stdout)
+        waiting = [a for a in alerts if "10 within the last hour, at most 10" in a["summary"]]
+        if len(waiting) == 190:  # a busy machine may not have asked all of them in one pass
+            break
+    assert len(waiting) == 190, alerts[:3]
     assert drained(many) == 190
-    alerts = json.loads(watch.say("alerts", "list", "--json").stdout)
-    waiting = [a for a in alerts if "10 within the last hour, at most 10" in a["summary"]]
-    assert len(waiting) == 190

@@ -110,10 +110,9 @@ def new_text(path: str, look: Look, place: Place | None, files: Files) -> tuple[
     span = wanted(place, look)
     data = files.read(path, span)
     if not continues(place, span, data):
-        place, span = None, beginning(look)
+        span = beginning(look)
         data = files.read(path, span)
-    new = taken(place, look, span, data)
-    return new.place, new.text
+    return taken(look, span, data)
 
 
 def _refuse_foreign(path: str, look: Look, job: Job) -> None:

@@ -18,6 +18,7 @@ _MARKS = (
     # pdsh, clush
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*): "),
 )
+PREFIX = 300  # characters in which marks are looked for
 _LOCAL = re.compile(r"^\[default\d")
 
 
@@ -38,7 +39,7 @@ class Origin(Struct, frozen=True):
 def origin(line: str, node: str = "") -> Origin:
     """By the prefixes of the line, which may stand one after the other; `node` wrote the file."""
     host = rank = ""
-    rest = line
+    rest = line[:PREFIX]
     for _ in range(3):
         match = next((m for m in (mark.match(rest) for mark in _MARKS) if m), None)
         if match is None:

@@ -16,8 +16,11 @@ ENOUGH = 3
 """Pauses that make a rhythm."""
 RARE = 20
 """Times the blur that a period has to be: what is due everywhere says nothing."""
-KEEPS = 0.5
-"""Share of its turns at which a rhythm has to have paused: chance explains some of anything."""
+KEEPS = 0.25
+"""Share of its turns at which a rhythm has to have paused: jobs end, checkpoints coincide, and
+a pause shorter than usual is none."""
+SURELY = 3
+"""Times what chance explains that a rhythm has to, beyond ENOUGH."""
 RHYTHMS = 3
 """Rhythms that are told apart: evaluations, checkpoints, and one more."""
 
@@ -85,10 +88,26 @@ def _guesses(pauses: Sequence[Pause], blur: float) -> list[tuple[float, float]]:
 
 
 def _fit(pauses: Sequence[Pause], anchor: float, period: float, blur: float) -> tuple[int, Rhythm]:
-    """How many it explains, none where too many of its turns went by without a pause."""
+    """How many it explains: none where chance would explain as many, or where most of its turns
+    went by without a pause."""
     rhythm = Rhythm(anchor, period, blur, 0.0)
     held = [pause for pause in pauses if rhythm.due(pause.at)]
     turns = {round((pause.at - anchor) / period) for pause in held}
-    kept = len(turns) >= ENOUGH and len(turns) >= KEEPS * (max(turns) - min(turns) + 1)
-    longest = max((pause.seconds for pause in held), default=0.0)
-    return len(held) if kept else 0, Rhythm(anchor, period, blur, longest)
+    by_chance = len(pauses) * 2 * blur / period
+    kept = (
+        len(turns) >= ENOUGH
+        and len(turns) >= KEEPS * (max(turns) - min(turns) + 1)
+        and len(held) >= ENOUGH + SURELY * by_chance
+    )
+    return (len(held), _refined(held, rhythm)) if kept else (0, rhythm)
+
+
+def _refined(held: Sequence[Pause], guess: Rhythm) -> Rhythm:
+    """The line of least squares through turns and numbers: a guess between two pauses is off by
+    more with each turn."""
+    turns = [round((pause.at - guess.anchor) / guess.period) for pause in held]
+    middle, mean = sum(turns) / len(held), sum(pause.at for pause in held) / len(held)
+    spread = sum((turn - middle) ** 2 for turn in turns)
+    period = sum((t - middle) * (p.at - mean) for t, p in zip(turns, held, strict=True)) / spread
+    longest = max(pause.seconds for pause in held)
+    return Rhythm(mean - middle * period, period, guess.blur, longest)

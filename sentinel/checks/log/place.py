@@ -51,15 +51,6 @@ class Span(Struct, frozen=True):
     known: int
 
 
-class New(Struct, frozen=True, kw_only=True):
-    """What is new: whole lines as text, whether the file is another one, and bytes left out."""
-
-    place: Place
-    text: str = ""
-    fresh: bool = False
-    skipped: int = 0
-
-
 def wanted(place: Place | None, look: Look) -> Span:
     """What to read of a file that looks like this now."""
     if place is None or place.inode != look.inode or look.size < place.offset:
@@ -83,37 +74,30 @@ def continues(place: Place | None, span: Span, data: bytes) -> bool:
     return len(data) >= span.known and crc32(data[: span.known]) == place.seam
 
 
-def taken(place: Place | None, look: Look, span: Span, data: bytes) -> New:
-    """The whole lines in what was read, and the place after them.
+def taken(look: Look, span: Span, data: bytes) -> tuple[Place, str]:
+    """The place after what was read, and the whole lines in it.
 
     A line without an end waits for it, unless it is all there is (a heartbeat file) or long.
     """
-    fresh = place is None or place.inode != look.inode or look.size < place.offset
-    jumped = place is not None and not fresh and not span.known and place.offset > 0
     new = data[span.known :]
     ended = max(new.rfind(b"\n"), new.rfind(b"\r")) + 1
-    whole = new[:ended] if ended or not _whole(span, new) else new
-    offset = span.start + span.known + ended
+    whole = new if not ended and not span.start and not span.known else new[:ended]
     if len(new) - ended > LONGEST_LINE:
-        whole, offset = new, span.start + span.known + len(new)
-    before = data[: offset - span.start][-SEAM:] if offset > span.start else b""
-    return New(
-        place=Place(
-            inode=look.inode, size=look.size, mtime=look.mtime, offset=offset, seam=crc32(before)
-        ),
-        text=decoded(_from_line_start(span, whole)),
-        fresh=fresh,
-        skipped=max(0, span.start - place.offset) if jumped and place else 0,
+        whole, ended = new, len(new)
+    read = span.known + ended
+    place = Place(
+        inode=look.inode,
+        size=look.size,
+        mtime=look.mtime,
+        offset=span.start + read,
+        seam=crc32(data[:read][-SEAM:]),
     )
+    return place, decoded(_from_line_start(span, whole))
 
 
 def _from_line_start(span: Span, data: bytes) -> bytes:
     """Half a line at the beginning could hold half a number."""
     return data.partition(b"\n")[2] if span.start and not span.known else data
-
-
-def _whole(span: Span, new: bytes) -> bool:
-    return span.start == 0 and not span.known and bool(new)
 
 
 def decoded(data: bytes) -> str:

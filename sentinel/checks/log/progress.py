@@ -17,6 +17,9 @@ from sentinel.core.slurm import Job
 GROWTH = ""
 """The name under which a log without `progress` advances."""
 
+FADING = 0.99
+"""What is left of the farthest jump from look to look: an hour and a half is two thirds gone."""
+
 SURE = 2
 """Advances that end a phase or outlive an error: the first may be a late line of another rank."""
 
@@ -28,13 +31,14 @@ REMEMBERED = 5
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """A number that has to advance: its value, since when it has it, how often it has moved and
-    how far the last time."""
+    """A number that has to advance: its value, since when it has it, how often it has moved, how
+    far the last time, and the farthest of late from one look to the next."""
 
     value: float
     since: Instant
     moves: int = 0
     grain: float = 0.0
+    jump: float = 0.0
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
@@ -211,7 +215,8 @@ class _Step:
         seen = self._seen
         before = seen.marks.get(name) or Mark(value=value, since=self._at)
         grain = abs(value - before.value)
-        mark = Mark(value=value, since=self._at, moves=before.moves + moved, grain=grain)
+        moves = before.moves + moved
+        mark = replace(before, value=value, since=self._at, moves=moves, grain=grain)
         settled = seen.settled + (name != GROWTH)
         troubles = () if settled >= SURE else seen.troubles
         self._seen = replace(
@@ -235,6 +240,7 @@ class _Step:
         """A quiet is as long as it was seen to be, so that hours without a look count nothing."""
         calm = self._before.phase is None and self._seen.phase is None
         for name, mark in self._before.marks.items():
+            self._learn_jump(name, mark)
             moved = self._seen.marks[name].moves > mark.moves
             quiet = Quiet(
                 seconds=elapsed(mark.since, self._before.looked) if moved and calm else 0.0,
@@ -244,11 +250,20 @@ class _Step:
             )
             self._learned = with_quiet(self._learned, name, quiet)
 
+    def _learn_jump(self, name: str, before: Mark) -> None:
+        """Output that comes in blocks is known as exactly as a block is long."""
+        mark = self._seen.marks[name]
+        if self._timed:
+            jump = max(abs(mark.value - before.value), FADING * before.jump)
+            self._seen = replace(
+                self._seen, marks={**self._seen.marks, name: replace(mark, jump=jump)}
+            )
+
     def _blur(self, name: str, mark: Mark) -> float:
         """Twice what the number moves by from look to look, or from line to line."""
         rates = self._learned.rates.get(name, ())
         pace = sorted(rates)[len(rates) // 2] * self._before.spacing if rates else 0.0
-        return 2 * max(pace, mark.grain) if pace else 0.0
+        return 2 * max(pace, mark.grain, mark.jump) if pace else 0.0
 
     def _learn_speed(self) -> None:
         name = next(iter(self._seen.marks), GROWTH)

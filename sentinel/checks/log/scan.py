@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
+from math import isfinite
 from typing import Literal
 
 from msgspec import Struct
 
 from sentinel.checks.log.settings import Phase, by_line
 from sentinel.checks.log.troubles import Finder, Trouble
+from sentinel.checks.log.world import MOST
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
@@ -106,10 +109,13 @@ def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Ev
 def number(name: str, captured: str | None) -> float:
     """What was captured, as a number: `1,234`, `1_000`, `1e3` too. Raises CannotTell."""
     try:
-        return float((captured or "").replace(",", "").replace("_", ""))
+        value = float((captured or "").replace(",", "").replace("_", ""))
     except ValueError:
+        value = float("nan")
+    if not isfinite(value):  # NaN differs from itself: it would advance for ever
         shown = visible(shortened(captured or "", 60))
-        raise CannotTell(f"`{name}` captured {shown!r}, which is no number") from None
+        raise CannotTell(f"`{visible(name)}` captured {shown!r}, which is no number")
+    return value
 
 
 def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
@@ -133,7 +139,7 @@ def _members(text: str) -> Iterable[Event]:
     if "GLOBAL_RANK" in text:
         yield from (
             Event(match.start(), "member", match[2], float(match[1]))
-            for match in _MEMBER.finditer(text)
+            for match in islice(_MEMBER.finditer(text), MOST)
         )
     if " processes" in text:
         yield from (Event(match.start(), "ready") for match in _READY.finditer(text))

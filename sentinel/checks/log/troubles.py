@@ -12,6 +12,9 @@ from msgspec import Struct
 from sentinel.checks.log.origin import Origin, origin
 from sentinel.core.text import shortened, visible
 
+LONGEST = 2000
+"""Characters of a line that are looked at: nobody's line shall cost its length squared."""
+
 MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
 
@@ -36,7 +39,7 @@ KINDS = (
     Kind("NCCL timeout", r"Watchdog caught collective operation timeout", ("Watchdog caught",)),
     Kind(
         "NCCL connection",
-        r"NCCL WARN .*(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
+        r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
         r"|Call to \w+ (?:from|to) \S+ failed)|Connect to \S+<\d+> failed",
         ("onnect to ", "closed by remote peer", "Call to "),
     ),
@@ -50,7 +53,7 @@ KINDS = (
     Kind("segmentation fault", r"\bSegmentation fault\b|\bSIGSEGV\b", ("Segmentation", "SIGSEGV")),
     Kind(
         "host out of memory",
-        r"oom[-_]kill|Out Of Memory|DataLoader worker .* killed by signal",
+        r"oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal",
         ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal"),
     ),
     Kind(
@@ -134,4 +137,4 @@ def _line(text: str, position: int) -> tuple[str, int]:
     begin = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = end if end >= 0 else len(text)
-    return text[begin:end], end
+    return text[begin : min(end, begin + LONGEST)], end

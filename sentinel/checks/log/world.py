@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-MOST = 65536
+MOST = 8192
+"""Ranks that are counted, and announcements that one look reads."""
 
 
 class World(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,8 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `every` (seconds) separates slots, which are multiples of it since 1970: nothing drifts.
     `name` begins the job names, `revision` tells links of this installation from older ones.
-    `command` is sentinel as it is called, `options` are sbatch's. `time_limit` in seconds.
+    `command` is sentinel as it is called, `options` are sbatch's. `time_limit` in seconds. Not
+    `delivers`: messages wait for `sentinel deliver` elsewhere.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     time_limit: int = 7200
     handover: int = 600
     options: tuple[str, ...] = ()
+    delivers: bool = True
     revision: str = ""
     installed: int = field(default=0)
 

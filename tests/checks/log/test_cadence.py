@@ -123,10 +123,27 @@ def test_two_rhythms_are_told_apart() -> None:
     assert not any(rhythm.due(750) for rhythm in found)
 
 
+def test_a_rhythm_is_found_though_turns_are_missing() -> None:
+    """Jobs end, checkpoints coincide; it is the rhythm and not a multiple of it."""
+    turns = (99000, 102600, 104400, 106200, 108000, 109800, 111600, 120600, 133200, 135000)
+    (found,) = rhythms([Pause(float(at), 300, 0) for at in turns], blur=20)
+    assert found.period == pytest.approx(1800)
+
+
+def test_a_rhythm_is_exact_though_its_pauses_are_not() -> None:
+    """Output in blocks shows each number a little late; the error does not add up."""
+    late = (7, 0, 11, 3, 9, 1, 12, 5, 2, 10)
+    (found,) = rhythms([Pause(n * 1200.0 - lag, 300, 0) for n, lag in enumerate(late)], blur=24)
+    assert all(found.due(turn * 1200.0 - lag) for turn in range(60) for lag in (0, 12))
+    assert not found.due(600)
+
+
 def test_pauses_without_a_rhythm_stay_unexplained() -> None:
     """Three at random are no rhythm, and a blur as wide as the distance says nothing."""
-    some = [Pause(float(at), 200, 0) for at in (0, 500, 1000, 9000, 9500)]
+    some = [Pause(float(at), 200, 0) for at in (0, 500, 1000, 19000, 19500)]
     assert rhythms(some, 2) == ()  # most of its turns went by
+    many = [Pause(float(at * at % 9973), 200, 0) for at in range(100, 148)]
+    assert rhythms(many, 20) == ()  # chance explains some of anything
     odd = [Pause(at, 100 + at, 0) for at in (13.0, 500.0, 1717.0)]
     assert unexplained(odd, rhythms(odd, 2)) == [1817, 600, 113]
     near = [Pause(float(at), 200, 0) for at in range(0, 100, 10)]

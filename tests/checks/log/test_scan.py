@@ -42,8 +42,9 @@ def test_a_pattern_may_begin_with_a_line() -> None:
 
 def test_captured_text_that_is_no_number_is_an_error() -> None:
     """The message shows it."""
-    with pytest.raises(CannotTell, match="`progress` captured 'epoch', which is no number"):
-        scan("at epoch\n", patterns(r"at (\w+)"))
+    for word in ("epoch", "nan", "inf", "9" * 59 + "e999"):
+        with pytest.raises(CannotTell, match=f"`progress` captured '{word[:50]}.*no number"):
+            scan(f"at {word}\n", patterns(r"at (\w+)"))
 
 
 def test_a_pattern_without_a_group_is_refused_with_its_name() -> None:
@@ -108,3 +109,15 @@ def test_ranks_that_announce_themselves_are_counted_once_a_line() -> None:
     )
     found = [event for event in scan(text, patterns()) if event.what == "member"]
     assert [(event.value, event.name) for event in found] == [(1, "8"), (6, "8")]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["NCCL WARN ", "Connect to a", "loss: 1", "DataLoader worker ", "a1", "Bus error 1.", "<1>::",
+     "Initializing distributed: GLOBAL_RANK: 7, MEMBER: 8/9\n", "iteration 7\n", "iteration 1"],
+)  # fmt: skip
+@pytest.mark.timeout(30)
+def test_no_megabyte_of_anything_takes_long(piece: str) -> None:
+    """Users write these logs: what costs the square of its length would stop all checks."""
+    text = ("Bus error " + piece * (2**20 // len(piece)))[: 2**20]
+    assert len(scan(text, patterns())) < 2**20

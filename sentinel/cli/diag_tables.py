@@ -1,0 +1,72 @@
+"""What `sentinel diag` shows: lines for people, plain data for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from sentinel.checks.diag.runs import Last, Run
+from sentinel.cli import node_tables
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digest import iso
+from sentinel.core.text import visible
+
+
+def started(record: ActionRecord) -> bool:
+    """Whether it is on its way, or would be."""
+    return record.outcome in (Outcome.DONE, Outcome.INTENDED)
+
+
+def report(runs: Sequence[Run], records: Sequence[ActionRecord], args: argparse.Namespace) -> None:
+    """What became of each request."""
+    if args.json:
+        rows = [
+            {
+                "node": run.node,
+                "level": run.level,
+                "file": run.out,
+                "outcome": record.outcome.value,
+                "why": visible(record.why),
+                "detail": visible(record.detail),
+                "dry_run": args.dry_run,
+            }
+            for run, record in zip(runs, records, strict=True)
+        ]
+        print(json.dumps(rows, indent=1))
+        return
+    for run, record in zip(runs, records, strict=True):
+        told = node_tables.told(record, dry_run=args.dry_run)
+        if started(record) and not args.dry_run:
+            told = [f"{run.node}: dcgmi diag -r {run.level} asked for; output: {run.out}"]
+        print("\n".join(told), flush=True)
+
+
+def lines(last: Last) -> Iterator[str]:
+    """A verdict, fault by fault."""
+    yield visible(f"{last.node}: dcgmi diag -r {last.level}: {last.outcome}: {last.why}")
+    for detail in last.details:
+        yield visible(f"  {detail}")
+    yield visible(f"  output: {last.file}")
+
+
+def plain(last: Last) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "node": visible(last.node),
+        "level": last.level,
+        "outcome": last.outcome,
+        "why": visible(last.why),
+        "at": last.at // SECOND,
+        "gpus": list(last.gpus),
+        "details": [visible(d) for d in last.details],
+        "file": visible(last.file),
+    }
+
+
+def when(last: Last, zone: tzinfo) -> str:
+    """To the minute."""
+    return iso(Instant(wall=last.at), zone)[:16].replace("T", " ")

@@ -1,0 +1,215 @@
+"""Facts as rich renderables, for `status` and `top`: a table a subject, all text inert."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sentinel.cli.tables import COLOURS, about, bar, plain_table
+from sentinel.core.model import Status
+from sentinel.core.text import shortened
+from sentinel.core.values import duration_text, size_text
+from sentinel.web.nodestates import WORST
+from sentinel.web.nouns import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
+
+WIDE = 200
+STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
+OUT = WORST[:8]
+"""States of nodes that are out of service."""
+
+
+def headline(f: Facts) -> Text:
+    """One line: what fires, how many nodes are out, who watches."""
+    text = Text(f"sentinel {f.cluster} ".rstrip() + "  ")
+    for status in sorted(Status, key=lambda s: -s.rank):
+        count = sum(a.tone is status for a in f.firing)
+        if count:
+            text.append(f"{count} {status.value}  ", style=COLOURS[status])
+    if not f.firing:
+        text.append("no alert fires  ", style=COLOURS[Status.OK])
+    out = sum(n for state, n in f.node_states.items() if state in OUT)
+    if f.nodes:
+        total = sum(f.node_states.values())
+        text.append(f"{out} of {total} nodes out  ", style="yellow" if out else "")
+    if f.unsent:
+        text.append(f"{len(f.unsent)} unsent  ", style="yellow")
+    return text
+
+
+def watch(f: Facts) -> Text:
+    """Whether anybody watches now; where nobody does, how old all this is."""
+    if f.leader:
+        return Text(f.leader, style="dim")
+    last = max((c.ran for c in f.checks if c.ran is not None), default=None)
+    age = f"; the last check ran {duration_text(f.at - last)} ago" if last is not None else ""
+    return Text(f"no service or tick is at work: this is the state alone{age}", style="bold yellow")
+
+
+def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableType:
+    """The worst first, as facts has them; `chosen` is marked."""
+    if not rows:
+        return Text("no alerts", style=COLOURS[Status.OK])
+    table = plain_table("", "check", "for", "summary")
+    table.columns[0].no_wrap = table.columns[2].no_wrap = True
+    for number, a in enumerate(rows):
+        word = (
+            Text("pending") if a.state == "pending" else Text(a.tone.value, style=COLOURS[a.tone])
+        )
+        summary = Text(shortened(a.summary, WIDE))
+        if a.acknowledged_by:
+            summary.append(f" [{a.acknowledged_by} has it]", style="cyan")
+        if a.silenced_until is not None:
+            summary.append(" [silenced]", style="cyan")
+        style = "reverse" if number == chosen else ""
+        row = (word, about(a.check, a.subject), Text(duration_text(a.for_s)), summary)
+        table.add_row(*row, style=style)
+    return table
+
+
+def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
+    """All that is known of one."""
+    lines = [
+        Text.assemble(
+            (a.tone.value, COLOURS[a.tone]),
+            f"  {a.check} {a.subject}  for {duration_text(a.for_s)}",
+        ),
+        Text(a.summary, style="bold"),
+        Text(f"alert {a.id}, kind {a.kind}, since {stamp(a.since, zone)}", style="dim"),
+    ]
+    told = ", ".join(f"{name} {stamp(at, zone)}" for name, at in a.told.items())
+    lines.append(Text(f"told: {told or 'nobody'}", style="dim"))
+    if a.acknowledged_by:
+        lines.append(Text(f"acknowledged by {a.acknowledged_by}", style="cyan"))
+    if a.held:
+        lines.append(Text(f"not told just now: {a.held}", style="cyan"))
+    lines += [Text(f"| {line}", style="dim") for line in a.details.splitlines()]
+    if a.commands:
+        lines += [Text("look closer:"), *(Text(f"  {c}") for c in a.commands)]
+    if a.runbook:
+        lines.append(Text(f"runbook: {a.runbook}"))
+    return Group(*lines)
+
+
+def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
+    """Each with its last and next run."""
+    table = plain_table("check", "", "ran", "next", "summary")
+    for c in rows:
+        ran = f"{duration_text(f.at - c.ran)} ago" if c.ran is not None else "never"
+        following = stamp(c.next, zone)[-8:] if c.next is not None else "never"
+        status = Text(c.status.value, style=COLOURS[c.status]) if c.status else Text("–")
+        summary = Text(shortened(c.summary, WIDE))
+        if c.blind:
+            summary.append(
+                f" [blind for {duration_text(c.blind_s)}]", style=COLOURS[Status.UNKNOWN]
+            )
+        table.add_row(Text(c.name), status, Text(ran), Text(following), summary)
+    return table
+
+
+def disks(rows: Sequence[DiskFact]) -> RenderableType:
+    """With bars, and the time to full where it is foreseen."""
+    if not rows:
+        return Text("no check has looked at a file system yet", style="dim")
+    table = plain_table("file system", "space", "free", "inodes", "full in", "")
+    for column in table.columns[1:5]:
+        column.no_wrap = True
+    for d in rows:
+        space = Text("?", style="dim")
+        if d.used_percent is not None:
+            space = bar(d.used_percent, d.status).append(
+                f" {d.used_percent:3.0f}%", style="default"
+            )
+        inodes = f"{d.inodes_used_percent:.0f}%" if d.inodes_used_percent is not None else "–"
+        table.add_row(
+            Text(d.path),
+            space,
+            Text(size_text(d.free_bytes) if d.free_bytes is not None else "?"),
+            Text(inodes),
+            Text(duration_text(d.full_in_s) if d.full_in_s is not None else "–"),
+            Text(d.status.value, style=COLOURS[d.status]),
+        )
+    return table
+
+
+def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
+    """Trainings with step, rate, and the time since the last one."""
+    queue = ", ".join(f"{n} {state.lower()}" for state, n in sorted(f.queue.items()))
+    parts: list[RenderableType] = [Text(f"queue: {queue}", style="dim")] if queue else []
+    if not rows:
+        parts.append(Text("no check has looked at a job yet", style="dim"))
+        return Group(*parts)
+    table = plain_table("training", "step", "a minute", "moved", "", "summary")
+    for column in table.columns[1:5]:
+        column.no_wrap = True
+    for j in rows:
+        moved = f"{duration_text(j.quiet_s)} ago" if j.quiet_s is not None else "–"
+        table.add_row(
+            about(j.check, j.subject),
+            Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
+            Text(f"{j.rate * 60:.3g}" if j.rate is not None else "–"),
+            Text(moved),
+            Text(j.status.value, style=COLOURS[j.status]),
+            Text(shortened(j.summary, WIDE)),
+        )
+    return Group(*parts, table)
+
+
+def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
+    """Counts by state, and those that are out with their reasons."""
+    if f.nodes_seen is None:
+        return Text(f.nodes_trouble or "nobody has asked Slurm for its nodes yet", style="dim")
+    line = Text()
+    for state, count in f.node_states.items():
+        line.append(f"{count} {state}  ", style=STATES.get(state, ""))
+    line.append(f"as of {duration_text(f.at - f.nodes_seen)} ago", style="dim")
+    parts: list[RenderableType] = [line]
+    if f.nodes_trouble:
+        parts.append(Text(f.nodes_trouble, style=COLOURS[Status.UNKNOWN]))
+    out = [g for g in rows if g.state in OUT or g.reason]
+    if out:
+        table = plain_table("state", "nodes", "which", "reason", "for")
+        for g in out:
+            since = duration_text(max(0.0, f.at - g.since)) if g.since else "–"
+            style = STATES.get(g.state, "")
+            which = Text(shortened(g.nodes, 120))
+            reason = f"{g.reason} ({g.by})" if g.by else g.reason
+            table.add_row(Text(g.state, style=style), str(g.count), which, Text(reason), since)
+        parts.append(table)
+    return Group(*parts)
+
+
+def gpus(f: Facts) -> Table:
+    """Those under suspicion."""
+    table = plain_table("gpu", "", "node", "score")
+    for g in f.gpus:
+        style = COLOURS[Status.CRITICAL if g.judged == "lemon" else Status.WARNING]
+        table.add_row(Text(g.subject), Text(g.judged, style=style), Text(g.node), f"{g.score:g}")
+    return table
+
+
+def actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
+    """What was done, newest first."""
+    if not f.actions:
+        return Text("nothing was done", style="dim")
+    table = plain_table("when", "action", "target", "outcome", "why")
+    for a in f.actions[:limit]:
+        why = f"{a.reason} ({a.why})" if a.why else a.reason
+        when = stamp(a.at, zone)
+        table.add_row(when, a.action, Text(a.target), a.outcome, Text(shortened(why, WIDE)))
+    return table
+
+
+def unsent(f: Facts) -> Iterable[Text]:
+    """A line each."""
+    for u in f.unsent:
+        tried = f"{u.attempts} attempts: {u.error}" if u.attempts else "not tried yet"
+        yield Text(
+            f"unsent for {duration_text(u.waiting_s)}: {u.reason} {u.alert} to {u.channel} ({tried})"
+        )
+
+
+def stamp(seconds: float, zone: tzinfo) -> str:
+    """A moment in the configured zone."""
+    return datetime.fromtimestamp(seconds, zone).strftime("%m-%d %H:%M:%S")

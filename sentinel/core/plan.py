@@ -1,0 +1,22 @@
+"""What the configuration says about telling people."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timezone, tzinfo
+
+from msgspec import Struct
+
+from sentinel.core.lifecycle import Policy
+from sentinel.core.settings import Inhibit, Route, Window
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Whom to tell of what, as one configuration has it; without I/O, for the decisions."""
+
+    cluster: str
+    policies: Mapping[str, Policy]
+    channels: Sequence[str]
+    routes: Sequence[Route] = ()
+    inhibit: Sequence[Inhibit] = ()
+    windows: Sequence[Window] = ()
+    zone: tzinfo = timezone.utc
+    dry_run: bool = False

@@ -1,0 +1,83 @@
+"""Whether locks of a file system hold back other processes, and those of other nodes.
+
+SQLite rests on POSIX locks, leadership on flock(2). Where a network file system grants both to
+everybody, or only within one node, two sentinels would lead at once: better not to start.
+"""
+
+import errno
+import os
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
+
+from sentinel.core.errors import StoreError
+from sentinel.store.mounts import MOUNTINFO, mount_of
+
+REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
+
+# mount.lustre(8): localflock is coherent on one node only, without flock there are no locks.
+# nfs(5): nolock and local_lock keep locks on this node.
+_LOCAL_ONLY = {
+    "lustre": {"localflock": "-o flock"},
+    "nfs": {
+        "nolock": "-o lock",
+        "local_lock=all": "-o local_lock=none",
+        "local_lock=flock": "-o local_lock=none",
+        "local_lock=posix": "-o local_lock=none",
+    },
+}
+
+
+def require_locks(directory: str) -> None:
+    """Raises StoreError with the remedy; for directories that other hosts may share."""
+    with suppress(OSError), open(MOUNTINFO, encoding="utf-8", errors="surrogateescape") as file:
+        kind, options = mount_of(os.path.realpath(directory), file.read())
+        refuse_local_only(directory, kind, options)
+    path = os.path.join(directory, ".lock-test")
+    try:
+        _try_both(path)
+    except OSError as error:
+        raise StoreError(
+            f"{directory}: this file system has no locks ({error.strerror}); {REMEDY}"
+        ) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def refuse_local_only(directory: str, kind: str, options: frozenset[str]) -> None:
+    """Raises StoreError for a mount whose locks other nodes do not see."""
+    for option, remedy in _LOCAL_ONLY.get(kind.rstrip("4"), {}).items():
+        if option in options:
+            raise StoreError(
+                f"{directory}: mounted with {option}, so its locks hold on one node only; "
+                f"mount it with {remedy}, or {REMEDY}"
+            )
+
+
+def _try_both(path: str) -> None:
+    """Two open files stand for two processes: both kinds of lock belong to the open file."""
+    one, two = (os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for _ in range(2))
+    try:
+        flock(one, LOCK_EX | LOCK_NB)
+        _require_refusal(lambda: flock(two, LOCK_EX | LOCK_NB))
+        _posix(one)
+        _require_refusal(lambda: _posix(two))
+    except BlockingIOError:
+        return  # another sentinel starts at this very moment: locks do work
+    finally:
+        os.close(one)
+        os.close(two)
+
+
+def _posix(file: int) -> None:
+    fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", F_WRLCK, os.SEEK_SET, 0, 1, 0))
+
+
+def _require_refusal(take: Callable[[], None]) -> None:
+    try:
+        take()
+    except BlockingIOError:
+        return
+    raise OSError(errno.ENOLCK, "two processes get the same lock")

@@ -1,0 +1,94 @@
+"""What the `chain` kind says of a chain."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.checks.chain import ChainCheck
+from sentinel.core.chain.journal import Entry
+from sentinel.core.chain.nouns import Chain
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.core.slurm import Job
+from sentinel.cron.place import Place
+from sentinel.testing import START, FixedSlurm, context
+
+CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r")
+NOW = START.wall / SECOND
+
+
+def job(name: str, state: str = "PENDING", reason: str = "BeginTime", number: int = 1) -> Job:
+    return Job(
+        str(number), str(number), str(number), "", name, "me", "main", state, reason, "", 0, "",
+        None, None, None, None,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(str(tmp_path / "chain"))
+    place.install(CHAIN, "")
+    return place
+
+
+def found(place: Place, *jobs: Job) -> dict[str, tuple[Status, str]]:
+    report = ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm(jobs=jobs)))
+    return {f.subject: (f.status, f.summary) for f in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "status", "said"),
+    [
+        ((job("s-a"), job("s-b")), Status.OK, "2 waiting, 0 at work"),
+        ((job("s-a", "RUNNING"), job("s-b")), Status.OK, "1 waiting, 1 at work"),
+        ((job("s-b"), job("other")), Status.WARNING, "no link of s-a is in the queue"),
+        ((job("s-a", reason="JobHeldUser", number=9), job("s-b")), Status.WARNING, "held: 9"),
+        ((job("other"),), Status.CRITICAL, "nothing runs sentinel any more"),
+    ],
+)
+def test_links(place: Place, jobs: tuple[Job, ...], status: Status, said: str) -> None:
+    """One missing warns, none at all is critical."""
+    seen = found(place, *jobs)["links"]
+    assert (seen[0], said in seen[1]) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("ago", "status", "said"),
+    [
+        ([600, 0], Status.OK, "2 of 2 slots run"),
+        ([6000, 0], Status.WARNING, "nothing was watched for 1h 30m"),
+        ([6000, 4000], Status.CRITICAL, "no pass for"),
+        ([], Status.OK, "no pass yet"),
+    ],
+)
+def test_slots(place: Place, ago: list[int], status: Status, said: str) -> None:
+    """Blind time is told by the pass that ends it, and while it lasts by whoever else looks."""
+    for seconds in ago:
+        slot = CHAIN.slot(NOW - seconds)
+        place.note(Entry(slot=slot, what="ran", at=NOW - seconds, job="1"))
+    seen = found(place, job("s-a"), job("s-b"))["slots"]
+    assert (seen[0], said in seen[1]) == (status, True)
+
+
+def test_a_queue_that_cannot_be_seen_is_no_empty_one(place: Place) -> None:
+    """Blind, not critical."""
+    with pytest.raises(CannotTell):
+        ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm()))
+
+
+def test_a_chain_that_was_taken_away_is_no_answer(tmp_path: Path) -> None:
+    """Nobody can say how it is."""
+    with pytest.raises(CannotTell, match="no chain is installed"):
+        ChainCheck(dir=FilePath(str(tmp_path))).run(context(FixedSlurm(jobs=())))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"name": 3}', '{"name":"s","every":1,"command":[]}']
+)
+def test_a_damaged_file_is_told_with_its_remedy(place: Place, text: str) -> None:
+    """In one line."""
+    Path(place.folder, "chain.json").write_text(text)
+    with pytest.raises(CannotTell, match="write it anew with: sentinel cron install"):
+        found(place)

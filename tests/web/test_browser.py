@@ -1,0 +1,213 @@
+"""The status page as people meet it: in a real Chromium, over a real connection."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from sentinel.core.model import Status
+from tests.channels.samples import HOSTILE
+from tests.web.scenery import alert
+from tests.web.stage import TOKEN, Stage, stage
+
+CHROMIUM = shutil.which("chromium") or ""
+PAGES = (
+    "/",
+    "/alerts",
+    "/alerts/00000001",
+    "/nodes",
+    "/nodes/one?name=gpu00003",
+    "/files",
+    "/files/one?check=scratch&path=/scratch",
+    "/jobs",
+    "/jobs/one?check=progress&subject=llm-10b",
+    "/gpus",
+    "/audit",
+)
+TONES = (Status.CRITICAL, Status.WARNING, Status.UNKNOWN)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if not CHROMIUM and os.environ.get("SENTINEL_LAB") != "required":
+        pytest.skip("needs Debian's chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[Stage]:
+    with stage([alert(n, f"gpu{n:05}", TONES[n % 3]) for n in range(1, 4)]) as made:
+        yield made
+
+
+class Visitor:
+    """A browser window that remembers what its console was told."""
+
+    def __init__(self, browser: Browser, **how: Any) -> None:
+        self.context = browser.new_context(**how)
+        self.page: Page = self.context.new_page()
+        self.faults: list[str] = []
+        self.page.on("console", lambda m: self._note(m.type, m.text))
+        self.page.on("pageerror", lambda e: self.faults.append(str(e)))
+        self.page.on("request", lambda r: self._elsewhere(r.url))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.faults.append(text)
+
+    def _elsewhere(self, url: str) -> None:
+        if not url.startswith("http://127.0.0.1:"):
+            self.faults.append(f"asked {url}")
+
+
+def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser) -> None:
+    """It appears on the open page, is acknowledged with the token, not without, and ends."""
+    with stage([]) as s:
+        v = Visitor(chromium)
+        v.page.goto(s.url)
+        v.page.get_by_text("live", exact=True).wait_for(timeout=5000)
+        s.fire.status = Status.CRITICAL
+        s.do(s.engine.check("late"))
+        v.page.locator("#alerts a", has_text="late /late").click(timeout=2000)
+
+        v.page.fill("#token", "wrong-token-of-nobody")
+        v.page.locator("form[action$=ack] button").click()
+        v.page.get_by_text("Not done: the token is not the right one").wait_for()
+        assert s.orders() == ([], [])
+
+        v.page.fill("#who", "Ann")
+        v.page.fill("#token", TOKEN)
+        v.page.locator("form[action$=ack] button").click()
+        v.page.get_by_text("Acknowledged by Ann (the status page)").wait_for(timeout=3000)
+        assert [a.who for a in s.orders()[0]] == ["Ann (the status page)"]
+
+        s.fire.status = Status.OK
+        s.do(s.engine.check("late"))
+        v.page.get_by_text("This alert does not fire any more").wait_for(timeout=3000)
+        assert [f for f in v.faults if "403" not in f] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_no_page_has_an_accessibility_fault_or_an_error_or_runs_over(
+    chromium: Browser, shown: Stage, path: str, scheme: Any, width: int
+) -> None:
+    """axe finds nothing at all; the console is silent; nothing is asked elsewhere; no page is
+    wider than its window."""
+    v = Visitor(chromium, color_scheme=scheme, viewport={"width": width, "height": 900})
+    answer = v.page.goto(shown.url + path)
+    assert answer is not None
+    assert answer.status == 200
+    found = Axe().run(v.page).response["violations"]
+    assert [(f["id"], [n["html"][:120] for n in f["nodes"]]) for f in found] == []
+    assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert v.faults == []
+    v.context.close()
+
+
+def test_the_plots_are_drawn(chromium: Browser, shown: Stage) -> None:
+    """History as a line, the forecast as a band; the progress of a training too."""
+    page = Visitor(chromium).page
+    page.goto(f"{shown.url}/files/one?check=scratch&path=/scratch")
+    line = page.locator("svg.plot polyline.line").first
+    assert len((line.get_attribute("points") or "").split()) == 60
+    box = line.bounding_box()
+    assert box is not None
+    assert box["width"] > 20
+    assert page.locator("svg.plot polygon.band").count() == 1
+    page.goto(f"{shown.url}/jobs/one?check=progress&subject=llm-10b")
+    assert page.locator("svg.plot polyline.line").count() == 1
+
+
+def test_without_javascript_all_is_there_and_can_be_answered(chromium: Browser) -> None:
+    """The page needs no script to show, and none to acknowledge or to silence."""
+    with stage([alert(1, "gpu00001")]) as s:
+        v = Visitor(chromium, java_script_enabled=False)
+        v.page.goto(s.url)
+        for text in ("drained gpu00001", "/scratch", "gpu00007", "79,400", "undrain"):
+            assert v.page.get_by_text(text).first.is_visible(), text
+        v.page.click("#alerts a")
+        v.page.click("summary")
+        v.page.select_option("#for", "4h")
+        v.page.fill("#token2", TOKEN)
+        v.page.locator("form[action$=silence] button").click()
+        [silence] = s.orders()[1]
+        assert silence.ends - silence.starts == 4 * 3600 * 10**6
+        assert v.page.get_by_text("Silenced until").is_visible()
+
+
+def test_the_keyboard_reaches_an_alert(chromium: Browser, shown: Stage) -> None:
+    """The first key leads past the menu; links come in the order in which they are read."""
+    page = Visitor(chromium).page
+    page.goto(shown.url)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/alerts/*")
+
+
+def test_a_cell_of_the_grid_opens_its_node(chromium: Browser, shown: Stage) -> None:
+    """Third row, fourth cell... whatever is pressed is what is shown."""
+    page = Visitor(chromium).page
+    page.goto(f"{shown.url}/nodes")
+    page.locator("input[type=image]").click(position={"x": 75, "y": 6})
+    page.wait_for_url("**/nodes/one?name=gpu00007")
+    assert page.get_by_text("Not responding").first.is_visible()
+
+
+def test_what_is_being_typed_is_not_lost_when_the_page_is_renewed(chromium: Browser) -> None:
+    """Someone enters the token while alerts come and go."""
+    with stage([alert(1, "gpu00001")]) as s:
+        page = Visitor(chromium).page
+        page.goto(f"{s.url}/alerts/00000001")
+        page.get_by_text("live", exact=True).wait_for(timeout=5000)
+        page.fill("#who", "half a na")
+        with page.expect_request(lambda r: r.url.endswith("/alerts/00000001"), timeout=5000):
+            s.do(s.engine.check("late"))
+        page.wait_for_timeout(100)
+        assert page.input_value("#who") == "half a na"
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_names_are_inert(chromium: Browser, text: str) -> None:
+    """No script of theirs runs, no element of theirs is made, on any page that shows them."""
+    with stage([alert(1, text, summary=text, details=text, labels={"node": text})]) as s:
+        v = Visitor(chromium)
+        for path in ("/", "/alerts", "/alerts/00000001"):
+            v.page.goto(s.url + path)
+            assert v.page.locator("main script, main img, main b, main iframe").count() == 0
+        assert v.faults == []
+        v.context.close()
+
+
+def test_five_hundred_alerts_are_all_there(chromium: Browser) -> None:
+    """A few on the overview, all on their pages, and no page runs over."""
+    with stage([alert(n, f"gpu{n:05}", TONES[n % 3]) for n in range(500)], 10_000) as s:
+        page = Visitor(chromium, viewport={"width": 390, "height": 800}).page
+        page.goto(s.url)
+        page.get_by_text("All 500 alerts").click()
+        names = set()
+        for _ in range(3):
+            names |= set(page.locator("#alerts tbody a").all_inner_texts())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            if page.get_by_text("further").count():
+                page.get_by_text("further").click()
+        assert len(names) == 500
+
+
+def test_pictures_can_be_taken(chromium: Browser, shown: Stage, tmp_path: Path) -> None:
+    """What `make pictures` does."""
+    page = Visitor(chromium).page
+    page.goto(shown.url)
+    page.screenshot(path=tmp_path / "page.png", full_page=True)
+    assert (tmp_path / "page.png").stat().st_size > 10_000

@@ -1,0 +1,342 @@
+"""The page, its answers and its API over a real connection: what is refused, and what holds."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+
+from sentinel.core.model import Status
+from sentinel.testing import START
+from sentinel.web import door
+from sentinel.web.gate import Gate, Refused
+from sentinel.web.live import Live
+from sentinel.web.rate import Rate
+from tests.channels.samples import HOSTILE
+from tests.web.scenery import alert, around, store
+from tests.web.stage import TOKEN, Stage, stage
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+JSON = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+ACK = "/alerts/00000001/ack"
+
+
+@pytest.fixture
+def shown() -> Iterator[Stage]:
+    with stage([alert(1, "gpu00001")]) as made:
+        yield made
+
+
+def ask(s: Stage, method: str, path: str, **more: Any) -> tuple[int, str, Any]:
+    async def once() -> tuple[int, str, Any]:
+        async with aiohttp.ClientSession() as session:
+            url = s.url + path
+            async with session.request(method, url, allow_redirects=False, **more) as answer:
+                return answer.status, await answer.text(), answer.headers
+
+    return asyncio.run(once())
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "é" * 22])
+def test_without_the_token_nothing_is_done(shown: Stage, token: str) -> None:
+    """By form, by header, empty, longer, shorter."""
+    assert ask(shown, "POST", ACK, data={"token": token})[0] == 403
+    bearer = {"Authorization": f"Bearer {quote(token)}", "Content-Type": "application/json"}
+    assert ask(shown, "POST", f"/api/v1{ACK}", headers=bearer, data="{}")[0] == 401
+    assert shown.orders() == ([], [])
+
+
+def test_the_token_in_an_address_counts_for_nothing(shown: Stage) -> None:
+    """Addresses end up in logs and histories."""
+    assert ask(shown, "POST", f"{ACK}?token={TOKEN}", data={})[0] == 403
+    assert ask(shown, "GET", f"{ACK}?token={TOKEN}")[0] == 405
+
+
+def test_where_no_token_is_configured_nobody_may() -> None:
+    """An empty token is no token that fits."""
+    with stage([alert(1, "gpu00001")], token="") as s:
+        assert ask(s, "POST", ACK, data={"token": ""})[0] == 403
+        assert "only shows" in ask(s, "GET", "/alerts/00000001")[1]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1.evil.example"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_another_site_cannot_make_a_browser_answer(shown: Stage, headers: dict[str, str]) -> None:
+    """Even where a proxy adds the token for whoever is logged in."""
+    given = {**headers, "Authorization": f"Bearer {TOKEN}", **FORM}
+    assert ask(shown, "POST", ACK, headers=given, data=b"who=x")[0] == 403
+    assert ask(shown, "POST", f"/api/v1{ACK}", headers={**JSON, **headers}, data="{}")[0] == 403
+    assert shown.orders() == ([], [])
+
+
+def test_behind_a_proxy_the_configured_address_is_our_own() -> None:
+    """nginx sends its own Host by default; the browser's Origin is what people typed."""
+    gate = Gate(TOKEN, "https://sentinel.example.org", "X-Remote-User")
+    headers = {"Host": "127.0.0.1:9650", "Origin": "https://sentinel.example.org"}
+    gate.admit(headers, TOKEN)
+    assert gate.who({"X-Remote-User": "ann\x1b[2J"}, "bob", "page") == "ann\\x1b[2J (page)"
+    assert gate.who({}, "bob", "page") == "bob (page)"
+    with pytest.raises(Refused):
+        gate.admit({**headers, "Origin": "https://sentinel.example.org.evil"}, TOKEN)
+    assert TOKEN not in repr(gate)
+
+
+def test_the_header_of_a_user_is_believed_only_where_it_is_configured() -> None:
+    """Else whoever asks could sign with another's name."""
+    assert Gate(TOKEN).user({"X-Remote-User": "root", "": "root"}) == ""
+
+
+def test_an_answer_is_kept_and_a_reload_repeats_nothing(shown: Stage) -> None:
+    """POST, then a redirect to the page."""
+    status, _, headers = ask(shown, "POST", ACK, data={"token": TOKEN, "who": "Ann"})
+    assert (status, headers["Location"]) == (303, "/alerts/00000001")
+    assert [a.who for a in shown.orders()[0]] == ["Ann (the status page)"]
+
+
+def test_the_api_acknowledges_and_silences(shown: Stage) -> None:
+    """It answers with what was done; a silence with the id that ends it."""
+    status, text, _ = ask(shown, "POST", f"/api/v1{ACK}", headers=JSON, data='{"who": "bot"}')
+    assert (status, json.loads(text)["who"]) == (200, "bot (the API)")
+    path = "/api/v1/alerts/00000001/silence"
+    status, text, _ = ask(shown, "POST", path, headers=JSON, data='{"for": "2h", "reason": "RMA"}')
+    [silence] = shown.orders()[1]
+    assert (status, json.loads(text)["silence"]) == (200, silence.id)
+    assert silence.ends - silence.starts == 2 * 3600 * 10**6
+    [listed] = json.loads(ask(shown, "GET", "/api/v1/silences")[1])
+    assert listed["id"] == silence.id
+
+
+@pytest.mark.parametrize("length", ["", "59s", "8d", "1", "-1h", "<b>", "1000000000h"])
+def test_a_silence_is_from_a_minute_to_a_week(shown: Stage, length: str) -> None:
+    """No link of a page can make sentinel blind for a year."""
+    body = json.dumps({"for": length})
+    assert ask(shown, "POST", "/api/v1/alerts/00000001/silence", headers=JSON, data=body)[0] == 400
+    form = {"token": TOKEN, "for": length}
+    assert ask(shown, "POST", "/alerts/00000001/silence", data=form)[0] == 400
+    assert shown.orders() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        (JSON, b"{", 400),
+        (JSON, b'{"who": 1}', 400),
+        (JSON, b'{"wo": "x"}', 400),
+        (JSON, b'"\xff"', 400),
+        (JSON, b"[" * 3000, 400),
+        ({**JSON, "Content-Type": "text/plain"}, b"{}", 415),
+        (JSON, b"x" * 100_000, 413),
+    ],
+)
+def test_a_body_that_is_not_right_is_told_so(
+    shown: Stage, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    """In JSON, with the status of HTTP."""
+    got, text, _ = ask(shown, "POST", f"/api/v1{ACK}", headers=headers, data=body)
+    assert got == status
+    assert json.loads(text)["error"]
+    assert shown.orders() == ([], [])
+
+
+@pytest.mark.parametrize("name", ["00000009", "..%2f..%2fetc%2fpasswd", "%00", "%ff", "x" * 5000])
+def test_an_alert_that_is_not_there_is_404_for_all(shown: Stage, name: str) -> None:
+    """To show, to explain, to answer."""
+    assert ask(shown, "GET", f"/alerts/{name}")[0] in (400, 404)
+    assert ask(shown, "GET", f"/api/v1/alerts/{name}")[0] in (400, 404)
+    status = ask(shown, "POST", f"/alerts/{name}/ack", data={"token": TOKEN})[0]
+    assert status in (400, 404)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/x/../../../../etc/passwd",
+        "/static/x/..%2f..%2frender.py",
+        "/static/x/%2e%2e%2frender.py",
+        "/static/../server.py",
+        "/static/x//etc/passwd",
+        "/static/x/style.css%00",
+        "//etc/passwd",
+    ],
+)
+def test_no_path_leads_out(shown: Stage, path: str) -> None:
+    """Sent as it is written, as no client of good manners would."""
+    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+        wire.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while part := wire.recv(65536):
+            answer += part
+    assert answer.split()[1] in (b"404", b"400")
+    assert b"root:" not in answer
+    assert b"import" not in answer
+
+
+def test_a_slow_client_is_sent_away_and_holds_nobody_up(shown: Stage) -> None:
+    """Slowloris: headers that never end. Others are served meanwhile, and it ends."""
+    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+        wire.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        assert ask(shown, "GET", "/")[0] == 200
+        deadline = time.monotonic() + 40
+        wire.settimeout(1)
+        closed = False
+        while not closed and time.monotonic() < deadline:
+            try:
+                wire.sendall(b"X-A: b\r\n")
+                closed = wire.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                closed = True
+        assert closed
+
+
+def _refused(guest: socket.socket) -> bool:
+    guest.settimeout(5)
+    try:
+        guest.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        return guest.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_however_many_come_the_watching_keeps_its_files(
+    shown: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the bound connections are closed at once; when some leave, others may come."""
+    monkeypatch.setattr(door, "MOST", 5)
+    address = ("127.0.0.1", shown.server.port)
+    with ExitStack() as wires:
+        guests = [wires.enter_context(socket.create_connection(address)) for _ in range(8)]
+        assert sum(_refused(guest) for guest in guests) == 3
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            assert ask(shown, "GET", "/healthz")[0] == 200
+            return
+        except aiohttp.ClientError:
+            time.sleep(0.05)
+    pytest.fail("nobody was let in any more")
+
+
+def test_answers_are_limited_apart_from_reading() -> None:
+    """Whoever guesses tokens has to wait; who looks does not."""
+    limits = (Rate(1000, 100), Rate(3, 0.1))
+    with stage([alert(1, "gpu00001")], limits=limits) as s:
+        seen = [ask(s, "POST", ACK, data={"token": "guess"})[0] for _ in range(5)]
+        assert seen == [403, 403, 403, 429, 429]
+        assert ask(s, "GET", "/")[0] == 200
+
+
+def test_every_answer_forbids_what_is_not_needed(shown: Stage) -> None:
+    """Nothing inline, nothing from elsewhere, no frame, no cache but for files with a digest."""
+    for path in ("/", "/alerts", "/nodes", "/metrics", "/api/v1", "/alerts/x", "/nothing"):
+        _, _, headers = ask(shown, "GET", path)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none';"), path
+        assert "unsafe" not in policy
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_names_leave_pages_api_and_metrics_whole(text: str) -> None:
+    """Whatever somebody calls a job."""
+    with stage([alert(1, text, summary=text, labels={"user": text})]) as s:
+        for path in ("/", "/alerts", "/alerts/00000001", "/metrics"):
+            status, page, _ = ask(s, "GET", path)
+            assert status == 200, path
+            assert "<script>" not in page
+        [told] = json.loads(ask(s, "GET", "/api/v1/alerts")[1])
+        assert told["summary"].isprintable()
+        for kind in ("files", "jobs"):
+            where = f"/{kind}/one?check={quote(text.encode('utf-8', 'replace'))}&path=x&subject=y"
+            assert ask(s, "GET", where)[0] == 200
+
+
+def test_an_open_page_hears_of_a_change(shown: Stage) -> None:
+    """Within two seconds of the commit, by server-sent events."""
+
+    async def listen() -> str:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(shown.url + "/events") as answer,
+        ):
+            assert answer.headers["Content-Type"] == "text/event-stream"
+            await answer.content.readline()
+            shown.fire.status = Status.CRITICAL
+            await asyncio.to_thread(shown.do, shown.engine.check("late"))
+            line = b""
+            while not line.strip():
+                line = await asyncio.wait_for(answer.content.readline(), 2)
+            return line.decode()
+
+    assert asyncio.run(listen()) == "event: changed\n"
+    assert "/late" in ask(shown, "GET", "/")[1]
+
+
+def test_a_server_that_ends_does_not_wait_for_open_pages(shown: Stage) -> None:
+    """They may stay open all night."""
+    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+        wire.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert wire.recv(12) == b"HTTP/1.1 200"
+        before = time.monotonic()
+        shown.do(shown.server.stop())
+        assert time.monotonic() - before < 20
+
+
+def test_what_is_shown_is_made_once_for_all_who_ask() -> None:
+    """Twenty who reload cost one reading of the state."""
+
+    class Counting:
+        commits, readings = 0, 0
+        state = store([alert(1, "gpu00001")])
+
+        async def read(self, reading: Any) -> Any:
+            self.readings += 1
+            return reading(self.state)
+
+        async def order(self, order: Any) -> None: ...
+
+    class Clock:
+        def now(self) -> Any:
+            return START
+
+    async def many() -> int:
+        source, seen = Counting(), around()
+        live = Live(source, Clock(), lambda: seen)
+        told = await asyncio.gather(*(live.facts() for _ in range(20)))
+        assert all(t is told[0] for t in told)
+        return source.readings
+
+    assert asyncio.run(many()) == 1
+
+
+def test_nothing_of_the_page_is_imported_where_it_is_off() -> None:
+    """Neither by the service's modules nor by a tick: not aiohttp's server, not jinja2's
+    templates of ours, not prometheus_client."""
+    code = (
+        "import sys; import sentinel.app, sentinel.engine.service, sentinel.engine.tick, "
+        "sentinel.cli.service, sentinel.show; "
+        "bad = [m for m in sys.modules if m.startswith(('sentinel.web', 'prometheus_client', "
+        "'aiohttp.web', 'jinja2'))]; print(bad)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
