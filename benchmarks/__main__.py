@@ -2,6 +2,14 @@
 
 from importlib import import_module
 
-for name in ("bench_start", "bench_slurm", "bench_remote", "bench_service", "bench_gpus", "bench_log_tail"):
+for name in (
+    "bench_start",
+    "bench_slurm",
+    "bench_remote",
+    "bench_service",
+    "bench_gpus",
+    "bench_log_tail",
+    "bench_zipapp",
+):
     print(f"\n== {name} ==", flush=True)
     import_module(f"benchmarks.{name}").main()

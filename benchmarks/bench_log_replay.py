@@ -8,6 +8,8 @@ tests/replay/: what counts is the comparison of the two rules on the same logs.
 import statistics
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from benchmarks.measure import machine
 from tests.replay.shapes import SHAPES
@@ -32,12 +34,15 @@ def main() -> None:
         "trainer          days  20m auto other        mean   mean median  paused first day missed"
     )
     total = Outcome()
-    for shape in SHAPES:
-        found = Outcome()
-        for seed in range(round(days / LENGTH / len(SHAPES)) or 1):
-            add(found, training(shape, LENGTH, HANGS, first + seed, every))
-        show(shape.name, found)
-        add(total, found)
+    count = round(days / LENGTH / len(SHAPES)) or 1
+    with ProcessPoolExecutor() as workers:
+        for shape in SHAPES:
+            found = Outcome()
+            watched = partial(training, shape, LENGTH, HANGS, every=every)
+            for outcome in workers.map(watched, range(first, first + count)):
+                add(found, outcome)
+            show(shape.name, found)
+            add(total, found)
     show("all", total)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from docs.pictures_page import page
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
 
@@ -45,6 +46,8 @@ def main() -> None:
         folder = Path(name)
         (folder / "sentinel.yaml").write_text(CONFIG.format(folder=folder, port=smtp.port))
         night(lab, folder)
+        lab.reset()
+        page(lab, folder, PLACE, lambda: submit(lab, folder / "train.sh", "lives"))
     draw("check-fs", [("sentinel check fs", terminal(["check", "fs"], dict(os.environ)))])
 
 

@@ -10,6 +10,7 @@ from sentinel import app
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
+    from sentinel.core.clock import Instant
     from sentinel.core.gpus import Gpus
     from sentinel.core.ports import Logbook, Store
     from sentinel.core.settings import Settings
@@ -23,15 +24,14 @@ WRITTEN = 15.0
 """Seconds between two text files of a service: as Prometheus usually scrapes."""
 
 
-def seen(settings: Settings, store: Store, clock: SystemClock, notices: tuple[str, ...]) -> Facts:
-    """The facts of the state alone, whether a service is at work or not."""
+def seen(store: Store, around: Surroundings, now: Instant, notices: tuple[str, ...]) -> Facts:
+    """The facts of the state alone, whether a service is at work or not. Raises StoreError."""
     from msgspec.structs import replace
 
     from sentinel.web.facts import facts
     from sentinel.web.material import gather
 
-    material = gather(store, of_settings(settings), clock.now())
-    return facts(replace(material, notices=notices))
+    return facts(replace(gather(store, around, now), notices=notices))
 
 
 def of_settings(settings: Settings) -> Surroundings:
@@ -93,13 +93,18 @@ async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -
 
     from sentinel.web.nouns import Vitals
 
+    log = books(settings)
     while True:
         await asyncio.sleep(WRITTEN)
-        await write_metrics(engine, settings, clock, Vitals(slurm=_counts(engine)))
+        await write_metrics(engine, settings, clock, log, Vitals(slurm=_counts(engine)))
 
 
 async def write_metrics(
-    engine: Engine, settings: Settings, clock: SystemClock, vitals: Vitals | None = None
+    engine: Engine,
+    settings: Settings,
+    clock: SystemClock,
+    log: Logbook | None = None,
+    vitals: Vitals | None = None,
 ) -> None:
     """The text file for node_exporter, where one is asked for. That it cannot be written is no
     reason not to watch: it is said, and node_exporter tells how old the file is."""
@@ -110,7 +115,7 @@ async def write_metrics(
     from sentinel.web.material import gather
     from sentinel.web.textfile import write
 
-    around = of_world(engine.world, books(settings))
+    around = of_world(engine.world, log or books(settings))
     try:
         material = await engine.read(lambda store: gather(store, around, clock.now()))
         write(settings.metrics.textfile, facts(material, vitals))

@@ -28,6 +28,7 @@ COMMANDS = {
     "deliver": "service",
     "check": "check",
     "status": "status",
+    "top": "top",
     "alerts": "alerts",
     "explain": "alerts",
     "nodes": "nodes",

@@ -56,10 +56,11 @@ def _install(sub: Any) -> None:
 
 def call_install(args: argparse.Namespace) -> int:
     """Raises a SentinelError with Slurm's or the host's words where it cannot be."""
+    from sentinel import app
     from sentinel.cron import install
 
-    settings, folder = _settings(args)
-    client = _client(settings)
+    settings = app.load_settings(args.config)  # each pass will need the file
+    folder, client = args.dir or app.chain_folder(settings), _client(settings)
     chain = install.chain_of(_wish(args, settings), client)
     print("\n".join(install.install(chain, folder, client, show_only=args.print)))
     return OK
@@ -131,20 +132,29 @@ def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
 
 
 def _wish(args: argparse.Namespace, settings: Any) -> Any:
-    from sentinel.core.values import Duration
     from sentinel.cron.install import Wish
 
-    limit = Duration.parse(args.time) if args.time else None
     return Wish(
         mode=args.mode,
-        every=float(Duration.parse(args.every)),
-        time_limit=float(limit) if limit else None,
+        every=_seconds(args.every, "--every"),
+        time_limit=_seconds(args.time, "--time") if args.time else None,
         strands=args.strands,
         config=os.path.abspath(settings.path) if settings.path else "",
         options=(*_named(args), *args.sbatch),
         delivers=not args.no_deliver,
         owner=_state(settings),
     )
+
+
+def _seconds(text: str, option: str) -> float:
+    from sentinel.core.errors import Invalid
+    from sentinel.core.values import Duration
+    from sentinel.cron.install import BadWish
+
+    try:
+        return float(Duration.parse(text))
+    except Invalid as error:
+        raise BadWish(f"{option}: {error}") from error
 
 
 def _named(args: argparse.Namespace) -> list[str]:

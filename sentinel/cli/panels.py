@@ -11,13 +11,11 @@ from sentinel.cli.tables import COLOURS, about, bar, plain_table
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
-from sentinel.web.nodestates import WORST
+from sentinel.web.nodestates import OUT
 from sentinel.web.nouns import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
 WIDE = 200
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
-OUT = WORST[:8]
-"""States of nodes that are out of service."""
 
 
 def headline(f: Facts) -> Text:
@@ -51,8 +49,9 @@ def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableTy
     """The worst first, as facts has them; `chosen` is marked."""
     if not rows:
         return Text("no alerts", style=COLOURS[Status.OK])
-    table = plain_table("", "check", "for", "summary")
-    table.columns[0].no_wrap = table.columns[2].no_wrap = True
+    table = plain_table("alert", "", "check", "for", "summary")
+    for column in (table.columns[0], table.columns[1], table.columns[3]):
+        column.no_wrap = True
     for number, a in enumerate(rows):
         word = (
             Text("pending") if a.state == "pending" else Text(a.tone.value, style=COLOURS[a.tone])
@@ -63,7 +62,13 @@ def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableTy
         if a.silenced_until is not None:
             summary.append(" [silenced]", style="cyan")
         style = "reverse" if number == chosen else ""
-        row = (word, about(a.check, a.subject), Text(duration_text(a.for_s)), summary)
+        row = (
+            Text(a.id, style="dim"),
+            word,
+            about(a.check, a.subject),
+            Text(duration_text(int(a.for_s))),
+            summary,
+        )
         table.add_row(*row, style=style)
     return table
 
@@ -96,7 +101,7 @@ def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
     """Each with its last and next run."""
     table = plain_table("check", "", "ran", "next", "summary")
     for c in rows:
-        ran = f"{duration_text(f.at - c.ran)} ago" if c.ran is not None else "never"
+        ran = f"{duration_text(int(max(0, f.at - c.ran)))} ago" if c.ran is not None else "never"
         following = stamp(c.next, zone)[-8:] if c.next is not None else "never"
         status = Text(c.status.value, style=COLOURS[c.status]) if c.status else Text("–")
         summary = Text(shortened(c.summary, WIDE))
@@ -144,7 +149,7 @@ def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     for column in table.columns[1:5]:
         column.no_wrap = True
     for j in rows:
-        moved = f"{duration_text(j.quiet_s)} ago" if j.quiet_s is not None else "–"
+        moved = f"{duration_text(int(j.quiet_s))} ago" if j.quiet_s is not None else "–"
         table.add_row(
             about(j.check, j.subject),
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
@@ -163,7 +168,7 @@ def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
     line = Text()
     for state, count in f.node_states.items():
         line.append(f"{count} {state}  ", style=STATES.get(state, ""))
-    line.append(f"as of {duration_text(f.at - f.nodes_seen)} ago", style="dim")
+    line.append(f"as of {duration_text(int(max(0, f.at - f.nodes_seen)))} ago", style="dim")
     parts: list[RenderableType] = [line]
     if f.nodes_trouble:
         parts.append(Text(f.nodes_trouble, style=COLOURS[Status.UNKNOWN]))

@@ -39,16 +39,15 @@ def call(args: argparse.Namespace) -> int:
 
         print(metrics(found).decode(), end="")
     else:
-        _show(found, state)
+        show(found, state)
     return 0
 
 
 def look(state: State) -> Any:
     """The facts of this state."""
     from sentinel import show
-    from sentinel.clock import SystemClock
 
-    return show.seen(state.settings, state.store, SystemClock(), tuple(state.notices))
+    return show.seen(state.store, show.of_settings(state.settings), state.now, tuple(state.notices))
 
 
 def _document(state: State, found: Any) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
     }
 
 
-def _show(f: Any, state: State) -> None:
+def show(f: Any, state: State) -> None:
     from rich.text import Text
 
     from sentinel.cli import panels

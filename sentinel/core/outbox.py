@@ -143,10 +143,10 @@ def _free(
             continue
         if about in unheard and ends(row.notification):
             continue
-        _note_refused(row, about, unheard)
         wait = opening[row.channel, row.group]
         row = replace(row, hold=elapsed(row.created, now) + wait if wait > 0 else 0.0)
         row = replace(row, wait=0.0) if _worth_a_try(row, over.get(about)) else row
+        _note_refused(row, about, unheard, now)
         yield row
         if _gathers(row, now):
             held.add(about)
@@ -171,9 +171,10 @@ def _before(first: Instant, second: Instant) -> bool:
     return first.wall < second.wall
 
 
-def _note_refused(row: Outgoing, about: Subject, unheard: set[Subject]) -> None:
-    """Keep count of the subjects whose beginning was refused, with no later news to come."""
-    if row.permanent and begins(row.notification):
+def _note_refused(row: Outgoing, about: Subject, unheard: set[Subject], now: Instant) -> None:
+    """Keep count of the subjects whose beginning was refused, with no later news to come; one
+    that is tried again now goes first, and its end with it."""
+    if row.permanent and begins(row.notification) and not is_due(row, now):
         unheard.add(about)
     elif not row.permanent:
         unheard.discard(about)

@@ -75,11 +75,13 @@ class Refused:
 
     def overtaken_by(self, taken: Sequence[Outgoing]) -> list[Outgoing]:
         """What nobody needs any more, now that these were taken."""
-        found: list[Outgoing] = []
-        for about in map(subject, filter(_is_news, taken)):
+        late: list[Outgoing] = []
+        for row in filter(_is_news, taken):
+            about = subject(row)
             self._unheard.discard(about)
-            found += self._rows.pop(about, [])
-        return overtaken(found, taken)
+            late += overtaken(self._rows.get(about, ()), [row])
+            self._rows[about] = [r for r in self._rows.get(about, ()) if r.seq > row.seq]
+        return late
 
 
 def entrusted(row: Outgoing, past: Iterable[Delivery], fallback: str) -> Entrusted:

@@ -1,5 +1,6 @@
 """The script of a link: sentinel itself, and behind it what keeps the chain alive without it."""
 
+import os
 import shlex
 
 from sentinel.core.chain.nouns import Chain
@@ -12,17 +13,24 @@ _LINK = """\
 {command} cron link --dir {folder}
 code=$?
 [ "$code" -eq 0 ] && exit 0
+# Taken away in the meantime, and not just out of sight.
+[ "$code" -eq 66 ] && [ -d {parent} ] && exit 0
 
 # sentinel could not do its work here (a file system that is away, a broken installation, a node
 # without Python). The chain must not end with that: a successor, unless one waits already.
 echo "sentinel cron link ended with code $code; the chain goes on without it" >&2
+turn=0
+case $SLURM_JOB_NAME in *-b) turn={every} ;; esac
 for wait in 5 30 120 600 1800; do
     if waiting=$(squeue -h -u "$(id -u)" -n "$SLURM_JOB_NAME" -t PENDING -o %A); then
         [ -n "$waiting" ] && exit "$code"
         now=$(date +%s)
-        slot=$(((now / {every} + 1) * {every}))
+        slot=$(((now / {period} + 1) * {period} + turn))
         if sbatch --job-name="$SLURM_JOB_NAME" --comment="sentinel $slot {revision}" \\
-            --begin="now+$((slot - now))" {again}; then exit "$code"; fi
+            --begin="now+$((slot - now))" \\
+            {again}; then
+            exit "$code"
+        fi
     fi
     sleep "$wait"
 done
@@ -45,7 +53,9 @@ def link_script(chain: Chain, place: Place, submission: list[str]) -> str:
         name=chain.name,
         command=shlex.join(chain.command),
         folder=shlex.quote(place.folder),
-        every=chain.every * chain.strands,
+        parent=shlex.quote(os.path.dirname(place.folder)),
+        every=chain.every,
+        period=chain.every * chain.strands,
         revision=chain.revision,
         config=config,
         again=shlex.join(_again(submission)),

@@ -43,10 +43,7 @@ def lines(facts: dict[str, Any]) -> list[str]:
     text += [_link_line(link) for link in facts.get("links", ())]
     text += [f"PROBLEM: {problem}" for problem in facts["problems"]]
     last = f"last pass {_clock(slots['last'])}" if slots["last"] else "no pass yet"
-    text.append(
-        f"{last}; {slots['ran']} of {slots['slots']} slots run, {slots['busy']} found another at "
-        f"work, {slots['failed']} failed; at most {duration_text(slots['late_s'])} late"
-    )
+    text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_but(slots)}")
     for gap in facts["gaps"][-5:]:
         blind = duration_text(gap["to"] - gap["from"])
         text.append(f"gap: {_clock(gap['from'])} to {_clock(gap['to'])}, nothing ran for {blind}")
@@ -118,6 +115,13 @@ def _row(link: Link) -> dict[str, Any]:
 def _link_line(link: dict[str, Any]) -> str:
     due = f"due {_clock(link['slot'])}" if link["slot"] else "due when it can"
     return f"job {link['job']} {link['name']}: {link['state'].lower()} ({link['reason']}), {due}"
+
+
+def _but(slots: dict[str, Any]) -> str:
+    words = [f", {slots['failed']} failed"] if slots["failed"] else []
+    words += [f", {slots['busy']} found another at work"] if slots["busy"] else []
+    late = f", at most {duration_text(slots['late_s'])} late" if slots["late_s"] >= 1 else ""
+    return "".join(words) + late
 
 
 def _clock(epoch: float) -> str:

@@ -36,12 +36,19 @@ class Deeds:
             "maintenance", Switch(since=now, seconds=DISTRUST, why=why, by="sentinel")
         )
 
+    def observe(self) -> None:
+        """Keep the ledger of nodes: before a check that reads it. Raises StoreError."""
+        try:
+            nodes = self._slurm.nodes()
+        except CannotTell:
+            return  # who is blind learns nothing; the check says so itself
+        self.books.observe(nodes, self._clock.now())
+
     def after(self, check: CheckConfig, requests: Sequence[ActionRequest]) -> Done:
-        """Keep the ledger, find out about open actions, do what may be done for this check.
+        """Find out about open actions, do what may be done for this check.
 
         Raises StoreError: what cannot be written down is not done.
         """
-        self._observe()
         self._actor.resolve()
         asked = self._act_on(check, requests)
         recent = self.books.records(limit=min(MOST, len(requests) + RECENT))
@@ -54,13 +61,6 @@ class Deeds:
     def prune(self, now: Instant) -> None:
         """Let the log forget what is old."""
         self.books.prune(now)
-
-    def _observe(self) -> None:
-        try:
-            nodes = self._slurm.nodes()
-        except CannotTell:
-            return  # who is blind learns nothing; the check says so itself
-        self.books.observe(nodes, self._clock.now())
 
     def _act_on(self, check: CheckConfig, requests: Sequence[ActionRequest]) -> list[ActionRecord]:
         records: list[ActionRecord] = []

@@ -109,8 +109,9 @@ class Delivery:
             left = [r for r in rows if r.channel not in self._at_work and r.channel not in full]
             now = self._clock.now()
             ready = sorted(due(left, now, self._told), key=lambda r: (r.channel, r.seq))
+            now_due = {r.seq for r in ready}
             for name, batch in groupby(ready, lambda r: r.channel):
-                waiting = [r for r in left if r.channel == name and r.attempts]
+                waiting = [r for r in left if r.channel == name and r.seq not in now_due]
                 task = asyncio.ensure_future(self._queue(name, list(batch), waiting))
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
@@ -192,7 +193,7 @@ class Delivery:
         }
 
     async def _queue(self, name: str, rows: list[Outgoing], waiting: list[Outgoing]) -> None:
-        """Send the rows; `waiting` are those of the channel that failed before."""
+        """Send the rows; `waiting` are those of the channel whose time has not come."""
         groups = getattr(self.channels.get(name), "groups", False)
         messages = bundles(rows) if groups else [[row] for row in rows]
         refused = Refused(waiting)

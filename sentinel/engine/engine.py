@@ -125,10 +125,11 @@ class Engine:
         self._busy.add(name)
         try:
             async with self._slots:
+                may_act = concerned(config) and await self._observe()
                 outcome = await self._look(config)
             self._finished.append(outcome)
             await self.commit()
-            if concerned(config):
+            if may_act:
                 await self._act(config, outcome)
         finally:
             self._busy.discard(name)
@@ -306,6 +307,17 @@ class Engine:
         batch = await self._db.call(self._pipeline.announce, done)
         if batch.outbox:
             self.committed.set()
+
+    async def _observe(self) -> bool:
+        """The ledger of nodes is written before a check reads it, and before anything is done."""
+        if self.world.deeds is None:
+            return False
+        try:
+            await self._hands.call(self.world.deeds.observe)
+        except StoreError as error:
+            self._unable = f"no action is taken, the log of actions cannot be written: {error}"
+            return False
+        return True
 
     async def _look(self, config: CheckConfig) -> Outcome:
         ctx = Context(

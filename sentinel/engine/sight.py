@@ -41,8 +41,9 @@ class Sight:
             self.busy = False
 
     def _look(self, now: Instant) -> Mapping[str, Any] | None:
-        trouble = self._ask() if self._asks else ""
-        nodes, jobs = self._slurm.last()
+        told, trouble = self._ask() if self._asks else (None, "")
+        last, jobs = self._slurm.last()
+        nodes = last if told is None else told
         news = (nodes, jobs)
         if nodes is None or (self._before[0] is nodes and self._before[1] is jobs and not trouble):
             return self._blind(now, trouble)
@@ -52,12 +53,11 @@ class Sight:
         self._kept = NodeLook(at=now, groups=grouped(nodes), jobs=states, trouble=trouble)
         return _built(self._kept)
 
-    def _ask(self) -> str:
+    def _ask(self) -> tuple[Sequence[Node] | None, str]:
         try:
-            self._slurm.nodes()
+            return self._slurm.nodes(), ""
         except CannotTell as error:
-            return str(error)
-        return ""
+            return None, str(error)
 
     def _blind(self, now: Instant, trouble: str) -> Mapping[str, Any] | None:
         """What was seen last, with why it is not seen now."""

@@ -11,6 +11,9 @@ WORST = (
 )  # fmt: skip
 """The states in the order in which a person wants to see them."""
 
+OUT = frozenset(WORST[:8])
+"""Those in which a node takes no jobs."""
+
 # The flag decides before the base state; sinfo(1), NODE STATE CODES.
 _BY_FLAG = (
     (("NOT_RESPONDING", "INVALID_REG"), "down"),

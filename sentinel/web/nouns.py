@@ -179,7 +179,7 @@ class Count(Struct, frozen=True, kw_only=True):
 class Vitals(Struct, frozen=True, kw_only=True):
     """What only the running service knows of itself."""
 
-    lag_s: float = 0.0
+    lag_s: float | None = None
     started: float = 0.0
     slurm: Mapping[str, Count] = {}
 

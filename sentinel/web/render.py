@@ -47,7 +47,7 @@ class Pages:
             auto_reload=False,
         )
         self._jinja.filters.update(
-            age=duration_text,
+            age=_age,
             size=_size,
             cut=shortened,
             colour=colour,
@@ -85,6 +85,11 @@ def content(name: str) -> bytes:
 @cache
 def _files() -> Mapping[str, Path]:
     return {path.name: path for path in (_HERE / "static").iterdir()}
+
+
+def _age(seconds: float) -> str:
+    """Whole seconds: nobody reads milliseconds of the past."""
+    return duration_text(max(0, int(seconds)))
 
 
 def _size(size: float | None) -> str:

@@ -93,10 +93,11 @@ def test_a_chain_outlives_its_sentinel(world: World) -> None:
     script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
     world.lab.run(["scancel", *world.waiting()])
     name = f"{world.place.chain().name}-a"
-    argv = ["sbatch", f"--job-name={name}", "--output=/dev/null", "--time=10", str(script)]
+    argv = ["sbatch", "--parsable", f"--job-name={name}", "--output=/dev/null", "--time=10"]
     for _ in range(2):
-        assert world.lab.run(argv, env=world.env).returncode == 0
-        wait_until(lambda: len(world.waiting()) == 1 and not world.at_work(), "a successor", 20)
+        job = world.lab.run([*argv, str(script)], env=world.env).stdout.strip()
+        world.lab.wait_state(job, "FAILED", 40)
+        assert len(world.waiting()) == 1
     script.write_text(script.read_text().replace("sentinel_is_away", "sentinel"))
     assert world.sentinel("cron", "ensure").returncode == 0
     assert len(world.waiting()) == 2

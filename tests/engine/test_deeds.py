@@ -115,7 +115,7 @@ def test_a_wish_is_carried_out_and_told() -> None:
     assert "processes: none" in message.details
     assert message.commands == ("sentinel nodes list --history n1",)
     assert message.alert == next(n.alert for n in book.got if n.reason == "firing")
-    assert wishes.seen == [(0, 0), (1, 1)]
+    assert wishes.seen == [(0, 1), (1, 2)]
 
 
 def test_without_a_grant_nothing_is_done_or_told() -> None:

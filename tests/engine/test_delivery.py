@@ -161,6 +161,65 @@ def test_news_that_is_taken_lets_the_end_follow() -> None:
     assert mail.reasons == ["worse", "resolved"]
 
 
+def test_what_is_overtaken_by_the_last_of_several_is_dropped() -> None:
+    """Refused in their turn; the beginning is tried again with its end, the news between them
+    is not due, and must not come after it."""
+    disk, mail = Says(Status.WARNING), Picky("firing", "worse")
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.WARNING, Status.CRITICAL):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(1)
+        mail.refused, disk.status = (), Status.OK
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+        assert scene.store.outbox() == []
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["firing", "resolved"]
+
+
+def test_an_end_follows_its_beginning_before_the_next_trouble() -> None:
+    """All three were refused, or waited for what was."""
+    disk, mail = Says(Status.CRITICAL), Picky("firing")
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.OK, Status.CRITICAL):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(1)
+        mail.refused = ()
+        scene.clock.advance(3600)
+        await scene.engine.deliver()
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["firing", "resolved", "firing"]
+
+
+def test_a_new_trouble_that_is_taken_overtakes_all_of_the_former() -> None:
+    """The end that waited for its refused beginning would be taken for the end of this one."""
+    disk, mail = Says(Status.CRITICAL), Picky("firing")
+
+    async def story(scene: Scene) -> None:
+        for status in (Status.CRITICAL, Status.OK):
+            disk.status = status
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(1)
+        mail.refused, disk.status = (), Status.CRITICAL
+        await scene.engine.check("disk")
+        for _ in range(3):
+            await scene.engine.deliver()
+            scene.clock.advance(3600)
+        assert scene.store.outbox() == []
+
+    play(story, world({"disk": disk}, {"mail": mail}))
+    assert mail.reasons == ["firing"]
+
+
 def stood_in(mail: Book, sms: Book, disk: Says) -> World:
     a_world = world({"disk": disk}, {"mail": mail, "sms": sms})
     a_world.plan = replace(a_world.plan, routes=[Route(to=["mail"])])

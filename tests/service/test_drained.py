@@ -19,7 +19,9 @@ def ward(fresh: Lab, night: Watch, tmp_path: Path) -> Iterator[Ward]:
     for tool in tools:
         tool.write_text(CLEAN)
     (tmp_path / "ssh").mkdir()
-    yield Ward(fresh, night, Nodes(fresh, tmp_path / "ssh"))
+    ward = Ward(fresh, night, Nodes(fresh, tmp_path / "ssh"))
+    ward.tick()  # who sees nodes leave service knows what their reasons replaced
+    yield ward
     fresh.fuse.release()
     for tool, content in zip(tools, before, strict=True):
         tool.write_bytes(content)
@@ -200,3 +202,14 @@ def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> 
     lab.scancel(healthy)
     lab.wait_state(healthy, "CANCELLED")
     ward.tick_until(lambda: not ward.drained())
+
+
+def test_the_service_does_what_a_pass_does(ward: Ward) -> None:
+    """`sentinel run` gives a clean node back by itself, once, and tells it."""
+    service = ward.watch.start("run")
+    service.wait_for(lambda: (ward.watch.folder / "state").exists(), "the state")
+    ward.drain()
+    service.wait_for(lambda: not ward.drained(), "the undrain", 60.0)
+    ward.watch.wait_told(service, reason="action")
+    assert service.terminate() == 0
+    assert ward.acted() == ["intended", "done"]

@@ -21,6 +21,7 @@ from sentinel.core.model import (
     Status,
     Transition,
 )
+from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.slurm import Node
 from sentinel.store.memory import MemoryStore
@@ -147,8 +148,17 @@ def record(number: int = 0) -> ActionRecord:
 def store(
     alerts: Sequence[Alert], count: int = 40, jobs: Mapping[str, int] | None = None
 ) -> MemoryStore:
-    """A state with all that was seen last and the last hour of samples."""
+    """A state in memory with all that was seen last and the last hour of samples."""
     made = MemoryStore()
+    fill(made, alerts, count, jobs)
+    made.lead("lab pid 1", START)
+    return made
+
+
+def fill(
+    made: Store, alerts: Sequence[Alert], count: int, jobs: Mapping[str, int] | None = None
+) -> None:
+    """Write it into any state."""
     made.lead("lab pid 1", START)
     seen = {"scratch": disk(), "training": training(), "progress": progress()}
     for minute in range(60):
@@ -177,7 +187,7 @@ def store(
             outbox=(_outgoing(alerts[0]),) if alerts else (),
         )
     )
-    return made
+    made.release()
 
 
 def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from sentinel.core.model import Alert, Status
 from sentinel.core.mute import Ack, Silence
+from sentinel.core.ports import Store
 from sentinel.engine.engine import Engine
-from sentinel.store.memory import MemoryStore
 from sentinel.testing import START, ManualClock
 from sentinel.web.gate import Gate
 from sentinel.web.live import Live
@@ -42,7 +42,7 @@ class Stage:
 
 
 async def build(
-    state: MemoryStore, gate: Gate, limits: tuple[Rate, Rate] | None = None
+    state: Store, gate: Gate, limits: tuple[Rate, Rate] | None = None
 ) -> tuple[Engine, Server, Says]:
     """An engine that leads on this state, with a server in front."""
     late, clock = Says(Status.OK, "/late"), ManualClock(START)
@@ -66,7 +66,7 @@ def stage(
     count: int = 40,
     token: str = TOKEN,
     limits: tuple[Rate, Rate] | None = None,
-    state: MemoryStore | None = None,
+    state: Store | None = None,
 ) -> Iterator[Stage]:
     """Served until the block ends."""
     loop = asyncio.new_event_loop()

@@ -151,3 +151,13 @@ def test_disks_without_any_number_make_no_series() -> None:
     """A file system that hangs has no size."""
     blank: Any = DiskFact(check="a", path="/b", status=Status.CRITICAL, summary="hangs", seen=0.0)
     assert "sentinel_filesystem_size_bytes" not in families(replace(FULL, disks=(blank,)))
+
+
+def test_every_metric_is_in_the_documentation() -> None:
+    """With its labels, as it is given."""
+    told = (PLACE.parents[1] / "docs" / "metrics.md").read_text()
+    for name, series in families(FULL).items():
+        if name.startswith("sentinel_"):
+            labels = sorted({label for key in series for label, _ in key})
+            wanted = f"`{name}{{{','.join(labels)}}}`" if labels else f"`{name}`"
+            assert wanted in told, wanted

@@ -26,6 +26,9 @@ from sentinel.core.values import Duration, Share
 BACK = 6 * 3600
 """Seconds that a run of somebody else may have taken before its output is complete."""
 
+RECENT = 20
+"""Records of a node that are looked through."""
+
 KEPT = 14 * 86_400
 """Seconds for which a verdict is shown."""
 
@@ -128,7 +131,7 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 found, gpus = archive.verdict(run.out, run.level, run.gpus)
                 ended.append(telling.last_of(run, found, gpus, ctx.now))
                 events += telling.events(run, found, gpus, ctx.now)
-            elif why := runs.lost(run, ctx.slurm.job_end, ctx.now):
+            elif why := _refused(ctx, run) or runs.lost(run, ctx.slurm.job_end, ctx.now):
                 ended.append(telling.gone(run, why, ctx.now))
             else:
                 waiting.append(run)
@@ -190,6 +193,18 @@ def _jobs(ctx: Context) -> Sequence[Job] | None:
         return ctx.slurm.jobs()
     except CannotTell:
         return None
+
+
+def _refused(ctx: Context, run: Run) -> str:
+    """Why the guard or Slurm did not take it, by the log of actions."""
+    if run.job or ctx.logbook is None:
+        return ""
+    for record in ctx.logbook.records(run.node, RECENT):
+        mine = record.action == "diag" and record.params.get("name") == run.name
+        if mine and not record.outcome.effective:
+            said = record.why if record.rule else record.detail
+            return f"not dispatched ({record.rule or record.outcome.value}): {said}"
+    return ""
 
 
 def _recorded(ctx: Context, events: Sequence[GpuEvent]) -> list[Finding]:

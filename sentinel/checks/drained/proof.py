@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sentinel.checks.drained import gpus, people
-from sentinel.checks.drained.reasons import hidden, note_in
+from sentinel.checks.drained.reasons import hidden, note_in, seen_from_the_start
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.nodestate import UP, state_of, unfit
 from sentinel.core.probe import Identity, NodeProbe, Unread
@@ -20,6 +20,12 @@ YOUNG = 3
 
 BOOT_SLACK = 120
 """Seconds by which slurmd's and the node's own account of its boot may differ."""
+
+
+_BEFORE_US = (
+    "it was drained before sentinel first looked, and nobody knows what its reason replaced; "
+    "undrain it by hand once, or give `slurmctld_log`"
+)
 
 
 def by_slurm(sight: Sight, rules: Rules) -> list[Item]:
@@ -73,6 +79,8 @@ def _history(sight: Sight, rules: Rules) -> Item:
         return Item(name="history", good=None, text="no ledger of reasons here")
     if found := hidden(sight.readings, sight.earlier, rules.reasons):
         return _no("history", f"its reason replaced another one: '{visible(found)}'")
+    if not (seen_from_the_start(sight.readings) or sight.earlier):
+        return Item(name="history", good=None, text=_BEFORE_US)
     return Item(name="history", good=True, text="no other reason since it left service")
 
 

@@ -52,6 +52,13 @@ def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequen
     return next((r for r in map(_plain, reasons) if _foreign(r, prefixes)), "")
 
 
+def seen_from_the_start(readings: Sequence[Reading]) -> bool:
+    """Whether the ledger holds how this absence from service began: a node that was out at the
+    very first look may have had any reason before."""
+    absence = [*_absence(readings)]
+    return len(absence) < len(readings) or bool(absence and absence[-1].left)
+
+
 def _absence(readings: Sequence[Reading]) -> Iterable[Reading]:
     for reading in readings:
         if not reading.out:

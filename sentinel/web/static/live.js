@@ -13,10 +13,14 @@
     return at && part.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
   };
 
+  // Whether a part of the page has come or gone; what is in the parts is compared by itself.
+  const sections = (of) => [...of.children].map((part) => part.getAttribute("aria-labelledby")).join();
+
   const swap = (fresh) => {
     for (const now of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(now.id);
       if (!next || next.innerHTML === now.innerHTML || typing(now)) continue;
+      if (now.dataset.live === "sections" && sections(now) === sections(next)) continue;
       if (now.dataset.live === "text") { now.textContent = next.textContent; continue; }
       const open = new Set([...now.querySelectorAll("details[open]")].map((d) => d.id));
       for (const details of next.querySelectorAll("details")) if (open.has(details.id)) details.open = true;

@@ -10,6 +10,7 @@ from sentinel.actions.diag import SCRIPT
 from sentinel.actions.diag import Diag as DiagAction
 from sentinel.checks.diag import Diag, archive
 from sentinel.checks.diag.dispatch import Sbatch, seconds_of
+from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.gpus import GpuEvent, Gpus, Sighting
 from sentinel.core.model import Finding, Report, Status
@@ -17,7 +18,7 @@ from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, JobEnd, Node
 from sentinel.core.values import Duration, Share
 from sentinel.store.gpu_memory import MemoryGpus
-from sentinel.testing import FixedSlurm, ManualClock, context
+from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
 
 HOUR = 3600.0
@@ -261,6 +262,32 @@ def test_a_job_that_never_came(tmp_path: Path) -> None:
     assert "never came into the queue" in of(site.look(130), "n1").summary
     assert site.asked(site.look(60)) == []
     assert "n1" in site.asked(site.look(2 * HOUR))
+
+
+class Log:
+    """The guard has refused the newest wish about n1."""
+
+    def __init__(self, report: Report) -> None:
+        (wish,) = [r for r in report.requests if r.target == "n1"]
+        self.record = ActionRecord(
+            id="a1", action="diag", target="n1", reason=wish.reason, by="burn-in",
+            at=START, outcome=Outcome.REFUSED, params=wish.params,
+            rule="maintenance", why="cooling until noon",
+        )  # fmt: skip
+
+    def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
+        return [self.record] if target == "n1" else []
+
+    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+        return []
+
+
+def test_a_refusal_is_told_as_one(tmp_path: Path) -> None:
+    """In the guard's words, at once."""
+    site = Site(tmp_path)
+    found = of(site.look(logbook=Log(site.look())), "n1")
+    assert found.status is Status.UNKNOWN
+    assert "not dispatched (maintenance): cooling until noon" in found.summary
 
 
 def test_a_blind_queue_changes_nothing(tmp_path: Path) -> None:

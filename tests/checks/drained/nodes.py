@@ -5,6 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.checks.drained.sight import Rules, Sight
+from sentinel.core.actions import Reading
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.probe import (
     Blocked,
     Cursor,
@@ -33,6 +35,17 @@ NODE = Node(
     gres="gpu:h100:2(S:0-1)",
     boot_time=BOOTED,
 )
+LEFT_SERVICE = Reading(
+    node="n1",
+    state="IDLE+DRAIN",
+    reason=NODE.reason,
+    user="root",
+    reason_time=DRAINED_AT,
+    out=True,
+    seen=Instant(wall=DRAINED_AT * SECOND),
+    left=Instant(wall=DRAINED_AT * SECOND),
+)
+"""The ledger saw it leave service."""
 PAGE = (
     '<nvidia_smi_log>\n<gpu id="00000000:18:00.0">\n<gpu id="00000000:2A:00.0">\n</nvidia_smi_log>'
 )
@@ -79,7 +92,7 @@ CLEAN = NodeProbe(
 
 def sight(node: Node = NODE, **more: Any) -> Sight:
     """The clean node; `more` are fields of Sight."""
-    return Sight(**{"node": node, "now": NOW, "answer": CLEAN, "readings": (), **more})
+    return Sight(**{"node": node, "now": NOW, "answer": CLEAN, "readings": (LEFT_SERVICE,), **more})
 
 
 def spoilt(**parts: Any) -> Sight:

@@ -20,6 +20,7 @@ from sentinel.testing import FixedSlurm, context
 from tests.checks.drained.nodes import (
     CLEAN,
     DRAINED_AT,
+    LEFT_SERVICE,
     NODE,
     NOW,
     blocked,
@@ -65,7 +66,7 @@ class Book:
         return [
             Reading(node=node, state="", reason=r, user="", reason_time=1, out=True, seen=AT)
             for r in self._reasons
-        ]
+        ] + [replace(LEFT_SERVICE, node=node)]
 
 
 def run(
@@ -304,7 +305,7 @@ def test_a_clean_up_is_asked_for_a_job_that_slurm_no_longer_has_there(
 
 
 NOT_TO_BE_ENDED = [
-    replace(LEFT, processes=(process(50),)),
+    replace(CLEAN, processes=(process(50),)),
     replace(LEFT, processes=(replace(ALICE, state="D"),)),
     replace(LEFT, processes=(replace(ALICE, state="Z"),)),
     replace(LEFT, steps=Steps(processes=())),

@@ -21,6 +21,7 @@ from sentinel.core.remote import (
 )
 from tests.checks.drained.nodes import (
     CLEAN,
+    LEFT_SERVICE,
     NODE,
     RULES,
     blocked,
@@ -182,6 +183,19 @@ def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
     assert one(sight(readings=None)) == Item(
         name="history", good=None, text="no ledger of reasons here"
     )
+
+
+def test_a_node_that_was_drained_before_the_first_look() -> None:
+    """What its reason replaced is known by a log of slurmctld alone; nobody guesses."""
+    before_us = replace(LEFT_SERVICE, left=None)
+    for readings in ((), (before_us,), (before_us, before_us)):
+        item = one(sight(readings=readings))
+        assert (item.name, item.good) == ("history", None)
+        assert all(
+            i.good for i in items(sight(readings=readings, earlier=["Kill task failed"])).values()
+        )
+    served = replace(LEFT_SERVICE, out=False, reason="", left=None)
+    assert all(i.good for i in items(sight(readings=(before_us, served))).values())
 
 
 def test_users_who_may_be_there() -> None:

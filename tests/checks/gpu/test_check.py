@@ -127,6 +127,16 @@ def test_a_missing_gpu_nobody_ever_saw() -> None:
     assert here.bad() == {}
 
 
+def test_a_gpu_that_was_replaced_is_not_the_missing_one() -> None:
+    """Another sits in its slot; the one whose slot is empty is missed."""
+    here = world()
+    here.look()
+    node = here.nodes["n1"]
+    node.gpus[0] = replace(node.gpus[0], uuid="GPU-new")
+    lost = node.gpus.pop(5)
+    assert list(here.bad()) == [lost.uuid]
+
+
 def test_gpus_that_went_with_their_machine_are_not_missed() -> None:
     """A VM made anew has others; eight of eight."""
     here = world()

@@ -1,0 +1,169 @@
+"""One node, one file system, one training: their addresses and what stands there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+from markupsafe import Markup
+
+from sentinel.core.values import size_text
+from sentinel.web import detail, grid, plot
+from sentinel.web.live import Live
+from sentinel.web.nodestates import OUT
+from sentinel.web.nouns import Facts, NodesFact
+from sentinel.web.shown import Shown, answer, elsewhere, number_of
+
+HISTORY = 14 * 86_400.0
+"""Seconds of history that are drawn."""
+
+MANY = 2000
+"""Groups of nodes beyond which those in service are not listed."""
+
+
+class Subjects:
+    """Nodes, file systems and trainings."""
+
+    def __init__(self, live: Live, shown: Shown) -> None:
+        self._live, self._shown = live, shown
+        self.routes: Sequence[web.AbstractRouteDef] = (
+            web.get("/nodes", self.nodes),
+            web.get("/nodes/grid.svg", self.grid),
+            web.get("/nodes/at", self.node_at),
+            web.get("/nodes/one", self.node),
+            web.get("/files/one", self.file),
+            web.get("/jobs/one", self.job),
+        )
+
+    async def nodes(self, request: web.Request) -> web.Response:
+        """The grid, and why nodes are out of service."""
+
+        def more(f: Facts) -> dict[str, Any]:
+            out = [g for g in f.nodes if g.state in OUT or g.reason]
+            fine = [g for g in f.nodes if g not in out] if len(f.nodes) < MANY else []
+            return {"out": out, "fine": fine, "stamp": int(f.nodes_seen or 0)}
+
+        return await self._shown.page(request, "nodes.html", "/nodes", more)
+
+    async def grid(self, request: web.Request) -> web.Response:
+        """The picture of the grid."""
+        cells = await self._cells()
+        text = grid.picture([state for _, state in cells]) if cells else ""
+        return answer(text, 200 if cells else 404, "image/svg+xml")
+
+    async def node_at(self, request: web.Request) -> web.Response:
+        """From a point of the picture to its node."""
+        cells = await self._cells()
+        place = grid.at(
+            len(cells), number_of(request.query.get("x", "")), number_of(request.query.get("y", ""))
+        )
+        if place is None:
+            raise web.HTTPNotFound
+        return elsewhere(f"/nodes/one?name={quote(cells[place][0])}")
+
+    async def node(self, request: web.Request) -> web.Response:
+        """One node: its state, reasons, GPUs, and what was done."""
+        name, facts = request.query.get("name", "")[:253], await self._live.facts()
+        around, now = self._live.around(), self._live.clock.now()
+        states = dict(await self._cells())
+        found = await self._live.source.read(
+            lambda _: (
+                detail.readings(around.logbook, name),
+                detail.gpus(around.gpus, name, now),
+            )
+        )
+        more = {
+            "name": name or "?",
+            "group": _group(facts, name) if name in states else None,
+            "alerts": [a for a in facts.alerts if name in (a.subject, a.labels.get("node"))],
+            "readings": found[0],
+            "gpus": found[1],
+            "acts": [a for a in facts.actions if a.target == name],
+        }
+        return self._shown.fresh(facts, "node.html", "/nodes", more)
+
+    async def file(self, request: web.Request) -> web.Response:
+        """One file system with its history and forecast."""
+        check, path = request.query.get("check", ""), request.query.get("path", "")
+        facts = await self._live.facts()
+        row = next((d for d in facts.disks if (d.check, d.path) == (check, path)), None)
+        space = await self._points(check, path, "free_bytes")
+        used = await self._points(check, path, "used_percent")
+        inodes = await self._points(check, path, "inodes_used_percent")
+        bounds = (row.full_in_early_s, row.full_in_s, row.full_in_late_s) if row else ()
+        known = [facts.at + s for s in bounds if s is not None]
+        ahead = (known[0], known[1], known[2]) if len(known) == 3 else None
+        plots = [
+            ("Space used", self._plot(facts, "Space used", used, _percent, 100.0, ahead)),
+            ("Space free", self._plot(facts, "Space free", space, size_text, None, None)),
+            ("Inodes used", self._plot(facts, "Inodes used", inodes, _percent, 100.0, None)),
+        ]
+        more = {"name": path or "?", "row": row, "plots": plots, "evidence": ()}
+        return self._shown.fresh(facts, "one.html", "/files", more)
+
+    async def job(self, request: web.Request) -> web.Response:
+        """One training with its progress, and the evidence that was taken of it."""
+        check, subject = request.query.get("check", ""), request.query.get("subject", "")
+        facts = await self._live.facts()
+        row = next((j for j in facts.jobs if (j.check, j.subject) == (check, subject)), None)
+        shown = (("progress", "Progress"), ("running", "Jobs running"), ("size_bytes", "Log size"))
+        plots = []
+        for name, title in shown:
+            points = await self._points(check, subject, name)
+            if points:
+                words = size_text if name == "size_bytes" else _plain
+                plots.append((title, self._plot(facts, title, points, words, None, None)))
+        evidence = [a for a in facts.actions if a.action == "stacks" and a.by == check]
+        more = {"name": subject or "?", "row": row, "plots": plots, "evidence": evidence}
+        return self._shown.fresh(facts, "one.html", "/jobs", more)
+
+    async def _cells(self) -> list[tuple[str, str]]:
+        facts = await self._live.facts()
+        return await asyncio.to_thread(_cells, facts.nodes)
+
+    async def _points(self, check: str, subject: str, name: str) -> list[tuple[float, float]]:
+        now = self._live.clock.now()
+        return await self._live.source.read(
+            lambda store: detail.points(store, check, subject, name, now, HISTORY)
+        )
+
+    def _plot(
+        self,
+        facts: Facts,
+        title: str,
+        points: Sequence[tuple[float, float]],
+        words: Callable[[float], str],
+        limit: float | None,
+        ahead: tuple[float, float, float] | None,
+    ) -> Markup:
+        made = plot.Plot(
+            title=title,
+            points=points,
+            now=facts.at,
+            words=words,
+            zone=self._live.around().zone,
+            limit=limit if ahead else None,
+            ahead=ahead,
+        )
+        return Markup(plot.svg(made))  # noqa: S704 - drawn here, its texts are escaped
+
+
+@lru_cache(maxsize=4)
+def _cells(groups: tuple[NodesFact, ...]) -> list[tuple[str, str]]:
+    return grid.cells(groups)
+
+
+def _group(facts: Facts, name: str) -> NodesFact | None:
+    return next((g for g in facts.nodes if any(n == name for n, _ in _cells((g,)))), None)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f}%"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}"

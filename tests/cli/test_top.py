@@ -1,0 +1,196 @@
+"""`sentinel top`: keys to views, and the real thing on a real terminal of 80 by 24."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.cli.screen import changes, keys, rendered
+from sentinel.cli.top_view import TABS, View, alerts, body, foot, head, press
+from sentinel.core.model import Status
+from tests.channels.samples import HOSTILE
+from tests.web.scenery import alert, scene
+
+SHOWN = scene([alert(1, "gpu00003"), alert(2, "gpu00001", Status.WARNING), alert(3, "gpu00002")])
+
+
+def pressed(*names: str, view: View = View()) -> View:  # noqa: B008 - frozen
+    for name in names:
+        view = press(view, name, SHOWN)
+    return view
+
+
+@pytest.mark.parametrize(
+    ("names", "field", "value"),
+    [
+        ("3", "tab", 2),
+        (("tab", "tab"), "tab", 2),
+        (("tab",) * len(TABS), "tab", 0),
+        (("j", "j", "j", "j"), "chosen", 2),
+        (("j", "k", "k"), "chosen", 0),
+        (("enter",), "open", "00000003"),
+        (("enter", "esc"), "open", ""),
+        (("enter", "q"), "done", False),
+        ("q", "done", True),
+        (("ctrl-c",), "done", True),
+        (("s",), "order", "newest"),
+        (("s",) * 4, "order", "severity"),
+        ((" ",), "held", True),
+        (("a",), "ack", ""),
+        (("a", "y"), "ack", "00000003"),
+        (("a", "n"), "ack", ""),
+        (("a", "q"), "done", False),
+        (("/", "w", "backspace", "g", "enter"), "filter", "g"),
+        (("/", "w", "esc"), "filter", ""),
+        (("2", "a"), "asking", ""),
+        (("", "é"), "tab", 0),
+    ],
+)
+def test_a_key_does_one_thing(names: tuple[str, ...], field: str, value: object) -> None:
+    """Acknowledging asks first; what asks takes no other key."""
+    assert getattr(pressed(*names), field) == value
+
+
+def test_the_filter_fits_check_subject_and_words() -> None:
+    """Whatever case it is typed in."""
+    view = pressed("/", *"GPU00001", "enter")
+    assert [a.subject for a in alerts(view, SHOWN)] == ["gpu00001"]
+    assert alerts(replace(view, filter="nothing of this"), SHOWN) == []
+
+
+def test_alerts_are_sorted_as_chosen() -> None:
+    """The worst first, the newest, the oldest, by name."""
+    orders = {
+        o: [a.subject[-1] for a in alerts(View(order=o), SHOWN)]
+        for o in ("newest", "oldest", "check")
+    }
+    assert orders == {"newest": list("312"), "oldest": list("213"), "check": list("123")}
+
+
+def test_what_does_not_fire_yet_cannot_be_acknowledged() -> None:
+    """And it says so."""
+    facts = replace(SHOWN, alerts=(replace(SHOWN.alerts[0], state="pending"),))
+    assert "does not fire yet" in press(View(), "a", facts).said
+
+
+@pytest.mark.parametrize("tab", range(len(TABS)))
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
+    """80 columns, whatever a job is called; nothing but colours of our own."""
+    facts = scene([alert(1, text, summary=text, details=text)])
+    view = View(tab=tab, open="00000001" if tab == 0 else "")
+    parts = [*head(view, facts), foot(view), body(view, facts, timezone.utc, 20)]
+    for line in [line for part in parts for line in rendered(part, 80, colour=False)]:
+        assert "\x1b" not in line
+        assert len(line) <= 80
+        assert not re.search(r"[\x00-\x1f\x7f\u202e]", line)
+
+
+def test_only_lines_that_have_changed_are_sent() -> None:
+    """A slow line shows a new age without the whole page."""
+    before = ["head", "one", "two", "three"]
+    assert changes(before, ["head", "one", "2", "three"]) == ["\x1b[3;1H2\x1b[0m\x1b[K"]
+    assert changes(before, before) == []
+    assert changes(before, ["head"])[0].startswith("\x1b[2;1H\x1b[0m")
+
+
+def test_keys_that_come_together_are_told_apart() -> None:
+    """Over ssh several arrive at once; those without a meaning mean nothing."""
+    assert keys("j\r\x1b[Aq") == ["j", "enter", "up", "q"]
+    assert keys("\x1b[15~\x00é\x1b") == ["", "", "é", "esc"]
+
+
+@contextmanager
+def terminal(*words: str) -> Iterator[int]:
+    """A child on a terminal of its own of 80 by 24; our end of it."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "sentinel", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        yield ours
+    finally:
+        child.terminate()
+        child.wait(20)
+        os.close(ours)
+
+
+def read_until(ours: int, text: str) -> str:
+    seen, deadline = "", time.monotonic() + 20
+    while text not in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen):
+        assert time.monotonic() < deadline, seen
+        if select.select([ours], [], [], 0.5)[0]:
+            seen += os.read(ours, 65536).decode("utf-8", "replace")
+    return seen
+
+
+def test_without_a_service_it_shows_the_state_says_so_and_acknowledges(tmp_path: Path) -> None:
+    """A tick wrote the state; nobody is at work; the answer is kept; the terminal is put back."""
+    config = tmp_path / "sentinel.yaml"
+    config.write_text(
+        f"state: {tmp_path}/state\n"
+        "checks: {gone: {kind: fs, paths: [/nowhere/at/all]}}\n"
+        f"channels: {{book: {{kind: file, path: {tmp_path}/book}}}}\n"
+    )
+    sentinel = [sys.executable, "-m", "sentinel"]
+    subprocess.run([*sentinel, "tick", "-c", config], check=True, capture_output=True)
+    with terminal("top", "-c", str(config)) as ours:
+        read_until(ours, "does not exist")
+        os.write(ours, b"a")
+        read_until(ours, "y/n")
+        os.write(ours, b"y")
+        read_until(ours, "has it]")
+        os.write(ours, b"q")
+        end = read_until(ours, "")
+        while "\x1b[?1049l" not in end:
+            end += os.read(ours, 65536).decode()
+    told = subprocess.run(
+        [*sentinel, "top", "--once", "-c", config], check=True, capture_output=True, text=True
+    ).stdout
+    assert "no service or tick is at work" in told
+    assert "has it]" in " ".join(told.split())
+
+
+def test_status_tells_all_that_it_told_before_and_more(tmp_path: Path) -> None:
+    """The JSON keeps its keys; the metrics are Prometheus' own form; 80 columns suffice."""
+    import json
+
+    config = tmp_path / "sentinel.yaml"
+    config.write_text(f"state: {tmp_path}/state\nchecks: {{root: {{kind: fs, paths: [/]}}}}\n")
+    sentinel = [sys.executable, "-m", "sentinel"]
+    subprocess.run([*sentinel, "tick", "-c", config], check=True, capture_output=True)
+
+    def status(*words: str) -> str:
+        return subprocess.run(
+            [*sentinel, "status", "-c", config, *words],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "80"},
+        ).stdout
+
+    document = json.loads(status("--json"))
+    assert {"state", "leader", "notices", "alerts", "checks", "unsent"} <= set(document)
+    assert document["disks"][0]["path"] == "/"
+    assert "sentinel_filesystem_used_ratio" in status("--metrics")
+    assert max(len(line) for line in status().splitlines()) <= 80
