@@ -30,7 +30,7 @@ class Root:
             raise Refused("the root has to be an absolute path of two steps at least, without '..'")
         self.path = "/" + "/".join(steps)
         self.fd = _descend(steps)
-        self.device = os.fstat(self.fd).st_dev
+        self.device, self.mount = os.fstat(self.fd).st_dev, _mount(self.fd)
 
     def entries(self, rules: Rules) -> list[Entry]:
         """Files and directories of fitting names; links, mounts and devices are not among them."""
@@ -125,12 +125,16 @@ class Root:
         return size, at, count
 
     def _folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
-        """That very directory, open, and on the root's file system. Raises Refused."""
+        """That very directory, open, and within the root's own mount. Raises Refused.
+
+        The device alone would not tell: a bind mount of the same file system has the same one.
+        """
         if depth > DEEPEST:
             raise Refused(f"{name!r} lies deeper than {DEEPEST} levels")
         fd = os.open(name, _FOLDER, dir_fd=above)
         found = os.fstat(fd)
-        if (found.st_dev, found.st_ino) != identity or found.st_dev != self.device:
+        here = (found.st_dev, _mount(fd)) == (self.device, self.mount)
+        if not here or (found.st_dev, found.st_ino) != identity:
             os.close(fd)
             raise Refused(f"{name!r} is another file system, or was replaced meanwhile")
         return fd
@@ -151,6 +155,12 @@ def _descend(steps: list[str]) -> int:
             os.close(fd)
         fd = below
     return fd
+
+
+def _mount(fd: int) -> str:
+    """The id of the mount that an open directory lies in (proc_pid_fdinfo(5), mnt_id)."""
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
+        return next(line for line in lines if line.startswith("mnt_id:"))
 
 
 def _freed(found: os.stat_result) -> int:

@@ -236,6 +236,17 @@ def test_a_mount_inside_is_not_entered(root: Path) -> None:
         assert (inside / "data").read_text() == (entry / "data").read_text() == "data"
 
 
+@pytest.mark.parametrize("where", ["step1/inner", "step1"])
+def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: str) -> None:
+    """Its device is the root's own, and what lies there is somebody else's."""
+    treasury = root.parent / "treasury"
+    treasury.mkdir()
+    (treasury / "data").write_text("gold")
+    with mounted(root / where, "--bind", str(treasury)):
+        asked("remove", root, names=("step1",))
+        assert (treasury / "data").read_text() == "gold"
+
+
 def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
     """It no longer has the name of a checkpoint, and the next run takes it away."""
     opened = Root(str(root))
@@ -280,8 +291,8 @@ def test_a_young_file_deep_inside_keeps_it_all(root: Path) -> None:
 
 
 @contextmanager
-def mounted(point: Path) -> Iterator[Path]:
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(point)], check=True)
+def mounted(point: Path, *how: str) -> Iterator[Path]:
+    subprocess.run(["mount", *(how or ("-t", "tmpfs", "tmpfs")), str(point)], check=True)
     try:
         yield point
     finally:
