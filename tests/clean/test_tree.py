@@ -242,7 +242,9 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: 
     treasury = root.parent / "treasury"
     treasury.mkdir()
     (treasury / "data").write_text("gold")
+    aged(treasury, 10)
     with mounted(root / where, "--bind", str(treasury)):
+        aged(root / "step1", 10)
         asked("remove", root, names=("step1",))
         assert (treasury / "data").read_text() == "gold"
 
