@@ -7,6 +7,7 @@ for name in (
     "bench_slurm",
     "bench_remote",
     "bench_service",
+    "bench_web",
     "bench_gpus",
     "bench_log_tail",
     "bench_zipapp",

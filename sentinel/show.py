@@ -35,7 +35,9 @@ def seen(store: Store, around: Surroundings, now: Instant, notices: tuple[str, .
 
 
 def of_settings(settings: Settings) -> Surroundings:
-    """What the file says of what is shown; Slurm is not asked for the cluster's name."""
+    """What the file says of what is shown; Slurm is not asked for the cluster's name, and no
+    state is made where there is none."""
+    from sentinel import hands
     from sentinel.engine.schedule import next_run
     from sentinel.web.material import Surroundings
 
@@ -45,8 +47,8 @@ def of_settings(settings: Settings) -> Surroundings:
         zone=app.zone(settings),
         next_run=next_run,
         windows=settings.silences,
-        logbook=books(settings),
-        gpus=_gpus(settings),
+        logbook=hands.books(settings, dry_run=True),
+        gpus=_gpus(settings) if app.has_state(settings) else None,
     )
 
 

@@ -44,7 +44,7 @@ def add(actions: Any) -> None:
 
 def call_ack(args: argparse.Namespace) -> int:
     """0 when written; the running sentinel knows it within seconds."""
-    with State(args.config) as state:
+    with State(args.config, writing=True) as state:
         alert = state.find(args.alert)
         if not any(a.id == alert and a.firing for a in state.store.alerts()):
             raise BadOrder(f"alert {alert} does not fire now: there is nothing to acknowledge")
@@ -56,7 +56,7 @@ def call_ack(args: argparse.Namespace) -> int:
 
 def call_silence(args: argparse.Namespace) -> int:
     """0 when written; prints the id that ends it."""
-    with State(args.config) as state:
+    with State(args.config, writing=True) as state:
         ends = _end(args, state)
         silence = Silence(
             id=secrets.token_hex(4),
@@ -74,7 +74,7 @@ def call_silence(args: argparse.Namespace) -> int:
 
 def call_unsilence(args: argparse.Namespace) -> int:
     """0 when ended."""
-    with State(args.config) as state:
+    with State(args.config, writing=True) as state:
         known = {s.id: s for s in state.silences()}
         silence = known.get(args.silence)
         if silence is None:

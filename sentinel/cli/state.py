@@ -1,10 +1,14 @@
 """The state as commands by hand see it."""
 
+import sys
+
 from sentinel import app
 from sentinel.cli import USAGE
 from sentinel.clock import SystemClock
 from sentinel.core.errors import SentinelError
 from sentinel.core.mute import Silence
+from sentinel.core.ports import Store
+from sentinel.core.settings import Settings
 
 
 class NoSuchAlert(SentinelError):
@@ -14,21 +18,34 @@ class NoSuchAlert(SentinelError):
 
 
 class NoState(SentinelError):
-    """Nothing was ever written: whoever only looks must not make it, perhaps as another user."""
+    """There is nothing to write into."""
 
     exit_code = 66
 
 
-class State:
-    """The store opened beside a running sentinel, with the clock and zone to show it by."""
+def _opened(settings: Settings, clock: SystemClock, writing: bool) -> tuple[Store, list[str]]:
+    if app.has_state(settings):
+        return app.open_state(settings, clock)
+    text = f"{app.state_of(settings)}: no state yet; sentinel run or sentinel tick makes it"
+    if writing:
+        raise NoState(text)
+    from sentinel.store.memory import MemoryStore
 
-    def __init__(self, config: str | None) -> None:
+    print(f"sentinel: {text}", file=sys.stderr)
+    return MemoryStore(), []
+
+
+class State:
+    """The store opened beside a running sentinel, with the clock and zone to show it by.
+
+    Where nothing was ever written it is an empty one, and stderr says so: whoever only looks
+    must not make it, perhaps as another user. Who is `writing` gets NoState.
+    """
+
+    def __init__(self, config: str | None, *, writing: bool = False) -> None:
         settings = app.find_settings(config) or app.embedded()
         clock = SystemClock()
-        if not app.has_state(settings):
-            where = app.state_of(settings)
-            raise NoState(f"{where}: no state yet; sentinel run or sentinel tick makes it")
-        self.store, self.notices = app.open_state(settings, clock)
+        self.store, self.notices = _opened(settings, clock, writing)
         self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
 
     def __enter__(self) -> "State":

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,23 @@ def test_every_metric_is_in_the_documentation() -> None:
             labels = sorted({label for key in series for label, _ in key})
             wanted = f"`{name}{{{','.join(labels)}}}`" if labels else f"`{name}`"
             assert wanted in told, wanted
+
+
+def test_a_pass_writes_the_file_and_goes_on_where_it_cannot(tmp_path: Path) -> None:
+    """A chain has no port; metrics that cannot be written are said, and keep nothing from
+    being watched."""
+    config, path = tmp_path / "sentinel.yaml", tmp_path / "out" / "sentinel.prom"
+    config.write_text(
+        f"state: {tmp_path}/state\nmetrics: {{textfile: {path}}}\n"
+        "checks: {root: {kind: fs, paths: [/]}}\n"
+    )
+
+    def tick() -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "sentinel", "tick", "--all", "-c", str(config)]
+        return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+
+    assert "not written: No such file or directory" in tick().stderr
+    path.parent.mkdir()
+    tick()
+    promtool("check", "metrics", text=path.read_bytes())
+    assert b'sentinel_filesystem_used_ratio{check="root",path="/"}' in path.read_bytes()
