@@ -264,7 +264,9 @@ class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         if not self.textfile.endswith(".prom"):
-            raise Invalid("name a file that ends in .prom: node_exporter reads no other", "textfile")
+            raise Invalid(
+                "name a file that ends in .prom: node_exporter reads no other", "textfile"
+            )
 
 
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

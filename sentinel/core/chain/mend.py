@@ -20,6 +20,14 @@ class Release(Struct, frozen=True):
     job: str
 
 
+class Move(Struct, frozen=True):
+    """A link that was requeued waits two minutes (slurm.conf(5), JobRequeue; a node that died the
+    same), past its turn and in the way of the next of its strand: let it begin at this slot."""
+
+    job: str
+    slot: int
+
+
 class Cancel(Struct, frozen=True):
     """A link too many, or one that can never run; `why` is for people."""
 
@@ -27,7 +35,7 @@ class Cancel(Struct, frozen=True):
     why: str
 
 
-Step = Submit | Release | Cancel
+Step = Submit | Release | Move | Cancel
 
 
 def steps(
@@ -36,21 +44,21 @@ def steps(
     now: float,
     *,
     me: str = "",
-    released: Collection[str] = (),
+    tried: Collection[str] = (),
 ) -> tuple[Step, ...]:
     """What is missing in the queue at this moment (epoch seconds); empty when all is well.
 
-    `links` are all of the chain's jobs, `me` is the one that asks. `released`: those that were
-    tried to be released before; still held, they are replaced.
+    `links` are all of the chain's jobs, `me` is the one that asks. `tried`: those that were
+    tried to be released or moved before; still held, they are replaced.
     """
     if chain.mode == "relay":
         slot = _handover(chain, links, now)
-        found = _strand(chain, chain.names[0], slot, links, me, released)
+        found = _strand(chain, chain.names[0], slot, links, me, tried)
         return (*found, *_strangers(chain, links))
     missing: list[Step] = []
     for number, name in enumerate(chain.names):
         slot = chain.next_slot(number, now)
-        missing += _strand(chain, name, slot, links, me, released)
+        missing += _strand(chain, name, slot, links, me, tried)
     return (*missing, *_strangers(chain, links))
 
 
@@ -66,25 +74,28 @@ def _strand(
     slot: int,
     links: Sequence[Link],
     me: str,
-    released: Collection[str],
+    tried: Collection[str],
 ) -> tuple[Step, ...]:
     waiting = sorted(
         (link for link in links if link.name == name and link.waits and link.job != me),
         key=lambda link: int(link.job),
     )
-    bad = {link.job: why for link in waiting if (why := _unfit(chain, link, released))}
+    bad = {link.job: why for link in waiting if (why := _unfit(chain, link, tried))}
     good = [link for link in waiting if link.job not in bad]
     found: list[Step] = [Cancel(job, why) for job, why in bad.items()]
     found += [Cancel(link.job, f"{good[0].job} waits already") for link in good[1:]]
     found += [Release(link.job) for link in good[:1] if link.held]
+    found += [
+        Move(link.job, slot) for link in good[:1] if link.delayed(slot) and link.job not in tried
+    ]
     return tuple(found if good else [*found, Submit(name, slot)])
 
 
-def _unfit(chain: Chain, link: Link, released: Collection[str]) -> str:
+def _unfit(chain: Chain, link: Link, tried: Collection[str]) -> str:
     """Why a waiting link has to be replaced, or an empty string."""
     if link.revision != chain.revision:
         return "of an older installation"
-    if link.held and link.job in released:
+    if link.held and link.job in tried:
         return f"held and not to be released ({link.reason})"
     return ""
 

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from sentinel.core.errors import Invalid
 
 Mode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
-LETTERS = "ab"
+LETTERS = "abc"
 SHORTEST = 5
 """Seconds between slots at the least: slurmctld starts jobs no faster."""
 
@@ -18,7 +18,8 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `every` (seconds) separates slots, which are multiples of it since 1970: nothing drifts.
     `name` begins the job names, `revision` tells links of this installation from older ones.
     `command` is sentinel as it is called, `options` are sbatch's. `time_limit` in seconds. Not
-    `delivers`: messages wait for `sentinel deliver` elsewhere.
+    `delivers`: messages wait for `sentinel deliver` elsewhere. `mount` is where the file system of
+    the folder was mounted when it was installed, empty where that is not known.
     """
 
     name: str
@@ -26,11 +27,12 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: tuple[str, ...]
     mode: Mode = "chain"
     config: str = ""
-    strands: int = 2
+    strands: int = 3
     time_limit: int = 7200
     handover: int = 600
     options: tuple[str, ...] = ()
     delivers: bool = True
+    mount: str = ""
     revision: str = ""
     installed: int = field(default=0)
 
@@ -38,7 +40,7 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.every < SHORTEST:
             raise Invalid(f"--every must be {SHORTEST}s or longer", "every")
         if not 1 <= self.strands <= len(LETTERS):
-            raise Invalid(f"--strands is 1 or {len(LETTERS)}", "strands")
+            raise Invalid(f"--strands is 1 to {len(LETTERS)}", "strands")
         if self.mode == "relay" and self.time_limit <= self.handover:
             raise Invalid("--time must be longer than the hand-over of 10 minutes", "time_limit")
 
@@ -89,6 +91,11 @@ class Link(Struct, frozen=True, kw_only=True):
     def held(self) -> bool:
         """JobHeldUser, JobHeldAdmin, JobRequeuedHeld…: squeue(1), JOB REASON CODES."""
         return self.waits and "held" in self.reason.lower()
+
+    def delayed(self, slot: int) -> bool:
+        """Whether Slurm lets it wait beyond its turn by the clock alone, when this slot is the next
+        of its strand. One that waits for a node begins as soon as there is one."""
+        return self.waits and self.reason == "BeginTime" and 0 < self.slot < slot - 0
 
     @property
     def hopeless(self) -> bool:

@@ -80,7 +80,7 @@ def _without_python(
 
 def _inside(process: Process, below: Mapping[int, list[Process]]) -> Process:
     children = [p for p in below[process.pid] if p.parent == process.pid]
-    if process.name not in _SHELLS or not children:
+    if not children or not _SHELLS & {process.name, process.exe.rpartition("/")[2]}:
         return process
     child = _inside(children[-1], below)
     env = {**process.env, **child.env}

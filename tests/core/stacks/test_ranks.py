@@ -91,8 +91,10 @@ def test_python_in_the_batch_script_alone_is_what_trains() -> None:
     assert [s.process.pid for s in seats(dump([shell, trains])) if s.process] == [6]
 
 
-def test_a_program_that_is_not_python_is_found_below_its_shell() -> None:
-    shell = Process(node="node-0", pid=5, step="0", task=3, name="bash", state="S")
+@pytest.mark.parametrize("told", [{"name": "bash"}, {"name": "run.sh", "exe": "/usr/bin/dash"}])
+def test_a_program_that_is_not_python_is_found_below_its_shell(told: dict[str, str]) -> None:
+    """A script that is executed itself has its own name; its shell is the file that runs."""
+    shell = Process(node="node-0", pid=5, step="0", task=3, state="S", **told)
     program = Process(node="node-0", pid=6, parent=5, step="0", name="xhpl", state="R")
     [seat] = seats(dump([shell, program]))
     assert seat.process is not None
