@@ -43,7 +43,7 @@ def _install(sub: Any) -> None:
     install.add_argument("--mode", choices=modes, default="chain")
     install.add_argument("--every", default="10m", metavar="TIME", help="default 10m")
     install.add_argument("--time", default="", metavar="TIME", help="limit of a job; default 2h")
-    install.add_argument("--strands", type=int, default=2, help="1 where few jobs may be queued")
+    install.add_argument("--strands", type=int, default=3, help="1 where few jobs may be queued")
     for option in ("account", "partition", "qos"):
         install.add_argument(f"--{option}", default="", metavar="NAME")
     install.add_argument("--sbatch", action="append", default=[], metavar="OPTION")
@@ -61,7 +61,7 @@ def call_install(args: argparse.Namespace) -> int:
 
     settings = app.load_settings(args.config)  # each pass will need the file
     folder, client = args.dir or app.chain_folder(settings), _client(settings)
-    chain = install.chain_of(_wish(args, settings), client)
+    chain = install.chain_of(_wish(args, settings), folder, client)
     print("\n".join(install.install(chain, folder, client, show_only=args.print)))
     return OK
 

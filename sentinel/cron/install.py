@@ -16,7 +16,7 @@ from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.values import duration_text
 from sentinel.cron.entries import Table, Timer
 from sentinel.cron.limits import longest
-from sentinel.cron.place import NotInstalled, Place
+from sentinel.cron.place import NotInstalled, Place, mount_of
 from sentinel.cron.queue import Queue, Refused
 from sentinel.cron.script import link_script
 from sentinel.slurm.client import Client, complaint
@@ -45,7 +45,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     owner: str
 
 
-def chain_of(wish: Wish, client: Client) -> Chain:
+def chain_of(wish: Wish, folder: str, client: Client) -> Chain:
     """The chain that this asks for, within what the partition allows; raises BadWish."""
     usual = RELAY_TIME if wish.mode == "relay" else LINK_TIME
     allowed = _allowed(wish, client)
@@ -66,6 +66,7 @@ def chain_of(wish: Wish, client: Client) -> Chain:
             time_limit=int(wish.time_limit or usual),
             options=(MEMORY, *wish.options),
             delivers=wish.delivers,
+            mount=mount_of(folder),
         )
     except SentinelError as error:
         raise BadWish(str(error)) from error

@@ -59,15 +59,17 @@ class Runner:
         self._end = clock() + chain.time_limit - min(RESERVE, chain.time_limit / 4)
 
     def run(self) -> bool:
-        """The whole life of a link; whether the chain goes on after it."""
+        """The whole life of a link; whether nothing is left to do for the chain after it."""
         secured = self._secure_soon()
         self._slot()
         attempt = 0
-        while not secured and self._clock() < self._end:
+        while not secured and self._clock() < self._end and not self._taken_away():
             self._rest(PAUSE[min(attempt, len(PAUSE) - 1)])
             attempt += 1
             secured = self._secure()
             self._slot()
+        if self._taken_away():
+            return True
         if not secured and self._queue and self._job:
             self._say(f"no successor could be submitted: {self._job} requeues itself")
             self._queue.requeue(self._job)
@@ -78,9 +80,15 @@ class Runner:
         """Only make sure of the successors."""
         return self._secure_soon()
 
+    def _taken_away(self) -> bool:
+        """Whoever removed the folder wants no successor, nor that a pass makes it anew."""
+        return self._place.taken_away(self._chain.mount)
+
     def _secure_soon(self) -> bool:
         for wait in PATIENCE:
             self._sleep(wait)
+            if self._taken_away():
+                return False
             if self._secure():
                 return True
         return False
@@ -105,6 +113,8 @@ class Runner:
 
     def _slot(self) -> None:
         """Run the slot of this moment unless somebody has."""
+        if self._taken_away():
+            return
         with self._place.working() as alone:
             slot = self._chain.slot(self._now())
             if not alone:

@@ -80,11 +80,17 @@ class Place:
             "slot.lock",
             "link-a.log",
             "link-b.log",
+            "link-c.log",
         ):
             with suppress(FileNotFoundError):
                 os.unlink(self._file(name))
         with suppress(OSError):
             os.rmdir(self.folder)
+
+    def taken_away(self, mount: str) -> bool:
+        """Whether somebody removed the folder, and not just its file system is out of sight:
+        `mount` is where that is mounted (Chain.mount)."""
+        return not os.path.lexists(self._file("chain.json")) and os.path.ismount(mount or "/")
 
     def entries(self) -> list[Entry]:
         """The journal, oldest first; a line that a crash has torn is left out."""
@@ -124,6 +130,14 @@ class Place:
 
     def _file(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+def mount_of(path: str) -> str:
+    """Where the file system is mounted that the path lies on, or would."""
+    path = os.path.abspath(path)
+    while not os.path.ismount(path):
+        path = os.path.dirname(path)
+    return path
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from sentinel.core.chain.mend import Release, Step, Submit, steps, whole
-from sentinel.core.chain.nouns import Chain, Link
+from sentinel.core.chain.mend import Move, Release, Step, Submit, steps, whole
+from sentinel.core.chain.nouns import LETTERS, Chain, Link
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.cron.place import Place
 from sentinel.slurm.client import Client, complaint
@@ -38,7 +38,7 @@ class Queue:
     def links(self) -> list[Link]:
         """All that are in the queue, also of older installations of this chain."""
         mark = nonce()
-        names = [f"{self._chain.name}-{letter}" for letter in "ab"]
+        names = [f"{self._chain.name}-{letter}" for letter in LETTERS]
         columns = mark.join(("%A", "%j", "%T", "%e", "%k", "%r")) + mark
         out = self._client.ask(
             "squeue", "-h", "-u", str(os.getuid()), "-n", ",".join(names), "-o", columns
@@ -51,16 +51,16 @@ class Queue:
         Raises Refused with Slurm's words when a link is not taken.
         """
         done: list[str] = []
-        released: set[str] = set()
+        tried: set[str] = set()
         for _ in range(ROUNDS):
             links = self.links()
-            wanted = steps(self._chain, links, self._now(), me=me, released=released)
+            wanted = steps(self._chain, links, self._now(), me=me, tried=tried)
             if not wanted:
                 return whole(self._chain, links, me), done
             for step in wanted:
                 done.append(self._do(step))
-                if isinstance(step, Release):
-                    released.add(step.job)
+                if isinstance(step, Release | Move):
+                    tried.add(step.job)
         return whole(self._chain, self.links(), me), done
 
     def cancel_all(self) -> list[str]:
@@ -77,13 +77,12 @@ class Queue:
     def submission(self, step: Submit) -> list[str]:
         """The command; the slot travels in the comment, the time relative to this very moment
         (a local time of the day would come twice when summer time ends)."""
-        wait = max(0, math.ceil(step.slot - self._now()))
         return [
             "sbatch",
             "--parsable",
             f"--job-name={step.name}",
-            f"--comment={MARK} {step.slot} {self._chain.revision}",
-            f"--begin=now+{wait}",
+            f"--comment={self._comment(step)}",
+            f"--begin=now+{self._wait(step)}",
             *(["--dependency=singleton"] if self._chain.mode == "chain" else []),
             "--requeue",
             "--open-mode=truncate",
@@ -102,8 +101,25 @@ class Queue:
         if isinstance(step, Release):
             self._client.run("scontrol", "release", step.job)
             return f"released {step.job}, which was held"
+        if isinstance(step, Move):
+            return self._move(step)
         self._client.run("scancel", step.job)
         return f"cancelled {step.job}: {step.why}"
+
+    def _move(self, step: Move) -> str:
+        done = self._client.run(
+            "scontrol", "update", f"jobid={step.job}", f"starttime=now+{self._wait(step)}",
+            f"comment={self._comment(step)}",
+        )  # fmt: skip
+        if done.code:
+            return f"{step.job} was requeued and begins late: {complaint(done.err)}"
+        return f"moved {step.job}, which was requeued, to {_clock(step.slot)}"
+
+    def _comment(self, step: Submit | Move) -> str:
+        return f"{MARK} {step.slot} {self._chain.revision}"
+
+    def _wait(self, step: Submit | Move) -> int:
+        return max(0, math.ceil(step.slot - self._now()))
 
     def _submit(self, step: Submit) -> str:
         done = self._client.run(*self.submission(step))

@@ -3,8 +3,11 @@
 import os
 import shlex
 
-from sentinel.core.chain.nouns import Chain
-from sentinel.cron.place import Place
+from sentinel.core.chain.nouns import LETTERS, Chain
+from sentinel.cron.place import Place, mount_of
+
+RESTARTS = 50
+"""Times that a link without sentinel requeues itself, 43 minutes each, until it gives up."""
 
 _LINK = """\
 #!/bin/bash
@@ -13,19 +16,20 @@ _LINK = """\
 {command} cron link --dir {folder}
 code=$?
 [ "$code" -eq 0 ] && exit 0
-# Taken away in the meantime, and not just out of sight.
-[ "$code" -eq 66 ] && [ -d {parent} ] && exit 0
+# Taken away in the meantime, while the file system that it lay on is there.
+[ "$code" -eq 66 ] && [ ! -e {folder}/chain.json ] && mountpoint -q {mount} && exit 0
+[ "${{SLURM_RESTART_COUNT:-0}}" -ge {restarts} ] && exit "$code"
 
 # sentinel could not do its work here (a file system that is away, a broken installation, a node
 # without Python). The chain must not end with that: a successor, unless one waits already.
 echo "sentinel cron link ended with code $code; the chain goes on without it" >&2
 turn=0
-case $SLURM_JOB_NAME in *-b) turn={every} ;; esac
+case $SLURM_JOB_NAME in {turns} esac
 for wait in 5 30 120 600 1800; do
     if waiting=$(squeue -h -u "$(id -u)" -n "$SLURM_JOB_NAME" -t PENDING -o %A); then
         [ -n "$waiting" ] && exit "$code"
         now=$(date +%s)
-        slot=$(((now / {period} + 1) * {period} + turn))
+        slot=$((((now - turn) / {period} + 1) * {period} + turn))
         if sbatch --job-name="$SLURM_JOB_NAME" --comment="sentinel $slot {revision}" \\
             --begin="now+$((slot - now))" \\
             {again}; then
@@ -53,8 +57,9 @@ def link_script(chain: Chain, place: Place, submission: list[str]) -> str:
         name=chain.name,
         command=shlex.join(chain.command),
         folder=shlex.quote(place.folder),
-        parent=shlex.quote(os.path.dirname(place.folder)),
-        every=chain.every,
+        mount=shlex.quote(chain.mount or mount_of(place.folder)),
+        restarts=RESTARTS,
+        turns=" ".join(f"*-{L}) turn={n * chain.every} ;;" for n, L in enumerate(LETTERS)),
         period=chain.every * chain.strands,
         revision=chain.revision,
         config=config,

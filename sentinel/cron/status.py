@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from sentinel.core.chain.journal import Standing, standing
@@ -55,15 +56,25 @@ def _queue(chain: Chain, place: Place, client: Client) -> dict[str, Any]:
         links = Queue(chain, place, client).links()
     except CannotTell as error:
         return {"well": False, "links": [], "problems": [f"the queue cannot be seen: {error}"]}
-    problems = [p for link in links if (p := _problem(link))]
+    problems = [*_lost(chain, links), *(p for link in links if (p := _problem(link)))]
+    well = whole(chain, links) or any(link.state == "RUNNING" for link in links)
+    return {"well": well, "links": [_row(link) for link in links], "problems": problems}
+
+
+def _lost(chain: Chain, links: Sequence[Link]) -> list[str]:
+    """Strands without a link; where none has one, nothing inside begins the chain again."""
+    if not links:
+        return [
+            "the chain has ended: its links are gone (cancelled, or the folder was away); nothing "
+            "runs until: sentinel cron ensure"
+        ]
     alive = {link.name for link in links}
-    problems += [
-        f"no link of {name} is in the queue; mend it with: sentinel cron ensure"
+    return [
+        f"no link of {name} is in the queue: the next to run mends it, if that is not lost too; "
+        "at once: sentinel cron ensure"
         for name in chain.names
         if name not in alive
     ]
-    well = whole(chain, links) or any(link.state == "RUNNING" for link in links)
-    return {"well": well, "links": [_row(link) for link in links], "problems": problems}
 
 
 def _table(chain: Chain, place: Place, _client: Client) -> dict[str, Any]:

@@ -59,9 +59,10 @@ class Service:
         self._spawn(self._engine.lost_lead())
         notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
         await self._stop.wait()
+        lost = self._failure  # a run that ends after the state was let go has lost nothing
         await self._farewell()
-        if self._failure is not None:
-            raise self._failure
+        if lost is not None:
+            raise lost
 
     async def stopped_within(self, seconds: float) -> bool:
         """Whether it was told to stop, waiting so long for that."""

@@ -53,12 +53,12 @@ def steps(
     """
     if chain.mode == "relay":
         slot = _handover(chain, links, now)
-        found = _strand(chain, chain.names[0], slot, links, me, tried)
+        found = _strand(chain, chain.names[0], slot, now, links, me, tried)
         return (*found, *_strangers(chain, links))
     missing: list[Step] = []
     for number, name in enumerate(chain.names):
         slot = chain.next_slot(number, now)
-        missing += _strand(chain, name, slot, links, me, tried)
+        missing += _strand(chain, name, slot, now, links, me, tried)
     return (*missing, *_strangers(chain, links))
 
 
@@ -72,6 +72,7 @@ def _strand(
     chain: Chain,
     name: str,
     slot: int,
+    now: float,
     links: Sequence[Link],
     me: str,
     tried: Collection[str],
@@ -86,9 +87,16 @@ def _strand(
     found += [Cancel(link.job, f"{good[0].job} waits already") for link in good[1:]]
     found += [Release(link.job) for link in good[:1] if link.held]
     found += [
-        Move(link.job, slot) for link in good[:1] if link.delayed(slot) and link.job not in tried
+        Move(link.job, slot)
+        for link in good[:1]
+        if _delayed(chain, link, now) and link.job not in tried
     ]
     return tuple(found if good else [*found, Submit(name, slot)])
+
+
+def _delayed(chain: Chain, link: Link, now: float) -> bool:
+    """Whether its turn is over and Slurm does not even look for a node for it."""
+    return link.by_clock and bool(link.slot) and now - link.slot >= chain.every
 
 
 def _unfit(chain: Chain, link: Link, tried: Collection[str]) -> str:

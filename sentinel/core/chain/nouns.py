@@ -92,10 +92,10 @@ class Link(Struct, frozen=True, kw_only=True):
         """JobHeldUser, JobHeldAdmin, JobRequeuedHeld…: squeue(1), JOB REASON CODES."""
         return self.waits and "held" in self.reason.lower()
 
-    def delayed(self, slot: int) -> bool:
-        """Whether Slurm lets it wait beyond its turn by the clock alone, when this slot is the next
-        of its strand. One that waits for a node begins as soon as there is one."""
-        return self.waits and self.reason == "BeginTime" and 0 < self.slot < slot - 0
+    @property
+    def by_clock(self) -> bool:
+        """Whether nothing but the time that it was given holds it up."""
+        return self.waits and self.reason == "BeginTime"
 
     @property
     def hopeless(self) -> bool:
