@@ -42,10 +42,12 @@ class Tree:
                 "<IIIIHHIIHHII24x", 7, 31, 0, PARALLEL_DIROPS, 64, 48, 65536, *[0] * 5
             )
         if code == GETATTR:
-            return struct.pack("<QII", 0, 0, 0) + _attributes(node)
+            return struct.pack("<QII", 1, 0, 0) + _attributes(node)
         if code == LOOKUP:
             number = self._number(node, body.split(b"\0")[0])
-            return struct.pack("<QQQQII", number, *[0] * 5) + _attributes(number) if number else 2
+            return (
+                struct.pack("<QQQQII", number, 0, 1, 1, 0, 0) + _attributes(number) if number else 2
+            )
         if code == READDIR:
             _, offset, size = struct.unpack_from("<QQI", body)
             return self._list(node, offset, size)

@@ -81,11 +81,11 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The alerts as the API takes them."""
         now = datetime.now(timezone.utc)
-        return [("alerts", pretty([alert(n, now, self.expires) for n in notifications]))]
+        return [("alerts", pretty([alert(n, now, self.expires) for n in _alerts(notifications)]))]
 
     async def _tell(self, url: str, notifications: Sequence[Notification]) -> str:
         now, said = datetime.now(timezone.utc), ""
-        for n in notifications:
+        for n in _alerts(notifications):
             own = alert(n, now, self.expires)
             known = [] if n.reason == "firing" else await self._known(url, own["labels"])
             posted = _replacing(own, known, n, now)
@@ -116,6 +116,11 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             headers=headers,
             most=_MOST,
         )
+
+
+def _alerts(notifications: Sequence[Notification]) -> list[Notification]:
+    """Those that say how an alert is; Alertmanager has no place for notes."""
+    return [n for n in notifications if move(n) != "note"]
 
 
 def alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:

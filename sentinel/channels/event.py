@@ -6,11 +6,14 @@ from typing import Literal
 from sentinel.core.card import one_line
 from sentinel.core.model import Notification, Status
 
-Move = Literal["open", "acknowledge", "close"]
+Move = Literal["open", "acknowledge", "close", "note"]
 
 
 def move(n: Notification) -> Move:
-    """Open (or still open), taken up by somebody, or over."""
+    """Open (or still open), taken up by somebody, or over; or a note, such as what sentinel
+    itself did, which neither opens an incident nor ends one."""
+    if n.reason == "action":
+        return "note"
     if n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK):
         return "close"
     return "acknowledge" if n.reason == "ack" else "open"

@@ -72,6 +72,8 @@ class Opsgenie(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield "PUT", f"v2/alerts/{alias}/priority?identifierType=alias", priority
         if step == "acknowledge":
             yield "POST", f"v2/alerts/{alias}/acknowledge?identifierType=alias", note
+        if step == "note":
+            yield "POST", f"v2/alerts/{alias}/notes?identifierType=alias", note
         if step == "close" or n.reason == "test":
             yield "POST", f"v2/alerts/{alias}/close?identifierType=alias", note
 

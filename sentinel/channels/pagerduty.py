@@ -81,8 +81,9 @@ class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _events(n: Notification) -> Iterator[dict[str, Any]]:
-    action = _ACTIONS[move(n)]
-    yield _event(n, action)
+    step = move(n)
+    if step != "note":
+        yield _event(n, _ACTIONS[step])
     if n.reason == "test":
         yield _event(n, "resolve")
 

@@ -68,7 +68,7 @@ def card(notification: Notification) -> Card:
         commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
-        more=_more(n, ended),
+        more=_more(n, ended or n.reason == "action"),
         links=() if ended else tuple(n.links.items()),
     )
 
@@ -131,6 +131,8 @@ def _facts(n: Notification) -> Iterator[tuple[str, str]]:
 def _word(n: Notification) -> str:
     if n.reason in _ENDED or n.reason == "test":
         return _ENDED.get(n.reason, "TEST")
+    if n.reason == "action":
+        return "ACTION"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
     extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or _short(n.reason)})"
     return degree.value.upper() + extra
@@ -141,6 +143,8 @@ def _tone(n: Notification) -> str:
         return "info"
     if n.reason in _ENDED:
         return "ok"
+    if n.reason == "action":
+        return "info" if n.status is Status.OK else n.status.value
     return (n.status if n.status is Status.UNKNOWN else n.severity).value
 
 
@@ -181,12 +185,12 @@ def _offset(moment: datetime) -> str:
     return "UTC" if offset == "+00:00" else offset
 
 
-def _more(n: Notification, ended: bool) -> tuple[str, ...]:
+def _more(n: Notification, over: bool) -> tuple[str, ...]:
     if not n.alert or n.reason == "test":
         return ()
     name = quote(_short(n.alert))
     explain = f"sentinel explain {name}"
-    return (explain,) if ended else (explain, f"sentinel alerts ack {name}")
+    return (explain,) if over else (explain, f"sentinel alerts ack {name}")
 
 
 def _short(text: str) -> str:

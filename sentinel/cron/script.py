@@ -1,6 +1,5 @@
 """The script of a link: sentinel itself, and behind it what keeps the chain alive without it."""
 
-import os
 import shlex
 
 from sentinel.core.chain.nouns import LETTERS, Chain

@@ -19,7 +19,7 @@ SLOW = 100e-6
 WINDOW = 0.02
 """Seconds over which that is judged: a busy machine takes the processor away for less."""
 
-ALONE = 0.1
+ALONE = 0.03
 """Seconds for which one process walks before others are worth their start."""
 
 

@@ -260,3 +260,10 @@ def test_a_route_that_repeats_too_rarely_is_warned_of(
         w for w in load(str(file), CHECKS, CHANNELS, env={}).warnings if "come and go" in str(w)
     ]
     assert len(found) == count
+
+
+def test_what_sentinel_did_is_no_alert() -> None:
+    """Alertmanager has no place for a note; an alert of its own would end only by expiring."""
+    with Web(taking()) as server:
+        send(manager(server.url), notification(reason="action", status=Status.OK))
+        assert server.bodies == []

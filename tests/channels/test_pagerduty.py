@@ -49,7 +49,6 @@ EVENTS: list[tuple[dict[str, Any], str, str]] = [
     ({"reason": "flapping"}, "trigger", "critical"),
     ({"reason": "settled"}, "trigger", "critical"),
     ({"reason": "settled", "status": OK}, "resolve", "critical"),
-    ({"reason": "action"}, "trigger", "info"),
     ({"reason": "something new"}, "trigger", "critical"),
 ]
 
@@ -108,3 +107,10 @@ def test_wrong_settings_are_refused(fields: dict[str, Any], key: str) -> None:
     with pytest.raises(Invalid) as caught:
         Pagerduty(**fields)
     assert caught.value.path == (key,)
+
+
+def test_what_sentinel_did_is_no_incident() -> None:
+    """It would open one that nothing ever ends, or open a closed one again."""
+    with Web(TOOK) as server:
+        send(pagerduty(server.url), notification(reason="action", status=OK))
+        assert server.bodies == []

@@ -305,3 +305,11 @@ def test_no_text_gets_through(anything: str) -> None:
     for body in (page, plain):
         body.encode()
         assert all(visible(line) == line for line in body.split("\n"))
+
+
+def test_an_action_is_told_as_one() -> None:
+    """It has a word and a colour of its own, and nothing that could be acknowledged."""
+    done = card(notification(reason="action", status=Status.OK))
+    failed = card(notification(reason="action", status=Status.WARNING))
+    assert (done.word, done.tone, failed.tone) == ("ACTION", "info", "warning")
+    assert done.more == ("sentinel explain 01J9",)

@@ -203,7 +203,7 @@ def wait_for_batch():
 
 if os.fork() == 0:
     work()
-open("up-" + os.environ["RANK"], "w").close()
+open("seated-" + os.environ["RANK"], "w").close()
 wait_for_batch() if os.environ["RANK"] == "5" else work()
 """
 
@@ -215,7 +215,7 @@ def test_ranks_of_a_launcher_have_its_numbers_without_it_and_their_workers(
     (fresh.work / "launch.py").write_text(LAUNCHER)
     (fresh.work / "rank.py").write_text(RANK)
     job = fresh.sbatch(f"exec srun -n4 -N4 {sys.executable} -ISu launch.py", nodes=4)
-    wait_until(lambda: len(list(fresh.work.glob("up-?"))) == 8, "all ranks", 20.0)
+    wait_until(lambda: len(list(fresh.work.glob("seated-?"))) == 8, "all ranks", 20.0)
     argv = [sys.executable, "-m", "sentinel", "stacks", job, "--no-save", "-c", str(config)]
     done = fresh.run(argv, limit=60)
     assert headline(done) == (
