@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 from sentinel.core.clock import SECOND, Instant
@@ -10,7 +11,7 @@ from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.codec import decode, encode
-from sentinel.store.keep import USUAL, Keep
+from sentinel.store.keep import HOUR, USUAL, Keep
 from sentinel.store.lease import Lease
 from sentinel.store.orders import Order, together
 from sentinel.store.rows import Outcome, Series, given_up, numbered, numbers, rows_of, taken
@@ -157,6 +158,7 @@ class MemoryStore:
             _retain(state.transitions, now.wall - keep.transitions * SECOND, lambda t: t.at)
             for told in state.samples.values():
                 _retain(told, now.wall - keep.samples * SECOND, lambda sample: sample[0])
+                _thin(told, now.wall - keep.fine * SECOND)
             state.samples = {series: told for series, told in state.samples.items() if told}
 
     # Mirroring
@@ -236,6 +238,16 @@ def _note(told: deque[tuple[Instant, float]], at: Instant, value: float) -> None
     if told and told[-1][0] == at:
         told.pop()
     told.append((at, value))
+
+
+def _thin(told: deque[tuple[Instant, float]], before: int) -> None:
+    """Of each hour (UTC) that was over before that moment the last sample stays, as in SQL."""
+    kept: list[tuple[Instant, float]] = []
+    for hour, group in groupby(list(told), key=lambda sample: sample[0].wall // HOUR):
+        several = list(group)
+        kept += several[-1:] if (hour + 1) * HOUR <= before else several
+    told.clear()
+    told.extend(kept)
 
 
 def _retain(things: deque[Thing], since: int, when: Callable[[Thing], Instant]) -> None:

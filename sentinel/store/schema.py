@@ -34,7 +34,8 @@ def _body() -> Column[str]:
 
 schema_version = Table("schema_version", metadata, _number("version"))
 
-# One row. `seq`: the highest number of an outbox row. `expires` (µs UTC) is for standbys.
+# One row. `seq`: the highest number of an outbox row. `expires` (µs UTC) is for standbys. Samples
+# from before `thinned` (µs UTC) are one an hour already.
 leader = Table(
     "leader",
     metadata,
@@ -43,6 +44,7 @@ leader = Table(
     _number("seq"),
     _number("expires"),
     _body(),
+    Column("thinned", BigInteger, nullable=False, server_default="0"),
 )
 
 alerts = Table("alerts", metadata, _digest("key", primary_key=True), _body())

@@ -1,14 +1,19 @@
 """The history of numbers: series named once, moments told once, values beside them."""
 
+from itertools import groupby
+
 from sqlalchemy import Connection
 
 from sentinel.core.clock import Instant
 from sentinel.store import statements
 from sentinel.store.codec import decode, digest, encode
+from sentinel.store.keep import HOUR
 from sentinel.store.rows import Series
 from sentinel.store.statements import Inserts
 
 _ALL = 1 << 62  # above every row id
+AT_ONCE = 48 * HOUR
+"""What one pass thins at most: a pass a day catches up, and no transaction is long."""
 
 
 class History:
@@ -51,6 +56,25 @@ class History:
         connection.execute(statements.forget_moments, limit)
         connection.execute(statements.forget_series)
         self.forget_ids()
+
+    def thin(self, connection: Connection, before: int) -> None:
+        """Keep of each series and hour (UTC) only the last sample, of what was taken before (µs
+        UTC) and was not thinned yet; at most AT_ONCE of it."""
+        done = int(connection.execute(statements.thinned).scalar_one())
+        first = connection.execute(statements.next_moment, {"t": done}).scalar()
+        end = before - before % HOUR
+        if first is None or first >= end:
+            return
+        begin = first - first % HOUR
+        end = min(end, begin + AT_ONCE)
+        span = {"since": begin, "until": end}
+        found = connection.execute(statements.moments_of, span).all()
+        for _, hour in groupby(found, key=lambda row: row.at // HOUR):
+            ids = [row.id for row in hour]
+            limits = {"first": ids[0], "last": ids[-1]}
+            connection.execute(statements.keep_last, limits)
+            connection.execute(statements.forget_empty, limits)
+        connection.execute(statements.thin_until, {"t": end})
 
     def _learn(self, connection: Connection, new: list[Series]) -> None:
         if not new:

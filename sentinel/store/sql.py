@@ -199,6 +199,7 @@ class SqlStore:
                 statements.forget_transitions, {"t": wall - keep.transitions * SECOND}
             )
             self._history.prune(connection, wall - keep.samples * SECOND)
+            self._history.thin(connection, wall - keep.fine * SECOND)
 
     def _enqueue(self, connection: Connection, rows: Rows, last: int) -> None:
         if rows.outbox:

@@ -83,6 +83,31 @@ first_kept = select(func.min(moments.c.id)).where(moments.c.at >= bindparam("t")
 forget_samples: Delete = delete(samples).where(
     samples.c.series.in_(select(series.c.id)), samples.c.moment < bindparam("m")
 )
+moments_of = (
+    select(moments.c.id, moments.c.at)
+    .where(moments.c.at >= bindparam("since"), moments.c.at < bindparam("until"))
+    .order_by(moments.c.id)
+)
+next_moment = select(func.min(moments.c.at)).where(moments.c.at >= bindparam("t"))
+thinned = select(leader.c.thinned)
+thin_until: Update = update(leader).values(thinned=bindparam("t"))
+_later = samples.alias()
+_within = (samples.c.series.in_(select(series.c.id))) & samples.c.moment.between(
+    bindparam("first"), bindparam("last")
+)
+_newest_within = (
+    select(func.max(_later.c.moment))
+    .where(
+        _later.c.series == samples.c.series,
+        _later.c.moment.between(bindparam("first"), bindparam("last")),
+    )
+    .scalar_subquery()
+)
+keep_last: Delete = delete(samples).where(_within, samples.c.moment < _newest_within)
+forget_empty: Delete = delete(moments).where(
+    moments.c.id.between(bindparam("first"), bindparam("last")),
+    moments.c.id.not_in(select(samples.c.moment).where(_within)),
+)
 forget_moments: Delete = delete(moments).where(moments.c.id < bindparam("m"))
 forget_series: Delete = delete(series).where(~exists().where(samples.c.series == series.c.id))
 

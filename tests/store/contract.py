@@ -438,12 +438,12 @@ class StoreContract(OrderContract):
 
     @pytest.mark.parametrize(
         ("days", "samples", "moved", "sent"),
-        [(34, 1, 1, 1), (36, 0, 1, 1), (89, 0, 1, 1), (91, 0, 0, 0)],
+        [(89, 1, 1, 1), (91, 1, 0, 0), (179, 1, 0, 0), (181, 0, 0, 0)],
     )
     def test_old_things_are_forgotten(
         self, store: Store, days: int, samples: int, moved: int, sent: int
     ) -> None:
-        """Samples after 35 days, transitions and sent rows after 90."""
+        """Transitions and sent rows after 90 days, samples after 180."""
         store.commit(replace(measured(1.0), outbox=(outgoing(),), transitions=(transition(),)))
         store.sent(store.outbox(), at(), OK)
         store.prune(at(days * DAY))
@@ -463,12 +463,56 @@ class StoreContract(OrderContract):
     def test_a_series_goes_on_after_prune(self, store: Store) -> None:
         """Of each series only what is old goes; one that was forgotten may begin again."""
         store.commit(measured(1.0, name="old"))
-        store.commit(measured(2.0, at(40 * DAY)))
-        store.commit(measured(3.0, at(70 * DAY)))
-        store.prune(at(70 * DAY))
-        store.commit(measured(4.0, at(71 * DAY), name="old"))
+        store.commit(measured(2.0, at(100 * DAY)))
+        store.commit(measured(3.0, at(190 * DAY)))
+        store.prune(at(190 * DAY))
+        store.commit(measured(4.0, at(191 * DAY), name="old"))
         assert [v for _, v in store.samples("fs", "/scratch", "used", 0)] == [2.0, 3.0]
         assert [v for _, v in store.samples("fs", "/scratch", "old", 0)] == [4.0]
+
+    @pytest.mark.parametrize(
+        ("hours", "kept"),
+        [
+            pytest.param(168 + 0.99, [0, 1, 2, 3, 4, 5], id="a week is kept as it was measured"),
+            pytest.param(168 + 1, [1, 2, 3, 4, 5], id="an hour that is over is one sample"),
+            pytest.param(168 + 1.99, [1, 2, 3, 4, 5], id="a part of an hour is not touched"),
+            pytest.param(168 + 2, [1, 4, 5], id="each hour by itself"),
+            pytest.param(168 + 30, [1, 4, 5], id="the hours between may be empty"),
+        ],
+    )
+    def test_of_old_hours_the_last_sample_is_kept(
+        self, store: Store, hours: float, kept: list[int]
+    ) -> None:
+        """And pruning again changes nothing; the hours are those of UTC."""
+        for number, minute in enumerate((0, 59, 60, 90, 119, 121)):
+            store.commit(measured(float(number), at(60 * minute - INTO_HOUR)))
+        for _ in range(2):
+            store.prune(at(3600 * hours - INTO_HOUR))
+            told = store.samples("fs", "/scratch", "used", 0)
+            assert [int(value) for _, value in told] == kept
+
+    def test_thinning_leaves_the_last_of_every_series(self, store: Store) -> None:
+        """One that was measured early in the hour keeps its own last, with its own moment."""
+        store.commit(measured(1.0, at(-INTO_HOUR), name="early"))
+        for minute in (10, 20, 30):
+            store.commit(measured(float(minute), at(60 * minute - INTO_HOUR)))
+        store.prune(at(8 * DAY))
+        early, late = (store.samples("fs", "/scratch", n, 0) for n in ("early", "used"))
+        assert early == [(at(-INTO_HOUR), 1.0)]
+        assert late == [(at(1800 - INTO_HOUR), 30.0)]
+
+    def test_daily_pruning_thins_months(self, store: Store) -> None:
+        """However long nobody pruned: the history goes back, a sample an hour."""
+        for hour in range(20 * 24):
+            for quarter in (0, 900):
+                moment = at(3600 * hour + quarter - INTO_HOUR)
+                store.commit(measured(hour + quarter / 3600, moment))
+        for _ in range(20):
+            store.prune(at(20 * DAY - INTO_HOUR))
+        told = store.samples("fs", "/scratch", "used", 0)
+        old = 13 * 24
+        assert [v for _, v in told[:old]] == [hour + 0.25 for hour in range(old)]
+        assert len(told) == old + 2 * 7 * 24
 
     def test_times_are_microseconds(self, store: Store) -> None:
         """A moment comes back as it was, to the microsecond."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, inspect, text
 
 from sentinel.store.errors import TooNew
-from sentinel.store.migrations import books, gpus, orders
+from sentinel.store.migrations import books, gpus, orders, thinned
 
 Step = Callable[[Connection], None]
 
-STEPS: tuple[Step, ...] = (books.step, orders.step, gpus.step)
+STEPS: tuple[Step, ...] = (books.step, orders.step, gpus.step, thinned.step)
 
 
 def version_of(connection: Connection) -> int:
