@@ -11,7 +11,7 @@ SOURCES := sentinel tests benchmarks docs packaging
 # What the tests start for real. Debian and Ubuntu share the names.
 PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
-            prometheus chromium wrk
+            prometheus chromium wrk btrfs-progs
 
 .PHONY: help run test check format lab demo bench pictures pyz clean packages
 

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any
 
-from sentinel import app
+from sentinel import running
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Run, Status, worst
 
@@ -42,7 +42,7 @@ def call_run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _not_begun)
     _log(args.verbose)
     try:
-        app.serve(args.config, dry_run=args.dry_run, standby=args.standby)
+        running.serve(args.config, dry_run=args.dry_run, standby=args.standby)
     except (StoreBusy, Fenced) as error:
         print(f"sentinel: {error}", file=sys.stderr)
         return TEMPFAIL
@@ -58,7 +58,7 @@ def call_tick(args: argparse.Namespace) -> int:
     """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0."""
     _log(args.verbose)
     try:
-        runs, delivered = app.tick(
+        runs, delivered = running.tick(
             args.config,
             dry_run=args.dry_run,
             everything=args.all,
@@ -90,7 +90,7 @@ def call_deliver(args: argparse.Namespace) -> int:
     """0 when nothing waits any more, 75 when something does; 0 beside a service, which sends."""
     _log(args.verbose)
     try:
-        delivered = app.deliver(args.config)
+        delivered = running.deliver(args.config)
     except StoreBusy as error:
         print(f"sentinel: nothing sent: {error}", file=sys.stderr)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
@@ -112,8 +113,15 @@ def _bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Bulleti
         status=_STATUS.get(first.outcome, Status.WARNING),
         summary=_summary(first, targets),
         details="\n".join(f"{name}: {value}" for name, value in first.evidence.items()),
-        commands=(f"sentinel nodes list --history {first.target}",),
+        commands=(_look_closer(first),),
     )
+
+
+def _look_closer(record: ActionRecord) -> str:
+    """The command to run next: only jobs are told beside an alert of another name."""
+    target = shlex.quote(visible(record.target))
+    what = "scontrol show job" if record.subject else "sentinel nodes list --history"
+    return f"{what} {target}"
 
 
 def _summary(record: ActionRecord, targets: str) -> str:

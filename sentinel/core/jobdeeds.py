@@ -36,18 +36,20 @@ def about(
     job: Job,
     reason: str,
     *,
+    subject: str = "",
     seen: Sighting | None = None,
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
     """The wish for an action on this run of the job; of one element where it is one of an array,
-    of all that are pending where the row stands for them. `params` are the action's own, such as
-    `signal`, `file` or `node`; an action refuses what it does not know."""
+    of all that are pending where the row stands for them. `subject`: the alert's. `params` are the
+    action's own, such as `signal`, `file` or `node`; an action refuses what it does not know."""
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
         target=job.array_id if "[" in job.id else job.id,
         reason=reason,
+        subject=subject,
         params={**started, "user": job.user, **_written(seen), **(params or {})},
         evidence=evidence or {},
     )

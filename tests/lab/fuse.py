@@ -36,6 +36,10 @@ class Fuse:
         """Answer everything that waits, and hold nothing any more."""
         self._tell("release")
 
+    def fail(self, number: int, *operations: str) -> None:
+        """Answer these with this errno from now on, all others as usual; 0 ends it."""
+        self._tell("fail", str(number), *operations)
+
     def space(
         self,
         *,

@@ -2,7 +2,7 @@
 
 Runs as a program, `fusefs.py MOUNTPOINT`, standard library only. Its stdin takes one command a
 line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup, read, opendir),
-`release`, `count`, `space TOTAL FREE AVAILABLE FILES FREE_FILES` (bytes and inodes). The end of stdin
+`release`, `count`, `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE AVAILABLE FILES FREE_FILES` (bytes and inodes). The end of stdin
 unmounts, so it never outlives whoever started it; withheld calls then end with an error.
 
 Layouts and numbers: include/uapi/linux/fuse.h of Linux, protocol 7.31.
@@ -95,12 +95,15 @@ class Server:
     def __init__(self, device: int) -> None:
         self._device, self._answers = device, Answers()
         self._held: set[str] = set()
+        self._failing: dict[str, int] = {}
         self._withheld: list[tuple[int, int, int, bytes]] = []
 
     def command(self, words: list[str]) -> int:
         """Do it; how many calls are withheld now."""
         if words[0] == "hold":
             self._held = set(words[1:])
+        elif words[0] == "fail":
+            self._failing = dict.fromkeys(words[2:], int(words[1]))
         elif words[0] == "space":
             total, free, available, files, free_files = map(int, words[1:])
             self._answers.space = (total, free, available, files, free_files)
@@ -124,7 +127,9 @@ class Server:
     def _reply(self, code: int, unique: int, node: int, body: bytes) -> None:
         reply: bytes | int = b"" if code in EMPTY else errno.ENOSYS
         if code in OPERATIONS:
-            reply = self._answers.answer(OPERATIONS[code], node, body)
+            operation = OPERATIONS[code]
+            failing = self._failing.get(operation)
+            reply = failing or self._answers.answer(operation, node, body)
         error, payload = (-reply, b"") if isinstance(reply, int) else (0, reply)
         try:
             os.write(self._device, struct.pack("<IiQ", 16 + len(payload), error, unique) + payload)

@@ -1,21 +1,18 @@
 """The status page as people meet it: in a real Chromium, over a real connection."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from sentinel.core.model import Status
 from tests.channels.samples import HOSTILE
+from tests.web.browser import Visitor, browser
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, Stage, stage
 
-CHROMIUM = shutil.which("chromium") or ""
 PAGES = (
     "/",
     "/alerts",
@@ -34,38 +31,14 @@ TONES = (Status.CRITICAL, Status.WARNING, Status.UNKNOWN)
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    if not CHROMIUM and os.environ.get("SENTINEL_LAB") != "required":
-        pytest.skip("needs Debian's chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with browser() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def shown() -> Iterator[Stage]:
     with stage([alert(n, f"gpu{n:05}", TONES[n % 3]) for n in range(1, 4)]) as made:
         yield made
-
-
-class Visitor:
-    """A browser window that remembers what its console was told."""
-
-    def __init__(self, browser: Browser, **how: Any) -> None:
-        self.context = browser.new_context(**how)
-        self.page: Page = self.context.new_page()
-        self.faults: list[str] = []
-        self.page.on("console", lambda m: self._note(m.type, m.text))
-        self.page.on("pageerror", lambda e: self.faults.append(str(e)))
-        self.page.on("request", lambda r: self._elsewhere(r.url))
-
-    def _note(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
-            self.faults.append(text)
-
-    def _elsewhere(self, url: str) -> None:
-        if not url.startswith("http://127.0.0.1:"):
-            self.faults.append(f"asked {url}")
 
 
 def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser) -> None:
@@ -82,6 +55,11 @@ def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser
         v.page.locator("form[action$=ack] button").click()
         v.page.get_by_text("Not done: the token is not the right one").wait_for()
         assert s.orders() == ([], [])
+        with v.page.expect_response(
+            lambda r: r.request.method == "GET" and "/alerts/" in r.url
+        ) as got:
+            s.do(s.engine.check("late"))
+        assert got.value.status == 200
 
         v.page.fill("#who", "Ann")
         v.page.fill("#token", TOKEN)
@@ -106,9 +84,8 @@ def test_no_page_has_an_accessibility_fault_or_an_error_or_runs_over(
     answer = v.page.goto(shown.url + path)
     assert answer is not None
     assert answer.status == 200
-    found = Axe().run(v.page).response["violations"]
-    assert [(f["id"], [n["html"][:120] for n in f["nodes"]]) for f in found] == []
-    assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert v.axe() == []
+    assert v.width() <= width
     assert v.faults == []
     v.context.close()
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
+from sentinel import proc
 from sentinel.checks.checkpoint.files import Folder, unknown_ones
 from sentinel.checks.checkpoint.judge import (
     Begun,
@@ -21,7 +23,7 @@ from sentinel.checks.checkpoint.judge import (
 from sentinel.checks.checkpoint.settings import Rule, judge_where
 from sentinel.checks.job.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.errors import Invalid
+from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
@@ -43,6 +45,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     begun: dict[str, Begun] = {}
     unseen: list[str] = []
     looked: bool = False
+    stuck: dict[str, proc.Stuck] = {}
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,11 +76,18 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.job and not jobs:
             nothing = "no such job is running, so no checkpoint is awaited"
             return Report(findings=(self._finding(Status.OK, nothing),))
-        folder = Folder(
-            self.path, self.match, limit=min(LOOKUP, ctx.limit / 3), total=ctx.limit * 0.8
-        )
         memory = _recalled({} if ctx.one_shot else ctx.memory)
-        sight, kept = self._sight(folder, memory, ctx.now, _longest(jobs, ctx.now))
+        stuck = {p: s for p, s in memory.stuck.items() if proc.still_stuck(s)}
+        limit, total = min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8
+        folder = Folder(self.path, self.match, limit=limit, total=total, stuck=stuck)
+        try:
+            sight, kept = self._sight(folder, memory, ctx.now, _longest(jobs, ctx.now))
+        except CannotTell as error:
+            if ctx.one_shot or not stuck:
+                raise
+            kept = replace(memory, stuck=stuck)  # what is raised remembers nothing
+            finding = self._finding(Status.UNKNOWN, str(error), jobs=jobs)
+            return Report(findings=(finding,), memory=to_builtins(kept))
         verdict = judge(sight, self.late_after, self.fewest)
         return Report(
             findings=(self._finding(verdict.status, verdict.summary, verdict.values, jobs),),

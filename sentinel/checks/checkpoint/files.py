@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from msgspec import Struct
 
@@ -39,10 +39,23 @@ class Inside(Struct, frozen=True, kw_only=True):
 
 
 class Folder:
-    """The folder of checkpoints. Each look has `limit` seconds, all together `total`."""
+    """The folder of checkpoints. Each look has `limit` seconds, all together `total`.
 
-    def __init__(self, path: str, match: re.Pattern[str], *, limit: float, total: float) -> None:
+    A child that could not even be killed is put into `stuck` by the folder's path; while it is
+    there, no further one is sent after it.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        match: re.Pattern[str],
+        *,
+        limit: float,
+        total: float,
+        stuck: MutableMapping[str, proc.Stuck] | None = None,
+    ) -> None:
         self._path, self._match, self._limit = path, match, limit
+        self._stuck = {} if stuck is None else stuck
         self._deadline = time.monotonic() + total
 
     @property
@@ -101,6 +114,9 @@ class Folder:
         return not done.code
 
     def _run(self, argv: Sequence[str]) -> proc.Done:
+        if self._path in self._stuck:
+            pid = self._stuck[self._path].pid
+            raise CannotTell(f"{visible(self._path)} hangs: process {pid} still waits for it")
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise CannotTell(f"{visible(self._path)} took all the time there was")
@@ -108,6 +124,8 @@ class Folder:
         try:
             return proc.run(argv, limit=min(self._limit, left), env=env)
         except proc.TimedOut as late:
+            if late.stuck:
+                self._stuck[self._path] = late.stuck
             raise CannotTell(f"{visible(self._path)} hangs: {late}") from late
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+
+from sentinel import proc
 from sentinel.checks.checkpoint.files import Folder, unknown_ones
 from sentinel.checks.checkpoint.judge import (
     Found,
@@ -15,12 +18,24 @@ from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell
 
 
-def work_at_risk(where: Where, now: Instant, ran: float | None, *, limit: float) -> str:
+def work_at_risk(
+    where: Where,
+    now: Instant,
+    ran: float | None,
+    *,
+    limit: float,
+    ended: Instant | None = None,
+    stuck: MutableMapping[str, proc.Stuck] | None = None,
+) -> str:
     """`2h 14m of work since checkpoint global_step1200 at risk`; why not, where it cannot be
-    told. One look, by the file server's times; `ran`: seconds the job runs or has run."""
-    folder = Folder(where.path, where.match, limit=limit / 2, total=limit)
+    told. One look of `limit` seconds, by the file server's times.
+
+    `ran`: seconds the job has worked; `ended`: when it did so last, if not now. `stuck`: children
+    that could not be killed, by path, as the caller remembers them (see Folder).
+    """
+    folder = Folder(where.path, where.match, limit=limit / 2, total=limit, stuck=stuck)
     try:
-        return risk_text(_newest_complete(folder, where, now), now, ran)
+        return risk_text(_newest_complete(folder, where, now), ended or now, ran)
     except CannotTell as error:
         return f"work at risk is not known: {error}"
 

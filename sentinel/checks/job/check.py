@@ -12,9 +12,11 @@ from sentinel.checks.job.judge import judge
 from sentinel.checks.job.memory import dump, load, noticed
 from sentinel.checks.job.queue import arranged
 from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.storm import requests
 from sentinel.checks.job.users import watched
 from sentinel.checks.job.view import View
 from sentinel.core.clock import Instant
+from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Sample
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
@@ -45,15 +47,21 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         view = View(now=ctx.now, queue=queue, memory=memory, others=jobs)
         view = with_files(self, view, files, one_shot=ctx.one_shot)
         finding = judge(self, view)
+        wishes, memory = requests(self, view, finding)
         return Report(
             findings=(finding,),
+            requests=() if ctx.one_shot else wishes,
             samples=_samples(finding),
-            memory=None if ctx.one_shot else dump(view.memory),
+            memory=None if ctx.one_shot else dump(memory),
         )
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         return watched(self.users, LOOKUP)
+
+    def grants(self) -> Mapping[str, Limits | None]:
+        """Naming an action in `on_storm` switches it on, within its own limits."""
+        return dict.fromkeys(map(str, self.on_storm))
 
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
         """The path and the line (without newline) to append to it; None without `pulse_log`."""

@@ -3,7 +3,7 @@
 import signal
 
 from sentinel.checks.job.memory import Gone
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.slurm import JobEnd
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -13,6 +13,21 @@ def completed(gone: Gone) -> bool:
     """Whether Slurm says that it ended by itself with exit code 0 and no signal."""
     end = gone.end
     return bool(end and end.state == "COMPLETED" and not end.exit_code and not end.signal)
+
+
+def last_moment(gone: Gone, now: Instant) -> Instant:
+    """When it ended, by Slurm's clock; where that does not say, when that was noticed."""
+    if gone.end is None or gone.end.ended is None:
+        return gone.at
+    return shifted(now, gone.end.ended - now.wall / SECOND)
+
+
+def lasted(gone: Gone, now: Instant) -> float | None:
+    """Seconds for which its last run ran; None where its start is not known."""
+    started = (gone.end.started if gone.end else None) or gone.seen.started
+    if started is None:
+        return None
+    return max(0.0, last_moment(gone, now).wall / SECOND - started)
 
 
 def told(gone: Gone, now: Instant) -> str:

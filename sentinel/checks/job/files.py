@@ -28,7 +28,7 @@ class Files:
     """
 
     def __init__(self, limit: float, stuck: Mapping[str, proc.Stuck]) -> None:
-        self._limit = limit
+        self.limit = limit
         self.stuck = {p: s for p, s in stuck.items() if proc.still_stuck(s)}
 
     def info(self, path: str) -> FileInfo | None:
@@ -58,7 +58,7 @@ class Files:
             )
         try:
             return proc.run(
-                argv, limit=self._limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**21
+                argv, limit=self.limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**21
             )
         except proc.TimedOut as error:
             if error.stuck:

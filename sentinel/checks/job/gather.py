@@ -4,6 +4,7 @@ from msgspec import structs
 
 from sentinel.checks.job import rules
 from sentinel.checks.job.done import finished, last_run
+from sentinel.checks.job.ends import lasted, last_moment
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import stdout
@@ -45,7 +46,7 @@ def with_files(settings: JobSettings, view: View, files: Files, *, one_shot: boo
     view = _with_kill_switch(settings, view, files)
     view = _with_finished(settings, view, files, one_shot)
     if is_dead(view.queue) and not view.finished:
-        view = _with_tail(view, files)
+        view = _with_risk(settings, _with_tail(view, files), files)
     return structs.replace(view, memory=structs.replace(view.memory, stuck=files.stuck))
 
 
@@ -76,6 +77,24 @@ def _with_finished(settings: JobSettings, view: View, files: Files, one_shot: bo
             raise
         return _noted(view, f"done_when: {error}")
     return structs.replace(view, finished=proof)
+
+
+def _with_risk(settings: JobSettings, view: View, files: Files) -> View:
+    """What the death costs, counted until then; nothing where nobody saw it run."""
+    last = last_run(view.memory)
+    if settings.checkpoints is None or last is None:
+        return view
+    from sentinel.checks.checkpoint.risk import work_at_risk
+
+    text = work_at_risk(
+        settings.checkpoints,
+        view.now,
+        lasted(last, view.now),
+        limit=files.limit,
+        ended=last_moment(last, view.now),
+        stuck=files.stuck,
+    )
+    return structs.replace(view, at_risk=text)
 
 
 def _with_tail(view: View, files: Files) -> View:

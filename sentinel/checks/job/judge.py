@@ -64,7 +64,8 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text = f"not running and nothing is queued: {told(_main(gone), view.now)}"
     else:
         text = "not running and nothing is queued; no such job has been seen"
-    return _finding(settings, view, Status.CRITICAL, "; ".join([text, *_storm(settings, view)]))
+    more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
+    return _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
 
 
 def _storm(settings: JobSettings, view: View) -> list[str]:

@@ -58,13 +58,17 @@ class Gone(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts."""
+    """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
+
+    `asked`: what was to be held, by target, with the restart that was the newest then.
+    """
 
     seen: tuple[Seen, ...] = ()
     gone: tuple[Gone, ...] = ()
     alive: Instant | None = None
     vacant: int = 0
     restarts: tuple[Instant, ...] = ()
+    asked: dict[str, Instant] = {}
     stuck: dict[str, Stuck] = {}
 
     def of(self, job: Job) -> Seen | None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.checks.checkpoint.settings import Where
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -64,6 +65,8 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     done_when: DoneWhen | None = None
     starts_within: Duration | None = None
     restarts: str | None = None
+    on_storm: list[Literal["hold"]] = []
+    checkpoints: Where | None = None
     kill_switch: FilePath | None = None
     pulse_log: FilePath | None = None
 
@@ -75,6 +78,8 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for index, user in enumerate(self.users):
             if user in ("", "group:"):
                 raise Invalid('a user name, `group:NAME` or "*" is missing here', "users", index)
+        if self.on_storm and self.restarts is None:
+            raise Invalid("a storm is more `restarts` than are allowed; say how many", "on_storm")
         self._check_restarts()
         self._check_pulse_log()
 

@@ -15,7 +15,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     `others`: every job that was seen, for dependencies and near misses. `kill_switch` None:
     not configured, not needed or not told; `notes` then say what could not be seen.
-    `finished`: what proves the end, "" for nothing.
+    `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
     """
 
     now: Instant
@@ -24,4 +24,5 @@ class View(Struct, frozen=True, kw_only=True):
     others: Sequence[Job] = ()
     kill_switch: bool | None = None
     finished: str = ""
+    at_risk: str = ""
     notes: tuple[str, ...] = ()

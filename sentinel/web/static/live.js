@@ -4,6 +4,8 @@
 (() => {
   const PAUSE = 700;
   const sign = document.getElementById("live");
+  // An answer that was refused stands at an address that only takes answers.
+  const here = document.querySelector("link[rel=canonical]")?.href ?? location.href;
   let busy = false, again = false;
 
   const say = (text) => { if (sign && sign.textContent !== text) sign.textContent = text; };
@@ -38,7 +40,7 @@
     if (busy || document.hidden) { again = true; return; }
     busy = true; again = false;
     try {
-      const answer = await fetch(location.href, {cache: "no-store"});
+      const answer = await fetch(here, {cache: "no-store"});
       if (answer.ok) { swap(new DOMParser().parseFromString(await answer.text(), "text/html")); say("live"); }
     } catch { say("not live: no answer from sentinel"); }
     setTimeout(() => { busy = false; if (again) refresh(); }, PAUSE);
