@@ -12,12 +12,11 @@ from msgspec.structs import replace
 
 from sentinel.core.card import Card, card, one_line
 from sentinel.core.model import Notification
-from sentinel.core.render import facts, overview
+from sentinel.core.render import facts, overview, ranked
 from sentinel.core.text import shortened
 
 LISTED = 100
 _ICONS = {"critical": "🔴", "unknown": "🟣", "warning": "🟠", "info": "🔵", "ok": "🟢"}
-_RANK = list(_ICONS)
 _ITEM, _FACTS, _TITLE, _TAIL = 240, 900, 240, 50
 _LOG = 1  # its weight: the first to be cut
 
@@ -54,7 +53,7 @@ def chat(notifications: Sequence[Notification]) -> Chat:
         title = " ".join(part for part in (c.word, c.cluster, c.title) if part)
         blocks = tuple(_blocks(c, one_line(notifications[0].note, _ITEM)))
         return Chat(title=shortened(title, _TITLE), tone=c.tone, blocks=blocks)
-    cards = sorted(map(card, notifications), key=_rank)
+    cards = ranked(notifications)
     title = ("[dry run] " if cards[0].dry_run else "") + overview(cards)
     items = tuple(Block("line", _item(c), -n) for n, c in enumerate(cards[:LISTED]))
     return Chat(title=title, tone=cards[0].tone, blocks=items, items=len(cards))
@@ -106,7 +105,3 @@ def _item(c: Card) -> str:
     end = f" (after {c.age})" if c.ended and c.age else f" (since {c.clock})" if c.clock else ""
     icon = _ICONS.get(c.tone, "🔵")
     return shortened(f"{icon} {c.word} {c.title}: {c.summary}", _ITEM) + end
-
-
-def _rank(c: Card) -> int:
-    return _RANK.index(c.tone) if c.tone in _RANK else len(_RANK)

@@ -15,19 +15,24 @@ _TONES = ("critical", "unknown", "warning", "info", "ok")
 
 def subject(notifications: Sequence[Notification]) -> str:
     """One inert line of at most 180 characters: how bad, where, what, since when."""
-    cards = [card(n) for n in notifications]
+    cards = ranked(notifications)
     mark = "[dry run] " if cards[0].dry_run else ""
     return mark + (_single(cards[0]) if len(cards) == 1 else _several(cards))
 
 
 def text(notifications: Sequence[Notification]) -> str:
     """The plain text body; each alert in full, of very many the later ones in a line each."""
-    cards = [card(n) for n in notifications]
+    cards = ranked(notifications)
     parts = [overview(cards) + ":"] if len(cards) > 1 else []
     parts += ["\n".join(_paragraphs(c)) for c in cards[:FULL]]
     if rest := list(further(cards)):
         parts.append("\n".join(["Further:", *(f"  {line}" for line in rest)]))
     return ("\n\n" + "-" * 72 + "\n\n").join(parts) + "\n"
+
+
+def ranked(notifications: Sequence[Notification]) -> list[Card]:
+    """A card for each, the worst first: of very many only the first are shown in full."""
+    return sorted((card(n) for n in notifications), key=_rank)
 
 
 def overview(cards: Sequence[Card]) -> str:
@@ -78,21 +83,26 @@ def _since(c: Card) -> str:
 
 
 def _several(cards: Sequence[Card]) -> str:
-    first = min(cards, key=lambda c: _TONES.index(c.tone) if c.tone in _TONES else 99)
-    word = "RESOLVED" if all(c.ended for c in cards) else first.word
+    word = "RESOLVED" if all(c.ended for c in cards) else cards[0].word
     titles = ", ".join(dict.fromkeys(c.title for c in cards[:10]))
     return shortened(f"{word} {overview(cards)}: {titles}", SUBJECT)
 
 
+def _rank(c: Card) -> int:
+    return _TONES.index(c.tone) if c.tone in _TONES else len(_TONES)
+
+
 def _counts(cards: Sequence[Card]) -> Iterator[str]:
     counted = Counter(_counted(c) for c in cards)
-    order = ("critical", "unknown", "warning", "test", "resolved")
+    order = ("critical", "unknown", "warning", "action", "test", "resolved")
     for name in sorted(counted, key=lambda name: order.index(name) if name in order else 99):
         yield f"{counted[name]} {name}"
 
 
 def _counted(c: Card) -> str:
-    return {"ok": "resolved", "info": "test"}.get(c.tone, c.tone)
+    if c.tone == "info":
+        return c.word.lower()
+    return "resolved" if c.tone == "ok" else c.tone
 
 
 def _paragraphs(c: Card) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sentinel.core import render
-from sentinel.core.card import Card, card
+from sentinel.core.card import Card
 from sentinel.core.model import Notification
 
 _COLOURS = {
@@ -40,7 +40,7 @@ _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 def html(notifications: Sequence[Notification]) -> str:
     """A whole page; every text of others is escaped, nothing is loaded from anywhere."""
-    cards = [card(n) for n in notifications]
+    cards = render.ranked(notifications)
     head = f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(render.overview(cards))}</p>'
     body = head if len(cards) > 1 else ""
     body += "".join(_card(c) for c in cards[: render.FULL])

@@ -221,7 +221,8 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
     messages to people hold links to acknowledge and silence, for as long as `links_last`. With
     `token` those who know it may do so on the page and by the API; without one both only show.
-    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User."""
+    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User.
+    `hosts`: further names under which people reach it and may answer."""
 
     listen: str = ""
     url: str = ""
@@ -229,6 +230,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     links_last: Duration = Duration(86400)
     token: Secret | None = None
     user_header: str = ""
+    hosts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.address()

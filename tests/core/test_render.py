@@ -313,3 +313,12 @@ def test_an_action_is_told_as_one() -> None:
     failed = card(notification(reason="action", status=Status.WARNING))
     assert (done.word, done.tone, failed.tone) == ("ACTION", "info", "warning")
     assert done.more == ("sentinel explain 01J9",)
+
+
+def test_the_worst_stands_first() -> None:
+    """In a mail about hundreds only the first are shown in full."""
+    mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
+    many = [mild] * (FULL + 5) + [notification(subject="worst")]
+    for body in (text(many), html(many)):
+        assert body.index("worst") < body.index("mild")
+    assert subject(many).startswith("CRITICAL 26 alerts")
