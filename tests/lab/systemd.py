@@ -31,6 +31,11 @@ class Systemd:
         for name in ("sentinel.service", "sentinel-tick.service", "sentinel-tick.timer"):
             self._put(f"systemd/system/{name}", (ROOT / "systemd" / name).read_text())
         self._put("sentinel/sysusers.conf", (ROOT / "systemd/sentinel.sysusers").read_text())
+        hidden = [path for path in _homes() if path.startswith(("/tmp/", "/var/tmp/"))]
+        for unit in ("sentinel.service", "sentinel-tick.service") if hidden else ():
+            # PrivateTmp=, behind which a checkout below /tmp would not be seen.
+            places = f"[Service]\nBindReadOnlyPaths={' '.join(hidden)}\n"
+            self._put(f"systemd/system/{unit}.d/places.conf", places)
         for name, text in files.items():
             self._put(name, text)
         (folder / "bin").mkdir()
