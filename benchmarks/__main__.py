@@ -10,6 +10,8 @@ for name in (
     "bench_web",
     "bench_gpus",
     "bench_log_tail",
+    "bench_du",
+    "bench_forecast",
     "bench_zipapp",
 ):
     print(f"\n== {name} ==", flush=True)

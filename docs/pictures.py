@@ -1,26 +1,19 @@
 """`make pictures`: the pictures of README and docs, made from the real thing.
 
 Starts the throw-away Slurm cluster of the tests, lets a training job die on it, and keeps what
-the commands printed on a terminal of 90 columns as SVG.
+the commands printed on a terminal of 90 columns as SVG, and the page as PNG.
 """
 
 import os
-import pty
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from docs.pictures_page import page
+from docs.pictures_terminal import PLACE, draw, terminal
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
 
-WIDTH = 90
-PLACE = Path(__file__).parent / "pictures"
 CONFIG = """\
 cluster: h100
 state: {folder}/state
@@ -80,44 +73,6 @@ def submit(lab: Lab, script: Path, fate: str) -> str:
         ["sbatch", "--parsable", "-N4", "-J", "llm-10b", "-D", str(lab.work), str(script), fate]
     )
     return out.strip()
-
-
-def terminal(argv: list[str], env: dict[str, str]) -> str:
-    """What a command prints on a terminal."""
-    ours, theirs = pty.openpty()
-    env = {**env, "COLUMNS": str(WIDTH), "LINES": "60", "TERM": "xterm-256color"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "sentinel", *argv],
-        stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env=env, cwd="/",
-    ):  # fmt: skip
-        os.close(theirs)
-        return read(ours)
-
-
-def read(fd: int) -> str:
-    """Everything until the other side is closed."""
-    chunks = []
-    while True:
-        try:
-            chunk = os.read(fd, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        chunks.append(chunk)
-    os.close(fd)
-    return b"".join(chunks).decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def draw(name: str, scenes: list[tuple[str, str]]) -> None:
-    """One SVG with the commands and what they printed."""
-    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
-    for number, (command, output) in enumerate(scenes):
-        gap = "\n" if number else ""
-        console.print(Text(f"{gap}$ {command}", style="bold"))
-        console.print(Text.from_ansi(output.rstrip("\n")))
-    console.save_svg(str(PLACE / f"{name}.svg"), title="sentinel")
-    print(PLACE / f"{name}.svg")
 
 
 if __name__ == "__main__":

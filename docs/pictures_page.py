@@ -1,4 +1,4 @@
-"""The pictures of the status page and of `top`, taken of a real service on the lab cluster."""
+"""The status page, `status` and `top`, taken of a real service on the lab cluster."""
 
 import re
 import shutil
@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from docs.pictures_terminal import draw, terminal, top
 from tests.lab.cluster import Lab
 
 PORT = 19_650
@@ -20,6 +21,7 @@ timezone: UTC
 web: {{listen: "127.0.0.1:{port}"}}
 checks:
   training: {{kind: job, every: 2s, name: llm-10b}}
+  progress: {{kind: log, every: 2s, job: llm-10b, progress: 'iteration (\\d+)'}}
   disks: {{kind: fs, every: 2s, paths: [/, /tmp]}}
   capacity: {{kind: nodes, every: 2s, need: 4}}
 channels:
@@ -37,7 +39,11 @@ def page(lab: Lab, folder: Path, place: Path, submit: Callable[[], str]) -> None
     service = subprocess.Popen(argv, env=lab.env, stderr=subprocess.DEVNULL)
     try:
         _wait(lambda: "draining" in _text("/") and "running: job" in _text("/"))
+        _wait(lambda: "79,400" in _text("/"))
         _shoot(place)
+        env = {**lab.env, "HOME": str(folder), "SENTINEL_CONFIG": str(config)}
+        draw("status", [("sentinel status", terminal(["status"], env))], place)
+        draw("top", [("sentinel top", top(env))], place)
     finally:
         service.terminate()
         service.wait(30)

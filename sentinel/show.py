@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def of_settings(settings: Settings) -> Surroundings:
     )
 
 
-def of_world(world: World, log: Logbook) -> Surroundings:
+def of_world(world: World, log: Logbook, evidence: str = "") -> Surroundings:
     """As a running engine has it, after every reload."""
     from sentinel.engine.schedule import next_run
     from sentinel.web.material import Surroundings
@@ -65,6 +66,7 @@ def of_world(world: World, log: Logbook) -> Surroundings:
         windows=tuple(world.plan.windows),
         logbook=log,
         gpus=world.gpus,
+        evidence=evidence,
     )
 
 
@@ -81,12 +83,13 @@ def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
     from sentinel.web.live import Live
     from sentinel.web.site import Site
 
-    log, web = books(settings), settings.web
-    live = Live(engine, clock, lambda: of_world(engine.world, log), lambda: _counts(engine))
+    log, web, kept = books(settings), settings.web, app.evidence(settings)
+    live = Live(engine, clock, lambda: of_world(engine.world, log, kept), lambda: _counts(engine))
     if web is None:
         return Site(live, Gate())
     token = web.token.reveal() if web.token else ""
-    return Site(live, Gate(token, web.url, web.user_header))
+    names = (os.uname().nodename, *web.hosts)
+    return Site(live, Gate(token, web.url, web.user_header, names))
 
 
 async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -> None:

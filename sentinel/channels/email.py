@@ -1,5 +1,6 @@
-"""Mail through an SMTP server."""
+"""Mail through an SMTP server, or by the mail program of this host."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import ClassVar, Literal
@@ -7,6 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from sentinel.channels.address import address
+from sentinel.channels.local import hand_to_program
 from sentinel.channels.message import Addresses, message, parts
 from sentinel.channels.smtp import Mail, Server, Taken, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
@@ -22,7 +24,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Mail (text and HTML) through an SMTP server, one thread per alert.
 
-    `security` is never less than asked for. `timeout` bounds a whole delivery.
+    `security` is never less than asked for. `timeout` bounds a whole delivery. `sendmail`: a
+    program with its arguments, in place of `host`.
     """
 
     groups: ClassVar[bool] = True
@@ -30,7 +33,8 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     to: list[str]
     from_: str = field(name="from")
-    host: str
+    host: str = ""
+    sendmail: list[str] = []
     port: int | None = None
     security: Literal["starttls", "tls", "none"] = "starttls"
     username: str = ""
@@ -45,7 +49,9 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self._addresses()
         if not self.to:
             raise Invalid("name at least one address", "to")
-        if not self.host or not self.host.isprintable() or " " in self.host:
+        if self.sendmail:
+            self._check_program()
+        elif not self.host or not self.host.isprintable() or " " in self.host:
             raise Invalid("name the mail server, e.g. smtp.example.org", "host")
         if self.port is not None and not 0 < self.port < 65536:
             raise Invalid("a port is a number from 1 to 65535", "port")
@@ -69,10 +75,14 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return own.told(receipt)
 
     async def _hand_over(self, notifications: Sequence[Notification], own: Words) -> Receipt:
-        addresses, server = self._addresses(), self._server()
+        addresses = self._addresses()
         now = datetime.now(timezone.utc).astimezone()
         mail = message(notifications, addresses, now, own)
         envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
+        if self.sendmail:
+            words = (self.sendmail, envelope, self.timeout)
+            return Receipt(await asyncio.to_thread(hand_to_program, *words))
+        server = self._server()
         return _receipt(server, envelope, await hand_over(server, envelope))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
@@ -88,6 +98,13 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             cc=tuple(address(text, "cc", i) for i, text in enumerate(self.cc)),
             reply_to=address(self.reply_to, "reply_to") if self.reply_to else None,
         )
+
+    def _check_program(self) -> None:
+        if not self.sendmail[0] or any("\0" in word for word in self.sendmail):
+            raise Invalid("name a program, e.g. [/usr/sbin/sendmail]", "sendmail")
+        for key in ("host", "port", "username", "password", "ca_file"):
+            if getattr(self, key):
+                raise Invalid("has no use beside sendmail: that program has its own", key)
 
     def _check_security(self) -> None:
         if bool(self.username) != (self.password is not None):

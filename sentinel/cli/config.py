@@ -40,14 +40,16 @@ def register(subparsers: Any) -> None:
 
 def init_command(args: argparse.Namespace) -> int:
     """Write a new file; 73 where one is in the way or cannot be made."""
+    from msgspec.structs import replace
+
+    from sentinel.cli.surroundings import surroundings
     from sentinel.config.starter import starter, write_new
 
-    text = starter(
-        cluster=args.cluster or _cluster(),
-        user=args.user or _user(),
-        file_systems=_file_systems(),
-        slurm=_has_slurm(),
-    )
+    user = args.user or _user()
+    here = surroundings(user)
+    if args.cluster:
+        here = replace(here, cluster=args.cluster)
+    text = starter(here, user=user)
     try:
         write_new(args.file, text)
     except FileExistsError:
@@ -165,34 +167,3 @@ def _user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return "alice"
-
-
-def _cluster() -> str:
-    """As Slurm calls it; empty where there is none or it does not answer."""
-    from sentinel import app
-    from sentinel.core.errors import CannotTell
-    from sentinel.core.settings import Settings
-
-    if not app.slurm_here():
-        return ""
-    try:
-        return app.snapshot(Settings()).controller().cluster
-    except CannotTell:
-        return ""
-
-
-def _has_slurm() -> bool:
-    from shutil import which
-
-    return which("scontrol") is not None
-
-
-def _file_systems() -> list[str]:
-    from sentinel.checks.fs.check import mount_table
-    from sentinel.core.errors import CannotTell
-    from sentinel.core.text import visible
-
-    try:
-        return [visible(mount.point) for mount in mount_table().local()]
-    except CannotTell:
-        return []

@@ -153,7 +153,7 @@ def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
         table.add_row(
             about(j.check, j.subject),
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
-            Text(f"{j.rate * 60:.3g}" if j.rate is not None else "–"),
+            Text(j.pace),
             Text(moved),
             Text(j.status.value, style=COLOURS[j.status]),
             Text(shortened(j.summary, WIDE)),

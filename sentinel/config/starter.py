@@ -1,7 +1,8 @@
 """The file that `sentinel config init` writes: it works as it stands and explains itself."""
 
 import os
-from collections.abc import Sequence
+
+from msgspec import Struct
 
 from sentinel.config.yamltext import flow, scalar
 
@@ -29,6 +30,16 @@ checks:
     crit: {used: 95%%, inodes_used: 95%%}
 """
 
+_SHARED = """
+  shared:                     # whether the file systems of other servers answer, and are not full
+    kind: fs
+    every: 5m
+    paths: %s
+    warn: {used: 95%%, inodes_used: 95%%}
+    crit: {used: 98%%, inodes_used: 98%%}
+    for: 5m
+"""
+
 _SLURM = """
   slurm:                      # whether Slurm's controller answers
     kind: slurm
@@ -39,9 +50,9 @@ _JOB = """
   # training:                 # whether a training runs and another job waits behind it
   #   kind: job
   #   every: 5m
-  #   name: my-training       # exact; or match: 'my-training-.*'
+  #   name: %s%s
   #   users: %s
-  #   queued: 1               # warn when fewer wait behind the running one
+%s  #   queued: 1               # warn when fewer wait behind the running one
   #   for: 10m
   #   runbook: "Call the on-call engineer"
 """
@@ -65,28 +76,46 @@ channels:
 """
 
 
-def starter(
-    *,
-    cluster: str = "",
-    user: str = "alice",
-    file_systems: Sequence[str] = (),
-    slurm: bool = False,
-) -> str:
-    """The text of a new sentinel.yaml; what is not known of the host stays a comment.
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What is known of the host: `slurm`, whether it has a Slurm client; `local` and `shared`
+    mount points; names of the user's `jobs` and of `partitions`, the likeliest first."""
 
-    `slurm`: whether there is a Slurm client here.
-    """
-    paths = flow([*file_systems] or ["/scratch"])
+    cluster: str = ""
+    slurm: bool = False
+    local: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+
+def starter(here: Surroundings, *, user: str = "alice") -> str:
+    """The text of a new sentinel.yaml; what is not known for certain stays a comment."""
+    paths = flow([*here.local] or ["/scratch"])
+    cluster = here.cluster
     return "".join(
         (
             _HEAD,
             _CLUSTER % ("" if cluster else "# ", scalar(cluster or "my-cluster")),
             _CHECKS % f"# paths: {paths}   # default: all file systems on local disks",
-            _SLURM if slurm else "",
-            _JOB % flow([user]),
+            _SHARED % flow([*here.shared]) if here.shared else "",
+            _SLURM if here.slurm else "",
+            _job(here, user),
             _CHANNELS % flow([f"{user}@example.org"]),
         )
     )
+
+
+def _job(here: Surroundings, user: str) -> str:
+    """Names that have jobs at this moment are candidates: which of them is a training, who knows?"""
+    name = scalar(here.jobs[0] if here.jobs else "my-training")
+    others = flow([*here.jobs[1:]]) if here.jobs[1:] else ""
+    hint = (
+        f"   # exact; you also run {others}" if others else "   # exact; or match: 'my-training-.*'"
+    )
+    first = here.partitions[:1]
+    where = f"  #   partition: {scalar(first[0])}" if first else ""
+    rest = f"   # only there; this cluster has {flow([*here.partitions])}" if first else ""
+    return _JOB % (name, hint, flow([user]), f"{where}{rest}\n" if where else "")
 
 
 def write_new(path: str, text: str) -> None:

@@ -199,7 +199,8 @@ class Store(Protocol):
         """Somebody has this alert. Needs no leadership."""
 
     def prune(self, now: Instant) -> None:
-        """Forget sent rows, transitions and samples that are older than the store keeps."""
+        """Forget sent rows, transitions and samples that are older than the store keeps, and thin
+        older samples to one an hour."""
 
     def close(self) -> None: ...
 

@@ -89,8 +89,9 @@ def grants(check: CheckConfig) -> Mapping[str, Limits | None]:
 
 
 def concerned(check: CheckConfig) -> bool:
-    """Whether the check is of a kind that can ask for actions."""
-    return hasattr(check.plugin, "grants")
+    """Whether the check is of a kind that can ask for actions; `may_ask` False: not as it is
+    configured, so that no log of actions is kept for it."""
+    return hasattr(check.plugin, "grants") and getattr(check.plugin, "may_ask", True)
 
 
 def _imagined(

@@ -16,10 +16,10 @@ from msgspec import Struct
 from sentinel.core import looks
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.digest import Plan
-from sentinel.core.errors import CannotTell, StoreError
+from sentinel.core.errors import CannotTell, Fenced, StoreError
 from sentinel.core.gpus import Gpus
 from sentinel.core.links import Signer
-from sentinel.core.model import Alert, Report, Run
+from sentinel.core.model import Alert, Batch, Report, Run
 from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Calendar, Channel, Clock, Context, Pulse, Slurm, Store
@@ -41,6 +41,7 @@ CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""
 
 HEARING_LIMIT = 40.0
+HOUSEKEEPING, DAY = "sentinel/housekeeping", 86400
 STATE_LIMIT = 10.0
 PULSE_LIMIT = 5.0
 Result = TypeVar("Result")
@@ -249,6 +250,23 @@ class Engine:
         """Tell the dead man's switch that the watching begins."""
         if self.world.pulse is not None:
             await heartbeat.begin(self.world.pulse)
+
+    async def prune_daily(self) -> None:
+        """Forget what is old, once a day: the state knows when that was, for a tick does not."""
+        now = self._clock.now()
+        last = (await self._db.call(self._store.memory, HOUSEKEEPING)).get("pruned")
+        if isinstance(last, int) and 0 <= now.wall - last < DAY * SECOND:
+            return
+        try:
+            await self.prune()
+            memory = {HOUSEKEEPING: {"pruned": now.wall}}
+            await self._db.call(self._store.commit, Batch(at=now, memory=memory))
+        except Fenced:
+            raise
+        except (
+            StoreError
+        ) as error:  # a full disk is told by the self-check, and must hold up nothing
+            _LOG.warning("the state was not pruned: %s", error)
 
     async def prune(self) -> None:
         """Let the store forget what is old."""

@@ -19,7 +19,7 @@ FAREWELL = 10.0
 
 HOUSEKEEPING = 15.0
 HEARING = 60.0
-PRUNE = 86400.0
+LOOK_AGAIN = 3600.0
 FIRST_BEAT = 10.0
 """Seconds in which the first runs are expected to have ended."""
 
@@ -44,7 +44,7 @@ class Service:
     async def run(self) -> None:
         """Returns after a clean stop; raises what made going on impossible (Fenced)."""
         self._schedule.start(self._engine.world.checks)
-        self._pruned = -PRUNE
+        self._pruned = -LOOK_AGAIN
         self._offset = time.time() - time.monotonic()
         for step in (
             self._deliver,
@@ -101,9 +101,9 @@ class Service:
     async def _keep_house(self) -> None:
         await self._engine.look_at_self()
         await self._engine.review()
-        if time.monotonic() - self._pruned > PRUNE:
+        if time.monotonic() - self._pruned > LOOK_AGAIN:
             self._pruned = time.monotonic()
-            await self._engine.prune()
+            await self._engine.prune_daily()
         firing = sum(a.firing for a in await self._engine.alerts())
         notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
         await asyncio.sleep(HOUSEKEEPING)

@@ -37,6 +37,7 @@ async def tick(
     await asyncio.gather(*(engine.check(name) for name in names))
     await engine.look_around()
     await engine.look_at_self()
+    await engine.prune_daily()
     if not delivering:
         return [run for run in await engine.runs() if run.check in names], True
     await engine.drain(DELIVERY_LIMIT)

@@ -8,11 +8,14 @@ from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpus import Entry, GpuEvent, Gpus
+from sentinel.core.lemons import Standing
 from sentinel.core.model import Status, Transition
 from sentinel.core.ports import Logbook, Store
 from sentinel.core.text import visible
+from sentinel.web.facts import action
+from sentinel.web.nouns import ActionFact
 
-PAST = 100
+PAST, LATELY = 100, 1000
 EVENTS = 5
 
 
@@ -59,6 +62,7 @@ class NodeGpu(Struct, frozen=True, kw_only=True):
     model: str = ""
     slot: str = ""
     judged: str = "good"
+    score: float = 0.0
     events: tuple[EventPast, ...] = ()
 
 
@@ -113,22 +117,36 @@ def readings(logbook: Logbook | None, node: str) -> list[NodePast]:
     ]
 
 
+def done(logbook: Logbook | None, target: str) -> list[ActionFact]:
+    """What was done to a target, the newest first."""
+    return [action(r) for r in logbook.records(target, PAST)] if logbook and target else []
+
+
+def asked(logbook: Logbook | None, check: str) -> list[ActionFact]:
+    """What a check asked for among all that was done lately, the newest first."""
+    records = logbook.records(limit=LATELY) if logbook else []
+    return [action(r) for r in records if r.by == check][:PAST]
+
+
 def gpus(ledger: Gpus | None, node: str, now: Instant) -> list[NodeGpu]:
-    """What the ledger has of a node's GPUs."""
+    """What the ledger has of a node's GPUs and of the node itself, the worst first."""
     if ledger is None:
         return []
     standings = ledger.standings(now)
     found: Sequence[Entry] = ledger.entries(node)
-    return [
-        NodeGpu(
-            subject=visible(entry.subject),
-            model=visible(entry.model),
-            slot=visible(entry.slot),
-            judged=standings[entry.subject].judged if entry.subject in standings else "good",
-            events=tuple(_event(e) for e in ledger.events(entry.subject, EVENTS)),
-        )
-        for entry in found
-    ]
+    told = [_gpu(entry, standings.get(entry.subject, Standing()), ledger) for entry in found]
+    return sorted(told, key=lambda g: (-g.score, g.slot, g.subject))
+
+
+def _gpu(entry: Entry, standing: Standing, ledger: Gpus) -> NodeGpu:
+    return NodeGpu(
+        subject=visible(entry.subject),
+        model=visible(entry.model),
+        slot=visible(entry.slot),
+        judged=standing.judged,
+        score=round(standing.score, 2),
+        events=tuple(_event(e) for e in ledger.events(entry.subject, EVENTS)),
+    )
 
 
 def _event(event: GpuEvent) -> EventPast:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.looks import CheckLook, NodeGroup, Shown
 from sentinel.core.model import Alert, Outgoing, worst
@@ -58,7 +59,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         nodes_trouble=visible(m.nodes.trouble) if m.nodes else "",
         gpus=tuple(sorted(_gpus(m), key=lambda g: -g.score)),
         gpu_standings=_standings(m),
-        actions=tuple(_actions(m)),
+        actions=tuple(action(r) for r in m.records),
         unsent=tuple(_unsent(row, m.now) for row in m.outbox),
         silences=tuple(_silence(s) for s in silences),
         vitals=vitals,
@@ -239,23 +240,23 @@ def _standings(m: Material) -> Mapping[str, int]:
     return dict(Counter(held.judged for held in m.standings.values()))
 
 
-def _actions(m: Material) -> Iterator[ActionFact]:
-    for r in m.records:
-        yield ActionFact(
-            id=r.id,
-            at=r.at.wall / SECOND,
-            action=r.action,
-            target=visible(r.target),
-            by=visible(r.by),
-            outcome=r.outcome.value,
-            reason=visible(r.reason),
-            rule=r.rule,
-            why=visible(r.why),
-            detail=visible(r.detail),
-            commands=tuple(visible(" ".join(argv)) for argv in r.commands),
-            evidence={visible(k): visible_lines(v) for k, v in r.evidence.items()},
-            forced=r.forced,
-        )
+def action(r: ActionRecord) -> ActionFact:
+    """An entry of the audit log, its text inert."""
+    return ActionFact(
+        id=r.id,
+        at=r.at.wall / SECOND,
+        action=r.action,
+        target=visible(r.target),
+        by=visible(r.by),
+        outcome=r.outcome.value,
+        reason=visible(r.reason),
+        rule=r.rule,
+        why=visible(r.why),
+        detail=visible(r.detail),
+        commands=tuple(visible(" ".join(argv)) for argv in r.commands),
+        evidence={visible(k): visible_lines(v) for k, v in r.evidence.items()},
+        forced=r.forced,
+    )
 
 
 def _unsent(row: Outgoing, now: Instant) -> UnsentFact:

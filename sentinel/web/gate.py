@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -28,11 +29,13 @@ class Refused(Exception):
 
 
 class Gate(Struct, frozen=True):
-    """`token` empty: nobody may. `url`: how people reach the page; `user_header`: see settings."""
+    """`token` empty: nobody may. `url` and `hosts`: how people reach the page; `user_header`: see
+    settings."""
 
     token: str = ""
     url: str = ""
     user_header: str = ""
+    hosts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "Gate(…)"
@@ -43,6 +46,8 @@ class Gate(Struct, frozen=True):
             raise Refused("this page only shows: no token is configured", 403)
         if self.foreign(headers):
             raise Refused("the request comes from another site", 403)
+        if self.misdirected(headers):
+            raise Refused("this address is not known here: name it in web: {hosts: […]}", 421)
         said = given or _bearer(headers.get("Authorization", ""))
         if not hmac.compare_digest(_digest(said), _digest(self.token)):
             raise Refused("the token is not the right one", 401)
@@ -57,6 +62,14 @@ class Gate(Struct, frozen=True):
             return False  # no browser: they all send it with a POST
         known = {headers.get("Host", "").lower(), urlsplit(self.url).netloc.lower()} - {""}
         return _netloc(origin) not in known
+
+    def misdirected(self, headers: Mapping[str, str]) -> bool:
+        """Whether it was sent to a name that is none of ours. To a browser a stranger's name that
+        suddenly means this host (DNS rebinding) is the stranger's own site; an address is none."""
+        host = headers.get("Host", "")
+        name = _hostname(f"//{host}")
+        known = {_hostname(self.url), *(h.lower() for h in self.hosts), "localhost"} - {""}
+        return bool(host) and name not in known and not _is_address(name)
 
     def user(self, headers: Mapping[str, str]) -> str:
         """Whom a proxy says is logged in."""
@@ -74,6 +87,21 @@ def _netloc(origin: str) -> str:
         return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
+
+
+def _hostname(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _bearer(text: str) -> str:

@@ -29,7 +29,8 @@ MOST_PACES = 100
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """What the configuration says of what is shown. `next_run`: as the schedule reckons it."""
+    """What the configuration says of what is shown. `next_run`: as the schedule reckons it;
+    `evidence`: the folder in which stacks are kept."""
 
     checks: tuple[CheckConfig, ...]
     cluster: str
@@ -38,6 +39,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     windows: tuple[Window, ...] = ()
     logbook: Logbook | None = None
     gpus: Gpus | None = None
+    evidence: str = ""
 
 
 class Material(Struct, frozen=True, kw_only=True):

@@ -100,6 +100,14 @@ class JobFact(Struct, frozen=True, kw_only=True):
     limit_s: float | None = None
     phase: str = ""
 
+    @property
+    def pace(self) -> str:
+        """Steps a minute, in words."""
+        if self.rate is None:
+            return "–"
+        pace = self.rate * 60
+        return f"{pace:,.0f}" if pace >= 100 else f"{pace:.3g}"
+
 
 class NodesFact(Struct, frozen=True, kw_only=True):
     """Nodes in the same state for the same reason. `state` as sinfo words it, `nodes` a hostlist."""

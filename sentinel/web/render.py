@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timezone, tzinfo
 from functools import cache
-from pathlib import Path
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from sentinel import __version__
 from sentinel.core.text import shortened
@@ -17,7 +17,10 @@ from sentinel.core.values import duration_text, size_text
 from sentinel.web.grid import colour
 from sentinel.web.nouns import Facts
 
-_HERE = Path(__file__).parent
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+_HERE = files("sentinel.web")
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 HEADERS: Mapping[str, str] = {
@@ -39,7 +42,7 @@ class Pages:
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
         self._jinja = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
+            loader=FunctionLoader(_template),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -83,8 +86,13 @@ def content(name: str) -> bytes:
 
 
 @cache
-def _files() -> Mapping[str, Path]:
-    return {path.name: path for path in (_HERE / "static").iterdir()}
+def _files() -> Mapping[str, Traversable]:
+    return {file.name: file for file in (_HERE / "static").iterdir()}
+
+
+def _template(name: str) -> str:
+    """Read as a resource of the package, wherever that lies: in a folder or in a zip file."""
+    return (_HERE / "templates" / name).read_text("utf-8")
 
 
 def _age(seconds: float) -> str:

@@ -12,10 +12,11 @@ from aiohttp import web
 from markupsafe import Markup
 
 from sentinel.core.values import size_text
+from sentinel.stacks.shelf import Kept, kept
 from sentinel.web import detail, grid, plot
 from sentinel.web.live import Live
 from sentinel.web.nodestates import OUT
-from sentinel.web.nouns import Facts, NodesFact
+from sentinel.web.nouns import ActionFact, Facts, NodesFact
 from sentinel.web.shown import Shown, answer, elsewhere, number_of
 
 HISTORY = 14 * 86_400.0
@@ -74,6 +75,7 @@ class Subjects:
             lambda _: (
                 detail.readings(around.logbook, name),
                 detail.gpus(around.gpus, name, now),
+                detail.done(around.logbook, name),
             )
         )
         more = {
@@ -82,7 +84,7 @@ class Subjects:
             "alerts": [a for a in facts.alerts if name in (a.subject, a.labels.get("node"))],
             "readings": found[0],
             "gpus": found[1],
-            "acts": [a for a in facts.actions if a.target == name],
+            "acts": found[2],
         }
         return self._shown.fresh(facts, "node.html", "/nodes", more)
 
@@ -102,7 +104,7 @@ class Subjects:
             ("Space free", self._plot(facts, "Space free", space, size_text, None, None)),
             ("Inodes used", self._plot(facts, "Inodes used", inodes, _percent, 100.0, None)),
         ]
-        more = {"name": path or "?", "row": row, "plots": plots, "evidence": ()}
+        more = {"name": path or "?", "row": row, "plots": plots, "acts": (), "stacks": ()}
         return self._shown.fresh(facts, "one.html", "/files", more)
 
     async def job(self, request: web.Request) -> web.Response:
@@ -117,9 +119,19 @@ class Subjects:
             if points:
                 words = size_text if name == "size_bytes" else _plain
                 plots.append((title, self._plot(facts, title, points, words, None, None)))
-        evidence = [a for a in facts.actions if a.action == "stacks" and a.by == check]
-        more = {"name": subject or "?", "row": row, "plots": plots, "evidence": evidence}
+        acts, stacks = await self._done(check, row.job if row else "")
+        more = {
+            "name": subject or "?", "row": row, "plots": plots, "acts": acts, "stacks": stacks,
+        }  # fmt: skip
         return self._shown.fresh(facts, "one.html", "/jobs", more)
+
+    async def _done(self, check: str, job: str) -> tuple[list[ActionFact], list[Kept]]:
+        """What the check asked for, and where the ranks stood: of the job that runs and of those
+        that are meant there."""
+        around = self._live.around()
+        acts = await self._live.source.read(lambda _: detail.asked(around.logbook, check))
+        jobs = {job, *(a.target for a in acts)}
+        return acts, await asyncio.to_thread(kept, around.evidence, jobs)
 
     async def _cells(self) -> list[tuple[str, str]]:
         facts = await self._live.facts()

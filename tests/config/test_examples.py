@@ -8,7 +8,7 @@ import yaml
 from sentinel.app import CHANNELS, CHECKS
 from sentinel.config import Loaded, load
 from sentinel.config.display import show
-from sentinel.config.starter import starter, write_new
+from sentinel.config.starter import Surroundings, starter, write_new
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 ENV = {"CHAT_URL": "https://chat.example.org/hooks/T0K3N"}
@@ -53,7 +53,7 @@ def test_no_secret_of_an_example_is_shown(tmp_path: Path, name: str) -> None:
 def test_what_init_writes_loads(tmp_path: Path, slurm: bool, cluster: str) -> None:
     """Without error or warning, whatever the host is called."""
     path = tmp_path / "sentinel.yaml"
-    write_new(str(path), starter(cluster=cluster, user="bob", slurm=slurm))
+    write_new(str(path), starter(Surroundings(cluster=cluster, slurm=slurm), user="bob"))
     found = loaded(path, tmp_path)
     assert found.warnings == ()
     assert found.settings.cluster == cluster
@@ -62,7 +62,15 @@ def test_what_init_writes_loads(tmp_path: Path, slurm: bool, cluster: str) -> No
 
 def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
     """Each line that is a comment with a key loads when it is uncommented."""
-    text = starter(cluster="c", user="bob", file_systems=["/", "/odd: name"], slurm=True)
+    here = Surroundings(
+        cluster="c",
+        slurm=True,
+        local=("/", "/odd: name"),
+        shared=("/home", "/a b"),
+        jobs=("llama: 70b", "eval #2", "%d"),
+        partitions=("gpu", "prepost"),
+    )
+    text = starter(here, user="bob")
     lines = text.replace(" /etc/sentinel/smtp-password", " smtp-password").splitlines()
     head = next(i for i, line in enumerate(lines) if line == "checks:")
     body = [
@@ -73,16 +81,20 @@ def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
     path = tmp_path / "sentinel.yaml"
     path.write_text("\n".join(line for line in body if not line.startswith(prose)))
     settings = loaded(path, tmp_path).settings
-    assert {c.name for c in settings.checks} == {"disks", "slurm", "training"}
+    assert {c.name for c in settings.checks} == {"disks", "shared", "slurm", "training"}
     assert {c.name for c in settings.channels} == {"terminal", "mail", "book"}
     assert len(settings.routes) == 2
     assert settings.checks[0].plugin.paths == ["/", "/odd: name"]
-    assert next(c.plugin.users for c in settings.checks if c.name == "training") == ["bob"]
+    training = next(c.plugin for c in settings.checks if c.name == "training")
+    assert (training.users, training.name) == (["bob"], "llama: 70b")
+    assert training.partition == "gpu"
+    assert 'you also run ["eval #2", "%d"]' in text
+    assert settings.checks[1].plugin.paths == ["/home", "/a b"]
 
 
 def test_a_user_with_an_odd_name_breaks_nothing() -> None:
     """Texts of the host are quoted where YAML needs it."""
-    text = starter(user="dom\\bob: x", file_systems=["/a b", "/[c]"])
+    text = starter(Surroundings(local=("/a b", "/[c]")), user="dom\\bob: x")
     assert yaml.safe_load(text)["channels"] == {"terminal": {"kind": "console"}}
 
 

@@ -83,6 +83,16 @@ def test_a_job_is_told_beside_the_alert_about_it() -> None:
     """The alert's subject is the configured name, the target a number."""
     (told,) = bulletins([record(action="requeue", target="4711", subject="train")], CHECKS)
     assert (told.subject, told.summary) == ("train", "requeue 4711: done: now IDLE")
+    assert told.commands == ("scontrol show job 4711",)
+
+
+def test_a_node_is_told_with_its_history() -> None:
+    """Whatever is in its name is one word of the command."""
+    told = bulletins([record(), record(id="2", target="a b")], CHECKS)
+    assert [b.commands for b in told] == [
+        ("sentinel nodes list --history n1",),
+        ("sentinel nodes list --history 'a b'",),
+    ]
 
 
 def test_what_no_check_asked_for_is_sentinels_own() -> None:

@@ -54,6 +54,7 @@ class World:
         self.lab, self.every = lab, every
         self.home, self.random = home, random.Random(seed)
         self.faults: list[Fault] = []
+        self.began = 0.0
         self._flag = self.home / "no-sbatch"
         folder = self.home / "bin"
         folder.mkdir()
@@ -77,6 +78,7 @@ class World:
         done = self.sentinel("cron", "install", "--every", f"{self.every}s", *options)
         if done.returncode:
             raise AssertionError(done.stdout + done.stderr)
+        self.began = time.time()
 
     def waiting(self) -> list[str]:
         """The ids of pending links."""
@@ -188,15 +190,16 @@ class World:
 
 
 class Verdict(Struct):
-    """What the run came to; `unexplained` gaps began outside of any fault."""
+    """What the run came to. `missed` names the faults of each slot (by the clock) that no link
+    ran to its end; `failures` are those that no fault overlapped, nor the slot before them."""
 
     slots: int
     ran: int
     busy: int
     failed: int
     repeated: int
-    missed: int
-    unexplained: list[int]
+    missed: dict[str, list[str]]
+    failures: list[str]
     overlapping: int
     alive: bool
 
@@ -205,18 +208,29 @@ def verdict(world: World, until: float) -> Verdict:
     """Every slot was run once, or is missing for a reason that was caused here."""
     chain, entries = world.place.chain(), world.place.entries()
     found = standing(chain, entries, until)
-    missing = [s for g in found.gaps for s in range(g.first, g.last + 1, chain.every)]
+    missed = {
+        _clock(slot): _causes(world.faults, slot, chain.every)
+        for slot in missing(chain, entries, world.began, until)
+    }
     return Verdict(
         slots=found.slots,
         ran=found.ran,
         busy=found.busy,
         failed=found.failed,
         repeated=found.repeated,
-        missed=len(missing),
-        unexplained=[s for s in missing if not _explained(world.faults, s, chain)],
+        missed=missed,
+        failures=[slot for slot, causes in missed.items() if not causes],
         overlapping=overlapping(world.home / "work"),
         alive=alive(entries, chain, until),
     )
+
+
+def missing(chain: Chain, entries: Sequence[Entry], began: float, until: float) -> list[int]:
+    """The slots since it began that were not run to their end, that of `until` left out: also those
+    where a link came by and found another at work on the slot before."""
+    ran = {e.slot for e in entries if e.what == "ran"}
+    slots = range(chain.slot(began) + chain.every, chain.slot(until), chain.every)
+    return [slot for slot in slots if slot not in ran]
 
 
 def alive(entries: Sequence[Entry], chain: Chain, until: float) -> bool:
@@ -241,17 +255,13 @@ def overlapping(log: Path) -> int:
     return found
 
 
-def _explained(faults: Sequence[Fault], slot: int, chain: Chain) -> bool:
-    """A link that is lost was due in so many slots at most as there are strands; one that is
-    requeued waits two more minutes (slurm.conf(5), JobRequeue)."""
-    return any(
-        f.begin - chain.every <= slot <= f.end + chain.strands * chain.every + _wait(f)
-        for f in faults
-    )
+def _causes(faults: Sequence[Fault], slot: int, every: int) -> list[str]:
+    """The faults under way in this slot or in the one before it; nothing else is an excuse."""
+    return [f.name for f in faults if f.begin < slot + every and (f.end or slot) >= slot - every]
 
 
-def _wait(fault: Fault) -> float:
-    return 150.0 if fault.name in ("requeue", "crash_node") else 0.0
+def _clock(slot: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(slot))
 
 
 def run(world: World, minutes: float, rest: float) -> Verdict:
@@ -284,8 +294,8 @@ def main() -> None:
         print(json.dumps({name: getattr(found, name) for name in found.__struct_fields__}))
         for entry in world.place.entries():
             print(time.strftime("%H:%M:%S", time.localtime(entry.at)), entry.slot, entry)
-        for strand in "ab":
-            print((world.home / f"state/chain/link-{strand}.log").read_text())
+        for output in sorted((world.home / "state/chain").glob("link-?.log")):
+            print(output.name, output.read_text(), sep="\n")
         print(world.sentinel("cron", "status").stdout)
         print(world.sentinel("cron", "remove").stdout)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_a_chain_is_begun_shown_and_taken_away(world: World) -> None:
     assert not Path(world.place.folder).exists()
     world.install()
     world.install()
-    assert len(world.waiting()) == 2
+    assert len(world.waiting()) == 3
     assert status(world)["well"] is True
     ticked = json.loads(world.sentinel("tick", "--json").stdout)
     assert {c["check"]: c["status"] for c in ticked["checks"]}["chain"] == "ok"
@@ -51,7 +52,7 @@ def test_a_chain_is_begun_shown_and_taken_away(world: World) -> None:
 def test_ensure_mends_and_may_be_called_by_anybody_at_any_time(world: World) -> None:
     """Cancelled, held, all gone: it says what it does, and nothing when there is nothing to do."""
     world.install()
-    first, second = sorted(world.waiting())
+    first, second, _third = sorted(world.waiting(), key=int)
     world.lab.run(["scancel", first])
     world.lab.run(["scontrol", "hold", second])
     assert status(world)["well"] is False
@@ -59,10 +60,10 @@ def test_ensure_mends_and_may_be_called_by_anybody_at_any_time(world: World) -> 
     assert f"released {second}" in said
     assert "submitted" in said
     assert world.sentinel("cron", "ensure").stderr == ""
-    assert (len(world.waiting()), status(world)["well"]) == (2, True)
+    assert (len(world.waiting()), status(world)["well"]) == (3, True)
     world.lab.run(["scancel", *world.waiting()])
     world.two_at_once()
-    assert len(world.waiting()) == 2
+    assert len(world.waiting()) == 3
 
 
 def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
@@ -81,9 +82,53 @@ def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
         40,
     )
     found = faults.verdict(world, time.time())
-    assert (found.repeated, found.overlapping, found.unexplained) == (0, 0, [])
+    assert (found.repeated, found.overlapping, found.failures) == (0, 0, [])
     assert found.ran >= 3
     world.sentinel("cron", "remove")
+
+
+def test_a_requeued_link_runs_with_its_next_turn(fresh: Lab, tmp_path: Path) -> None:
+    """Slurm would let it wait for two minutes; the next link moves it, and none runs twice."""
+    world = World(fresh, tmp_path, every=5, seed=1)
+    world.install()
+    job = world.wait_for_work(20)
+    world.lab.run(["scontrol", "requeue", job])
+    requeued = time.time()
+    wait_until(
+        lambda: any(e.job == job and e.at > requeued + 5 for e in world.place.entries()),
+        lambda: world.sentinel("cron", "status").stdout,
+        60,
+    )
+    found = faults.verdict(world, time.time())
+    assert (found.repeated, found.overlapping) == (0, 0)
+    world.sentinel("cron", "remove")
+
+
+def test_a_state_that_is_removed_ends_the_chain(fresh: Lab, tmp_path: Path) -> None:
+    """Under a link that works on since nothing can be submitted: it ends well, and nothing of it
+    comes back, neither the folder nor a job."""
+    world = World(fresh, tmp_path, every=5, seed=1)
+    world.install()
+    (world.home / "no-sbatch").touch()
+    job = world.wait_for_work(20)
+    wait_until(lambda: world.place.entries(), "its first pass", 20)
+    shutil.rmtree(world.home / "state")
+    world.lab.wait_state(job, "COMPLETED", 40)
+    (world.home / "no-sbatch").unlink()
+    idle(world)
+    assert not Path(world.place.folder).exists()
+
+
+def test_status_says_when_a_chain_has_ended(world: World) -> None:
+    """All waiting links cancelled: nothing inside begins it again, and that is told."""
+    world.install()
+    world.lab.run(["scancel", *world.waiting()])
+    done = world.sentinel("cron", "status")
+    assert done.returncode == 1
+    assert "PROBLEM: the chain has ended" in done.stdout
+    assert "nothing runs until: sentinel cron ensure" in done.stdout
+    world.sentinel("cron", "ensure")
+    assert status(world)["well"] is True
 
 
 def test_a_chain_outlives_its_sentinel(world: World) -> None:
@@ -100,7 +145,7 @@ def test_a_chain_outlives_its_sentinel(world: World) -> None:
         assert len(world.waiting()) == 1
     script.write_text(script.read_text().replace("sentinel_is_away", "sentinel"))
     assert world.sentinel("cron", "ensure").returncode == 0
-    assert len(world.waiting()) == 2
+    assert len(world.waiting()) == 3
 
 
 def test_a_relay_hands_over(world: World) -> None:
@@ -152,7 +197,7 @@ def test_no_slurm_at_all(world: World) -> None:
     [
         (("--every", "1s"), "--every must be 5s or longer"),
         (("--every", "soon"), "'soon' is no duration"),
-        (("--strands", "3"), "--strands is 1 or 2"),
+        (("--strands", "4"), "--strands is 1 to 3"),
         (("--mode", "relay", "--time", "5m"), "--time must be longer"),
         (("--mode", "crontab", "--every", "7m"), "crontabs know only parts of an hour"),
     ],

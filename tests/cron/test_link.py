@@ -7,7 +7,7 @@ import pytest
 from sentinel.core.chain.nouns import Chain
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.cron.link import Runner, Work
-from sentinel.cron.place import Place
+from sentinel.cron.place import Place, mount_of
 from sentinel.cron.queue import Refused
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), time_limit=7200)
@@ -62,7 +62,9 @@ class Life:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(str(tmp_path))
+    made = Place(str(tmp_path))
+    made.install(CHAIN, "")
+    return made
 
 
 ERRORS = [Refused("sbatch: QOSMaxSubmitJobPerUserLimit"), CannotTell("squeue: no answer")]
@@ -131,6 +133,33 @@ def test_a_slot_whose_link_died_is_run_again(place: Place) -> None:
     second = Life(place, None)
     second.runner.run()
     assert len(second.passes) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "while it rests"])
+def test_a_chain_whose_folder_was_removed_ends(place: Place, when: str) -> None:
+    """No successor, no pass that would make the folder anew, no requeue, and well within a minute."""
+    queue = Queue(10_000, ERRORS[0])
+    life = Life(place, queue)
+
+    def gone(seconds: float) -> None:
+        life.now += seconds
+        if life.now - START > 10 or when == "before":
+            place.uninstall()
+
+    life.runner._sleep = gone
+    assert life.runner.run()
+    assert queue.requeued == []
+    assert len(life.passes) == (0 if when == "before" else 1)
+    assert life.now - START < 60
+    assert not Path(place.folder).exists()
+
+
+def test_a_file_system_that_is_away_is_no_removal(place: Place, tmp_path: Path) -> None:
+    """Its mount point is a plain folder then; a link goes on trying."""
+    away = Place(str(tmp_path / "scratch/chain"))
+    assert away.taken_away(mount_of(str(tmp_path)))
+    assert not away.taken_away(str(tmp_path))
+    assert not place.taken_away(mount_of(str(tmp_path)))
 
 
 def _raising(error: Exception):  # type: ignore[no-untyped-def]

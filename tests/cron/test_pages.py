@@ -1,11 +1,14 @@
 """The pages for users, followed word by word: each ends with a test alarm received."""
 
+import http.server
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,13 +51,61 @@ def alarm(out: str) -> str:
     return reason
 
 
+OUTSIDE = """\
+import http.server
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open("/run/heard", "a") as file:
+            print(self.path, file=file)
+        self.send_response(200)
+        self.end_headers()
+
+http.server.HTTPServer(("127.0.0.1", 8123), Handler).serve_forever()
+"""
+"""The same, for a machine of its own."""
+
+ADDRESS = "https://hc-ping.com/YOUR-UUID"
+
+
+@contextmanager
+def outside() -> Iterator[tuple[str, list[str]]]:
+    """Somebody who waits for signs of life: the address, and what was asked for there."""
+    heard: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_args: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/my-uuid", heard
+        server.shutdown()
+        thread.join()
+
+
+def beat(text: str, env: Mapping[str, str]) -> None:
+    """The step of the heartbeat, with an address of one's own: the sign arrives."""
+    assert ADDRESS in text
+    with outside() as (address, heard):
+        follow(text.replace(ADDRESS, address), env)
+        assert heard == ["/my-uuid"]
+
+
 def test_a_user_without_rights(fresh: Lab, tmp_path: Path) -> None:
     """A chain that goes on, and an alarm in a file; removed at the end of the page."""
     env = home(tmp_path, fresh.env)
-    shown, channel, test = (follow(text, env) for text in blocks("without-rights.md"))
-    assert shown.count("pending") == 2
-    assert "ok" in channel
-    assert alarm(test) == "test"
+    start, channel, life, test = blocks("without-rights.md")
+    assert follow(start, env).count("pending") == 3
+    assert "ok" in follow(channel, env)
+    beat(life, env)
+    assert alarm(follow(test, env)) == "test"
     assert follow("sentinel cron ensure -c ~/sentinel.yaml", env) == ""
     assert "cancelled" in follow("sentinel cron remove -c ~/sentinel.yaml", env)
     text = (tmp_path / "sentinel.yaml").read_text()
@@ -67,9 +118,10 @@ def test_a_user_without_rights(fresh: Lab, tmp_path: Path) -> None:
 def test_who_rents_a_few_nodes(tmp_path: Path) -> None:
     """The service for some seconds in a terminal, then an alarm."""
     env = home(tmp_path, {k: v for k, v in os.environ.items() if not k.startswith("SLURM")})
-    first, _timer, channel, test = blocks("few-nodes.md")
+    first, _timer, channel, life, test = blocks("few-nodes.md")
     follow(first.replace("sentinel run", "timeout --preserve-status 5 sentinel run"), env)
     follow(channel, env)
+    beat(life, env)
     assert alarm(follow(test, env)) == "test"
 
 
@@ -77,7 +129,7 @@ def test_who_runs_the_cluster(tmp_path: Path) -> None:
     """Under a real systemd, with the units as they are in the checkout."""
     if why_no_systemd():
         (pytest.fail if needs.required() else pytest.skip)(str(why_no_systemd()))
-    start, before, test = blocks("administrator.md")
+    start, before, channel, life, test = blocks("administrator.md")
     with Systemd(tmp_path / "machine", {}) as machine:
 
         def say(text: str) -> str:
@@ -90,4 +142,10 @@ def test_who_runs_the_cluster(tmp_path: Path) -> None:
         say(first)
         say("chgrp sentinel /etc/sentinel/sentinel.yaml && chmod 640 /etc/sentinel/sentinel.yaml")
         assert "active (running)" in say(rest)
+        say(channel)
+        machine.put("/run/outside.py", OUTSIDE)
+        say(f"ip link set lo up; systemd-run --quiet {sys.executable} /run/outside.py")
+        say(life.replace(ADDRESS, "http://127.0.0.1:8123/my-uuid"))
+        say("for n in $(seq 100); do [ -s /run/heard ] && exit; sleep 0.2; done; exit 1")
+        assert say("head -n 1 /run/heard") == "/my-uuid\n"
         assert alarm(say(test)) == "test"

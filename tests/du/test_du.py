@@ -1,5 +1,6 @@
 """Rules of the fast du: the very numbers of GNU du, on trees made to be counted wrong."""
 
+import errno
 import json
 import os
 import subprocess
@@ -233,3 +234,17 @@ def tmpfs(point: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             subprocess.run(["umount", "--lazy", str(point)], check=False)
+
+
+@pytest.mark.lab
+def test_a_tree_that_is_stale_is_no_empty_one(fuse: Fuse) -> None:
+    """A root that answers ESTALE is an error in its words; a part of it is counted as not read."""
+    fuse.fail(errno.ESTALE, "lookup")
+    part = walked(fuse.point)
+    assert (part["unread"], set(part["errors"].values())) == (2, {"Stale file handle"})
+    fuse.fail(errno.ESTALE, "getattr", "lookup", "opendir")
+    order = {"path": str(fuse.point), "within": 10, "threads": 4, "processes": 1, "calls": 0}
+    argv = [sys.executable, "-I", "-S", "-c", START, REPOSITORY, json.dumps({**order, "top": 1})]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode == 0, done.stdout) == (False, "")
+    assert "Stale file handle" in done.stderr

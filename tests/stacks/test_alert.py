@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.lab.cluster import Lab
+from tests.lab.service import Service
 from tests.lab.waiting import wait_until
+from tests.remote.nodes import Nodes
 from tests.stacks.training import LINES, Training
 
 CONFIG = """\
@@ -18,7 +21,7 @@ state: {folder}/state
 checks:
   progress:
     kind: log
-    every: 1s
+    every: {every}s
     job: llm
     path: {log}
     progress: 'iteration (\\d+)'
@@ -28,6 +31,7 @@ checks:
 channels: {{book: {{kind: file, path: {folder}/book}}}}
 """
 STALE = 3
+EVERY = 2
 
 
 @pytest.fixture
@@ -36,8 +40,14 @@ def book(fresh: Lab, tmp_path: Path) -> Path:
     log = fresh.work / "log"
     log.write_text("iteration 7\n")
     config = tmp_path / "sentinel.yaml"
-    config.write_text(CONFIG.format(folder=tmp_path, log=log, stale=STALE))
+    config.write_text(CONFIG.format(folder=tmp_path, log=log, stale=STALE, every=EVERY))
     return tmp_path / "book"
+
+
+def written(book: Path) -> list[dict[str, Any]]:
+    """All that was told until now."""
+    text = book.read_text() if book.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
 
 
 def told(book: Path, lab: Lab) -> list[dict[str, Any]]:
@@ -45,7 +55,7 @@ def told(book: Path, lab: Lab) -> list[dict[str, Any]]:
     config = str(book.parent / "sentinel.yaml")
     done = lab.run([sys.executable, "-m", "sentinel", "tick", "--all", "-c", config], limit=60)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in book.read_text().splitlines()] if book.exists() else []
+    return written(book)
 
 
 def until_action(book: Path, lab: Lab) -> list[dict[str, Any]]:
@@ -93,9 +103,45 @@ def test_a_hang_is_told_with_rank_node_function_line_and_evidence(
         fault(training)
     messages = until_action(book, fresh)
     assert [m["reason"] for m in messages[:2]] == ["firing", "action"]
+    assert messages[0]["alert"] == messages[1]["alert"]
+    assert messages[1]["commands"] == [f"scontrol show job {training.job}"]
     text = messages[1]["summary"]
     assert said.replace("stacks 1:", f"stacks {training.job}:") in text
     if how != "fuse":
         assert ODD in text
     place = Path(text.rpartition("evidence in ")[2])
     assert (place / "stacks.txt").read_text().splitlines()[0] in text
+
+
+def test_a_service_tells_a_hang_soon_after_its_limit_and_then_who_is_odd(
+    fresh: Lab, book: Path, service: Callable[..., Service]
+) -> None:
+    """From the last step to the alert it takes `stale_after`, an interval, and a look at the
+    nodes: seconds here, an order of magnitude below which no machine is too slow."""
+    training = Training(fresh, odd=5)
+    running = service("run", "-c", book.parent / "sentinel.yaml", env=fresh.env)
+    with (fresh.work / "log").open("a") as log:
+        log.write("iteration 8\n")
+    stood_still = time.monotonic()
+    running.wait_for(lambda: written(book), "the alert", 60.0)
+    assert STALE <= time.monotonic() - stood_still < 10 * (STALE + EVERY)
+    running.wait_for(lambda: len(written(book)) > 1, "what was done", 60.0)
+    alert, action = written(book)[:2]
+    assert (alert["reason"], alert["status"]) == ("firing", "critical")
+    assert (action["reason"], action["alert"]) == ("action", alert["alert"])
+    assert f"stacks {training.job}: done: {ODD}; ranks 0-4,6-7 " in action["summary"]
+
+
+def test_a_successor_is_kept_from_the_node_whose_rank_has_died(fresh: Lab, book: Path) -> None:
+    """The witnesses name it; the queue has it, and people hear of it beside the alert."""
+    config, ssh = book.parent / "sentinel.yaml", Nodes(fresh, book.parent).config
+    way = f'remote: {{ssh_options: "-F {ssh} -o UserKnownHostsFile={book.parent}/known_hosts"}}\n'
+    config.write_text(config.read_text().replace("[stacks]", "[exclude]") + way)
+    training = Training(fresh, each=1, odd=3)
+    successor = fresh.sbatch("sleep 1", name="llm", hold=True)
+    training.on(2, f"kill -9 {training.pid(2)}")
+    alert, action = until_action(book, fresh)[:2]
+    assert "no process of the job is left on node-2" in alert["summary"]
+    assert action["alert"] == alert["alert"]
+    assert action["summary"].startswith(f"exclude {successor}: done: ")
+    assert fresh.ask(["squeue", "-h", "-j", successor, "-o", "%x"]).strip() == "node-2"

@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from sentinel.core import looks
 from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import Instant, shifted
+from sentinel.core.gpus import GpuEvent, Sighting
 from sentinel.core.looks import CheckLook, NodeLook, Shown, grouped
 from sentinel.core.model import (
     Alert,
@@ -24,6 +25,7 @@ from sentinel.core.model import (
 from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.slurm import Node
+from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from sentinel.web.material import Surroundings, gather
@@ -55,13 +57,36 @@ def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) 
     return epoch + timedelta(microseconds=(last or now).wall, seconds=60)
 
 
-def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord) -> Surroundings:
+def ledger() -> MemoryGpus:
+    """A GPU that fell off the bus and failed its diagnosis, one that moved there, a bad node."""
+    made, began = MemoryGpus(), shifted(START, -HOUR)
+    for slot, node in ((0, "gpu00003"), (1, "gpu00003"), (0, "gpu00007")):
+        uuid, model = f"GPU-{slot}-{node}", "NVIDIA H100 80GB HBM3"
+        made.see([Sighting(uuid=uuid, node=node, slot=f"0000:{slot}a:00.0", model=model)], began)
+    for number, (subject, what, text) in enumerate(HAPPENED):
+        node, at = "gpu00003", shifted(START, 60.0 * number - HOUR)
+        made.record(
+            [GpuEvent(id=str(number), subject=subject, what=what, at=at, node=node, text=text)]
+        )
+    return made
+
+
+HAPPENED = (
+    ("GPU-0-gpu00003", "xid 79", "GPU has fallen off the bus"),
+    ("GPU-0-gpu00003", "xid 79", "GPU has fallen off the bus, once more"),
+    ("GPU-0-gpu00003", "diag fail", "level 2: memory: 3 errors"),
+    ("node:gpu00003", "diag fail", "level 2: pcie: the bandwidth is 3 GB/s, below 10"),
+)
+
+
+def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord, **more: Any) -> Surroundings:
     return Surroundings(
         checks=tuple(config(n, k) for n, k in kinds.items()),
         cluster="h100-prod",
         zone=timezone.utc,
         next_run=next_run,
         logbook=Records(*records),
+        **more,
     )
 
 
@@ -131,17 +156,30 @@ def _node(number: int, count: int) -> Node:
     return Node(name=name, state="ALLOCATED" if number < count * 0.8 else "IDLE")
 
 
-def record(number: int = 0) -> ActionRecord:
+def record(number: int = 0, node: str = "gpu00003") -> ActionRecord:
     return ActionRecord(
         id=f"act-{number}",
         action="undrain",
-        target="gpu00003",
+        target=node,
         reason="its processes have ended",
         by="drained",
         at=shifted(START, -600),
         outcome=Outcome.DONE,
-        commands=(("scontrol", "update", "NodeName=gpu00003", "State=UNDRAIN"),),
+        commands=(("scontrol", "update", f"NodeName={node}", "State=UNDRAIN"),),
         evidence={"processes": "none"},
+    )
+
+
+def stacks() -> ActionRecord:
+    return ActionRecord(
+        id="act-stacks",
+        action="stacks",
+        target="4711",
+        reason="hang: no new step for 20m",
+        by="progress",
+        at=shifted(START, -300),
+        outcome=Outcome.DONE,
+        detail="rank 37 (gpu00007) in load_batch (train.py:11); 63 ranks in all_reduce",
     )
 
 

@@ -19,7 +19,7 @@ from sentinel.web.rate import Rate
 from sentinel.web.server import Server
 from sentinel.web.site import Site
 from tests.engine.worlds import Book, Says, world
-from tests.web.scenery import KINDS, around, record, store
+from tests.web.scenery import KINDS, around, ledger, record, stacks, store
 
 TOKEN = "the-token-of-the-tests"
 Result = TypeVar("Result")
@@ -42,7 +42,7 @@ class Stage:
 
 
 async def build(
-    state: Store, gate: Gate, limits: tuple[Rate, Rate] | None = None
+    state: Store, gate: Gate, limits: tuple[Rate, Rate] | None = None, evidence: str = ""
 ) -> tuple[Engine, Server, Says]:
     """An engine that leads on this state, with a server in front."""
     late, clock = Says(Status.OK, "/late"), ManualClock(START)
@@ -52,7 +52,8 @@ async def build(
     state.release()
     engine = Engine(made, state, clock)
     await engine.start("lab pid 1")
-    seen = around({**KINDS, "late": "fs"}, record())
+    many = (record(), stacks(), *(record(n, "gpu00011") for n in range(1, 61)))
+    seen = around({**KINDS, "late": "fs"}, *many, gpus=ledger(), evidence=evidence)
     live = Live(engine, clock, lambda: seen)
     site = Site(live, gate, *(limits or ()))
     server = Server(engine, clock, None, site)
@@ -67,6 +68,8 @@ def stage(
     token: str = TOKEN,
     limits: tuple[Rate, Rate] | None = None,
     state: Store | None = None,
+    evidence: str = "",
+    gate: Gate | None = None,
 ) -> Iterator[Stage]:
     """Served until the block ends."""
     loop = asyncio.new_event_loop()
@@ -77,7 +80,7 @@ def stage(
     def call(work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, loop).result(30)
 
-    engine, server, late = call(build(made, Gate(token), limits))
+    engine, server, late = call(build(made, gate or Gate(token), limits, evidence))
     shown = Stage(loop, engine, server)
     shown.fire = late
     try:

@@ -90,6 +90,17 @@ def test_no_page_has_an_accessibility_fault_or_an_error_or_runs_over(
     v.context.close()
 
 
+@pytest.mark.parametrize("width", [1180, 1090, 641])
+def test_no_table_is_wider_than_its_card(chromium: Browser, shown: Stage, width: int) -> None:
+    """In windows around those widths at which the layout changes."""
+    v = Visitor(chromium, viewport={"width": width, "height": 900})
+    over = "s => s.filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText.slice(0, 40))"
+    for path in PAGES:
+        v.page.goto(shown.url + path)
+        assert v.page.locator("section").evaluate_all(over) == [], path
+    v.context.close()
+
+
 def test_the_plots_are_drawn(chromium: Browser, shown: Stage) -> None:
     """History as a line, the forecast as a band; the progress of a training too."""
     page = Visitor(chromium).page

@@ -17,7 +17,7 @@ from sentinel.web.facts import facts, pace
 from sentinel.web.grid import CELL, at, cells, columns, natural, picture
 from sentinel.web.material import gather
 from sentinel.web.nodestates import CLASSES, WORST, reason_class, state_word
-from sentinel.web.nouns import NodesFact
+from sentinel.web.nouns import JobFact, NodesFact
 from sentinel.web.plot import MOST, Plot, svg, thinned
 from tests.web.scenery import alert, around, disk, scene, store
 
@@ -150,6 +150,18 @@ def test_a_reason_is_of_one_class(reason: str, word: str) -> None:
 
 def group(state: str, nodes: str, count: int) -> NodesFact:
     return NodesFact(state=state, nodes=nodes, count=count)
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(None, "–"), (0.001, "0.06"), (0.1, "6"), (1.6583, "99.5"), (1.67, "100"), (49.4, "2,964")],
+)
+def test_a_pace_is_told_in_steps_a_minute(rate: float | None, words: str) -> None:
+    """Never with an exponent: nobody reads 2.96e+03 at three in the morning."""
+    one = JobFact(
+        check="log", kind="log", subject="x", status=Status.OK, summary="", seen=0.0, rate=rate
+    )
+    assert one.pace == words
 
 
 def test_the_grid_has_a_cell_for_each_node_in_the_order_of_their_names() -> None:

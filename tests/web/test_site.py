@@ -98,6 +98,30 @@ def test_behind_a_proxy_the_configured_address_is_our_own() -> None:
     assert TOKEN not in repr(gate)
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example:9650", 421),
+        ("login1.evil.example", 421),
+        ("[::1", 421),
+        ("localhost:9650", 303),
+        ("LOGIN1.:9650", 303),
+        ("[::1]:9650", 303),
+        ("10.0.0.7", 303),
+        ("sentinel.example.org", 303),
+    ],
+)
+def test_a_name_that_is_none_of_ours_gives_no_orders(host: str, status: int) -> None:
+    """A stranger's name that is made to mean this host is, to a browser, the stranger's site."""
+    gate = Gate(TOKEN, "https://sentinel.example.org", hosts=("login1",))
+    headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+    with stage([alert(1, "gpu00001")], gate=gate) as s:
+        data = {"token": TOKEN}
+        assert ask(s, "POST", ACK, headers=headers, data=data)[0] == status
+        assert len(s.orders()[0]) == (status == 303)
+
+
 def test_the_header_of_a_user_is_believed_only_where_it_is_configured() -> None:
     """Else whoever asks could sign with another's name."""
     assert Gate(TOKEN).user({"X-Remote-User": "root", "": "root"}) == ""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 
@@ -63,9 +63,16 @@ class Mounts:
 
     def local(self) -> list[Mount]:
         """Every reachable file system on this machine's disks, each once, by its best name."""
+        return self._each(_is_local)
+
+    def of(self, types: Collection[str]) -> list[Mount]:
+        """The same of those types."""
+        return self._each(lambda mount: mount.type in types)
+
+    def _each(self, meant: Callable[[Mount], bool]) -> list[Mount]:
         best: dict[str, Mount] = {}
         for mount in sorted(self._all, key=_plainness):
-            if _is_local(mount) and self.holding(mount.point) is mount:
+            if meant(mount) and self.holding(mount.point) is mount:
                 best.setdefault(mount.device, mount)
         return sorted(best.values(), key=lambda m: m.point)
 

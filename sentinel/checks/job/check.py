@@ -63,6 +63,11 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Naming an action in `on_storm` switches it on, within its own limits."""
         return dict.fromkeys(map(str, self.on_storm))
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether it ever asks for an action, as it is configured."""
+        return bool(self.on_storm)
+
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
         """The path and the line (without newline) to append to it; None without `pulse_log`."""
         if not self.pulse_log:

@@ -4,7 +4,7 @@ from msgspec import structs
 
 from sentinel.checks.job import rules
 from sentinel.checks.job.done import finished, last_run
-from sentinel.checks.job.ends import lasted, last_moment
+from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import stdout

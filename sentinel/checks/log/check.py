@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.job.users import watched
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.further import Wishes
@@ -61,6 +62,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore: list[re.Pattern[str]] = []
     heartbeat: FilePath | None = None
     ask_nodes: bool = True
+    checkpoints: Where | None = None
     on_stale: list[OnStale] = []
     killswitch: FilePath | None = None
     signal: Signal | None = None
@@ -106,6 +108,11 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return dict.fromkeys(map(str, self.on_stale))
 
     @property
+    def may_ask(self) -> bool:
+        """Whether it ever asks for an action, as it is configured."""
+        return bool(self.on_stale)
+
+    @property
     def subject(self) -> str:
         """What the alert is about: the job's configured name, else the path."""
         return visible(str(self.job or self.path))
@@ -148,6 +155,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             wishes=Wishes(nan_after=self.nan_after, slower_than=self.slower_than),
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
+            checkpoints=self.checkpoints,
             means=Means(
                 names=tuple(self.on_stale),
                 patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},

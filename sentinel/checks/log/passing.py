@@ -2,30 +2,34 @@
 
 import time
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.log import words
 from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.further import Wishes, asides
 from sentinel.checks.log.gather import Source, nodes_of, sight
-from sentinel.checks.log.judge import Rules, judge
+from sentinel.checks.log.judge import Rules, Verdict, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
 from sentinel.checks.log.place import Place
-from sentinel.checks.log.progress import Seen, begun, remembered
-from sentinel.checks.log.requests import Means, Wish, due, wish
+from sentinel.checks.log.progress import Seen, Sight, begun, remembered
+from sentinel.checks.log.requests import Hang, Means, Wish, due, wish
 from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
+from sentinel.core.clock import shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 
 LOOKUP = 5.0  # seconds for one question to a file system
+RISK = 10.0  # seconds for all questions about checkpoints
 SHARE = 0.7  # of the run's limit that looking at files may take
 
 
@@ -38,6 +42,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     wishes: Wishes
     heartbeat: str = ""
     ask_nodes: bool = True
+    checkpoints: Where | None = None
     means: Means = Means()
 
 
@@ -100,6 +105,23 @@ class Pass:
             testimony=testimony if verdict.hung else Testimony(),
             asides=tuple(asides(seen, learned, self._plan.wishes, names)),
             peers=names,
+            at_risk=self._at_risk(look, verdict),
+        )
+
+    def _at_risk(self, look: Sight, verdict: Verdict) -> str:
+        """Counted until it stood still: what a hung job does is no work."""
+        where, left = self._plan.checkpoints, self._deadline - time.monotonic()
+        if where is None or not verdict.hung:
+            return ""
+        from sentinel.checks.checkpoint.risk import work_at_risk
+
+        return work_at_risk(
+            where,
+            self._ctx.now,
+            max(0.0, look.age - verdict.quiet) if look.age < inf else None,
+            limit=max(1.0, min(RISK, left)),
+            ended=shifted(self._ctx.now, -verdict.quiet),
+            stuck=self._files.stuck,
         )
 
     def _handed_down(self, job: Job | None) -> Seen | None:
@@ -140,7 +162,19 @@ class Pass:
         if self._ctx.one_shot or not self._plan.means.names or not due(one, self._ctx.now):
             asked = one.seen.asked if one.verdict.hung else None
             return Wish(job=_key(one.sight.job), asked=asked)
-        return wish(one, self._plan.means, words.last_lines(one, self._files), self._ctx.now)
+        tail, waiting = words.last_lines(one, self._files), self._waiting(one.sight.job)
+        about = Hang(subject=self._plan.subject, tail=tail, waiting=waiting)
+        return wish(one, self._plan.means, about, self._ctx.now)
+
+    def _waiting(self, job: Job | None) -> tuple[Job, ...]:
+        """What would start next: pending jobs of that name and user."""
+        if job is None or "exclude" not in self._plan.means.names:
+            return ()
+        return tuple(
+            other
+            for other in self._ctx.slurm.jobs()
+            if (other.name, other.user, other.state) == (job.name, job.user, "PENDING")
+        )
 
     def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:
         """How far each file was read, the newest last, of this pass and of those before."""

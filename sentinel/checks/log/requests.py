@@ -1,10 +1,12 @@
 """What is asked for when a training hangs, and when. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from sentinel.checks.log.further import lines
+from sentinel.checks.log.gather import nodes_of
 from sentinel.checks.log.words import Watched
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.jobdeeds import Sighting, about
@@ -17,7 +19,13 @@ AGAIN = 1800.0
 """Seconds after which what was asked for is asked for again, while it still hangs."""
 
 HARMLESS = ("stacks",)
-"""What may be asked for though a witness contradicts; and what comes before all else."""
+"""What may be asked for though a witness contradicts."""
+
+ABOUT_PEERS = ("NCCL connection", "NCCL network")
+"""Troubles whose address is that of the node at fault, and not of the one that complains."""
+
+MOST_WAITING = 8
+"""Jobs that a node is kept from at once: no more than one hour's actions."""
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -55,35 +63,81 @@ class Means(Struct, frozen=True, kw_only=True):
         return own.get(name, {})
 
 
-def wish(one: Watched, means: Means, tail: str, now: Instant) -> Wish:
-    """One per action, stacks first; `tail` are the last lines of the log.
+class Hang(Struct, frozen=True, kw_only=True):
+    """What requests tell besides: the alert's subject, the log's last lines, and the jobs that
+    wait to go on after the one that hangs."""
+
+    subject: str
+    tail: str = ""
+    waiting: tuple[Job, ...] = ()
+
+
+def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
+    """One per action, stacks first, and one per waiting job that a node is kept from.
 
     A job that still works according to a witness is looked at and not touched.
     """
     job = one.sight.job
     if job is None or not one.verdict.hung:
         return Wish(job=job.job_id if job else "")
-    ordered = sorted(means.names, key=lambda name: name not in HARMLESS)
     critical = one.verdict.status is Status.CRITICAL
-    evidence = {
-        "finding": one.verdict.summary,
-        "log": visible(one.sight.file),
-        "witnesses": one.testimony.words,
-        "last lines": tail,
-    }
     made = tuple(
         about(
             name,
-            job,
+            target,
             f"hang: {one.verdict.summary}",
-            seen=_sighting(one, means.patterns),
-            params=means.params(name, job),
-            evidence={key: value for key, value in evidence.items() if value},
+            subject=hang.subject,
+            seen=None if name == "exclude" else _sighting(one, means.patterns),
+            params=params,
+            evidence=_evidence(one, hang.tail),
         )
-        for name in ordered
+        for name in sorted(means.names, key=_turn)
         if critical or name in HARMLESS
+        for target, params in _targets(name, one, job, means, hang.waiting)
     )
     return Wish(job=job.job_id, requests=made, asked=now if made else one.seen.asked)
+
+
+def culprit(one: Watched) -> str:
+    """The one node of the job that witnesses and NCCL's errors name; empty where they name none
+    or several: then it is the network or a file system, and no node is to blame."""
+    peers = (one.peers.get(t.peer, "") for t in one.seen.troubles if t.kind in ABOUT_PEERS)
+    named = {*one.testimony.nodes, *filter(None, peers)}
+    job = one.sight.job
+    mine = nodes_of(job) if job else ()
+    return named.pop() if len(named) == 1 and named <= {*mine} else ""
+
+
+def _targets(
+    name: str, one: Watched, job: Job, means: Means, waiting: Sequence[Job]
+) -> list[tuple[Job, dict[str, str]]]:
+    """The jobs that an action is about, with what it needs to be told."""
+    if name != "exclude":
+        return [(job, means.params(name, job))]
+    node = culprit(one)
+    return [
+        (other, {"node": node, "exclude": other.exclude})
+        for other in waiting[:MOST_WAITING]
+        if node
+    ]
+
+
+def _turn(name: str) -> int:
+    """Looking comes first; then what waits is kept from the node, before it may start there."""
+    order = ("stacks", "exclude")
+    return order.index(name) if name in order else len(order)
+
+
+def _evidence(one: Watched, tail: str) -> dict[str, str]:
+    told = {
+        "finding": one.verdict.summary,
+        "log": visible(one.sight.file),
+        "witnesses": one.testimony.words,
+        "errors": lines(one.seen.troubles, one.peers),
+        "checkpoints": one.at_risk,
+        "last lines": tail,
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _sighting(one: Watched, patterns: Mapping[str, str]) -> Sighting | None:

@@ -10,7 +10,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
 Auto = Literal["auto"]
-OnStale = Literal["stacks", "killswitch", "requeue", "cancel"]
+OnStale = Literal["stacks", "exclude", "killswitch", "requeue", "cancel"]
 Signal = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
 Progress = re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
 

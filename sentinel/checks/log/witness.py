@@ -49,9 +49,13 @@ class Node(Struct, frozen=True):
 
 
 class Testimony(Struct, frozen=True, kw_only=True):
-    """What the witnesses say together; neither: nothing that would change the verdict."""
+    """What the witnesses say together; neither: nothing that would change the verdict.
+
+    `nodes`: those on which something is odd, however many.
+    """
 
     words: str = ""
+    nodes: tuple[str, ...] = ()
     confirms: bool = False
     contradicts: bool = False
 
@@ -78,10 +82,16 @@ def heard(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
     }
     gpus = [gpu for node in nodes.values() for gpu in node.gpus]
     said = [*_power(gpus, phase), *_still(nodes)]
-    odd = [*_gone(nodes), *_blocked(nodes), *_silent(answers)]
+    gone, blocked, silent = _gone(nodes), _blocked(nodes), _silent(answers)
+    odd = [
+        *([f"no process of the job is left on {_names(gone)}"] if gone else []),
+        *([f"processes in state D on {_names(blocked)}"] if blocked else []),
+        *([f"{_names(silent)} does not answer"] if silent else []),
+    ]
     return Testimony(
         words="; ".join([*(words for words, _ in said), *odd]),
-        confirms=any(verdict is True for _, verdict in said) or bool(_gone(nodes)),
+        nodes=tuple(dict.fromkeys([*gone, *blocked, *silent])),
+        confirms=any(verdict is True for _, verdict in said) or bool(gone),
         contradicts=any(verdict is False for _, verdict in said) and not odd,
     )
 
@@ -91,6 +101,7 @@ def together(first: Testimony, second: Testimony) -> Testimony:
     odds = (first.confirms or second.confirms) and (first.contradicts or second.contradicts)
     return Testimony(
         words="; ".join(words for words in (first.words, second.words) if words),
+        nodes=tuple(dict.fromkeys([*first.nodes, *second.nodes])),
         confirms=(first.confirms or second.confirms) and not odds,
         contradicts=(first.contradicts or second.contradicts) and not odds,
     )
@@ -156,18 +167,17 @@ def _gone(nodes: Mapping[str, Node]) -> list[str]:
         n for n, node in nodes.items() if node.tasks and node.tasks.sure and not node.tasks.count
     ]
     others = any(node.tasks and node.tasks.count for node in nodes.values())
-    return [f"no process of the job is left on {_names(empty)}"] if empty and others else []
+    return empty if others else []
 
 
 def _blocked(nodes: Mapping[str, Node]) -> list[str]:
-    stuck = [name for name, node in nodes.items() if node.tasks and node.tasks.blocked]
-    return [f"processes in state D on {_names(stuck)}"] if stuck else []
+    return [name for name, node in nodes.items() if node.tasks and node.tasks.blocked]
 
 
 def _silent(answers: Mapping[str, Answer]) -> list[str]:
     silent = [name for name, a in answers.items() if isinstance(a, TimedOut | Unreachable)]
     reached = any(isinstance(answer, Answered) for answer in answers.values())
-    return [f"{_names(silent)} does not answer"] if silent and reached else []
+    return silent if reached else []
 
 
 def _names(names: Iterable[str]) -> str:

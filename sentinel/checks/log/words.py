@@ -22,7 +22,10 @@ DOUBT = 2.0  # times the limit for which a witness that contradicts is believed
 
 
 class Watched(Struct, frozen=True, kw_only=True):
-    """One log with what was seen, what is remembered, and what that means."""
+    """One log with what was seen, what is remembered, and what that means.
+
+    `at_risk`: the work that its hang costs, in words.
+    """
 
     sight: Sight
     seen: Seen
@@ -30,6 +33,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     testimony: Testimony = Testimony()
     asides: tuple[Aside, ...] = ()
     peers: Mapping[str, str] = {}
+    at_risk: str = ""
 
 
 def weighed(verdict: Verdict, testimony: Testimony) -> Verdict:
@@ -103,8 +107,13 @@ def _progress(subject: str, watched: Sequence[Watched], files: Files) -> Finding
 
 def _summary(one: Watched) -> str:
     why = cause(one.seen.troubles, one.peers) if one.verdict.status.bad else ""
-    blind = f"; {one.sight.unread}, so errors in it go unseen" if one.sight.unread else ""
-    return f"{one.verdict.summary}{f'; before that: {why}' if why else ''}{blind}"
+    parts = [
+        one.verdict.summary,
+        f"before that: {why}" if why else "",
+        one.at_risk,
+        f"{one.sight.unread}, so errors in it go unseen" if one.sight.unread else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _details(one: Watched, files: Files) -> str:

@@ -14,6 +14,7 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job
 from sentinel.core.values import Duration, Size
+from sentinel.proc import Stuck
 from sentinel.testing import START, FixedSlurm, context
 from tests.lab.fuse import Fuse
 
@@ -185,10 +186,28 @@ def test_a_folder_that_is_not_there_is_unknown_not_empty(tmp_path: Path) -> None
 
 
 def test_a_folder_that_hangs_is_unknown(fuse: Fuse) -> None:
+    """The child that cannot be killed is remembered, and no second one is sent after it."""
     fuse.hold("opendir", "getattr", "lookup")
     slow = Checkpoint(path=FilePath(fuse.point))
     with pytest.raises(CannotTell, match="hangs"):
-        slow.run(context(FixedSlurm(), START, limit=1.5))
+        slow.run(context(FixedSlurm(), START, limit=1.5, one_shot=True))
+    first = slow.run(context(FixedSlurm(), START, limit=1.5))
+    assert (only(first).status, first.memory is None) == (Status.UNKNOWN, False)
+    again = slow.run(context(FixedSlurm(), START, limit=1.5, memory=first.memory))
+    assert only(again).summary.endswith(" still waits for it")
+    assert (again.memory or {})["stuck"] == (first.memory or {})["stuck"]
+    fuse.release()
+
+
+def test_other_checks_send_nobody_after_a_child_that_waits(fuse: Fuse) -> None:
+    """They remember it by the folder, as they do for their own files."""
+    fuse.hold("opendir", "getattr", "lookup")
+    where, stuck = Where(path=FilePath(fuse.point)), dict[str, Stuck]()
+    told = work_at_risk(where, START, HOUR, limit=1.0, stuck=stuck)
+    assert told.startswith(f"work at risk is not known: {fuse.point} hangs: ")
+    told = work_at_risk(where, START, HOUR, limit=1.0, stuck=stuck)
+    pid = stuck[str(fuse.point)].pid
+    assert told.endswith(f"hangs: process {pid} still waits for it")
     fuse.release()
 
 
@@ -219,6 +238,10 @@ def test_other_checks_tell_the_work_at_risk_in_one_line(tmp_path: Path) -> None:
     none = Where(path=FilePath(tmp_path), complete=Rule(marker="other"))
     assert work_at_risk(none, START, HOUR, limit=10.0) == (
         "1h of work without any complete checkpoint at risk"
+    )
+    before = shifted(START, -1800)
+    assert work_at_risk(where, START, None, limit=10.0, ended=before) == (
+        "1h 30m of work since checkpoint step_100 at risk"
     )
     missing = Where(path=FilePath(tmp_path / "missing"))
     assert "work at risk is not known: " in work_at_risk(missing, START, HOUR, limit=10.0)

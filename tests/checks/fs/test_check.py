@@ -1,5 +1,6 @@
 """Rules of the fs check on real file systems, made and broken for the occasion."""
 
+import errno
 import os
 import subprocess
 import time
@@ -299,6 +300,19 @@ def test_a_dead_file_system_is_critical_in_the_kernels_words(fuse: Fuse) -> None
         Status.CRITICAL,
         "cannot be read: Transport endpoint is not connected",
     )
+
+
+@lab
+def test_a_stale_file_handle_is_critical_until_it_answers_again(fuse: Fuse) -> None:
+    """An NFS export that was replaced: told in the C library's words, without numbers, and well
+    again without a restart."""
+    first = look(fuse.point)
+    fuse.fail(errno.ESTALE, "statfs", "getattr", "lookup", "open", "opendir")
+    stale = look(fuse.point, memory=first.memory)
+    assert said(stale) == (Status.CRITICAL, "cannot be read: Stale file handle")
+    assert (one(stale).values, stale.samples) == ({}, ())
+    fuse.fail(0)
+    assert one(look(fuse.point, memory=stale.memory)).status is Status.OK
 
 
 @lab

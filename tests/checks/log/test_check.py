@@ -3,19 +3,27 @@
 import getpass
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from sentinel.checks.checkpoint import Where
 from sentinel.checks.log import Log
-from sentinel.checks.log.requests import by_line
+from sentinel.checks.log.judge import Verdict
+from sentinel.checks.log.progress import Seen, Sight
+from sentinel.checks.log.requests import by_line, culprit
+from sentinel.checks.log.troubles import Trouble
+from sentinel.checks.log.witness import Testimony
+from sentinel.checks.log.words import Watched
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.remote import Answered
+from sentinel.core.remote import Answered, Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, JobEnd
 from sentinel.core.values import Duration
@@ -296,6 +304,7 @@ def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path:
         "started": str(START.wall // SECOND - 3600),
         "user": ME,
     }
+    assert {r.subject for r in first} == {"train"}
     assert first[0].evidence["last lines"] == "iteration 1\niteration 2"
     assert first[0].evidence["finding"] == "progress at 2 for 10m (stale after 10m)"
     assert watch.report(29.9).requests == ()
@@ -328,6 +337,106 @@ def test_a_job_that_works_according_to_a_witness_is_not_touched(tmp_path: Path) 
     assert [r.action for r in watch.report(10, remote=Nodes(WORKING)).requests] == ["stacks"]
 
 
+def lost(tmp_path: Path, text: str, remote: Any = None, **fields: Any) -> dict[str, Any]:
+    """The requests of a hang on two nodes, a successor waiting; by action and target."""
+    job = mine(nodes="node-[0-1]", node_count=2)
+    successor = mine(id="8_[1-9]", job_id="8", array_id="8", state="PENDING", **fields)
+    watch = hung(tmp_path, on_stale=["requeue", "exclude", "stacks"])
+    watch.jobs = (job, successor)
+    with (tmp_path / "7.out").open("a") as file:
+        file.write(text)
+    watch.report(1)
+    return {f"{r.action} {r.target}": r for r in watch.report(10, remote=remote).requests}
+
+
+class Silent(Nodes):
+    """As Nodes, but that one of them does not answer."""
+
+    def __init__(self, *silent: str) -> None:
+        super().__init__("tasks 0 root 2 0 100 0 0 100 3 100\n")
+        self.silent = silent
+
+    def run(self, nodes: Any, argv: Any, *, limit: float, stdin: bytes = b"") -> Any:
+        answers = super().run(nodes, argv, limit=limit, stdin=stdin)
+        return answers | {node: Unreachable("no route") for node in self.silent}
+
+
+def test_a_successor_is_kept_from_the_one_node_that_is_named(tmp_path: Path) -> None:
+    """After the look, and before anything lets the successor start."""
+    asked = lost(tmp_path, "", Silent("node-1"), exclude="node-7")
+    assert [*asked] == ["stacks 7", "exclude 8", "requeue 7"]
+    assert dict(asked["exclude 8"].params) == {
+        "node": "node-1",
+        "exclude": "node-7",
+        "user": ME,
+        "started": str(START.wall // SECOND - 3600),
+    }
+    assert asked["exclude 8"].subject == "train"
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        pytest.param((), id="nobody names a node"),
+        pytest.param(("node-0", "node-1"), id="several are named: no node is to blame"),
+        pytest.param(("other-1",), id="the node is none of the job's"),
+    ],
+)
+def test_without_one_culprit_no_node_is_excluded(tmp_path: Path, silent: tuple[str, ...]) -> None:
+    """The rest of what was wished for is done."""
+    assert [*lost(tmp_path, "", Silent(*silent))] == ["stacks 7", "requeue 7"]
+
+
+@pytest.mark.parametrize("field", ["user", "name", "state"])
+def test_only_jobs_of_that_name_and_user_that_wait_are_kept_from_it(
+    tmp_path: Path, field: str
+) -> None:
+    """Somebody else's jobs are none of its business."""
+    watch = hung(tmp_path, on_stale=["exclude"])
+    other = {"state": "PENDING", field: "COMPLETING" if field == "state" else "other"}
+    watch.jobs = (mine(nodes="node-[0-1]", node_count=2), mine(id="8", job_id="8", **other))
+    assert watch.report(10, remote=Silent("node-1")).requests == ()
+
+
+def test_the_peer_in_an_error_of_nccl_is_a_culprit(tmp_path: Path) -> None:
+    """Whoever complains is not."""
+    text = "node-0:1:2 [0] NCCL WARN Connect to 127.0.0.1<4242> failed : timed out\n"
+    peer = Trouble(kind="NCCL connection", line=text, host="node-0", peer="127.0.0.1")
+    job = mine(nodes="node-[0-1]", node_count=2)
+    seen = Seen(path="", first=START, looked=START, grown=START, troubles=(peer,))
+    hang = Verdict(status=Status.CRITICAL, summary="hangs", hung=True)
+    watched = Watched(
+        sight=Sight(path="", at=START, job=job),
+        seen=seen,
+        verdict=hang,
+        peers={"127.0.0.1": "node-1"},
+    )
+    assert culprit(watched) == "node-1"
+    other = replace(seen, troubles=(replace(peer, kind="NCCL timeout"),))
+    assert culprit(replace(watched, seen=other)) == ""
+    doubtful = replace(watched, testimony=Testimony(nodes=("node-0",)))
+    assert culprit(doubtful) == ""
+
+
+def test_a_hang_says_what_it_costs_and_nothing_else_does(tmp_path: Path) -> None:
+    """Counted until it stood still; what cannot be told is said, and hides nothing."""
+    saves = tmp_path / "saves"
+    (saves / "step_5").mkdir(parents=True)
+    shard = saves / "step_5" / "shard"
+    shard.write_text("x")
+    os.utime(shard, (0, START.wall // SECOND - 1800))
+    watch = hung(tmp_path, checkpoints=Where(path=FilePath(saves)))
+    assert "at risk" not in watch.look(9.9).summary
+    found = watch.look(0.1)
+    assert found.summary == (
+        "progress at 2 for 10m (stale after 10m); 31m of work since checkpoint step_5 at risk"
+    )
+    shutil.rmtree(saves)
+    found = watch.look(1)
+    assert found.status is Status.CRITICAL
+    assert f"; work at risk is not known: {saves} cannot be read: No such file" in found.summary
+
+
 def test_a_one_shot_asks_for_nothing(tmp_path: Path) -> None:
     """It changes nothing."""
     watch = hung(tmp_path, on_stale=["stacks"])
@@ -340,6 +449,7 @@ def test_actions_that_are_named_are_granted_and_no_others() -> None:
     """Within their own limits."""
     assert Log(job="train", on_stale=["stacks"]).grants() == {"stacks": None}
     assert Log(job="train").grants() == {}
+    assert (Log(job="t", on_stale=["stacks"]).may_ask, Log(job="t").may_ask) == (True, False)
 
 
 def test_one_file_per_node_tells_which_node_complains(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """What is missing in the queue, for every state it may be in."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.chain.mend import Cancel, Release, Step, Submit, steps, whole
+from sentinel.core.chain.mend import Cancel, Move, Release, Step, Submit, steps, whole
 from sentinel.core.chain.nouns import Chain, Link
 from sentinel.core.errors import Invalid
 
-CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r1")
+CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r1", strands=2)
 NOW = 6000.0 + 30  # slot 6000 is strand a's: 6000 / 600 is even
 A, B = "s-a", "s-b"
 
@@ -20,7 +22,7 @@ HELD = {"reason": "JobHeldUser"}
 
 
 @pytest.mark.parametrize(
-    ("links", "me", "released", "expected"),
+    ("links", "me", "tried", "expected"),
     [
         pytest.param([], "", (), (Submit(A, 7200), Submit(B, 6600)), id="nothing is there"),
         pytest.param([link(2, A), link(3, B)], "", (), (), id="both wait"),
@@ -59,10 +61,54 @@ HELD = {"reason": "JobHeldUser"}
     ],
 )
 def test_what_is_missing(
-    links: list[Link], me: str, released: tuple[str, ...], expected: tuple[Step, ...]
+    links: list[Link], me: str, tried: tuple[str, ...], expected: tuple[Step, ...]
 ) -> None:
     """Each strand has one link that waits; nothing is done twice."""
-    assert steps(CHAIN, links, NOW, me=me, released=released) == expected
+    assert steps(CHAIN, links, NOW, me=me, tried=tried) == expected
+
+
+REQUEUED: dict[str, Any] = {"reason": "BeginTime", "slot": 5400}
+"""Its turn was the slot before that of now."""
+
+
+@pytest.mark.parametrize(
+    ("links", "tried", "expected"),
+    [
+        ([link(2, A), link(3, B, **REQUEUED)], (), (Move("3", 6600),)),
+        ([link(2, A), link(3, B, **REQUEUED)], ("3",), ()),
+        (
+            [link(2, A), link(3, B, **REQUEUED), link(4, B, slot=6600)],
+            (),
+            (Cancel("4", "3 waits already"), Move("3", 6600)),
+        ),
+        ([link(2, A), link(3, B, reason="Resources", slot=5400)], (), ()),
+        ([link(2, A), link(3, B, reason="BeginTime", slot=5431)], (), ()),
+        ([link(2, A), link(3, B, reason="BeginTime", slot=6600)], (), ()),
+        ([link(2, A), link(3, B, reason="BeginTime")], (), ()),
+    ],
+    ids=[
+        "two minutes are longer than its turn",
+        "Slurm does not move it",
+        "and its successor waits behind it",
+        "without a free node",
+        "its turn is not over",
+        "its turn is to come",
+        "nobody knows its turn",
+    ],
+)
+def test_a_requeued_link_begins_with_its_next_turn(
+    links: list[Link], tried: tuple[str, ...], expected: tuple[Step, ...]
+) -> None:
+    """Slurm lets it wait for two minutes, and its strand with it."""
+    assert steps(CHAIN, links, NOW, tried=tried) == expected
+
+
+def test_three_strands_by_default() -> None:
+    """While one starts, two more wait: losing it and one of those ends nothing."""
+    chain = Chain(name="s", every=600, command=("sentinel",), revision="r1")
+    found = [step for step in steps(chain, [], NOW) if isinstance(step, Submit)]
+    assert {step.name for step in found} == {A, B, "s-c"}
+    assert sorted(step.slot for step in found) == [6600, 7200, 7800]
 
 
 def test_a_chain_of_one_strand_takes_every_slot() -> None:

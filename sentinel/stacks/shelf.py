@@ -1,0 +1,59 @@
+"""The evidence that was kept of a job, for those who look at it later. bundle.py writes it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import Struct
+
+from sentinel.core.text import visible_lines
+
+MOST = 5
+SIZE = 64 * 1024
+"""Characters of one that are read: the odd ranks come first."""
+
+_NAME = re.compile(r"job-([0-9_]+)-([0-9]{8}T[0-9]{6}Z)(-[0-9]+)?")
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """The groups of stacks of one moment, as `sentinel stacks` told them. `at`: seconds UTC."""
+
+    job: str
+    at: float
+    place: str
+    text: str
+
+
+def kept(folder: str, jobs: Iterable[str]) -> list[Kept]:
+    """Of these jobs, by number; the newest first. A folder that cannot be read holds nothing."""
+    wanted = frozenset(jobs)
+    found = [m for name in _names(folder) if (m := _NAME.fullmatch(name)) and m[1] in wanted]
+    newest = sorted(found, key=lambda m: (m[2], m[3] or ""), reverse=True)[:MOST]
+    return [_read(os.path.join(folder, m[0]), m[1], _moment(m[2])) for m in newest]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder) if folder else []
+    except OSError:
+        return []
+
+
+def _read(place: str, job: str, at: float) -> Kept:
+    try:
+        path = os.path.join(place, "stacks.txt")
+        with open(path, encoding="utf-8", errors="backslashreplace") as file:
+            text = file.read(SIZE)
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}"
+    return Kept(job=job, at=at, place=place, text=visible_lines(text).rstrip("\n"))
+
+
+def _moment(stamp: str) -> float:
+    try:
+        return datetime.strptime(f"{stamp}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,34 @@
+"""The state forgets what is old, whoever keeps house."""
+
+from sentinel.core.clock import Instant
+from sentinel.engine.tick import tick
+from sentinel.store.memory import MemoryStore
+from tests.engine.worlds import Book, Says, Scene, play, world
+
+
+class Counting(MemoryStore):
+    """A store that counts how often it is asked to forget."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pruned = 0
+
+    def prune(self, now: Instant) -> None:
+        self.pruned += 1
+        super().prune(now)
+
+
+def test_ticks_forget_once_a_day() -> None:
+    """A tick lives for seconds: the state knows when it was. A wall clock set back counts anew."""
+    store = Counting()
+
+    async def story(scene: Scene) -> None:
+        for hours, pruned in ((0, 1), (1, 1), (22, 1), (2, 2), (1, 2)):
+            scene.clock.advance(hours * 3600.0)
+            await tick(scene.engine, scene.clock.now(), everything=True)
+            assert store.pruned == pruned
+        scene.clock.jump(-100 * 86400.0)
+        await tick(scene.engine, scene.clock.now(), everything=True)
+        assert store.pruned == 3
+
+    play(story, world({"fs": Says()}, {"book": Book()}), store)

@@ -1,0 +1,54 @@
+"""The page's own files are found wherever the package lies."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+from sentinel.web import render
+from tests.packaging.test_pyz import builder
+
+PACKAGE = Path(render.__file__).parent.parent
+LOOK = """\
+import sys; sys.path.insert(0, sys.argv[1])
+from datetime import timezone
+from sentinel.web import render
+from sentinel.web.nouns import Facts
+from sentinel.core.model import Status
+assert render.__file__.startswith(sys.argv[1]), render.__file__
+facts = Facts(at=0.0, cluster="in-a-zip", status=Status.OK)
+page = render.Pages(timezone.utc).page("list.html", facts, "/files", name="File systems")
+assert "in-a-zip" in page and render.asset("style.css") in page
+print(len(render.content("live.js")))
+"""
+
+
+def test_pages_are_made_from_inside_a_zip_file(tmp_path: Path) -> None:
+    """As PYTHONPATH=sentinel.zip or any zipapp has it."""
+    site = tmp_path / "site"
+    shutil.copytree(PACKAGE, site / "sentinel", ignore=shutil.ignore_patterns("__pycache__"))
+    packed = shutil.make_archive(str(tmp_path / "sentinel"), "zip", site)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, packed], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert int(done.stdout) == len(render.content("live.js"))
+
+
+def test_the_builder_of_the_zipapp_leaves_every_file_of_the_page(tmp_path: Path) -> None:
+    """It removes what is superfluous; the page's files are not."""
+    shutil.copytree(PACKAGE, tmp_path / "site" / "sentinel")
+    made = builder()
+    made._slim(tmp_path / "site")
+    payload = made._packed(tmp_path / "site", tmp_path / "payload.tar.gz")
+    with tarfile.open(fileobj=BytesIO(payload)) as tar:
+        names = set(tar.getnames())
+    wanted = {
+        str(path.relative_to(PACKAGE.parent))
+        for folder in ("templates", "static")
+        for path in (PACKAGE / "web" / folder).iterdir()
+    }
+    assert len(wanted) > 10
+    assert wanted <= names

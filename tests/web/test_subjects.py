@@ -1,0 +1,90 @@
+"""One node, one training, the ledger of GPUs: what their pages tell, over a real connection."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.core.model import Status
+from sentinel.testing import START
+from sentinel.web.facts import facts
+from sentinel.web.material import gather
+from sentinel.web.metrics import metrics
+from tests.web.scenery import KINDS, alert, around, ledger, store
+from tests.web.stage import stage
+from tests.web.test_site import ask
+
+NODE, JOB = "/nodes/one?name=gpu00003", "/jobs/one?check=progress&subject=llm-10b"
+STACKS = "rank 37 (gpu00007) in load_batch (train.py:11); 63 ranks in all_reduce\n\n<b>rank 37"
+
+
+def test_a_node_shows_its_gpus_its_diagnoses_and_what_was_done_to_it() -> None:
+    """From ledger and log by its name: sixty newer actions on another node hide nothing."""
+    with stage() as s:
+        page = ask(s, "GET", NODE)[1]
+    assert "Kill task failed" in page
+    assert page.index("GPU-0-gpu00003") < page.index("GPU-1-gpu00003")
+    for text in ("fallen off the bus", "memory: 3 errors", "below 10", "lemon", "undrain"):
+        assert text in page, text
+    assert "gpu00007" not in page
+
+
+def test_the_ledger_page_and_the_metrics_tell_who_is_under_suspicion() -> None:
+    """A GPU and a node with failed diagnoses; not those to which nothing happened."""
+    with stage() as s:
+        page = ask(s, "GET", "/gpus")[1]
+        told = ask(s, "GET", "/metrics")[1]
+        rows = ask(s, "GET", "/api/v1/gpus")[1]
+    assert 'sentinel_gpus{standing="lemon"} 2.0' in told
+    for text in (page, rows):
+        assert "GPU-0-gpu00003" in text
+        assert "node:gpu00003" in text
+        assert "GPU-1-gpu00003" not in text
+
+
+def test_a_mark_of_a_person_is_on_the_ledger_page() -> None:
+    """It counts more than any sum; one that was called good is shown as that, with its reason."""
+    gpus = ledger()
+    gpus.mark("GPU-0-gpu00003", "good", "replaced by the vendor", "ann", START)
+    told = facts(gather(store([]), around(KINDS, gpus=gpus), START))
+    found = {g.subject: g for g in told.gpus}
+    assert found["GPU-0-gpu00003"].judged == "good"
+    assert found["GPU-0-gpu00003"].reason == "replaced by the vendor"
+    assert told.gpu_standings == {"good": 1, "lemon": 1}
+    assert b'standing="good"' in metrics(told)
+
+
+def bundle(folder: Path, name: str, text: str = STACKS) -> None:
+    (folder / name).mkdir()
+    (folder / name / "stacks.txt").write_text(text)
+
+
+def test_a_training_shows_where_its_ranks_stood(tmp_path: Path) -> None:
+    """The stacks that were kept of its jobs, the newest first, as text; those of no other job."""
+    bundle(tmp_path, "job-4711-20260321T031207Z", "the older one")
+    bundle(tmp_path, "job-4711-20260321T041207Z")
+    bundle(tmp_path, "job-4712-20260321T041207Z", "of somebody else")
+    (tmp_path / "job-4711-20260321T051207Z").mkdir()
+    with stage(evidence=str(tmp_path)) as s:
+        page = ask(s, "GET", JOB)[1]
+    assert page.index("cannot be read") < page.index("load_batch") < page.index("the older one")
+    assert "2026-03-21 04:12:07 UTC" in page
+    assert "&lt;b&gt;rank 37" in page
+    assert "of somebody else" not in page
+    assert "hang: no new step for 20m" in page
+
+
+@pytest.mark.parametrize("folder", ["", "/nonexistent"])
+def test_without_any_evidence_a_training_is_shown_all_the_same(folder: str) -> None:
+    """No section about ranks."""
+    with stage(evidence=folder) as s:
+        status, page, _ = ask(s, "GET", JOB)
+    assert status == 200
+    assert "Where its ranks stood" not in page
+
+
+@pytest.mark.parametrize("path", [NODE, "/nodes/one?name=..%2F..", JOB, "/jobs/one", "/files/one"])
+def test_a_subject_that_nobody_knows_has_a_page_that_says_so(path: str) -> None:
+    """Whatever the address names."""
+    with stage([replace(alert(1, "gpu00003", Status.WARNING), labels={})]) as s:
+        assert ask(s, "GET", path)[0] == 200
