@@ -26,6 +26,9 @@ def job(name: str, state: str = "PENDING", reason: str = "BeginTime", number: in
     )  # fmt: skip
 
 
+REST = tuple(job(name) for name in CHAIN.names[1:])
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     place = Place(str(tmp_path / "chain"))
@@ -41,10 +44,10 @@ def found(place: Place, *jobs: Job) -> dict[str, tuple[Status, str]]:
 @pytest.mark.parametrize(
     ("jobs", "status", "said"),
     [
-        ((job("s-a"), job("s-b")), Status.OK, "2 waiting, 0 at work"),
-        ((job("s-a", "RUNNING"), job("s-b")), Status.OK, "1 waiting, 1 at work"),
-        ((job("s-b"), job("other")), Status.WARNING, "no link of s-a is in the queue"),
-        ((job("s-a", reason="JobHeldUser", number=9), job("s-b")), Status.WARNING, "held: 9"),
+        ((job("s-a"), *REST), Status.OK, "3 waiting, 0 at work"),
+        ((job("s-a", "RUNNING"), *REST), Status.OK, "2 waiting, 1 at work"),
+        ((*REST, job("other")), Status.WARNING, "no link of s-a is in the queue"),
+        ((job("s-a", reason="JobHeldUser", number=9), *REST), Status.WARNING, "held: 9"),
         ((job("other"),), Status.CRITICAL, "nothing runs sentinel any more"),
     ],
 )
