@@ -13,10 +13,12 @@ from docs.pictures_page import page
 from docs.pictures_terminal import PLACE, draw, terminal
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
+from tests.remote.nodes import Nodes
 
 CONFIG = """\
 cluster: h100
 state: {folder}/state
+remote: {{ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"}}
 checks:
   training: {{kind: job, every: 1s, name: llm-10b}}
   disks: {{kind: fs, every: 1m}}
@@ -37,7 +39,10 @@ def main() -> None:
     PLACE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, Lab() as lab, SmtpServer(Path(name)) as smtp:
         folder = Path(name)
-        (folder / "sentinel.yaml").write_text(CONFIG.format(folder=folder, port=smtp.port))
+        nodes = Nodes(lab, folder)
+        (folder / "sentinel.yaml").write_text(
+            CONFIG.format(folder=folder, port=smtp.port, ssh=nodes.config, known=nodes.known)
+        )
         night(lab, folder)
         lab.reset()
         page(lab, folder, PLACE, lambda: submit(lab, folder / "train.sh", "lives"))
