@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.job.users import watched
 from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, unread
+from sentinel.checks.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, worst

@@ -21,7 +21,7 @@ from sentinel.checks.checkpoint.judge import (
     quiet_since,
 )
 from sentinel.checks.checkpoint.settings import Rule, judge_where
-from sentinel.checks.job.users import watched
+from sentinel.checks.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status

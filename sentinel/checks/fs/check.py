@@ -107,7 +107,7 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         if not self.job:
             return frozenset()
-        from sentinel.checks.job.users import watched
+        from sentinel.checks.users import watched
 
         return watched(self.users, LOOKUP)
 

@@ -13,8 +13,8 @@ from sentinel.checks.job.memory import dump, load, noticed
 from sentinel.checks.job.queue import arranged
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.storm import requests
-from sentinel.checks.job.users import watched
 from sentinel.checks.job.view import View
+from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Sample

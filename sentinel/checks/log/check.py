@@ -7,7 +7,6 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.settings import Where
-from sentinel.checks.job.users import watched
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.further import Wishes
 from sentinel.checks.log.gather import Source
@@ -19,6 +18,7 @@ from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
+from sentinel.checks.users import watched
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.job.users import watched
+from sentinel.checks.users import watched
 from sentinel.core.errors import CannotTell
 from tests.checks.job.making import check, glance
 
