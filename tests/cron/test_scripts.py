@@ -51,7 +51,9 @@ def test_the_tick_script_begins_a_chain_once(fresh: Lab, tmp_path: Path) -> None
     for _ in range(2):
         script = str(ROOT / "slurm/sentinel-tick.slurm")
         assert fresh.run(["sbatch", script], env=env).returncode == 0
-        wait_until(lambda: len(names(fresh, "PD")) == 2 and not names(fresh, "R"), "two links", 30)
+        wait_until(
+            lambda: len(names(fresh, "PD")) == 3 and not names(fresh, "R"), "three links", 30
+        )
     assert world.sentinel("cron", "remove").returncode == 0
 
 
