@@ -1,6 +1,6 @@
 """What a training loop asks: must I stop, shall I save? Standard library only.
 
-    guard = Guard(kill_switch="/work/run/STOP", save_switch="/work/run/SAVE", heartbeat="/work/run/beat")
+    guard = Guard(kill_switch="/scratch/run/STOP", save_switch="/scratch/run/SAVE", heartbeat="/scratch/run/beat")
     if guard.should_stop():
         sys.exit(0)
     for step in range(start, steps):
