@@ -10,8 +10,11 @@ PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 limit=${SENTINEL_DIAG_LIMIT:-90}
 [ -n "${SLURM_JOB_GPUS:-}" ] || exit 0
 
-timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
+said=$(timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
     --level "${SENTINEL_DIAG_LEVEL:-1}" --limit "$limit" \
-    ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"}
-[ $? -eq 1 ] && exit 1
+    ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"})
+code=$?
+[ -z "$said" ] || printf '%s\n' "$said"
+# A Python that cannot start (a broken installation) ends with 1 too, and says nothing here.
+[ "$code" -eq 1 ] && [ -n "$said" ] && exit 1
 exit 0

@@ -8,8 +8,11 @@
 # that the node sees), SENTINEL_LEMONS_KEY (the file with the key that signed it).
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-timeout -k 10 45 "${SENTINEL:-sentinel}" gpus check \
+said=$(timeout -k 10 45 "${SENTINEL:-sentinel}" gpus check \
     ${SENTINEL_LEMONS:+--list "$SENTINEL_LEMONS"} \
-    ${SENTINEL_LEMONS_KEY:+--key-file "$SENTINEL_LEMONS_KEY"}
-[ $? -eq 1 ] && exit 1
+    ${SENTINEL_LEMONS_KEY:+--key-file "$SENTINEL_LEMONS_KEY"})
+code=$?
+[ -z "$said" ] || printf '%s\n' "$said"
+# A Python that cannot start (a broken installation) ends with 1 too, and says nothing here.
+case $code:$said in "1:lemon GPU "*) exit 1 ;; esac
 exit 0

@@ -111,6 +111,16 @@ def test_an_epilog_that_cannot_test_drains_nothing(tools: Bin) -> None:
     assert tools.run(epilog, **{**settings, "SLURM_JOB_GPUS": ""}).stdout == ""
 
 
+@pytest.mark.parametrize("script", ["sentinel-epilog-dcgm.sh", "sentinel-prolog-gpus.sh"])
+def test_a_broken_installation_drains_nothing(tools: Bin, script: str) -> None:
+    """A Python that misses a module ends with 1, as a fault does: every node would be drained."""
+    broken = tools.folder / "broken"
+    broken.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import no_such_module'\n")
+    broken.chmod(0o755)
+    done = tools.run(str(SLURM / script), SENTINEL=str(broken), SLURM_JOB_GPUS="0")
+    assert (done.returncode, "ModuleNotFoundError" in done.stderr) == (0, True)
+
+
 def test_an_epilog_tests_only_the_gpus_of_its_job(tools: Bin, tmp_path: Path) -> None:
     """Others' may be at work; what it saw goes into the archive where there is one."""
     tools.put("dcgmi", dcgmi_json("4", gpus=2), 0)
