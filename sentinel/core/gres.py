@@ -10,12 +10,14 @@ _MIG = re.compile(r"\d+g\.")
 def gpus(gres: str) -> int | None:
     """The number in `gpu:8(S:0-1)` or `gpu:h100:4,gpu:a100:4`; 0 without any.
 
-    None where MIG hides it: `gpu:1g.10gb:7` are slices.
+    None where MIG hides it (`gpu:1g.10gb:7` are slices), or it is written in no form known here.
     """
     count = 0
     for item in _BRACKETS.sub("", gres).split(","):
-        if match := _GPU.fullmatch(item.strip()):
-            if _MIG.match(match[1] or ""):
-                return None
-            count += int(match[2] or 1)
+        if item.strip().partition(":")[0] != "gpu":
+            continue
+        match = _GPU.fullmatch(item.strip())
+        if not match or _MIG.match(match[1] or ""):
+            return None
+        count += int(match[2] or 1)
     return count

@@ -243,6 +243,8 @@ def test_a_node_without_gpus_needs_none() -> None:
         ("gpu", 1),
         ("shard:64", 0),
         ("gpu:1g.10gb:7", None),
+        ("gpu:h100:no_consume:8", None),
+        ("gpus:8", 0),
         ("(null)", 0),
     ],
 )
