@@ -13,14 +13,12 @@ from functools import partial
 
 from benchmarks.measure import machine
 from tests.replay.shapes import SHAPES
-from tests.replay.simulate import DAY, EVERY, GIVE_UP, Outcome, training
+from tests.replay.simulate import DAY, EVERY, GIVE_UP, Outcome, Told, training
 
 LENGTH = 10.0
 """Healthy days of one training; on the first of them `auto` is still careful."""
 HANGS = 0.5
 """Share of jobs that end in a hang."""
-
-Told = Sequence[dict[str, float | None]]
 
 
 def main() -> None:
@@ -31,7 +29,8 @@ def main() -> None:
     print(f"{machine()}; a look every {every:g} s; seeds from {first}")
     print("              healthy   false alarms   hangs    20m    auto, minutes to the alarm")
     print(
-        "trainer          days  20m auto other        mean   mean median  paused first day missed"
+        "trainer          days  20m auto other        mean   mean median  seldom"
+        "  paused first day missed  all least"
     )
     total = Outcome()
     count = round(days / LENGTH / len(SHAPES)) or 1
@@ -53,6 +52,8 @@ def add(total: Outcome, one: Outcome) -> None:
     total.hangs += one.hangs
     total.young += one.young
     total.paused += one.paused
+    total.seldom += one.seldom
+    total.least += one.least
     for name, count in one.false.items():
         total.false[name] = total.false.get(name, 0) + count
 
@@ -60,29 +61,32 @@ def add(total: Outcome, one: Outcome) -> None:
 def show(name: str, found: Outcome) -> None:
     """One line of the table."""
     other = sum(n for rule, n in found.false.items() if rule not in ("20m", "auto"))
-    every = [*found.hangs, *found.paused, *found.young]
+    plain = [*found.hangs, *found.seldom]
+    every = [*plain, *found.paused, *found.young]
     missed = sum(value is None for told in every for value in told.values())
     columns = (
         f"{name:<12}{found.healthy / DAY:>9.0f}",
         f"{found.false.get('20m', 0):>5}{found.false.get('auto', 0):>5}{other:>6}",
         f"{len(every):>6}{mean(every, '20m'):>7}",
         f"{mean(found.hangs, 'auto'):>7}{median(found.hangs, 'auto'):>7}",
-        f"{mean(found.paused, 'auto'):>8}{mean(found.young, 'auto'):>10}{missed:>7}",
+        f"{mean(found.seldom, 'auto'):>8}{mean(found.paused, 'auto'):>8}",
+        f"{mean(found.young, 'auto'):>10}{missed:>7}",
+        f"{mean(plain, 'auto'):>5}{statistics.mean(found.least) / 60 if plain else 0:>6.1f}",
     )
     print("".join(columns), flush=True)
 
 
-def mean(told: Told, rule: str) -> str:
+def mean(told: Sequence[Told], rule: str) -> str:
     """Minutes until it was told."""
     return f"{statistics.mean(seconds(told, rule)) / 60:.1f}" if told else "-"
 
 
-def median(told: Told, rule: str) -> str:
+def median(told: Sequence[Told], rule: str) -> str:
     """Likewise."""
     return f"{statistics.median(seconds(told, rule)) / 60:.1f}" if told else "-"
 
 
-def seconds(told: Told, rule: str) -> list[float]:
+def seconds(told: Sequence[Told], rule: str) -> list[float]:
     """Until it was told; a hang that never was counts with the two hours it was watched."""
     return [GIVE_UP if one[rule] is None else float(one[rule] or 0) for one in told]
 

@@ -19,7 +19,7 @@ from sentinel.checks.log.place import Look, Place, beginning, continues, taken, 
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
 from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
 from sentinel.checks.log.troubles import Finder
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.slurm import Job
 from tests.replay.shapes import Habits, Line, Shape, habits, job
 
@@ -30,6 +30,8 @@ FIXED = 1200.0
 GIVE_UP = 2 * HOUR  # after which a hang counts as missed
 FILLED = 300.0  # seconds that a buffer may hold back lines
 BOUNDS = Bounds(floor=120, ceiling=1800)
+SELDOM = 1.5 * EVERY  # seconds of ordinary quiet from which on a log speaks seldom
+LEAST = 2.5 * EVERY  # seconds of quiet below which no rule of three looks tells
 WALL = 1_800_000_000.0
 
 
@@ -67,6 +69,7 @@ class Watcher:
         finder = Finder({}, [])
         self._patterns = Patterns(numbers, phases({}), re.compile(LOSS), finder)
         self.learned = Learned()
+        self.quiet = 0.0
         self._seen: Seen | None = None
 
     def look(self, file: File, now: Instant, run: Job) -> dict[str, bool]:
@@ -86,11 +89,25 @@ class Watcher:
         )
         self._seen, self.learned = remembered(here, before, self.learned, True)
         seen = self._seen
+        self.quiet = self._quiet(seen, now)
         alarms = {
             name: judge(here, seen, rules, self.learned).status.bad for name, rules in RULES.items()
         }
         told = asides(seen, self.learned, Wishes(nan_after=3, slower_than=50.0), {})
         return {**alarms, **{one.topic: one.status.bad for one in told}}
+
+    @property
+    def seldom(self) -> bool:
+        """Whether the log is ordinarily silent from one look to the next."""
+        cadence = self.learned.quiets.get("progress")
+        return cadence is not None and cadence.ordinary > SELDOM
+
+    def _quiet(self, seen: Seen, now: Instant) -> float:
+        """Seconds without progress where no phase and no pause that is due explains them."""
+        mark, cadence = seen.marks.get("progress"), self.learned.quiets.get("progress")
+        if mark is None or cadence is None or seen.phase or cadence.due(mark.value):
+            return 0.0
+        return elapsed(mark.since, now)
 
     def _read(self, file: File, look: Look, place: Place | None) -> tuple[Place, str]:
         span = wanted(place, look)
@@ -108,17 +125,27 @@ def _rules(stale_after: float | None) -> Rules:
 RULES = {"20m": _rules(FIXED), "auto": _rules(None)}
 
 
+Told = dict[str, float | None]
+Quiets = list[tuple[float, float]]
+"""Looks at a hang: seconds since it began, and without progress."""
+
+
 class Outcome(Struct):
     """What came of watching: healthy seconds, false alarms (episodes) by rule or topic, and for
-    each hang the seconds until it was told, by rule; None: never. `paused`: those of hangs in a
-    checkpoint or an evaluation, announced or not. `young`: hangs on the first
-    day of a training, on which `auto` is still careful, are kept apart."""
+    each hang the seconds until it was told, by rule; None: never. Kept apart: `seldom`, where the
+    log is ordinarily silent from look to look; `paused`, in a checkpoint or an evaluation,
+    announced or not; `young`, on the first day of a training, on which `auto` is still careful.
+    `least`: what `hangs` and `seldom` would have taken with the best constant limit of each
+    training, which only hindsight knows: its longest quiet outside known pauses."""
 
     healthy: float = 0.0
     false: dict[str, int] = {}
-    hangs: list[dict[str, float | None]] = []
-    young: list[dict[str, float | None]] = []
-    paused: list[dict[str, float | None]] = []
+    hangs: list[Told] = []
+    seldom: list[Told] = []
+    paused: list[Told] = []
+    young: list[Told] = []
+    least: list[float] = []
+    longest: float = 0.0
     looks: int = 0
 
 
@@ -131,15 +158,26 @@ def training(
     writing = _writing(shape, own, random)
     outcome = Outcome()
     clock, step, number = 0.0, 0, 0
+    hung: list[Quiets] = []
     while outcome.healthy < days * DAY:
         number += 1
         length = random.choice((4, 10, 20, 24)) * HOUR * random.uniform(0.3, 1)
         hang = length * random.uniform(0.15, 1) if random.random() < hang_share else None
         lines = list(job(shape, own, step, length, random))
         step += int(length / own.step)
-        _watch(watcher, outcome, lines, clock, hang or length, hang, number, writing, every, random)
+        quiets = _watch(
+            watcher, outcome, lines, clock, hang or length, hang, number, writing, every, random
+        )
+        hung += [quiets] if quiets else []
         clock += length + GIVE_UP
+    outcome.least = [_least(quiets, outcome.longest) for quiets in hung]
     return outcome
+
+
+def _least(quiets: Quiets, longest: float) -> float:
+    """Until the first look at a quiet that was never seen while all was well."""
+    found = (at for at, quiet in quiets if quiet >= LEAST and quiet > longest)
+    return next(found, quiets[-1][0])
 
 
 def _writing(shape: Shape, own: Habits, random: Random) -> Writing:
@@ -162,15 +200,17 @@ def _watch(
     writing: Writing,
     every: float,
     random: Random,
-) -> None:
-    """One job, from its start until its end, or until its hang is told by both rules."""
+) -> Quiets:
+    """One job, from its start until its end, or until its hang is told by both rules; what was
+    seen of a hang that was neither in a pause nor on the first day."""
     learned = outcome.healthy > DAY
     run = _job(number, clock)
     file = File(f"1:{number}")
     writes = visible(cut(lines, hang), writing, random)
     upcoming = next(writes, None)
     firing: dict[str, bool] = {}
-    told: dict[str, float | None] = {"20m": None, "auto": None}
+    told: Told = {"20m": None, "auto": None}
+    quiets: Quiets = []
     for now in looks(length + (GIVE_UP if hang else 0), every, random):
         while upcoming and upcoming[0] <= now:
             file.data += upcoming[1]
@@ -182,16 +222,21 @@ def _watch(
                 if bad and not firing.get(name):
                     outcome.false[name] = outcome.false.get(name, 0) + 1
             firing = alarms
+            outcome.longest = max(outcome.longest, watcher.quiet if learned else 0.0)
             continue
+        quiets.append((now - hang, watcher.quiet))
         for name in told:
             if alarms[name] and told[name] is None:
                 told[name] = now - hang
         if all(value is not None for value in told.values()):
             break
     outcome.healthy += length
-    if hang is not None:
-        where = outcome.paused if _paused(lines, hang) else outcome.hangs
-        (where if learned else outcome.young).append(told)
+    if hang is None:
+        return []
+    paused = _paused(lines, hang)
+    where = outcome.seldom if watcher.seldom else outcome.hangs
+    (outcome.young if not learned else outcome.paused if paused else where).append(told)
+    return quiets if learned and not paused else []
 
 
 def _paused(lines: list[Line], at: float) -> bool:

@@ -51,6 +51,12 @@ class Cadence(Struct, frozen=True, kw_only=True):
         accidents = 1 if len(self.longest) >= ROBUST else 0
         return max(short[accidents], *odd[accidents : accidents + 1], 0.0)
 
+    @property
+    def ordinary(self) -> float:
+        """Seconds of the longest quiet of an ordinary window: half of the windows had a longer."""
+        whole = sorted(self.longest[:-1] or self.longest)
+        return whole[len(whole) // 2]
+
     def due(self, number: float) -> float:
         """Seconds of the pause that is due at this number; 0: none is."""
         return max((r.longest for r in self.rhythms if r.due(number)), default=0.0)
@@ -138,10 +144,12 @@ class Bounds(Struct, frozen=True, kw_only=True):
     floor: float
     ceiling: float
 
-    def limit(self, usual: float, spacing: float) -> float:
-        """Twice the longest usual quiet, and the look between; three looks at least. Half a look
-        earlier, so that the look itself does not come a second too soon."""
-        wished = max(3 * spacing, 2 * usual + spacing) - spacing / 2
+    def limit(self, usual: float, margin: float, spacing: float) -> float:
+        """The longest usual quiet, a margin of at least half of it and at least a look, and the
+        look between; three looks at least. Half a look earlier, so that the look itself does not
+        come a second too soon."""
+        margin = max(margin, usual / 2, spacing)
+        wished = max(3 * spacing, usual + margin + spacing) - spacing / 2
         return min(self.ceiling, max(self.floor, wished))
 
 
@@ -155,10 +163,12 @@ def quiet_limit(
         need = f"{ENOUGH * WINDOW / 3600:g} h"
         return Limit(bounds.ceiling, f"auto: {hours:.1f} of {need} watched so far")
     due, usual = cadence.due(number), cadence.usual
-    told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
     if due > usual:
+        seconds = bounds.limit(due, due, spacing)
         told = f"auto: a pause of {duration_text(due)} is usual at this number"
-    seconds = bounds.limit(max(due, usual), spacing)
+    else:
+        seconds = bounds.limit(usual, cadence.ordinary, spacing)
+        told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
     if cadence.total < SURE * WINDOW:
         seconds = max(seconds, bounds.ceiling / 3)
     return Limit(seconds, told)
@@ -170,5 +180,6 @@ def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> 
     seen = learned.phases.get(name, ())
     if len(seen) < OCCASIONS:
         return Limit(bounds.ceiling, f"auto: {name} seen {len(seen)} times so far")
-    seconds, longest = bounds.limit(max(seen), spacing), duration_text(max(seen))
-    return Limit(seconds, f"auto: {name} took {longest} at most, {len(seen)} times")
+    longest = max(seen)
+    told = f"auto: {name} took {duration_text(longest)} at most, {len(seen)} times"
+    return Limit(bounds.limit(longest, longest, spacing), told)

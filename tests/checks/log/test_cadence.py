@@ -48,8 +48,8 @@ def test_trust_comes_with_time(hours: float, seconds: float) -> None:
 def test_one_long_quiet_is_an_accident_and_two_are_a_habit() -> None:
     """A file system that stood still once makes nobody deaf."""
     assert limit(watched(30, {700: (5, 900)})) == 150
-    assert limit(watched(30, {100: (5, 900), 900: (87, 900)})) == 1800
-    assert limit(watched(30, {100: (5, 300), 900: (87, 300)})) == 2 * 300 + 30
+    assert limit(watched(30, {100: (5, 900), 900: (87, 900)})) == 900 + 450 + 30
+    assert limit(watched(30, {100: (5, 300), 900: (87, 300)})) == 300 + 150 + 30
 
 
 def test_a_pause_every_so_many_steps_is_expected_there_and_only_there() -> None:
@@ -80,21 +80,30 @@ def test_what_was_long_ago_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usual", "spacing", "seconds"),
+    ("usual", "margin", "spacing", "seconds"),
     [
-        (0, 10, 120),
-        (0, 60, 150),
-        (60, 60, 150),
-        (120, 60, 270),
-        (3600, 60, 1800),
-        (0, 600, 1500),
+        pytest.param(0, 0, 10, 120, id="the floor"),
+        pytest.param(3600, 0, 60, 1800, id="the ceiling"),
+        pytest.param(0, 0, 60, 150, id="three looks, less half a one"),
+        pytest.param(0, 0, 600, 1500, id="also where looks are rare"),
+        pytest.param(121, 0, 60, 121 + 60.5 + 30, id="half of the usual quiet more"),
+        pytest.param(119, 0, 60, 119 + 60 + 30, id="a look more"),
+        pytest.param(120, 100, 60, 120 + 100 + 30, id="an ordinary quiet more"),
     ],
 )
 def test_the_limit_is_between_floor_and_ceiling(
-    usual: float, spacing: float, seconds: float
+    usual: float, margin: float, spacing: float, seconds: float
 ) -> None:
-    """Three looks at least, less half a one."""
-    assert BOUNDS.limit(usual, spacing) == seconds
+    """The longest usual quiet, and the largest of three margins."""
+    assert BOUNDS.limit(usual, margin, spacing) == seconds
+
+
+def test_the_margin_is_what_is_ordinary() -> None:
+    """A log that comes in blocks may be a block late; a steady one is steadier than its worst."""
+    often = {minute: (float(minute), 240.0) for minute in range(0, 1800, 8)}
+    rarely = {100: (5.0, 240.0), 900: (87.0, 240.0)}
+    assert limit(watched(30, often)) == 240 + 240 + 30
+    assert limit(watched(30, rarely)) == 240 + 120 + 30
 
 
 def test_a_phase_is_known_after_three_times() -> None:
