@@ -13,7 +13,7 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs
 
-.PHONY: help run test check format lab demo bench pictures pyz clean packages
+.PHONY: help run test check format lab demo bench pictures pyz service clean packages
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -50,17 +50,39 @@ pictures: .venv/.dev packages ## make the pictures of the documentation anew
 pyz: .venv/.made ## build dist/sentinel.pyz: all in one file, for shared file systems
 	$(BIN)/python packaging/pyz.py dist/sentinel.pyz
 
+service: /opt/sentinel/bin/sentinel ## as root: install for systemd, with a first configuration; starts nothing
+	ln -sf /opt/sentinel/bin/sentinel /usr/local/bin/sentinel
+	install -m 644 systemd/sentinel*.service systemd/sentinel*.timer /etc/systemd/system/
+	install -D -m 644 systemd/sentinel.sysusers /usr/lib/sysusers.d/sentinel.conf
+	install -D -m 644 systemd/sentinel.tmpfiles /usr/lib/tmpfiles.d/sentinel.conf
+	systemd-sysusers sentinel.conf
+	systemd-tmpfiles --create sentinel.conf
+	systemctl daemon-reload
+	[ -e /etc/sentinel/sentinel.yaml ] || /opt/sentinel/bin/sentinel config init /etc/sentinel/sentinel.yaml
+	chgrp sentinel /etc/sentinel/sentinel.yaml
+	chmod 640 /etc/sentinel/sentinel.yaml
+
 clean: ## remove what labs, tools and builds left; .venv too
 	if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab clean; fi
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+/opt/sentinel/bin/sentinel: pyproject.toml $(shell find sentinel -name '*.*' -type f -not -name '*.pyc')
+	$(need-python)
+	$(PYTHON) -m venv /opt/sentinel
+	/opt/sentinel/bin/pip install --quiet --upgrade .
+	@touch $@
+
+define need-python
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+  { echo "sentinel needs Python 3.10 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || .ci/packages python3-venv
+endef
+
 # Stamps lie in .venv, so that they go with it; the second time costs nothing.
 
 .venv/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
-	  { echo "sentinel needs Python 3.10 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || .ci/packages python3-venv
+	$(need-python)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@

@@ -8,10 +8,15 @@ import os
 import stat
 import sys
 import sysconfig
+import time
 
 DIGEST = "@DIGEST@"
 BUILT_FOR = "@BUILT_FOR@"
 PAYLOAD = "payload.tar.gz"
+WHOLE = ".whole"
+"""Written last: the names of all files; its age is when they were looked after."""
+FRESH = 2 * 86400
+"""Seconds: cleaners of /tmp take files that were not touched for 10 days (tmpfiles.d(5))."""
 
 
 def fits() -> str:
@@ -20,8 +25,9 @@ def fits() -> str:
 
 
 def candidates() -> list:
-    """Folders on this host, the best first: the user's own, then the machine's."""
-    said = [os.environ.get(name, "") for name in ("SENTINEL_CACHE", "XDG_RUNTIME_DIR", "TMPDIR")]
+    """Folders on this host, the best first. Not $XDG_RUNTIME_DIR: it goes with one's last logout,
+    under a service that was left in tmux."""
+    said = [os.environ.get(name, "") for name in ("SENTINEL_CACHE", "TMPDIR")]
     shared = ["/var/tmp", "/tmp"]  # noqa: S108  (`trusted` is what makes them safe)
     return [path for path in [*said, *shared] if path and os.path.isdir(path)]
 
@@ -44,43 +50,86 @@ def trusted(path: str) -> bool:
     return mine and stat.S_ISDIR(seen.st_mode)
 
 
+def whole(place: str) -> bool:
+    """Whether nothing of it was cleaned away; now and then all of it is touched."""
+    mark = os.path.join(place, WHOLE)
+    try:
+        if abs(time.time() - os.stat(mark).st_mtime) < FRESH:
+            return True
+        with open(mark) as file:
+            names = file.read().splitlines()
+        for name in names:
+            os.utime(os.path.join(place, name))
+        os.utime(mark)
+    except OSError:
+        return False
+    return True
+
+
 def unpacked() -> str:
     """Where the payload lies, unpacked there if it did not yet."""
     name = f"sentinel-{os.geteuid()}-{DIGEST}"
     places = [os.path.join(path, name) for path in candidates()]
     for place in places:
-        if trusted(place):
+        if trusted(place) and whole(place):
             return place
+    tried = []
     for place in places:
-        if usable(os.path.dirname(place)) and not os.path.lexists(place):
-            return unpack(place)
+        if usable(os.path.dirname(place)) and (trusted(place) or not os.path.lexists(place)):
+            try:
+                return unpack(place)
+            except OSError as error:
+                tried.append(f"{place}: {error.strerror}")
+        else:
+            tried.append(f"{place}: not ours, or programs may not run there")
     sys.exit(
-        f"sentinel.pyz: no folder to unpack into: tried {', '.join(places)}; set $SENTINEL_CACHE"
+        f"sentinel.pyz: no folder to unpack into ({'; '.join(tried)}); "
+        "set $SENTINEL_CACHE to one of yours with 80 MB to spare"
     )
 
 
 def unpack(place: str) -> str:
-    """Beside its place first, then moved there: two that start at once both find it whole."""
-    import tarfile
+    """Beside its place first, then moved there: two that start at once both find it whole. Raises
+    OSError, with nothing left behind."""
+    import shutil
     import tempfile
-    import zipfile
 
     fresh = tempfile.mkdtemp(prefix=".sentinel-", dir=os.path.dirname(place))
+    try:
+        extract(fresh)
+        aside(place)
+        os.rename(fresh, place)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not (trusted(place) and whole(place)):  # else another was faster
+            raise
+    return place
+
+
+def extract(folder: str) -> None:
+    """All files, and the mark that says so."""
+    import tarfile
+    import zipfile
+
     with (
         zipfile.ZipFile(sys.argv[0]) as archive,
         archive.open(PAYLOAD) as packed,
         tarfile.open(fileobj=packed, mode="r|gz") as payload,
     ):
-        payload.extractall(fresh)  # noqa: S202  (our own, and whoever could change it could change us)
-    try:
-        os.rename(fresh, place)
-    except OSError:
-        import shutil
+        payload.extractall(folder)  # noqa: S202  (our own; whoever could change it could change us)
+    files = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    with open(os.path.join(folder, WHOLE), "w") as file:
+        file.writelines(f"{os.path.relpath(path, folder)}\n" for path in files)
 
-        shutil.rmtree(fresh, ignore_errors=True)
-        if not trusted(place):
-            sys.exit(f"sentinel.pyz: {place} is not ours; set $SENTINEL_CACHE to another folder")
-    return place
+
+def aside(place: str) -> None:
+    """Away with what a cleaner has left of an older one."""
+    import shutil
+
+    if trusted(place) and not whole(place):
+        old = f"{place}.{os.getpid()}.old"
+        os.rename(place, old)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sentinel import actions, channels, checks
@@ -139,16 +140,18 @@ def zone(settings: Settings) -> tzinfo:
         from zoneinfo import ZoneInfo
 
         return ZoneInfo(settings.timezone)
-    from tzlocal import get_localzone
+    from sentinel.zones import here
 
-    return get_localzone()
+    return here()
 
 
-def open_state(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
-    """The store and what has to be told about it (a damaged file kept aside)."""
+def open_state(
+    settings: Settings, clock: SystemClock, *, mending: bool = True
+) -> tuple[Store, list[str]]:
+    """The store and what has to be told about it (a damaged file kept aside, where `mending`)."""
     from sentinel.store.opening import open_store
 
-    opened = open_store(state_of(settings), clock.now())
+    opened = open_store(state_of(settings), clock.now(), mending=mending)
     return opened.store, list(opened.notices)
 
 
@@ -156,6 +159,16 @@ def state_of(settings: Settings) -> str:
     """Where the state lies: as configured, else below $XDG_STATE_HOME."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return settings.state or os.path.join(base, "sentinel")
+
+
+def state_shown(settings: Settings) -> str:
+    """The same for people: of a server without the password, and without the query, which may
+    hold one too."""
+    scheme, server, rest = state_of(settings).partition("://")
+    if not server:
+        return scheme
+    user, at, host = rest.partition("?")[0].rpartition("@")
+    return f"{scheme}://{user.partition(':')[0]}{at}{host}"
 
 
 def evidence(settings: Settings) -> str:
@@ -231,14 +244,14 @@ def open_gpus(settings: Settings) -> Gpus:
     return opened(state_of(settings), settings.lemons)
 
 
-def cluster_name(slurm: Slurm) -> str:
-    """What Slurm calls this cluster, or this host's name where it does not say."""
+def cluster_name(slurm: Slurm, before: str = "") -> str:
+    """What Slurm calls this cluster; where it does not say, its name `before`, or this host's."""
     from sentinel.core.errors import CannotTell
 
-    try:
-        return slurm.controller().cluster or os.uname().nodename
-    except CannotTell:
-        return os.uname().nodename
+    name = ""
+    with suppress(CannotTell):
+        name = slurm.controller().cluster
+    return name or before or os.uname().nodename
 
 
 def _kind(kind: str, names: Sequence[str]) -> Any:

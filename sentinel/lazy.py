@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ class LazySlurm:
     ) -> None:
         self._settings, self._configs, self._clock = settings, configs, clock
         self._slurm: Snapshot | None = None
+        self._turn = allocate_lock()
 
     def jobs(self) -> Sequence[Job]:
         return self.snapshot().jobs()
@@ -78,13 +80,14 @@ class LazySlurm:
         return {} if self._slurm is None else dict(self._slurm.client.counts)
 
     def snapshot(self) -> Snapshot:
-        """What stands behind it."""
-        if self._slurm is None:
-            from sentinel.slurm import connect
+        """What stands behind it: one for all threads, or each would ask Slurm for itself."""
+        with self._turn:
+            if self._slurm is None:
+                from sentinel.slurm import connect
 
-            users, age = users_of(self._configs), self._max_age()
-            self._slurm = connect(self._settings.slurm, users, age, self._clock)
-        return self._slurm
+                users, age = users_of(self._configs), self._max_age()
+                self._slurm = connect(self._settings.slurm, users, age, self._clock)
+            return self._slurm
 
     def _max_age(self) -> float:
         from sentinel.engine.runner import every
@@ -98,6 +101,7 @@ class LazyRemote:
     def __init__(self, settings: Settings | LazySettings) -> None:
         self._settings = settings
         self._remote: Remote | None = None
+        self._turn = allocate_lock()
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
@@ -110,11 +114,12 @@ class LazyRemote:
         return self._real().probe(nodes, wants, limit=limit)
 
     def _real(self) -> Remote:
-        if self._remote is None:
-            from sentinel.remote import connect
+        with self._turn:
+            if self._remote is None:
+                from sentinel.remote import connect
 
-            self._remote = connect(self._settings.remote)
-        return self._remote
+                self._remote = connect(self._settings.remote)
+            return self._remote
 
 
 def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:

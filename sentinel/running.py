@@ -1,26 +1,29 @@
-"""The wiring of what runs: a configuration to a world, an engine, a service or one pass."""
+"""The wiring of what runs: a service, one pass, a round of sending."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sentinel import app
 from sentinel.clock import SystemClock
-from sentinel.core.settings import CheckConfig, Settings
-from sentinel.lazy import LazyRemote, LazySlurm
+from sentinel.core.errors import SentinelError
+from sentinel.core.settings import Settings
+from sentinel.world import world
 
 if TYPE_CHECKING:
     from asyncio import Future
 
-    from sentinel.core.gpus import Gpus
     from sentinel.core.model import Run
-    from sentinel.core.ports import Pulse, Store
-    from sentinel.engine.deeds import Deeds
-    from sentinel.engine.engine import Engine, World
-    from sentinel.engine.peer import PeerWatch
+    from sentinel.core.ports import Store
+    from sentinel.engine.engine import Engine
+    from sentinel.engine.world import World
     from sentinel.web.server import Server
+
+
+class NeedsRestart(SentinelError):
+    """A new file asks for what a reload cannot do."""
 
 
 def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
@@ -38,7 +41,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
 
     async def main() -> None:
         engine = _engine(settings, store, clock, notices, dry_run)
-        service = Service(engine, lambda: world(app.load_settings(path), clock, dry_run))
+        service = Service(engine, lambda: _anew(path, settings, engine.world, clock, dry_run))
         service.listen()
         if not (standby or store.term):
             await engine.start(holder())
@@ -107,44 +110,6 @@ def tick(
     return asyncio.run(main())
 
 
-def world(settings: Settings, clock: SystemClock, dry_run: bool) -> World:
-    """Everything a configuration turns into."""
-    from sentinel.core.digest import Plan
-    from sentinel.engine import selfcheck
-    from sentinel.engine.engine import World
-    from sentinel.engine.sight import Sight
-
-    slurm = LazySlurm(settings, settings.checks, clock)
-    policies = {c.name: _policy(c, settings) for c in settings.checks}
-    policies[selfcheck.NAME] = selfcheck.POLICY
-    plan = Plan(
-        cluster=settings.cluster or app.cluster_name(slurm),
-        policies=policies,
-        channels=[c.name for c in settings.channels],
-        routes=settings.routes,
-        inhibit=settings.inhibit,
-        windows=settings.silences,
-        zone=app.zone(settings),
-        dry_run=dry_run,
-    )
-    return World(
-        checks={c.name: c for c in settings.checks},
-        channels={c.name: c.plugin for c in settings.channels},
-        plan=plan,
-        slurm=slurm,
-        zone=plan.zone,
-        common={c.name: c.common for c in settings.channels},
-        pulse=_pulse(settings),
-        remote=LazyRemote(settings),
-        deeds=_deeds(settings, slurm, clock, dry_run),
-        calendar=slurm if settings.slurm.maintenance else None,
-        peer=_peer(settings),
-        gpus=_gpus(settings),
-        sight=Sight(slurm, asks=_shown(settings)),
-        pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
-    )
-
-
 def holder() -> str:
     """How this process names itself to others that want to lead."""
     job = os.environ.get("SLURM_JOB_ID", "")
@@ -156,40 +121,31 @@ def _engine(
 ) -> Engine:
     from sentinel.engine.engine import Engine
 
-    return Engine(world(settings, clock, dry), store, clock, notices)
+    return Engine(world(settings, clock, dry, _cluster(store)), store, clock, notices)
 
 
-def _policy(check: CheckConfig, settings: Settings) -> Any:
-    from sentinel.core.flapping import FlapPolicy
-    from sentinel.core.lifecycle import Policy
+def _cluster(store: Store) -> str:
+    """What it was called before; empty where nothing is known."""
+    from sentinel.core.errors import StoreError
+    from sentinel.engine.pipeline import CLUSTER
 
-    common, flapping = check.common, settings.flapping
-    return Policy(
-        kind=common.kind,
-        for_=common.for_,
-        keep_firing_for=common.keep_firing_for,
-        blind_after=common.blind_after,
-        runbook=common.runbook,
-        labels=common.labels,
-        flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
-    )
+    try:
+        return str(store.memory(CLUSTER).get("name", ""))
+    except StoreError:
+        return ""
 
 
-def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bool) -> Deeds | None:
-    """Only where a check may ask for something: nobody else needs a log of actions kept."""
-    from sentinel.engine.deeds import concerned
-
-    if not any(concerned(check) for check in settings.checks):
-        return None
-    from sentinel import hands
-
-    return hands.deeds(settings, slurm.snapshot(), clock, dry_run=dry_run)
-
-
-def _gpus(settings: Settings) -> Gpus | None:
-    """Only where a check keeps it."""
-    kept = any(getattr(check.plugin, "KEEPS_GPUS", False) for check in settings.checks)
-    return app.open_gpus(settings) if kept else None
+def _anew(
+    path: str | None, begun: Settings, before: World, clock: SystemClock, dry_run: bool
+) -> World:
+    """The world of the file as it is now; raises SentinelError. What the process was `begun` with
+    holds until it ends: its state, which the log of actions must not leave, and what it serves."""
+    settings = app.load_settings(path)
+    if app.state_of(settings) != app.state_of(begun):
+        raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
+    if (settings.web, settings.metrics) != (begun.web, begun.metrics):
+        print("sentinel: web, metrics: what is new is taken up by a restart", file=sys.stderr)
+    return world(settings, clock, dry_run, before.plan.cluster)
 
 
 async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Server | None:
@@ -225,34 +181,9 @@ def _metrics(engine: Engine, settings: Settings, clock: SystemClock) -> Future[N
     return asyncio.ensure_future(show.keep_metrics(engine, settings, clock))
 
 
-def _shown(settings: Settings) -> bool:
-    """Whether somebody looks at all nodes: then Slurm is asked for them, where there is one."""
-    page = settings.web is not None and bool(settings.web.listen)
-    return (page or settings.metrics is not None) and bool(
-        settings.slurm.command_prefix or app.slurm_here()
-    )
-
-
-def _pulse(settings: Settings) -> Pulse | None:
-    if settings.heartbeat is None:
-        return None
-    from sentinel.channels.heartbeat import pulse
-
-    return pulse(settings.heartbeat)
-
-
-def _peer(settings: Settings) -> PeerWatch | None:
-    heartbeat = settings.heartbeat
-    if heartbeat is None or not heartbeat.peer:
-        return None
-    from sentinel.engine.peer import PeerWatch
-
-    return PeerWatch(heartbeat.peer, float(heartbeat.peer_after))
-
-
 def _welcome(settings: Settings) -> None:
     count = len(settings.checks)
-    known = f"{count} check{'s' * (count != 1)}; state in {app.state_of(settings)}"
+    known = f"{count} check{'s' * (count != 1)}; state in {app.state_shown(settings)}"
     if settings.path:
         print(f"sentinel: {settings.path}: {known}", file=sys.stderr)
         return

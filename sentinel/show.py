@@ -101,7 +101,10 @@ async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -
     log = books(settings)
     while True:
         await asyncio.sleep(WRITTEN)
-        await write_metrics(engine, settings, clock, log, Vitals(slurm=_counts(engine)))
+        try:
+            await write_metrics(engine, settings, clock, log, Vitals(slurm=_counts(engine)))
+        except Exception:
+            _LOG.exception("internal error; the metrics of the next round may come again")
 
 
 async def write_metrics(
@@ -115,7 +118,10 @@ async def write_metrics(
     reason not to watch: it is said, and node_exporter tells how old the file is."""
     if settings.metrics is None:
         return
+    import asyncio
+
     from sentinel.core.errors import StoreError
+    from sentinel.engine import threads
     from sentinel.web.facts import facts
     from sentinel.web.material import gather
     from sentinel.web.textfile import write
@@ -123,11 +129,12 @@ async def write_metrics(
     around = of_world(engine.world, log or books(settings))
     try:
         material = await engine.read(lambda store: gather(store, around, clock.now()))
-        write(settings.metrics.textfile, facts(material, vitals))
+        found, path = facts(material, vitals), settings.metrics.textfile
+        # In a thread: a file system that hangs must stop the metrics, and nothing else.
+        await asyncio.wrap_future(threads.start("metrics", lambda: write(path, found)))
     except (OSError, StoreError) as error:
         why = getattr(error, "strerror", None) or error
-        path = settings.metrics.textfile
-        _LOG.warning("metrics: %s: not written: %s", path, why)
+        _LOG.warning("metrics: %s: not written: %s", settings.metrics.textfile, why)
 
 
 def _counts(engine: Engine) -> dict[str, Count]:

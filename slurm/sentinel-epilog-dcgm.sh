@@ -8,6 +8,12 @@
 # slurm.conf's PrologEpilogTimeout), SENTINEL_DIAG_ARCHIVE (a directory).
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 limit=${SENTINEL_DIAG_LIMIT:-90}
+# A shell cannot count with `90s` or `08`: no GPU would ever be tested.
+case $limit in 0* | *[!0-9]*)
+    echo "SENTINEL_DIAG_LIMIT=$limit is no number of seconds; 90 it is" >&2
+    limit=90
+    ;;
+esac
 [ -n "${SLURM_JOB_GPUS:-}" ] || exit 0
 
 said=$(timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
@@ -15,6 +21,6 @@ said=$(timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$
     ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"})
 code=$?
 [ -z "$said" ] || printf '%s\n' "$said"
-# A Python that cannot start (a broken installation) ends with 1 too, and says nothing here.
-[ "$code" -eq 1 ] && [ -n "$said" ] && exit 1
+# A Python that cannot start (a broken installation, behind a wrapper that talks) ends with 1 too.
+case $code:$said in 1:*"dcgmi diag -r "*": fail: "*) exit 1 ;; esac
 exit 0

@@ -4,8 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from sentinel import proc
 from sentinel.proc import appending
 from sentinel.proc.appending import NEVER, append_line
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
 
 PROGRAM = Path(appending.__file__).with_name("append.py")
 
@@ -41,3 +46,21 @@ def test_a_line_that_did_not_arrive_whole_is_not_written(tmp_path: Path) -> None
 def test_what_is_no_file_is_refused_for_good(tmp_path: Path) -> None:
     """Retrying would not turn a directory into a file."""
     assert append_line(str(tmp_path), b"x", limit=10).code == NEVER
+
+
+@pytest.mark.lab
+def test_a_file_on_a_mount_that_hangs_gets_one_process(fuse: Fuse) -> None:
+    """Who writes a line a minute would else leave one behind each time."""
+    fuse.hold("open", "lookup")
+    path = str(fuse.point / "data")
+    with pytest.raises(proc.TimedOut) as first:
+        append_line(path, b"x", limit=0.5)
+    assert first.value.stuck is not None
+    with pytest.raises(
+        proc.TimedOut, match=f"process {first.value.stuck.pid} still waits"
+    ) as again:
+        append_line(path, b"x", limit=0.5)
+    assert again.value.stuck == first.value.stuck
+    fuse.release()
+    wait_until(lambda: not proc.still_stuck(first.value.stuck), "the end of the first")
+    assert append_line(path, b"x", limit=20).code == 1  # it answers, and takes no writes

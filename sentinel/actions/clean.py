@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
 
-from sentinel import proc
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
-from sentinel.core.limits import Limits
+from sentinel.core.limits import CleanLimits, Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
-from sentinel.core.values import Duration, Rate, Share, size_text
-from sentinel.proc.cleaning import REMOVING, Going, argv, complaint, listing
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import size_text
+from sentinel.proc.cleaning import Going, Removed, argv, listing, removal
 
-LOOKING = 30.0
+LOOKING = 60.0
+"""Seconds for looking once more, as many as a check has to look at first."""
 
 
 class Clean(Struct, frozen=True):
@@ -26,19 +27,16 @@ class Clean(Struct, frozen=True):
     outside the directory is touched and no link followed.
     """
 
-    limits: ClassVar[Limits] = Limits(
-        per_hour=20, share=Share(100), per_node=Rate("500 in 7d"), cooldown=Duration(0)
-    )
+    limits: ClassVar[Limits] = CleanLimits()
     asks_anew: ClassVar[bool] = True
     apart: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """Done when none of the names is there as something that may go. Raises CannotTell."""
-        names = set(_names(request))
+        names = _names(request)
         if not names:
             return Look(text="no names", not_ready="the param `names` names nothing to remove")
-        found = listing(request.target, request.params.get("rules", ""), LOOKING)
-        going = [entry for entry in found.going if entry.name in names]
+        going = listing(request.target, request.params.get("rules", ""), LOOKING, names).going
         return Look(
             text=_described(going),
             done=not going,
@@ -51,19 +49,22 @@ class Clean(Struct, frozen=True):
         return (argv("remove", request.target, rules, _names(request)),)
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
-        """Remove; what was removed and freed is in the answer."""
+        """Remove; what was removed and freed, and what was not, is in the answer."""
         (command,) = self.commands(request)
         try:
-            done = proc.run(command, limit=REMOVING)
-        except CannotTell as error:
+            told = removal(command)
+        except (CannotTell, MsgspecError) as error:
             return Reply(Answer.UNSURE, str(error))
-        if done.code:
-            said = complaint(done.err) or f"exit code {done.code}"
-            return Reply(Answer.UNSURE if done.out else Answer.REFUSED, said)
-        told = json.loads(done.out)
-        return Reply(
-            Answer.ACCEPTED, f"{told['removed']} removed, {size_text(told['freed'])} freed"
-        )
+        if isinstance(told, str):
+            return Reply(Answer.REFUSED, told)
+        return Reply(Answer.REFUSED if told.errors else Answer.ACCEPTED, _told(told))
+
+
+def _told(done: Removed) -> str:
+    parts = [f"{done.removed} removed, {size_text(done.freed)} freed"]
+    if done.late:
+        parts.append(f"no time for {len(done.late)}, the next run goes on")
+    return shortened(visible("; ".join([*parts, *done.errors])), 1000)
 
 
 def _names(request: ActionRequest) -> list[str]:
@@ -74,8 +75,9 @@ def _names(request: ActionRequest) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def _described(going: list[Going]) -> str:
+def _described(going: tuple[Going, ...]) -> str:
     if not going:
-        return "nothing of it left to remove"
+        return "nothing is left of it"
     size = size_text(sum(e.bytes for e in going))
-    return f"{len(going)} to remove, {size}: {going[0].name} … {going[-1].name}"
+    first, last = visible(going[0].name), visible(going[-1].name)
+    return f"{len(going)} to remove, {size}: {first}{f' … {last}' if first != last else ''}"

@@ -56,8 +56,9 @@ class CleanUp(Struct, frozen=True):
         [argv] = self.commands(request)
         answer = hands.ask_node(request.target, argv, stdin=script())
         if isinstance(answer, Answered):
-            said = _listed(_lines(answer.out))
-            return Reply(Answer.REFUSED if answer.code > 1 else Answer.ACCEPTED, said)
+            if answer.code not in (0, 1):
+                return Reply(Answer.REFUSED, visible(_why(answer)))
+            return Reply(Answer.ACCEPTED, _listed(_lines(answer.out)))
         unsure = isinstance(answer, TimedOut | Partial)
         return Reply(Answer.UNSURE if unsure else Answer.REFUSED, visible(answer.why))
 

@@ -2,7 +2,7 @@
 # Ends, or lists, what jobs that are over left behind on this node. POSIX sh, procps, awk.
 #   sh -s list|end JOB,JOB FIRST_UID [SECONDS]
 # A line each: may PID UID COMMAND, or kept PID WHY COMMAND. end: also ended PID, left PID.
-# Exit code 0: nothing of theirs is left that may be ended.
+# Exit code 0: nothing of theirs is left that may be ended; 1: something is; 3: nobody can see.
 
 LC_ALL=C PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 export LC_ALL PATH
@@ -84,7 +84,15 @@ end_them() {
     [ -z "$left" ]
 }
 
+# Without the first process the list is not that of this node: no ps, or hidepid (proc(5)).
+# shellcheck disable=SC2009 # by its number, of which pgrep knows nothing
+seen() { ps -e -o pid= | grep -q '^ *1 *$'; }
+
 main() {
+    seen || {
+        echo "the processes of this node cannot be seen" >&2
+        exit 3
+    }
     case $verb in
     end) end_them ;;
     list) facts | judged ;;

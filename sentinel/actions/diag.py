@@ -12,7 +12,9 @@ from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import described, unfit
 from sentinel.core.ports import Hands, View
-from sentinel.core.remote import Answered
+from sentinel.core.remote import Answer as AnswerOfNode
+from sentinel.core.remote import Answered, Partial, TimedOut
+from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 
 SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
@@ -53,13 +55,29 @@ class Diag(Struct, frozen=True):
         """By sbatch; on a drained node by ssh, where it goes on by itself."""
         if request.params.get("ssh") != "yes":
             return hands.change(_sbatch(request))
+        if elsewhere := _not_itself(request.target, hands):
+            return Reply(Answer.REFUSED, elsewhere)
         with open(SCRIPT, "rb") as file:
             answer = hands.ask_node(request.target, _by_ssh(request), file.read())
-        if not isinstance(answer, Answered):
-            return Reply(Answer.REFUSED, f"{request.target}: {answer.why}")
-        if answer.code:
-            return Reply(Answer.REFUSED, f"{request.target}: exit code {answer.code}")
-        return Reply(Answer.ACCEPTED, "started through ssh")
+        if isinstance(answer, Answered) and not answer.code:
+            return Reply(Answer.ACCEPTED, "started through ssh")
+        unsure = isinstance(answer, TimedOut | Partial)
+        return Reply(Answer.UNSURE if unsure else Answer.REFUSED, _said(request.target, answer))
+
+
+def _not_itself(node: str, hands: Hands) -> str:
+    """Why it must not be begun: a name that leads to another host would lead to its jobs."""
+    answer = hands.ask_node(node, ("uname", "-n"))
+    if not isinstance(answer, Answered) or answer.code:
+        return _said(node, answer)
+    name = answer.out.decode("utf-8", "backslashreplace").strip()
+    same = name.partition(".")[0].lower() == node.partition(".")[0].lower()
+    return "" if same else visible(f"{node}: a host that calls itself '{name}' answered")
+
+
+def _said(node: str, answer: AnswerOfNode) -> str:
+    what = f"exit code {answer.code}" if isinstance(answer, Answered) else answer.why
+    return visible(f"{node}: {what}")
 
 
 def _sbatch(request: ActionRequest) -> tuple[str, ...]:

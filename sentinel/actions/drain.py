@@ -6,13 +6,17 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.actions.nodes import changed, described, tagged
+from sentinel.actions.nodes import changed, described, state_of, tagged
 from sentinel.core.actions import Look
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
 from sentinel.core.values import Duration, Rate
+
+ASLEEP = frozenset({"POWERED_DOWN", "POWER_UP", "POWERING_UP"})
+"""Of a node with a job: State=DRAIN ends and requeues it (update_node() in
+src/slurmctld/node_mgr.c, 20.11 to 26.05)."""
 
 
 class Drain(Struct, frozen=True):
@@ -43,4 +47,6 @@ class Drain(Struct, frozen=True):
 def _not_ready(request: ActionRequest, node: Node) -> str:
     if not request.reason.strip():
         return "a drain needs a reason"
+    if node.state in ("ALLOCATED", "MIXED") and node.flags & ASLEEP:
+        return f"it is powered up for a job, which a drain would end ({state_of(node)})"
     return changed(request.params, node)

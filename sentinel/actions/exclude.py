@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.actions.jobs import LIMITS, changed
+from sentinel.actions.jobs import LIMITS, changed, found
 from sentinel.core.actions import Look, Reply
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
@@ -34,8 +34,7 @@ class Exclude(Struct, frozen=True):
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when the node is among the excluded ones."""
-        rows = view.jobs(request.target)
-        job = next((j for j in rows if request.target in (j.id, j.job_id)), None)
+        job = found(request, view)
         if job is None or job.state != "PENDING":
             state = job.state if job else "not known to Slurm"
             return Look(text=state, unneeded=f"it is {state}, not PENDING")

@@ -12,10 +12,9 @@ from sentinel.core.actions import Look, Reply
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
+from sentinel.core.reasons import explain
 from sentinel.core.slurm import Job
 from sentinel.core.text import visible
-
-HELD = frozenset({"JobHeldUser", "JobHeldAdmin"})
 
 
 class Hold(Struct, frozen=True):
@@ -31,7 +30,7 @@ class Hold(Struct, frozen=True):
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when nothing of it is pending and not held."""
         rows = [j for j in view.jobs(request.target) if j.state == "PENDING"]
-        free = [j for j in rows if j.reason not in HELD]
+        free = [j for j in rows if not explain(j.reason).held]
         foreign = _foreign(request, rows)
         return Look(
             text=_described(rows, free),

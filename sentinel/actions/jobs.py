@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.jobdeeds import LOOKED_AT, moved, sighting
+from sentinel.core.jobstates import runs
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
@@ -18,37 +19,27 @@ LIMITS = Limits(per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldow
 """At most twice per job and day: who hangs a third time needs a person. No cooldown, since
 stacks come before whatever follows them."""
 
-LIVE = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT"})
 
-
-def running(request: ActionRequest, view: JobView) -> tuple[Job | None, str]:
-    """The run of the job that was meant, and why nothing must be done to it (empty: nothing).
-
-    None when there is no such job any more.
-    """
+def found(request: ActionRequest, view: JobView) -> Job | None:
+    """The job that was meant, whatever has become of it; None where Slurm has forgotten it."""
     rows = view.jobs(request.target)
-    job = next((j for j in rows if request.target in (j.id, j.job_id)), None)
-    if job is None:
-        return None, "Slurm knows no such job"
-    if job.state != "RUNNING":
-        return job, f"it is {job.state}, not RUNNING"
-    return job, _another_run(request, job) or _moved(request, view)
+    return next((j for j in rows if request.target in (j.id, j.job_id)), None)
 
 
-def looked(request: ActionRequest, view: JobView, *, done: bool = False) -> Look:
-    """At a job that shall be changed while it runs; one that no longer runs needs nothing."""
-    job, objection = running(request, view)
-    over = job is None or job.state != "RUNNING"
+def looked(request: ActionRequest, view: JobView) -> Look:
+    """At a job that shall be changed while it runs: a run of it that is over needs nothing."""
+    job = found(request, view)
+    over = _over(request, job)
     return Look(
-        text=described(job),
-        done=done or over,
-        unneeded=objection if over else "",
-        not_ready="" if over else objection,
+        text=_described(job),
+        done=bool(over),
+        unneeded=over,
+        not_ready="" if over else _foreign(request, job) or _moved(request, view),
         mark=f"{job.state} {job.started}" if job else "",
     )
 
 
-def described(job: Job | None) -> str:
+def _described(job: Job | None) -> str:
     """State, owner and nodes in one line."""
     if job is None:
         return "gone from Slurm"
@@ -65,13 +56,15 @@ def after_evidence(
     """
     evidence = hands.evidence(request.target)
     try:
-        job, objection = running(request, hands)
+        job = found(request, hands)
+        objection = _over(request, job) or _foreign(request, job) or _moved(request, hands)
     except CannotTell as error:
         return Reply(Answer.REFUSED, f"it could not be read again: {error}; {evidence.text}")
     if job is None or objection:
         return Reply(Answer.REFUSED, f"not done, meanwhile {objection}; {evidence.text}")
     # The number of an array's last element is the array's too: scancel would end them all.
-    exact = [[job.id if word == request.target else word for word in c] for c in commands]
+    name = job.id if "_" in job.id else request.target
+    exact = [[name if word == request.target else word for word in c] for c in commands]
     return changed(hands, exact, evidence.text)
 
 
@@ -85,11 +78,19 @@ def changed(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") 
     return Reply(reply.answer, "; ".join(filter(None, [reply.text, text])))
 
 
-def _another_run(request: ActionRequest, job: Job) -> str:
-    meant, owner = request.params.get("started"), request.params.get("user")
-    if meant and meant != str(job.started):
-        return "it was started anew since"
-    return f"it belongs to {visible(job.user)}" if owner and owner != job.user else ""
+def _over(request: ActionRequest, job: Job | None) -> str:
+    """How it is known that this run of the job is over; empty while it is not."""
+    if job is None:
+        return "Slurm knows no such job"
+    if not runs(job):
+        return f"it is {job.state}, not RUNNING"
+    meant = request.params.get("started")
+    return "it was started anew since" if meant and meant != str(job.started) else ""
+
+
+def _foreign(request: ActionRequest, job: Job | None) -> str:
+    owner = request.params.get("user")
+    return f"it belongs to {visible(job.user)}" if job and owner not in (None, job.user) else ""
 
 
 def _moved(request: ActionRequest, view: JobView) -> str:

@@ -7,11 +7,12 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.jobs import LIMITS, after_evidence, described, looked, running
+from sentinel.actions.jobs import LIMITS, after_evidence, looked
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
+from sentinel.core.text import visible
 
 
 class Killswitch(Struct, frozen=True):
@@ -29,14 +30,12 @@ class Killswitch(Struct, frozen=True):
         path = request.params.get("file", "")
         if not path.startswith("/"):
             return Look(text="no file", not_ready="the param `file` is no absolute path")
-        there = view.size(path) is not None
-        look = looked(request, view)
-        job, _ = running(request, view)
+        there, look = view.size(path) is not None, looked(request, view)
         return replace(
             look,
-            text=f"{described(job)}, {path} is {'there' if there else 'not there'}",
+            text=f"{look.text}, {visible(path)} is {'there' if there else 'not there'}",
             done=there,
-            unneeded=f"{path} is there already" if there else look.unneeded,
+            unneeded=f"{visible(path)} is there already" if there else look.unneeded,
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:

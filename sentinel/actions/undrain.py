@@ -9,7 +9,7 @@ from msgspec import Struct
 from sentinel.core.actions import Look
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import UNFIT, changed, described, seen, unfit
+from sentinel.core.nodestate import changed, described, seen, state_of, unfit
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
 
@@ -34,7 +34,7 @@ class Undrain(Struct, frozen=True):
             done=not drained,
             unneeded="" if drained else f"it is not drained: {described(node)}",
             not_ready=_not_ready(request, node),
-            mark=" ".join([node.state, *sorted(node.flags & UNFIT), *seen(node).values()]),
+            mark=" ".join([state_of(node), *seen(node).values()]),
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:

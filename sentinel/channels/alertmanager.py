@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.event import degree, moment, move
+from sentinel.channels.event import degree, move
 from sentinel.channels.http import Request, exchange, origin, refusal, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.post import below, post, pretty
 from sentinel.channels.settings import check_headers, check_timeout, check_url
-from sentinel.core.card import card, one_line
+from sentinel.core.card import card, moment, one_line
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
@@ -27,6 +27,7 @@ from sentinel.core.values import Duration, duration_text
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
+_ACKNOWLEDGED = 30 * 86400.0  # seconds: what somebody has is not repeated
 _KEPT = ("labels", "annotations", "startsAt")
 _KEY = ("cluster", "alertname", "subject")
 
@@ -71,12 +72,11 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Tell all instances; one that takes them is enough, as with Prometheus."""
         tries = (self._tell(url, notifications) for url in self.urls)
         results = await asyncio.gather(*tries, return_exceptions=True)
-        errors = {
-            u: r for u, r in zip(self.urls, results, strict=True) if isinstance(r, BaseException)
-        }
+        errors = [r for r in results if isinstance(r, BaseException)]
         if len(errors) == len(self.urls):
-            raise min(errors.values(), key=lambda error: getattr(error, "permanent", False))
-        return Receipt("; ".join(map(str, results)), tuple(map(origin, errors)))
+            raise min(errors, key=lambda error: getattr(error, "permanent", False))
+        failed = [u for u, r in zip(self.urls, results, strict=True) if r in errors]
+        return Receipt("; ".join(map(str, results)), tuple(map(origin, failed)))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The alerts as the API takes them."""
@@ -84,7 +84,8 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return [("alerts", pretty([alert(n, now, self.expires) for n in _alerts(notifications)]))]
 
     async def _tell(self, url: str, notifications: Sequence[Notification]) -> str:
-        now, said = datetime.now(timezone.utc), ""
+        now = datetime.now(timezone.utc)
+        said = "nothing to send: Alertmanager takes no notes"
         for n in _alerts(notifications):
             own = alert(n, now, self.expires)
             known = [] if n.reason == "firing" else await self._known(url, own["labels"])
@@ -126,7 +127,8 @@ def _alerts(notifications: Sequence[Notification]) -> list[Notification]:
 def alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:
     """An alert of the v2 API; it has ended where the message says so."""
     ended = move(n) == "close"
-    end = min(moment(n.at) or now, now) if ended else now + timedelta(seconds=expires)
+    lasts = max(expires, _ACKNOWLEDGED) if move(n) == "acknowledge" else expires
+    end = min(moment(n.at) or now, now) if ended else now + timedelta(seconds=lasts)
     start = min(moment(n.since) or now, end)
     return {
         "labels": _labels(n),

@@ -8,10 +8,9 @@ import asyncio
 import logging
 import re
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, ClassVar
 
+from sentinel.channels.aside import Occupied, aside
 from sentinel.channels.chat import ChatChannel, Message
 from sentinel.channels.http import Answer, Request, refusal
 from sentinel.core.errors import ChannelError, Invalid
@@ -39,7 +38,6 @@ class _Ear(logging.Filter):
 
 
 _EAR = _Ear()
-_unfinished: dict[Secret, threading.Thread] = {}
 
 
 class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,18 +58,13 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     async def deliver(self, message: Message) -> str:
         """In a thread that can be left behind; never two at once to the same address."""
-        former = _unfinished.get(self.url)
-        if former and former.is_alive():
-            raise ChannelError("apprise: an earlier message still hangs", reason="timeout")
-        done: Future[str] = Future()
-        thread = threading.Thread(target=_run, args=(self._notify, message, done), daemon=True)
-        _unfinished[self.url] = thread
-        thread.start()
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(done), self.timeout)
+            return await aside(self.url, lambda: self._notify(message), self.timeout)
         except (asyncio.TimeoutError, TimeoutError):
-            limit = duration_text(self.timeout)
-            raise ChannelError(f"apprise: no answer within {limit}", reason="timeout") from None
+            trouble = f"no answer within {duration_text(self.timeout)}"
+        except Occupied:
+            trouble = "an earlier message still hangs"
+        raise ChannelError(f"apprise: {trouble}", reason="timeout")
 
     @property
     def room(self) -> int:
@@ -89,27 +82,14 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
                 notify_type=_TYPES.get(message.chat.tone, "info"),
                 body_format="text",
             )
+        except Exception as error:
+            name = type(error).__name__  # its text may hold the address
+            raise ChannelError(f"apprise failed inside: {name}", reason="server") from None
         finally:
             del _EAR.heard[threading.get_ident()]
         if not taken:
             raise _failure(service, heard)
         return f"apprise: {service.service_name} took it"
-
-
-def _run(notify: Callable[[Message], str], message: Message, done: "Future[str]") -> None:
-    """A future that was given up on takes no result."""
-    try:
-        result, error = notify(message), None
-    except ChannelError as known:
-        result, error = "", known
-    except Exception as unknown:
-        error = ChannelError(f"apprise failed inside: {type(unknown).__name__}", reason="server")
-    if done.cancelled():
-        return
-    if error:
-        done.set_exception(error)
-    else:
-        done.set_result(result)
 
 
 def _service(url: Secret) -> Any:

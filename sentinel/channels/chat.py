@@ -6,6 +6,7 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.channels.event import move
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import PLAIN, Markup, address_of
 from sentinel.channels.settings import check_timeout
@@ -105,3 +106,14 @@ def buttons(message: Message) -> list[tuple[str, str]]:
     (n,) = message.notifications
     runbook = address_of(n.runbook)
     return [*n.links.items(), *([("Runbook", runbook)] if runbook else [])]
+
+
+def quiet(message: Message) -> bool:
+    """Whether nobody has to get up: all of it is over, or somebody has it."""
+    return all(move(n) in ("close", "acknowledge") for n in message.notifications)
+
+
+def unanswered(message: Message) -> Message:
+    """Without the lines for which there are buttons."""
+    blocks = tuple(block for block in message.chat.blocks if not block.url)
+    return replace(message, chat=replace(message.chat, blocks=blocks))

@@ -4,16 +4,16 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from io import StringIO
 from shutil import get_terminal_size
-from threading import Thread
 from typing import ClassVar, TextIO
 
 from msgspec import Struct
 from rich.console import Console as Paper
 from rich.text import Text
 
+from sentinel.channels.aside import Occupied, aside
+from sentinel.channels.settings import check_timeout
 from sentinel.core.card import Card, card
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
@@ -30,8 +30,6 @@ _STYLES = {
     "info": "bold white on blue",
 }
 
-_unfinished: dict[int, Thread] = {}
-
 
 class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Prints each alert on standard output, in colour on a terminal (NO_COLOR is honoured).
@@ -43,18 +41,25 @@ class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     timeout: Duration = Duration(10)
 
+    def __post_init__(self) -> None:
+        check_timeout(self.timeout)
+
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Print them."""
-        colour = wants_colour(sys.stdout, os.environ)
+        stream = sys.stdout
+        if stream is None or stream.closed:
+            raise ChannelError("there is no standard output", permanent=True, reason="server")
+        colour = wants_colour(stream, os.environ)
         width = max(40, min(get_terminal_size().columns, 120)) if colour else _COLUMNS
         text = "".join(paint(card(n), colour, width) for n in notifications)
         try:
-            await asyncio.wait_for(_print(sys.stdout, text), self.timeout)
-        except (asyncio.TimeoutError, TimeoutError):
-            raise _full() from None
-        except OSError as error:
+            await aside(id(stream), lambda: _write(stream, text), self.timeout)
+        except (asyncio.TimeoutError, TimeoutError, Occupied):
+            why = "takes nothing more: a terminal held with Ctrl-S, or a full pipe?"
+            raise ChannelError(f"standard output {why}", reason="timeout") from None
+        except (OSError, ValueError) as error:
             gone = isinstance(error, BrokenPipeError)
-            why = error.strerror or type(error).__name__
+            why = getattr(error, "strerror", "") or str(error)
             raise ChannelError(f"standard output: {why}", permanent=gone, reason="server") from None
         return Receipt("printed")
 
@@ -63,10 +68,10 @@ class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [("text", "".join(paint(card(n), colour=False) for n in notifications))]
 
 
-def wants_colour(stream: TextIO | None, env: Mapping[str, str]) -> bool:
+def wants_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
     """On a terminal that can, unless NO_COLOR says otherwise (https://no-color.org)."""
     plain = env.get("NO_COLOR") or env.get("TERM", "dumb") == "dumb"
-    return stream is not None and stream.isatty() and not plain
+    return stream.isatty() and not plain
 
 
 def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
@@ -110,35 +115,14 @@ def _body(c: Card) -> Iterator[Text]:
         yield Text(f"runbook: {c.runbook}")
 
 
-async def _print(stream: TextIO | None, text: str) -> None:
-    """Write in a thread that can be left behind; never two at once on one stream."""
-    if stream is None:
-        raise ChannelError("there is no standard output", permanent=True, reason="server")
-    former = _unfinished.get(id(stream))
-    if former and former.is_alive():
-        raise _full()
-    done: Future[None] = Future()
-    thread = Thread(target=_write, args=(stream, text, done), name="sentinel-console", daemon=True)
-    _unfinished[id(stream)] = thread
-    thread.start()
-    await asyncio.wrap_future(done)
-
-
-def _write(stream: TextIO, text: str, done: "Future[None]") -> None:
+def _write(stream: TextIO, text: str) -> None:
     """Past the stream's buffer: a thread left behind in it would hold its lock at exit."""
-    try:
-        data = text.encode(stream.encoding or "utf-8", "backslashreplace")
-        fd = _descriptor(stream)
-        while fd >= 0 and data:
-            data = data[os.write(fd, data) :]
-        if fd < 0:
-            stream.write(text)
-    except (OSError, ValueError) as error:
-        if not done.cancelled():
-            done.set_exception(error if isinstance(error, OSError) else OSError(str(error)))
-    else:
-        if not done.cancelled():
-            done.set_result(None)
+    data = text.encode(stream.encoding or "utf-8", "backslashreplace")
+    fd = _descriptor(stream)
+    while fd >= 0 and data:
+        data = data[os.write(fd, data) :]
+    if fd < 0:
+        stream.write(text)
 
 
 def _descriptor(stream: TextIO) -> int:
@@ -146,10 +130,3 @@ def _descriptor(stream: TextIO) -> int:
         return stream.fileno()
     except (OSError, ValueError):
         return -1
-
-
-def _full() -> ChannelError:
-    return ChannelError(
-        "standard output takes nothing more: a terminal held with Ctrl-S, or a full pipe?",
-        reason="timeout",
-    )

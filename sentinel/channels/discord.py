@@ -41,4 +41,10 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
             "color": _COLOURS.get(message.chat.tone, _COLOURS["info"]),
         }
         payload = {"embeds": [embed], "allowed_mentions": {"parse": []}}
-        return post(self.url.reveal(), payload, self.timeout, self.ca_file)
+        return post(_awaited(self.url.reveal()), payload, self.timeout, self.ca_file)
+
+
+def _awaited(url: str) -> str:
+    """Without `wait`, Discord answers before it has kept the message, and then loses some of them
+    without an error."""
+    return f"{url}{'&' if '?' in url else '?'}wait=true"

@@ -1,6 +1,7 @@
 """Mail through an SMTP server, or by the mail program of this host."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import ClassVar, Literal
@@ -10,7 +11,8 @@ from msgspec import Struct, field
 from sentinel.channels.address import address
 from sentinel.channels.local import hand_to_program
 from sentinel.channels.message import Addresses, message, parts
-from sentinel.channels.smtp import Mail, Server, Taken, hand_over, listed
+from sentinel.channels.settings import check_timeout
+from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
@@ -55,8 +57,7 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("name the mail server, e.g. smtp.example.org", "host")
         if self.port is not None and not 0 < self.port < 65536:
             raise Invalid("a port is a number from 1 to 65535", "port")
-        if self.timeout <= 0:
-            raise Invalid("must be longer than 0s", "timeout")
+        check_timeout(self.timeout)
         self._check_security()
         check(self.templates)
 
@@ -85,6 +86,15 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         server = self._server()
         return _receipt(server, envelope, await hand_over(server, envelope))
 
+    async def reach(self) -> str:
+        """Whether the server lets us in, for `sentinel doctor`; nothing is sent."""
+        if self.sendmail:
+            return self._found_program()
+        server = self._server()
+        await greet(server)
+        how = "answers and takes the login" if server.password else "answers"
+        return f"{server.place} {how}"
+
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the mail, named, as they would be sent."""
         own = words(self.templates, notifications)
@@ -105,6 +115,12 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for key in ("host", "port", "username", "password", "ca_file"):
             if getattr(self, key):
                 raise Invalid("has no use beside sendmail: that program has its own", key)
+
+    def _found_program(self) -> str:
+        program = self.sendmail[0]
+        if shutil.which(program) is None:
+            raise ChannelError(f"there is no program {program} that may be run")
+        return f"{program} is there; what it does with a mail is not known"
 
     def _check_security(self) -> None:
         if bool(self.username) != (self.password is not None):

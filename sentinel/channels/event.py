@@ -1,10 +1,10 @@
 """What an alert's message means to services that keep incidents themselves."""
 
-from datetime import datetime
 from typing import Literal
 
 from sentinel.core.card import one_line
 from sentinel.core.model import Notification, Status
+from sentinel.core.succession import ends
 
 Move = Literal["open", "acknowledge", "close", "note"]
 
@@ -14,7 +14,7 @@ def move(n: Notification) -> Move:
     itself did, which neither opens an incident nor ends one."""
     if n.reason == "action":
         return "note"
-    if n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK):
+    if ends(n):
         return "close"
     return "acknowledge" if n.reason == "ack" else "open"
 
@@ -29,12 +29,3 @@ def degree(n: Notification) -> str:
 def incident(n: Notification) -> str:
     """What all messages about one alert have in common: its id."""
     return one_line(n.alert or n.key, 200)
-
-
-def moment(text: str) -> datetime | None:
-    """An aware time, or None where the text is none."""
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None

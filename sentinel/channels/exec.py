@@ -8,15 +8,14 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel import proc
-from sentinel.channels.quoted import quoted
+from sentinel.channels.program import hand_to
 from sentinel.channels.record import record
-from sentinel.core.errors import ChannelError, Invalid
+from sentinel.channels.settings import check_timeout
+from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 
-_OUTPUT = 1 << 20
 # Exit codes that refuse for good, as https://www.qmail.org/man/man8/qmail-command.html has
 # them (named in sysexits.h); all others may be an accident of the moment.
 _PERMANENT = (64, 65, 70, 76, 77, 78, 100, 112)
@@ -41,8 +40,7 @@ class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for i, word in enumerate(self.command):
             if "\0" in word:
                 raise Invalid("holds a NUL character", "command", i)
-        if self.timeout <= 0:
-            raise Invalid("must be longer than 0s", "timeout")
+        check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Run the command once for each; what it printed last is the receipt."""
@@ -52,33 +50,8 @@ class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Receipt(f"{visible(self.command[0])} took it{f': {said}' if said else ''}")
 
     def _run(self, notification: Notification) -> str:
-        name = visible(self.command[0])
-        try:
-            done = proc.run(
-                self.command,
-                limit=self.timeout,
-                env=_environment(notification),
-                stdin=record(notification) + b"\n",
-                max_output=_OUTPUT,
-            )
-        except proc.TimedOut as error:
-            raise ChannelError(str(error), reason="timeout") from None
-        except (proc.NotFound, proc.TooMuch) as error:
-            raise ChannelError(str(error), reason="server") from None
-        said = quoted(done.err.strip() or done.out.strip())
-        if done.code:
-            raise _refusal(name, done.code, said)
-        return quoted(done.out)
-
-
-def _refusal(name: str, code: int, said: str) -> ChannelError:
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    permanent = code in _PERMANENT
-    return ChannelError(
-        f"{name} {how}{f': {said}' if said else ''}",
-        permanent=permanent,
-        reason="refused" if permanent else "server",
-    )
+        message, env = record(notification) + b"\n", _environment(notification)
+        return hand_to(self.command, message, self.timeout, _PERMANENT, env)
 
 
 def _environment(notification: Notification) -> dict[str, str]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.channels.quoted import quoted
 from sentinel.channels.record import record
+from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath
@@ -33,8 +34,7 @@ class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.path or "\0" in self.path:
             raise Invalid("name a file, e.g. /var/log/sentinel/alerts.jsonl", "path")
-        if self.timeout <= 0:
-            raise Invalid("must be longer than 0s", "timeout")
+        check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Append a line for each."""

@@ -9,6 +9,7 @@ import msgspec
 
 from sentinel import proc
 from sentinel.channels.http import Request, submit
+from sentinel.channels.post import below
 from sentinel.channels.quoted import quoted
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.ports import Pulse
@@ -48,20 +49,20 @@ class WebPulse:
     """
 
     def __init__(self, settings: HeartbeatSettings) -> None:
-        self._url = settings.url.reveal().rstrip("/") if settings.url else ""
+        self._url = settings.url.reveal() if settings.url else ""
         self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
 
     async def begin(self) -> None:
         """Raises ChannelError when the outside did not take it."""
         if not self._plain:
-            await self._send(f"{self._url}/start", "GET", "")
+            await self._send(below(self._url, "start"), "GET", "")
 
     async def beat(self, well: bool, text: str) -> None:
         """Raises ChannelError when the outside did not take it."""
         if well:
             await self._send(self._url, "GET", text)
         elif not self._plain:
-            await self._send(f"{self._url}/fail", "POST", text)
+            await self._send(below(self._url, "fail"), "POST", text)
 
     async def _send(self, url: str, method: str, text: str) -> None:
         await submit(

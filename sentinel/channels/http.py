@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -14,7 +15,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.quoted import quoted
+from sentinel.channels.quoted import quoted, unconnected
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
@@ -23,6 +24,7 @@ from sentinel.core.values import duration_text
 _BODY = 4096
 _PATIENCE = 1.0  # seconds for the rest of an answer whose status is known
 _LONGEST_WAIT = 86400.0
+_PLAIN = "Accept-Encoding"  # nobody unpacks an answer here: a few bytes may unpack to gigabytes
 _TELLING = 6  # parts of an address shorter than this are no secrets
 _TEMPORARY = (407, 408, 425, 429)
 _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
@@ -118,7 +120,7 @@ async def _exchange(request: Request) -> Answer:
             request.method,
             request.url,
             data=request.body,
-            headers=request.headers,
+            headers={_PLAIN: "identity", **request.headers},
             allow_redirects=False,
             proxy=proxy(request.url, os.environ),
         ) as response,
@@ -169,7 +171,10 @@ def waiting(header: str, now: datetime) -> float | None:
 
 
 def _covers(rule: str, host: str) -> bool:
+    """By name, with all names below it, or by network (10.0.0.0/8)."""
     rule = rule.strip().lower().lstrip(".")
+    with contextlib.suppress(ValueError):
+        return ip_address(host) in ip_network(rule, strict=False)
     return rule == "*" or (bool(rule) and (host == rule or host.endswith("." + rule)))
 
 
@@ -221,7 +226,7 @@ def _trouble(request: Request, error: Any) -> ChannelError:
         return ChannelError(f"{place} did not answer within {limit}", reason="timeout")
     if isinstance(error, aiohttp.ClientConnectorError):
         via = "its proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else place
-        why = quoted(error.os_error.strerror or "no connection", request.secrets)
+        why = unconnected(error.os_error)
         return ChannelError(f"cannot connect to {via}: {why}", reason="network")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return ChannelError(f"{place}: the proxy answered {error.status}", reason="network")

@@ -9,18 +9,22 @@ from msgspec import Struct
 from sentinel.core.chat import Block
 
 # What may stand in a link as it is: no character of it means anything to Markdown but `_`,
-# which opens nothing inside a word.
-_LINK = re.compile(r"https?://[A-Za-z0-9._:/?#&=%+,;-]*[A-Za-z0-9/]")
+# which opens nothing inside a word. Without a host it is none: services refuse such a message.
+_LINK = re.compile(
+    r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?"
+    r"(?:[/?#][A-Za-z0-9._:/?#&=%+,;-]*)?(?<=[A-Za-z0-9/])"
+)
 
 
 class Markup(Struct, frozen=True, kw_only=True):
     """How a service writes things. `escape` makes a text inert; the others take escaped text,
-    only `code` takes it raw, since inside a code block other rules hold. `measure`: what a text
-    costs of the room."""
+    only `code` takes it raw, since inside a code block other rules hold. `link` takes a word and
+    its address. `measure`: what a text costs of the room."""
 
     escape: Callable[[str], str]
     strong: Callable[[str], str]
     code: Callable[[str], str]
+    link: Callable[[str, str], str]
     measure: Callable[[str], int] = len
 
     def block(self, block: Block) -> str:
@@ -28,6 +32,8 @@ class Markup(Struct, frozen=True, kw_only=True):
         if block.role == "code":
             return self.code(block.text)
         text = self.escape(block.text)
+        if block.url:
+            return self.link(text, block.url)
         return self.strong(text) if block.role == "strong" else text
 
     def size(self, block: Block) -> int:
@@ -79,15 +85,21 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
-def _html(text: str) -> str:
-    return html.escape(text, quote=False)
+def _named(word: str, url: str) -> str:
+    return f"[{word}]({url})"
 
 
-PLAIN = Markup(escape=lambda text: text, strong=lambda text: text, code=_indented)
+PLAIN = Markup(
+    escape=lambda text: text,
+    strong=lambda text: text,
+    code=_indented,
+    link=lambda word, url: f"{word}: {url}",
+)
 HTML = Markup(
-    escape=lambda text: _html(unaddressed(text)),
+    escape=lambda text: html.escape(unaddressed(text)),
     strong=lambda text: f"<b>{text}</b>",
-    code=lambda text: f"<pre>{_html(text)}</pre>",
+    code=lambda text: f"<pre>{html.escape(text, quote=False)}</pre>",
+    link=lambda word, url: f'<a href="{html.escape(url)}">{word}</a>',
 )
 # Which characters a backslash makes inert, for Mattermost and for Discord, where `<` opens
 # mentions and dates: https://docs.mattermost.com/messaging-collaboration/format-messages.html
@@ -97,5 +109,6 @@ MATTERMOST = Markup(
     escape=lambda text: _MATTERMOST(unaddressed(text)),
     strong=lambda text: f"**{text}**",
     code=_fenced,
+    link=_named,
 )
-DISCORD = Markup(escape=_DISCORD, strong=lambda text: f"**{text}**", code=_fenced)
+DISCORD = Markup(escape=_DISCORD, strong=lambda text: f"**{text}**", code=_fenced, link=_named)

@@ -54,7 +54,7 @@ def message(
         mail["Reply-To"] = addresses.reply_to
     mail["Date"] = date
     _add_thread(mail, notifications, addresses)
-    _add_marks(mail, notifications[0])
+    _add_marks(mail, render.worst_first(notifications)[0])
     mail.set_content(named["text"])
     if "html" in named:
         mail.add_alternative(named["html"], subtype="html")
@@ -93,14 +93,14 @@ def _add_thread(
         mail["References"] = " ".join(threads[:_THREADS])
 
 
-def _add_marks(mail: EmailMessage, first: Notification) -> None:
-    """What filters go by; RFC 3834 and MS-OXCMAIL keep out-of-office replies away."""
+def _add_marks(mail: EmailMessage, worst: Notification) -> None:
+    """What filters go by, of several alerts those of the worst; RFC 3834 and MS-OXCMAIL keep out-of-office replies away."""
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Auto-Response-Suppress"] = "All"
-    if first.severity is Status.CRITICAL and first.reason in ("firing", "worse"):
+    if worst.severity is Status.CRITICAL and worst.reason in ("firing", "worse"):
         mail["Importance"] = "high"
     for name in _MARKS:
-        value = getattr(first, name)
+        value = getattr(worst, name)
         if value := one_line(value.value if isinstance(value, Status) else value, 120):
             mail[f"X-Sentinel-{name.capitalize()}"] = _plain(value)
 

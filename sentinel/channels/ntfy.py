@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from sentinel.channels.chat import ChatChannel, Message, buttons
+from sentinel.channels.chat import ChatChannel, Message, buttons, quiet, unanswered
 from sentinel.channels.http import Request
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import post
@@ -46,8 +46,8 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         payload = {
             "topic": topic,
             "title": _cut(message.title, _TITLE),
-            "message": _cut(message.body(_ROOM), _ROOM + 400),
-            "priority": _PRIORITIES.get(message.chat.tone, 3),
+            "message": _cut(unanswered(message).body(_ROOM), _ROOM + 400),
+            "priority": 3 if quiet(message) else _PRIORITIES.get(message.chat.tone, 3),
             **_actions(message),
         }
         headers = {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}

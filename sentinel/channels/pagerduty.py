@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from sentinel.channels.event import degree, incident, moment, move
+from sentinel.channels.event import degree, incident, move
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.pagerduty_api import Api
 from sentinel.channels.post import post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core import render
-from sentinel.core.card import Card, card, one_line
+from sentinel.core.card import Card, card, moment, one_line
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
@@ -51,7 +51,7 @@ class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """An event for each; a test is resolved at once, so that no incident stays open."""
-        said = ""
+        said = "nothing to send: PagerDuty takes no notes"
         for notification in notifications:
             for event in _events(notification):
                 said = await submit(self._request(event))

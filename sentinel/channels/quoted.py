@@ -1,5 +1,6 @@
 """What another side said, fit for an error message: inert, short, without secrets."""
 
+import os
 import re
 from collections.abc import Iterable
 
@@ -19,3 +20,11 @@ def quoted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
     for secret in sorted({s for s in secrets if len(s) >= _SHORTEST}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return shortened(visible(re.sub(r"\s+", " ", text).strip()), _LIMIT)
+
+
+def unconnected(error: OSError) -> str:
+    """Why no connection was made. An event loop wraps the system's number in words of its own, one
+    for each address that it tried; a name that is not known has none."""
+    numbers = dict.fromkeys(re.findall(r"\[Errno (\d+)\]", str(error)))
+    said = " and ".join(os.strerror(int(n)) for n in numbers) or error.strerror or str(error)
+    return quoted(said or "no connection")

@@ -2,22 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import Secret
+from sentinel.core.settings import Secret, is_web_address
+
+LONGEST_SEND = 90.0
+"""Seconds after which delivery gives a send up and begins anew, whatever goes on behind it."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def check_url(url: str, *path: str | int) -> None:
     """An http(s) address; never shown, since whoever knows it may post to it."""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or not url.isprintable() or " " in url:
+    if not is_web_address(url):
         raise Invalid("is no address like https://hooks.example.org/…", *path)
 
 
@@ -42,6 +39,6 @@ def check_headers(headers: Mapping[str, Secret], ours: Iterable[str]) -> None:
 
 
 def check_timeout(seconds: float) -> None:
-    """Some time is needed."""
-    if seconds <= 0:
-        raise Invalid("must be longer than 0s", "timeout")
+    """Some time is needed, and not more than delivery waits for a send."""
+    if not 0 < seconds <= LONGEST_SEND:
+        raise Invalid("must be longer than 0s and at most 90s", "timeout")

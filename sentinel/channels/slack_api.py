@@ -4,14 +4,13 @@ https://docs.slack.dev/apis/web-api/#responses: the status is 200 even where `ok
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from sentinel.channels.http import Request, exchange, origin, refusal
 from sentinel.channels.quoted import quoted
-from sentinel.core.card import one_line
+from sentinel.core.card import moment, one_line
 from sentinel.core.errors import ChannelError
 
 MOST = 4 << 20
@@ -95,10 +94,8 @@ def roots_in(page: dict[str, Any], channel: str) -> Iterator[Root]:
 
 def oldest(times: Iterable[str]) -> str:
     """The moment before which none of the alerts can have been told, as Slack writes it."""
-    moments = []
-    for text in times:
-        try:
-            moments.append(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
-        except ValueError:
-            return "0"
-    return f"{max(0.0, min(moments) - _BEFORE):.6f}"
+    moments = [moment(text) for text in times]
+    if None in moments:
+        return "0"
+    first = min(m.timestamp() for m in moments if m)
+    return f"{max(0.0, first - _BEFORE):.6f}"

@@ -64,6 +64,9 @@ def _section(blocks: Sequence[Block]) -> dict[str, Any]:
     for block in blocks:
         elements += [_text("\n")] if elements else []
         style = {"strong": {"bold": True}, "dim": {"italic": True}}.get(block.role, {})
+        if block.url:
+            elements.append({**_link(block.url), "text": block.text})
+            continue
         elements += [_link(p) if link else _text(p, **style) for p, link in links(block.text)]
     return {"type": "rich_text_section", "elements": elements}
 

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from sentinel.channels.chat import Message
+from sentinel.channels.event import move
 from sentinel.channels.post import below, post
 from sentinel.channels.slack_api import MOST, Root, call, metadata, oldest, roots_in
 from sentinel.channels.slack_blocks import payload
@@ -25,7 +26,7 @@ _PAGE, _PAGES = 200, 3
 _SHARE = 0.25  # of the timeout, for what only makes a message nicer
 _REMEMBERED = 5000
 _FIRST = ("firing", "test", "flapping")
-_ALOUD = ("worse",)
+_ALOUD = ("worse", "repeat")
 """Reasons that the whole channel sees, although they are told in a thread."""
 
 _roots: dict[tuple[str, str, str], Root] = {}
@@ -55,7 +56,7 @@ class Bot(Struct, frozen=True):
         if root is None:
             self._remember(Root.of(given, self.channel, about))
             return f"Slack took it for channel {self.channel}{trouble}"
-        if root.alerts == about:
+        if root.alerts == about and any(move(n) != "note" for n in message.notifications):
             trouble = await self._refresh(root, message)
         return f"Slack took it into a thread of channel {self.channel}{trouble}"
 

@@ -7,13 +7,16 @@ mail, so it is worth another try however the server numbers it.
 
 import asyncio
 import base64
+import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from aiosmtplib import (
     SMTP,
     SMTPAuthenticationError,
+    SMTPConnectError,
     SMTPDataError,
     SMTPException,
     SMTPHeloError,
@@ -23,12 +26,13 @@ from aiosmtplib import (
 )
 from msgspec import Struct
 
-from sentinel.channels.quoted import quoted
+from sentinel.channels.quoted import quoted, unconnected
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.settings import Secret
 from sentinel.core.values import duration_text
 
+Answer = TypeVar("Answer")
 _PARTING = 1.0  # seconds to wait for the answer to QUIT; the mail is safe by then
 _LOGINS = ("plain", "login", "cram-md5")
 _NOT_THIS_WAY = (502, 504, 534)  # RFC 4954: the mechanism is refused, not the password
@@ -88,32 +92,54 @@ class _Client(SMTP):
 
 async def hand_over(server: Server, mail: Mail) -> Taken:
     """Give the mail to the server; ChannelError unless it took it for one recipient at least."""
+    return await _met(server, lambda client: _talk(client, server, mail))
+
+
+async def greet(server: Server) -> None:
+    """As for a mail, and leave without one; ChannelError where the server does not let us in."""
+
+    async def come_and_go(client: SMTP) -> None:
+        await _enter(client, server)
+        await _leave(client)
+
+    await _met(server, come_and_go)
+
+
+async def _met(server: Server, talk: Callable[[SMTP], Awaitable[Answer]]) -> Answer:
     client = _Client(
         hostname=server.host,
         port=server.port,
         timeout=server.timeout,
         use_tls=server.security == "tls",
         start_tls=False,
-        local_hostname=_own_name(),
+        local_hostname=greeting(socket.gethostname()),
         tls_context=None if server.security == "none" else client_context(server.ca_file),
     )
     try:
-        return await asyncio.wait_for(_talk(client, server, mail), server.timeout)
+        return await asyncio.wait_for(talk(client), server.timeout)
     except (SMTPException, OSError, ValueError, asyncio.TimeoutError) as error:
         raise _trouble(server, error) from None
     finally:
         client.close()
 
 
-async def _talk(client: SMTP, server: Server, mail: Mail) -> Taken:
+async def _enter(client: SMTP, server: Server) -> None:
     await client.connect()
     if server.security == "starttls":
         await _encrypt(client, server)
     if server.password is not None:
         await _log_in(client, server, server.password)
-    errors, answer = await client.sendmail(mail.sender, mail.recipients, mail.content)
+
+
+async def _leave(client: SMTP) -> None:
     with suppress(Exception):
         await client.quit(timeout=_PARTING)
+
+
+async def _talk(client: SMTP, server: Server, mail: Mail) -> Taken:
+    await _enter(client, server)
+    errors, answer = await client.sendmail(mail.sender, mail.recipients, mail.content)
+    await _leave(client)
     refused = {who: f"{said.code} {said.message}" for who, said in errors.items()}
     return Taken(
         quoted(answer, server.secrets),
@@ -156,10 +182,9 @@ async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
     )
 
 
-def _own_name() -> str:
-    """The name for EHLO without asking DNS, else the literal that RFC 5321 4.1.3 allows."""
-    name = socket.gethostname()
-    return name if "." in name and name.isascii() else "[127.0.0.1]"
+def greeting(host: str) -> str:
+    """This host's name for EHLO without asking DNS, or the literal that RFC 5321 4.1.3 allows."""
+    return host if re.fullmatch(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", host) else "[127.0.0.1]"
 
 
 def _trouble(server: Server, error: Exception) -> ChannelError:
@@ -172,6 +197,9 @@ def _trouble(server: Server, error: Exception) -> ChannelError:
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         limit = duration_text(server.timeout)
         return ChannelError(f"{server.place} did not answer within {limit}", reason="timeout")
+    if isinstance(error, SMTPConnectError) and isinstance(error.__cause__, OSError):
+        why = unconnected(error.__cause__)
+        return ChannelError(f"cannot connect to {server.place}: {why}", reason="network")
     said = quoted(str(error) or type(error).__name__, server.secrets)
     place = "" if server.host in said else f"{server.place}: "
     return ChannelError(f"{place}{said}", reason="network")

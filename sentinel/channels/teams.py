@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from sentinel.channels.chat import ChatChannel, Message, buttons
+from sentinel.channels.chat import ChatChannel, Message, buttons, unanswered
 from sentinel.channels.http import Request
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import post
@@ -72,7 +72,7 @@ def _card(message: Message) -> dict[str, Any]:
 
 def _blocks(message: Message) -> tuple[Block, ...]:
     if message.words.text is None:
-        return fitted(message.chat, _ROOM, _size)
+        return fitted(unanswered(message).chat, _ROOM, _size)
     return (Block("line", shortened(message.words.text, _ROOM // 4)),)
 
 

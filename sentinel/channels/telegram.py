@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, Message
+from sentinel.channels.chat import ChatChannel, Message, quiet
 from sentinel.channels.http import Request
 from sentinel.channels.markup import HTML, Markup
 from sentinel.channels.post import below, post
@@ -15,7 +15,7 @@ _ROOM = 4000
 
 
 class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Messages from a Telegram bot to a chat, group or channel; what has ended comes silently.
+    """Messages from a Telegram bot to a chat, group or channel; no sound for what is good again.
 
     `chat`: its number or @name; `thread`: the topic of a forum; `api`: a Bot API server of one's
     own.
@@ -43,7 +43,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "text": message.whole(_ROOM),
             "parse_mode": "HTML",
             "link_preview_options": {"is_disabled": True},
-            "disable_notification": message.chat.tone == "ok",
+            "disable_notification": quiet(message),
             **({"message_thread_id": self.thread} if self.thread is not None else {}),
         }
         token = self.token.reveal()

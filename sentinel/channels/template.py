@@ -1,7 +1,7 @@
 """Templates in place of the built-in wording: Jinja2, sandboxed, imported only where given.
 
-Variables: `alerts`, each with the fields of a notification and its `card`; the fields of the
-first of them by themselves; `heading` and `body`, the built-in subject line and text. All
+Variables: `alerts`, the worst first, each with the fields of a notification and its `card`; the
+fields of the first of them by themselves; `heading` and `body`, the built-in subject line and text. All
 texts are inert, and in the markup of the service where they are put out.
 """
 
@@ -156,7 +156,7 @@ def _environment(escape: Escape | None, autoescape: bool) -> Any:
 
 
 def _variables(notifications: Sequence[Notification]) -> Mapping[str, Any]:
-    alerts = [_shown(n) for n in notifications[:_ALERTS]]
+    alerts = [_shown(n) for n in render.worst_first(notifications)[:_ALERTS]]
     built_in = {"heading": render.subject(notifications), "body": render.text(notifications)}
     return {**vars(alerts[0]), "alerts": alerts, "count": len(notifications), **built_in}
 

@@ -44,10 +44,10 @@ class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Two findings: whether it goes on (`links`), and whether slots were missed (`slots`)."""
         place = Place(self.dir)
         try:
-            chain = place.chain()
+            chain, entries = place.chain(), place.entries()
         except SentinelError as error:
             raise CannotTell(str(error)) from error
-        entries, now = place.entries(), ctx.now.wall / SECOND
+        now = ctx.now.wall / SECOND
         found = [_slots(chain, entries, now)]
         if chain.in_slurm:
             jobs = [job for job in ctx.slurm.jobs() if job.name in chain.names]
@@ -57,26 +57,30 @@ class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _links(chain: Chain, jobs: Sequence[Job]) -> Finding:
     waiting = {job.name: job for job in jobs if job.state == "PENDING"}
-    running = {job.name for job in jobs if job.state == "RUNNING"}
+    started = {job.name for job in jobs if job.state != "PENDING"}  # a cloud node boots for minutes
     held = [job.job_id for job in waiting.values() if "held" in job.reason.lower()]
-    missing = [name for name in chain.names if name not in waiting.keys() | running]
+    missing = [name for name in chain.names if name not in waiting.keys() | started]
     if len(missing) == len(chain.names):
-        return _broken("no link is in the queue: nothing runs sentinel any more", Status.CRITICAL)
+        return _broken(
+            chain, "no link is in the queue: nothing runs sentinel any more", Status.CRITICAL
+        )
     if missing:
-        return _broken(f"no link of {', '.join(missing)} is in the queue", Status.WARNING)
+        return _broken(chain, f"no link of {', '.join(missing)} is in the queue", Status.WARNING)
     if held:
-        return _broken(f"held: {', '.join(held)}", Status.WARNING)
+        return _broken(chain, f"held: {', '.join(held)}", Status.WARNING)
+    if not waiting and chain.mode == "relay":
+        return _broken(chain, "no successor waits behind the link at work", Status.WARNING)
     return Finding(
-        subject="links", status=Status.OK, summary=f"{len(waiting)} waiting, {len(running)} at work"
+        subject="links", status=Status.OK, summary=f"{len(waiting)} waiting, {len(started)} at work"
     )
 
 
-def _broken(text: str, status: Status) -> Finding:
+def _broken(chain: Chain, text: str, status: Status) -> Finding:
     return Finding(
         subject="links",
         status=status,
         summary=text,
-        commands=("sentinel cron ensure", "sentinel cron status"),
+        commands=(chain.call("ensure"), chain.call("status")),
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from shlex import quote
 from typing import ClassVar
 
 from msgspec import Struct
@@ -50,13 +51,19 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(
             findings=(
                 self._passes(known.at, now),
-                *(_script(key, record) for key, record in known.records.items()),
+                *(_script(k, r) for k, r in known.records.items() if not _is_refused(k, known)),
                 *(_refused(key, why) for key, why in known.refused.items()),
             )
         )
 
     def _passes(self, at: float, now: float) -> Finding:
         age = now - at
+        if -age > self.stale_after:
+            return Finding(
+                subject="passes",
+                status=Status.UNKNOWN,
+                summary=f"the last pass is dated {duration_text(-age)} ahead: a clock is wrong",
+            )
         if at and age <= self.stale_after:
             return Finding(
                 subject="passes", status=Status.OK, summary=f"last {duration_text(max(age, 0))} ago"
@@ -79,7 +86,7 @@ def _script(key: str, record: Record) -> Finding:
         status=status,
         summary=visible(text),
         details=_tail(newest.log) if bad and newest else "",
-        commands=(f"less {newest.log}",) if bad and newest and newest.log else (),
+        commands=(f"less {quote(newest.log)}",) if bad and newest and newest.log else (),
     )
 
 
@@ -106,8 +113,13 @@ def _judged(record: Record, newest: Submitted | None) -> tuple[str, Status]:
 
 def _refused(key: str, why: str) -> Finding:
     return Finding(
-        subject=visible(key), status=Status.WARNING, summary=visible(f"is not run: it {why}")
+        subject=visible(key), status=Status.WARNING, summary=visible(f"is not run: {why}")
     )
+
+
+def _is_refused(key: str, known: book.Book) -> bool:
+    """Itself, or its directory: its past says nothing then."""
+    return key in known.refused or key.partition("/")[0] in known.refused
 
 
 def _open(record: Record) -> str:
@@ -119,13 +131,16 @@ def _clock(run: Submitted) -> str:
 
 
 def _tail(path: str) -> str:
+    """The end of a log; nothing where something else lies in its place, as a link might."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return ""
     try:
         size = os.fstat(fd).st_size
         data = os.pread(fd, TAIL, max(0, size - TAIL))
+    except OSError:
+        return ""
     finally:
         os.close(fd)
     return shortened(visible_lines(data.decode("utf-8", "backslashreplace")), TAIL)

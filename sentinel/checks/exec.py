@@ -4,10 +4,12 @@ https://nagios-plugins.org/doc/guidelines.html: exit code 0 to 3, one line of te
 performance data after `|`, then longer text. NHC, Icinga and Checkmk local plugins do too.
 """
 
+import math
 import os
 import re
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -20,9 +22,13 @@ from sentinel.core.text import shortened, visible, visible_lines
 
 MOST = 1_000_000  # bytes; Nagios itself keeps 8 KiB
 _SHOWN = 4000
+MOST_NUMBERS = 500
+"""Values of one run: each becomes a sample in the state, run after run."""
+
 _STATUS = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
 # 'label'=value[UOM];[warn];[crit];[min];[max], a quote inside a quoted label is doubled
-_LABEL = r"\s*(?:'((?:[^']|'')*)'|([^\s='|]+))"
+# A label begins a word: to try it at every letter takes hours for a megabyte without an =.
+_LABEL = r"(?<!\S)(?:'((?:[^']|'')*)'|([^\s='|]+))"
 _PERFORMANCE = re.compile(_LABEL + r"=([-+]?[\d.]+(?:[eE][-+]?\d+)?|U)([^\s;\d]*)(?:;\S*)?(?!\S)")
 # What a shell says that took a binary for a script, as execvp(3) has it try.
 _NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error|\x7fELF")
@@ -75,21 +81,23 @@ def parse(text: str) -> Answer:
     line, _, performance = first.partition("|")
     details, _, more = rest.partition("|")
     return Answer(
-        line=shortened(visible(line.strip()), 500),
-        details=shortened(visible_lines(details.strip()), _SHOWN),
+        line=shortened(visible(line.strip()[:_SHOWN]), 500),
+        details=shortened(visible_lines(details.strip()[: 2 * _SHOWN]), _SHOWN),
         numbers=numbers(f"{performance} {more}"),
     )
 
 
 def numbers(performance: str) -> dict[str, float]:
-    """The values by label, in the unit the plugin chose; undetermined ones are left out."""
-    found = {}
+    """The first values by label, in the unit the plugin chose; what is undetermined or no number
+    is left out."""
+    found: dict[str, float] = {}
     for match in _PERFORMANCE.finditer(performance):
         label = visible((match[1] or match[2] or "").replace("''", "'").strip())
-        try:
-            found[label] = float(match[3])
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            if math.isfinite(value := float(match[3])):
+                found[label] = value
+        if len(found) >= MOST_NUMBERS:
+            break
     return found
 
 

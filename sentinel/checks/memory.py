@@ -166,7 +166,7 @@ def read() -> Level:
 def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
     """The finding, warning where the kernel killed for want of memory since the last look; a
     reboot begins anew."""
-    if now is None or not isinstance(before, list) or before[0] != now[0]:
+    if now is None or not isinstance(before, list) or before[:1] != [now[0]]:
         return finding
     count = now[1] - int(before[1])
     if count <= 0:

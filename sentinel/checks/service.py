@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 LONGEST_NAME = 15
 """Letters of a process's name that the kernel keeps (TASK_COMM_LEN, proc_pid_comm(5))."""
 
-PROCESSES = ("ps", "-e", "-o", "state=,comm=")
+PROCESSES = ("ps", "-e", "-o", "pid=,state=,comm=")
 SHOW = ("systemctl", "show", "--property=Id,LoadState,ActiveState,SubState,Result", "--")
+ALIVE = ("active", "reloading", "refreshing")
+DEAD = ("inactive", "failed", "deactivating", "maintenance")
+AGAIN = 2.0
+"""Seconds after which a host is asked again where all of a name wait in the kernel: every process
+does now and then for a moment."""
+
 HERE = ""
 Said = str | CannotTell
 
@@ -43,8 +50,10 @@ class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not (self.processes or self.units):
             raise Invalid("name what must live: processes: [munged] or units: [sssd.service]")
         for number, unit in enumerate(self.units):
-            if not unit or unit.startswith("-"):
-                raise Invalid(f"{unit!r} is no name of a unit", "units", number)
+            if not unit or unit.startswith("-") or set(unit) & set("*?["):
+                raise Invalid(f"{unit!r} is no name of one unit", "units", number)
+            if unit in self.processes or unit in self.units[:number]:
+                raise Invalid(f"{unit!r} is named twice; a unit is {unit}.service", "units", number)
         if self.nodes is not None:
             try:
                 nodeset.expand(self.nodes)
@@ -54,7 +63,7 @@ class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """One finding per host and service; a host that does not answer is unknown."""
         hosts = (HERE,) if self.nodes is None else nodeset.expand(self.nodes)
-        listed = ask(hosts, PROCESSES, ctx) if self.processes else {}
+        listed = self._listed(hosts, ctx) if self.processes else {}
         shown = ask(hosts, (*SHOW, *self.units), ctx) if self.units else {}
         return Report(
             findings=(
@@ -62,6 +71,14 @@ class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 *(unit(h, name, shown[h], self.units) for h in hosts for name in self.units),
             )
         )
+
+    def _listed(self, hosts: tuple[str, ...], ctx: Context) -> Mapping[str, Said]:
+        listed = ask(hosts, PROCESSES, ctx)
+        waiting = tuple(h for h in hosts if any(_hangs(listed[h], n) for n in self.processes))
+        if not waiting:
+            return listed
+        time.sleep(AGAIN)
+        return {**listed, **ask(waiting, PROCESSES, ctx)}
 
 
 def ask(hosts: Sequence[str], argv: Sequence[str], ctx: Context) -> Mapping[str, Said]:
@@ -74,17 +91,33 @@ def ask(hosts: Sequence[str], argv: Sequence[str], ctx: Context) -> Mapping[str,
 
 
 def process(host: str, name: str, said: Said) -> Finding:
-    """Alive: there is one of that name that is no zombie; all in state D is not alive enough."""
+    """Alive: one of that name is no zombie; all in state D, or stopped, are not alive enough."""
     if isinstance(said, CannotTell):
         return _finding(host, name, Status.UNKNOWN, str(said))
-    states = [line[:1] for line in said.splitlines() if line[1:].strip() == name[:LONGEST_NAME]]
-    alive = [state for state in states if state not in "ZX"]
-    if not alive:
+    rows = [line.split(None, 2) for line in said.splitlines()]
+    if not any(row[0] == "1" for row in rows if row):
+        hidden = "the processes of others cannot be seen here (hidepid, proc(5))"
+        return _finding(host, name, Status.UNKNOWN, hidden)
+    states = [s for s in _states(rows, name) if s not in "ZX"]
+    if not states:
         return _finding(host, name, Status.CRITICAL, "does not run")
-    if set(alive) == {"D"}:
-        return _finding(host, name, Status.WARNING, "runs, but hangs in the kernel (state D)")
-    count = f" ({len(alive)} processes)" if len(alive) > 1 else ""
+    if set(states) <= set("DTt"):
+        why = "hangs in the kernel (state D)" if "D" in states else "is stopped (state T)"
+        return _finding(host, name, Status.WARNING, f"runs, but {why}")
+    count = f" ({len(states)} processes)" if len(states) > 1 else ""
     return _finding(host, name, Status.OK, f"runs{count}")
+
+
+def _states(rows: Sequence[Sequence[str]], name: str) -> list[str]:
+    """The first letters of the states of all processes of that name."""
+    return [row[1][:1] for row in rows if len(row) == 3 and row[2].strip() == name[:LONGEST_NAME]]
+
+
+def _hangs(said: Said, name: str) -> bool:
+    """Whether all of that name wait in the kernel just now."""
+    if isinstance(said, CannotTell):
+        return False
+    return set(_states([line.split(None, 2) for line in said.splitlines()], name)) == {"D"}
 
 
 def unit(host: str, name: str, said: Said, units: Sequence[str]) -> Finding:
@@ -99,17 +132,26 @@ def unit(host: str, name: str, said: Said, units: Sequence[str]) -> Finding:
     text = f"is {active} ({told.get('SubState', '?')})"
     if told.get("LoadState") == "not-found":
         return _finding(host, name, Status.CRITICAL, "there is no such unit", unit=True)
-    if active in ("active", "reloading"):
-        return _finding(host, name, Status.OK, text, unit=True)
     result = told.get("Result", "")
-    why = f": {result}" if result not in ("", "success") else ""
-    starting = Status.WARNING if active == "activating" else Status.CRITICAL
-    return _finding(host, name, starting, text + why, unit=True)
+    why = f": {result}" if active not in ALIVE and result not in ("", "success") else ""
+    return _finding(host, name, _status(active), text + why, unit=True)
+
+
+def _status(active: str) -> Status:
+    """A state that systemd may yet invent is no news, neither good nor bad."""
+    if active in ALIVE:
+        return Status.OK
+    if active == "activating":
+        return Status.WARNING
+    return Status.CRITICAL if active in DEAD else Status.UNKNOWN
 
 
 def _finding(host: str, name: str, status: Status, text: str, *, unit: bool = False) -> Finding:
     subject = visible(f"{host} {name}".strip())
-    look = f"systemctl status {name}" if unit else f"pgrep -a -x {name[:LONGEST_NAME]}"
+    from shlex import quote
+
+    what = quote(name if unit else name[:LONGEST_NAME])
+    look = f"systemctl status {what}" if unit else f"pgrep -a -x {what}"
     return Finding(
         subject=subject,
         status=status,

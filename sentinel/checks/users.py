@@ -5,13 +5,17 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.jobstates import leads, runs
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 
 EVERYBODY = "*"
 GROUP = "group:"
+LOOKUP = 5.0  # seconds for finding out who the members of a group are
 
 
-def watched(users: Sequence[str], limit: float) -> frozenset[str] | None:
+def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | None:
     """The user names that `users` stands for; None for everybody.
 
     Groups are looked up by getent(1) in a child that is given `limit` seconds, because a
@@ -24,6 +28,16 @@ def watched(users: Sequence[str], limit: float) -> frozenset[str] | None:
     groups = [u.removeprefix(GROUP) for u in users if u.startswith(GROUP)]
     names = {u for u in users if not u.startswith(GROUP)}
     return frozenset(names.union(*(_members(g, limit) for g in groups)))
+
+
+def running(ctx: Context, name: str, users: Sequence[str]) -> list[Job]:
+    """The jobs of that very name and of those users that run just now. Raises CannotTell."""
+    whose = watched(users, min(LOOKUP, ctx.limit / 4))
+    return [
+        job
+        for job in ctx.slurm.jobs()
+        if job.name == name and runs(job) and leads(job) and (whose is None or job.user in whose)
+    ]
 
 
 def _me() -> str:

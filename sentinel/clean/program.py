@@ -1,4 +1,4 @@
-"""The program: `list ROOT RULES` or `remove ROOT RULES NAMES`; prints one JSON object."""
+"""The program: `list ROOT RULES [NAMES]` or `remove ROOT RULES NAMES`; prints one JSON object."""
 
 from __future__ import annotations
 
@@ -6,56 +6,68 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 
 from sentinel.clean.rules import Entry, Rules, removable, still_removable
-from sentinel.clean.tree import Refused, Root
+from sentinel.clean.tree import Refused, Root, said
 
 WITHIN = 90.0
 """Seconds for removing; what is left then goes with the next request."""
 
-
-def listed(root: Root, rules: Rules) -> dict[str, object]:
-    """What fits, and which of it may go."""
-    entries = root.entries(rules)
-    going = removable(entries, rules, time.time())
-    return {"entries": len(entries), "bytes": _size(entries), "going": [_plain(e) for e in going]}
+MOST = 1000
+"""Entries that are told one by one, the oldest; all of them are counted."""
 
 
-def removed(root: Root, rules: Rules, names: list[str]) -> dict[str, object]:
+def listed(root: Root, rules: Rules, names: Sequence[str] | None = None) -> dict[str, object]:
+    """What fits, and which of it may go; with names only those of them."""
+    entries, now = root.entries(rules), time.time()
+    may = [*root.leftovers(rules, now), *removable(entries, rules, now)]
+    going = [e for e in may if not e.held and (names is None or e.name in names)]
+    held = [e for e in may if e.held]
+    return {
+        "entries": len(entries),
+        "bytes": _size(entries),
+        "removable": len(going),
+        "removable_bytes": _size(going),
+        "going": [_plain(e) for e in going[:MOST]],
+        "held": [_complaint(e, e.held) for e in held[:MOST]],
+    }
+
+
+def removed(
+    root: Root, rules: Rules, names: Sequence[str], within: float = WITHIN
+) -> dict[str, object]:
     """Remove those names, and only while the rules still let them go."""
-    deadline = time.monotonic() + WITHIN
-    going, refused = still_removable(set(names), root.entries(rules), rules, time.time())
-    done, errors = list[Entry](), [f"{name!r} may not go any more" for name in refused]
-    try:
-        for entry in going:
-            try:
-                root.remove(entry, deadline)
-                done.append(entry)
-            except (Refused, OSError) as error:
-                errors.append(f"{entry.name!r}: {getattr(error, 'strerror', None) or error}")
+    deadline, now = time.monotonic() + within, time.time()
+    free, refused = still_removable(names, root.entries(rules), rules, now)
+    going = [*(e for e in root.leftovers(rules, now) if e.name in names), *free]
+    done, late = list[Entry](), list[str]()
+    errors = [_complaint(e, e.held or "may not go any more") for e in refused]
+    for entry in going:
+        try:
             if time.monotonic() > deadline:
-                break
-        root.leftovers(deadline)
-    except (Refused, OSError) as error:
-        errors.append(str(error))
-    return {"removed": len(done), "freed": _size(done), "errors": errors}
+                raise TimeoutError
+            root.remove(entry, rules, deadline)
+            done.append(entry)
+        except TimeoutError:
+            late.append(entry.name)
+        except (Refused, OSError) as error:
+            errors.append(_complaint(entry, said(error)))
+    return {"removed": len(done), "freed": _size(done), "late": late, "errors": errors}
 
 
 def main() -> int:
     """0; 1 with one line on stderr where nothing could be seen or something stayed."""
-    mode, path, rules = sys.argv[1], sys.argv[2], sys.argv[3]
+    mode, path, rules, *names = sys.argv[1:]
     try:
-        root = Root(path)
-        said = (
-            listed(root, Rules.parse(rules))
-            if mode == "list"
-            else removed(root, Rules.parse(rules), json.loads(sys.argv[4]))
-        )
+        root, asked = Root(path), Rules.parse(rules)
+        named = json.loads(names[0]) if names else None
+        told = removed(root, asked, named or ()) if mode == "remove" else listed(root, asked, named)
     except (Refused, OSError, ValueError, TypeError, re.error) as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(said(error), file=sys.stderr)  # noqa: T201
         return 1
-    print(json.dumps(said), flush=True)  # noqa: T201
-    if errors := said.get("errors"):
+    print(json.dumps(told), flush=True)  # noqa: T201
+    if errors := told.get("errors"):
         print("; ".join(errors) if isinstance(errors, list) else errors, file=sys.stderr)  # noqa: T201
         return 1
     return 0
@@ -68,9 +80,13 @@ def _plain(entry: Entry) -> dict[str, object]:
         "entries": entry.entries,
         "at": entry.at,
         "identity": list(entry.identity),
-        "complete": entry.complete,
     }
 
 
-def _size(entries: list[Entry]) -> int:
+def _complaint(entry: Entry, why: str) -> str:
+    """A name that is in no encoding is shown, never taken for one."""
+    return f"{entry.name.encode('utf-8', 'backslashreplace').decode()!r}: {why}"
+
+
+def _size(entries: Sequence[Entry]) -> int:
     return sum(e.size for e in entries)

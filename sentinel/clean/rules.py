@@ -11,8 +11,11 @@ TWO = 2
 
 
 class Entry:
-    """A file or directory directly in the root. `at`: when anything in it was last written (s UTC);
-    `size`: bytes on disk that its end frees; `complete`: it has what a complete one has."""
+    """A file or directory directly in the root. `at`: when anything in it was last changed (s UTC);
+    `size`: bytes on disk that its end frees; `complete`: it has what a complete one has; `named`:
+    a link or a `latest` beside it leads to it; `held`: why it cannot go even where it may."""
+
+    __slots__ = ("at", "complete", "entries", "held", "identity", "name", "named", "size")
 
     def __init__(
         self,
@@ -23,9 +26,12 @@ class Entry:
         entries: int = 1,
         complete: bool = True,
         identity: tuple[int, int] = (0, 0),
+        named: bool = False,
+        held: str = "",
     ) -> None:
         self.name, self.at, self.size, self.entries = name, at, size, entries
         self.complete, self.identity = complete, identity
+        self.named, self.held = named, held
 
 
 class Rules:
@@ -48,6 +54,7 @@ class Rules:
         self.match, self.keep_last, self.keep_every = match, keep_last, keep_every
         self.older_than, self.complete = older_than, complete
         self._pattern = re.compile(match)
+        self._hidden = match.startswith(r"\.")
 
     @classmethod
     def parse(cls, text: str) -> Rules:
@@ -59,7 +66,10 @@ class Rules:
         return json.dumps({name: getattr(self, name) for name in self.FIELDS}, sort_keys=True)
 
     def fits(self, name: str) -> bool:
-        """Whether the rules are about that name at all."""
+        """Whether the rules are about that name at all. As with a shell's `*`, a name that begins
+        with a dot (.ssh, .snapshot) is only meant by a pattern that begins with one."""
+        if name.startswith(".") and not self._hidden:
+            return False
         return self._pattern.fullmatch(name) is not None
 
     def number(self, name: str) -> int | None:
@@ -70,33 +80,42 @@ class Rules:
 
 
 def removable(entries: Sequence[Entry], rules: Rules, now: float) -> list[Entry]:
-    """What may go, the oldest first. Whatever is in doubt stays."""
-    ordered = sorted((e for e in entries if rules.fits(e.name)), key=lambda e: _age(e, rules))
+    """What may go, the oldest first. Whatever is in doubt stays.
+
+    The newest are spared by number and by time: a run that began anew counts from 1 again.
+    """
+    ordered = _ordered([e for e in entries if rules.fits(e.name)], rules)
     whole = [e for e in ordered if e.complete]
     spared = max(TWO, rules.keep_last)
     if len(whole) <= spared:
         return []
-    safe = {e.name for e in whole[-spared:]}
-    latest = ordered.index(whole[-spared])
-    return [e for e in ordered[:latest] if e.name not in safe and _may_go(e, rules, now)]
+    latest = sorted(whole, key=lambda e: (e.at, e.name))[-spared:]
+    safe = {e.name for e in (*whole[-spared:], *latest)}
+    older = ordered[: ordered.index(whole[-spared])]
+    return [e for e in older if e.name not in safe and _may_go(e, rules, now)]
 
 
 def still_removable(
     names: Collection[str], entries: Sequence[Entry], rules: Rules, now: float
-) -> tuple[list[Entry], list[str]]:
-    """Of those names the ones that may go now, and the ones that are there and may not."""
-    free = [e for e in removable(entries, rules, now) if e.name in names]
-    going = {e.name for e in free}
-    return free, sorted(e.name for e in entries if e.name in names and e.name not in going)
+) -> tuple[list[Entry], list[Entry]]:
+    """Of those names the ones that may go now, and the ones that are there and may not or cannot."""
+    asked = [e for e in removable(entries, rules, now) if e.name in names]
+    free = [e for e in asked if not e.held]
+    return free, [e for e in entries if e.name in names and e not in free]
 
 
-def _age(entry: Entry, rules: Rules) -> tuple[float, float, str]:
-    number = rules.number(entry.name)
-    return (entry.at if number is None else float(number), entry.at, entry.name)
+def _ordered(entries: Sequence[Entry], rules: Rules) -> list[Entry]:
+    """The oldest first: by number, or by time where no name has one. Where only some have one,
+    nobody knows the place of the others: they stay, and count for nothing."""
+    numbers = {e.name: n for e in entries if (n := rules.number(e.name)) is not None}
+    if not numbers:
+        return sorted(entries, key=lambda e: (e.at, e.name))
+    known = [e for e in entries if e.name in numbers]
+    return sorted(known, key=lambda e: (numbers[e.name], e.at, e.name))
 
 
 def _may_go(entry: Entry, rules: Rules, now: float) -> bool:
     number = rules.number(entry.name)
-    if rules.keep_every and (number is None or number % rules.keep_every == 0):
+    if entry.named or (rules.keep_every and (number is None or number % rules.keep_every == 0)):
         return False
     return now - entry.at >= rules.older_than

@@ -7,14 +7,20 @@ import stat
 import time
 from contextlib import suppress
 
+from sentinel.clean.pointers import pointers
 from sentinel.clean.rules import Entry, Rules
+from sentinel.clean.weight import Weight, changed, identity_of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 400
 """Levels of directories; each holds a descriptor while what is below it goes."""
 
-GONE = ".sentinel-gone-"
-"""What goes is first renamed to this and a random end: nobody finds half a checkpoint."""
+OURS = ".sentinel-"
+LOOKED = f"{OURS}looked-"
+GONE = f"{OURS}gone-"
+"""What goes is first renamed to LOOKED and, once it is proven to be what was meant, to GONE and a
+random end: nobody finds half a checkpoint, and only what was proven is ever gone on with."""
 
 
 class Refused(Exception):
@@ -30,99 +36,147 @@ class Root:
             raise Refused("the root has to be an absolute path of two steps at least, without '..'")
         self.path = "/" + "/".join(steps)
         self.fd = _descend(steps)
-        self.device, self.mount = os.fstat(self.fd).st_dev, _mount(self.fd)
+        found = os.fstat(self.fd)
+        if self.path in _homes(found.st_uid):
+            raise Refused(f"{self.path} is a home directory; name one below it")
+        self.device, self.mount, self._mode = found.st_dev, _mount(self.fd), found.st_mode
+        self._owners = {found.st_uid, 0}
 
     def entries(self, rules: Rules) -> list[Entry]:
         """Files and directories of fitting names; links, mounts and devices are not among them."""
-        names = [n for n in os.listdir(self.fd) if rules.fits(n) and not n.startswith(GONE)]
-        return [entry for name in names if (entry := self._entry(name, rules))]
+        names = [n for n in os.listdir(self.fd) if rules.fits(n) and not n.startswith(OURS)]
+        found = [entry for name in names if (entry := self.entry(name, rules))]
+        texts = pointers(self.fd, self.path)
+        for entry in found:
+            entry.named = entry.name in texts or str(rules.number(entry.name)) in texts
+        return found
 
-    def _entry(self, name: str, rules: Rules) -> Entry | None:
+    def leftovers(self, rules: Rules, now: float) -> list[Entry]:
+        """What an earlier run renamed and could not finish. A name alone proves nothing: no file
+        in it may be younger than the rules allow."""
+        found = [self.entry(n, rules) for n in os.listdir(self.fd) if _is_gone(n)]
+        return [e for e in found if e and not e.held and now - e.at >= rules.older_than]
+
+    def entry(self, name: str, rules: Rules) -> Entry | None:
+        """It as it is now; None where there is none, or none of ours. What cannot be looked at is
+        held, and counts as incomplete."""
         try:
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        if found.st_dev != self.device:
+        folder = stat.S_ISDIR(found.st_mode)
+        if found.st_dev != self.device or not (folder or stat.S_ISREG(found.st_mode)):
             return None
-        identity = (found.st_dev, found.st_ino)
-        if stat.S_ISREG(found.st_mode):
-            return Entry(name, found.st_mtime, _freed(found), identity=identity)
-        if not stat.S_ISDIR(found.st_mode):
-            return None
-        fd = self._folder(name, self.fd, identity)
+        entry = Entry(name, changed(found), 0, complete=False, identity=identity_of(found))
+        entry.held = self._forbidden(name, found)
         try:
-            size, at, count = self._weigh(fd, 0)
-            whole = not rules.complete or _is_file(rules.complete, fd)
-        finally:
-            os.close(fd)
-        at = max(at, found.st_mtime)
-        return Entry(name, at, size, entries=count, complete=whole, identity=identity)
+            self._look(entry, found, rules)
+        except FileNotFoundError:
+            return None
+        except (Refused, OSError) as error:
+            entry.held = said(error)
+        return entry
 
-    def remove(self, entry: Entry, deadline: float) -> None:
+    def remove(self, entry: Entry, rules: Rules, deadline: float) -> None:
         """Rename it, see that it is the one, and take it apart. Raises Refused or OSError; TimeoutError
         when the deadline (time.monotonic) passed: what is left of it is no longer in the way."""
-        aside = GONE + os.urandom(8).hex()
-        os.rename(entry.name, aside, src_dir_fd=self.fd, dst_dir_fd=self.fd)
-        found = os.stat(aside, dir_fd=self.fd, follow_symlinks=False)
-        if (found.st_dev, found.st_ino) != entry.identity:
-            os.rename(aside, entry.name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
-            raise Refused(f"{entry.name!r} was replaced meanwhile; it was left as it is")
-        self._remove(aside, entry.identity, deadline)
-
-    def leftovers(self, deadline: float) -> None:
-        """Go on with what an earlier run renamed and could not finish."""
-        for name in os.listdir(self.fd):
-            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-            if _is_ours(name) and found.st_dev == self.device and not stat.S_ISLNK(found.st_mode):
-                self._remove(name, (found.st_dev, found.st_ino), deadline)
-
-    def _remove(self, name: str, identity: tuple[int, int], deadline: float) -> None:
+        again = self.entry(entry.name, rules)
+        if not again or (again.identity, again.at) != (entry.identity, entry.at):
+            raise Refused("was changed or replaced meanwhile; it was left as it is")
+        name = entry.name if _is_gone(entry.name) else self._aside(entry, rules)
         found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-        if not stat.S_ISDIR(found.st_mode):
-            os.unlink(name, dir_fd=self.fd)
-            return
-        fd = self._folder(name, self.fd, identity)
+        if identity_of(found) != entry.identity:
+            raise Refused(f"was replaced meanwhile; {name} was left as it is")
+        self._end(name, self.fd, found, deadline, 0)
+
+    def _look(self, entry: Entry, found: os.stat_result, rules: Rules) -> None:
+        """Weigh it. A complete one has bytes in it, and the file that tells it where one does."""
+        weight, whole = Weight(found), not rules.complete
+        if stat.S_ISDIR(found.st_mode):
+            fd = self._folder(entry.name, self.fd, identity_of(found))
+            try:
+                weight = self._weigh(fd, 0)
+                whole = whole or _is_file(rules.complete, fd)
+            finally:
+                os.close(fd)
+        entry.size, entry.entries = weight.size, weight.entries
+        entry.at = weight.written if _is_gone(entry.name) else weight.at
+        entry.complete = whole and weight.filled
+        entry.held = entry.held or weight.held
+
+    def _forbidden(self, name: str, found: os.stat_result) -> str:
+        """Why nobody can remove that name, or none who runs this; empty where nothing is known."""
+        if os.fstatvfs(self.fd).f_flag & os.ST_RDONLY:
+            return "the file system is read-only"
+        if not name.isprintable():
+            return "its name cannot be written down"
+        if not _writable(self.fd):
+            return "the root may not be written by who runs this"
+        mine = os.geteuid() in {found.st_uid, *self._owners}
+        return "" if mine or not self._mode & stat.S_ISVTX else "it belongs to somebody else"
+
+    def _aside(self, entry: Entry, rules: Rules) -> str:
+        """Rename it, prove that it is the one; its new name."""
+        end = os.urandom(8).hex()
+        looked = f"{LOOKED}{end[:8]}-{entry.name}"
+        self._rename(entry.name, looked)
+        found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
+        if why := _doubt(found, entry, rules):
+            self._put_back(looked, entry.name, found)
+            raise Refused(f"{why}; it was left as it is")
+        self._rename(looked, GONE + end)
+        return GONE + end
+
+    def _put_back(self, looked: str, name: str, found: os.stat_result) -> None:
+        """Never over what has taken its name meanwhile."""
         try:
-            self._empty(fd, deadline, 0)
+            if stat.S_ISDIR(found.st_mode):
+                self._rename(looked, name)
+                return
+            os.link(looked, name, src_dir_fd=self.fd, dst_dir_fd=self.fd, follow_symlinks=False)
+        except OSError as error:
+            raise Refused(f"was replaced meanwhile, and is now {looked}: {said(error)}") from None
+        os.unlink(looked, dir_fd=self.fd)
+
+    def _rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def _end(
+        self, name: str, above: int, found: os.stat_result, deadline: float, depth: int
+    ) -> None:
+        """Remove a file or a link, or a directory with all that is in it."""
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        if not stat.S_ISDIR(found.st_mode):
+            os.unlink(name, dir_fd=above)
+            return
+        fd = self._folder(name, above, identity_of(found), depth)
+        try:
+            for below in os.listdir(fd):
+                inner = os.stat(below, dir_fd=fd, follow_symlinks=False)
+                self._end(below, fd, inner, deadline, depth + 1)
         finally:
             os.close(fd)
-        os.rmdir(name, dir_fd=self.fd)
+        os.rmdir(name, dir_fd=above)
 
-    def _empty(self, fd: int, deadline: float, depth: int) -> None:
-        """Remove all that is in an open directory; a link is removed as a link."""
+    def _weigh(self, fd: int, depth: int) -> Weight:
+        """An open directory with all that is in it; what vanishes meanwhile weighs nothing."""
+        weight = Weight(os.fstat(fd))
+        weight.held = "" if _writable(fd) else "it may not be changed by who runs this"
         for name in os.listdir(fd):
-            if time.monotonic() > deadline:
-                raise TimeoutError("the time was over")
-            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if not stat.S_ISDIR(found.st_mode):
-                os.unlink(name, dir_fd=fd)
-                continue
-            below = self._folder(name, fd, (found.st_dev, found.st_ino), depth)
-            try:
-                self._empty(below, deadline, depth + 1)
-            finally:
-                os.close(below)
-            os.rmdir(name, dir_fd=fd)
-
-    def _weigh(self, fd: int, depth: int) -> tuple[int, float, int]:
-        """Bytes that its end frees, the latest change, and how many entries."""
-        size, at, count = os.fstat(fd).st_blocks * 512, 0.0, 1
-        for name in os.listdir(fd):
-            try:
+            with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            at, count = max(at, found.st_mtime), count + 1
-            if not stat.S_ISDIR(found.st_mode):
-                size += _freed(found)
-                continue
-            below = self._folder(name, fd, (found.st_dev, found.st_ino), depth)
-            try:
-                inner = self._weigh(below, depth + 1)
-            finally:
-                os.close(below)
-            size, at, count = size + inner[0], max(at, inner[1]), count + inner[2] - 1
-        return size, at, count
+                weight.add(self._weighed(name, fd, found, depth + 1))
+        return weight
+
+    def _weighed(self, name: str, above: int, found: os.stat_result, depth: int) -> Weight:
+        if not stat.S_ISDIR(found.st_mode):
+            return Weight(found)
+        fd = self._folder(name, above, identity_of(found), depth)
+        try:
+            return self._weigh(fd, depth)
+        finally:
+            os.close(fd)
 
     def _folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
         """That very directory, open, and within the root's own mount. Raises Refused.
@@ -134,17 +188,33 @@ class Root:
         fd = os.open(name, _FOLDER, dir_fd=above)
         found = os.fstat(fd)
         here = (found.st_dev, _mount(fd)) == (self.device, self.mount)
-        if not here or (found.st_dev, found.st_ino) != identity:
+        if not here or identity_of(found) != identity:
             os.close(fd)
             raise Refused(f"{name!r} is another file system, or was replaced meanwhile")
         return fd
 
 
+def said(error: Exception) -> str:
+    """One line of what went wrong."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _doubt(found: os.stat_result, entry: Entry, rules: Rules) -> str:
+    """Why what was renamed is not to go. Renaming marked it with the file system's own time, by
+    which it has to be old, too: this host's clock may run ahead."""
+    if identity_of(found) != entry.identity:
+        return "was replaced meanwhile"
+    if entry.at < found.st_ctime < entry.at + rules.older_than:
+        return "is younger by the clock of its file system"
+    return ""
+
+
 def _descend(steps: list[str]) -> int:
-    fd = os.open("/", _FOLDER)
+    """The last of the steps, open to be read; those on the way need not be readable."""
+    fd = os.open("/", _PASSED)
     for at, step in enumerate(steps):
         try:
-            below = os.open(step, _FOLDER, dir_fd=fd)
+            below = os.open(step, _FOLDER if at + 1 == len(steps) else _PASSED, dir_fd=fd)
         except OSError as error:
             reached = "/" + "/".join(steps[: at + 1])
             with suppress(OSError):
@@ -157,15 +227,26 @@ def _descend(steps: list[str]) -> int:
     return fd
 
 
+def _homes(uid: int) -> set[str]:
+    """The home directories of who runs this and of that user."""
+    import pwd
+
+    homes = {os.environ.get("HOME", "")}
+    for one in {uid, os.geteuid()}:
+        with suppress(KeyError):
+            homes.add(pwd.getpwuid(one).pw_dir)
+    return {home.rstrip("/") for home in homes}
+
+
 def _mount(fd: int) -> str:
     """The id of the mount that an open directory lies in (proc_pid_fdinfo(5), mnt_id)."""
     with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
         return next(line for line in lines if line.startswith("mnt_id:"))
 
 
-def _freed(found: os.stat_result) -> int:
-    """A file with other names stays on disk."""
-    return found.st_blocks * 512 if found.st_nlink <= 1 else 0
+def _writable(fd: int) -> bool:
+    """Whether names in an open directory may be removed by who runs this."""
+    return os.access(".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True)
 
 
 def _is_file(name: str, fd: int) -> bool:
@@ -175,6 +256,6 @@ def _is_file(name: str, fd: int) -> bool:
         return False
 
 
-def _is_ours(name: str) -> bool:
+def _is_gone(name: str) -> bool:
     end = name.removeprefix(GONE)
     return name.startswith(GONE) and len(end) == 16 and set(end) <= set("0123456789abcdef")

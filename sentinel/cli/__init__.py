@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 from sentinel import __version__
@@ -62,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code, whatever becomes of it."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_standard_streams()
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
+            signal.signal(number, _ended)
     try:
         try:
             return _run(words)
@@ -112,12 +115,16 @@ def _parser(words: Sequence[str]) -> Parser:
 
 
 def _open_standard_streams() -> None:
-    """A closed one would lend its number to the next file: what is printed then lands in it."""
+    """A closed one would lend its number to the next file: what is printed then lands in it. What
+    the terminal's character set lacks becomes `?`, as ls(1) has it, and is no error."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(fd)
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 - as long as the process
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _nowhere() -> TextIO:
@@ -146,6 +153,7 @@ def _internal(error: Exception) -> str:
     return f"internal error at {place}: {type(error).__name__}: {visible(str(error))}"
 
 
-def _terminated(*_: object) -> NoReturn:
-    """SIGTERM ends the commands that were started, too: sentinel.proc does it at exit."""
-    raise SystemExit(128 + signal.SIGTERM)
+def _ended(number: int, _frame: object) -> NoReturn:
+    """What ends us, also a terminal that is closed, ends the commands that were started, too:
+    sentinel.proc does it at exit."""
+    raise SystemExit(128 + number)

@@ -2,45 +2,43 @@
 
 import argparse
 import json
+import re
 from typing import Any
 
-from msgspec import to_builtins
-
 from sentinel.cli import orders
+from sentinel.cli.parts import verb
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.digest import iso
 from sentinel.core.model import Alert, Status, Transition
-from sentinel.core.mute import Silence
+from sentinel.core.mute import Ack, Silence
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
+from sentinel.web.facts import said
 
 
 def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("alerts", help="alerts now and before")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add(actions, "list", "pending and firing alerts", call_list)
-    history = _add(actions, "history", "what was told, newest first", call_history)
-    history.add_argument("-n", "--limit", type=int, default=50, metavar="N")
-    _add(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
+    verb(actions, "list", "pending and firing alerts", call_list)
+    history = verb(actions, "history", "what was told, newest first", call_history)
+    history.add_argument("-n", "--limit", type=_count, default=50, metavar="N")
+    verb(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
     orders.add(actions)
-    explain = _add(commands, "explain", "why an alert fired, and who was told when", call_explain)
+    explain = verb(commands, "explain", "why an alert fired, and who was told when", call_explain)
     explain.add_argument("alert", metavar="ALERT")
 
 
 def call_list(args: argparse.Namespace) -> int:
     """Pending and firing alerts."""
     with State(args.config) as state:
-        rows = [_alert(a, state) for a in state.store.alerts() if not a.over]
+        rows = _alerts(state)
         silences = [_silence(s, state) for s in state.silences()]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    for s in silences:
-        print(
-            f"silence {s['id']} until {s['ends']} by {s['who']}: {s['match']} {s['reason']}".rstrip()
-        )
+    print(*silences, sep="\n", end="\n" if silences else "")
     _list(rows) if rows else print("no alerts")
     return 0
 
@@ -62,10 +60,7 @@ def call_explain(args: argparse.Namespace) -> int:
         alert = state.find(args.alert)
         facts = {
             "alert": alert,
-            "now": next(
-                (_alert(a, state) for a in state.store.alerts() if a.id == alert and not a.over),
-                None,
-            ),
+            "now": next((a for a in _alerts(state) if a["alert"] == alert), None),
             "transitions": [
                 _transition(t, state) for t in reversed(state.store.history(500, alert))
             ],
@@ -75,15 +70,19 @@ def call_explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add(actions: Any, name: str, text: str, function: Any) -> Any:
-    parser = actions.add_parser(name, help=text)
-    parser.add_argument("-c", "--config", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    parser.set_defaults(call=function)
-    return parser
+def _count(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,6}", text):
+        raise argparse.ArgumentTypeError(f"{visible(text)!r} is no number of lines")
+    return int(text)
 
 
-def _alert(alert: Alert, state: State) -> dict[str, Any]:
+def _alerts(state: State) -> list[dict[str, Any]]:
+    """Pending and firing ones."""
+    acks = state.store.orders().acks
+    return [_alert(a, acks.get(a.id), state) for a in state.store.alerts() if not a.over]
+
+
+def _alert(alert: Alert, ack: Ack | None, state: State) -> dict[str, Any]:
     return {
         "alert": alert.id,
         "cluster": alert.key.cluster,
@@ -98,9 +97,7 @@ def _alert(alert: Alert, state: State) -> dict[str, Any]:
         "details": visible_lines(alert.details),
         "commands": [visible(c) for c in alert.commands],
         "told": {name: iso(told.at, state.zone) for name, told in alert.told.items()},
-        "acknowledged_by": state.store.orders().acks[alert.id].who
-        if alert.id in state.store.orders().acks
-        else None,
+        "acknowledged_by": ack.who if ack else None,
         "held_back": alert.held,
         "flapping": alert.flapping,
         "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
@@ -108,21 +105,17 @@ def _alert(alert: Alert, state: State) -> dict[str, Any]:
     }
 
 
-def _silence(silence: Silence, state: State) -> dict[str, str]:
-    match = {k: v for k, v in to_builtins(silence.match).items() if v}
-    return {
-        "id": silence.id,
-        "ends": iso(Instant(wall=silence.ends), state.zone),
-        "who": visible(silence.who),
-        "reason": visible(silence.reason),
-        "match": visible(" ".join(f"{k}={v}" for k, v in match.items())) or _where(silence),
-    }
+def _silence(silence: Silence, state: State) -> str:
+    ends = iso(Instant(wall=silence.ends), state.zone)
+    what = f"{said(silence.match)} {_nodes(silence)}".strip() or "everything"
+    words = f"silence {silence.id} until {ends} by {silence.who}: {what} {silence.reason}"
+    return visible(words).rstrip()
 
 
-def _where(silence: Silence) -> str:
+def _nodes(silence: Silence) -> str:
     from sentinel.core.nodeset import fold
 
-    return "everything" if silence.nodes is None else f"node={fold(silence.nodes)}"
+    return "" if silence.nodes is None else f"node={fold(silence.nodes)}"
 
 
 def _transition(t: Transition, state: State) -> dict[str, Any]:
@@ -153,7 +146,7 @@ def _delivery(row: Any, sent: Any, receipt: str, state: State) -> dict[str, Any]
 def _explain(facts: dict[str, Any]) -> None:
     now = facts["now"]
     if now:
-        subject = f" {now['subject']}" if now["subject"] else ""
+        subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
         print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
         print(f"  {now['summary']}")
         if now["acknowledged_by"]:
@@ -187,8 +180,9 @@ def _list(rows: list[dict[str, Any]]) -> None:
     table = plain_table("alert", "", "check", "for", "summary")
     for a in rows:
         state = status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending")
+        held = f"[{visible(a['acknowledged_by'])} has it] " if a["acknowledged_by"] else ""
         table.add_row(
-            a["alert"], state, about(a["check"], a["subject"]), a["for"], Text(a["summary"])
+            a["alert"], state, about(a["check"], a["subject"]), a["for"], Text(held + a["summary"])
         )
     console().print(table)
 

@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sentinel import app
+from sentinel.app import BadCall
 from sentinel.cli import USAGE
-from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
 
 CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
 """The Nagios convention: https://nagios-plugins.org/doc/guidelines.html#AEN78."""
-
-
-class BadCall(SentinelError):
-    """The command line does not name a check."""
-
-    exit_code = USAGE
 
 
 def register(commands: Any) -> None:
@@ -55,6 +50,8 @@ def call(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
+    if args.nagios and not (args.target or args.help):
+        raise BadCall("name a configured check or a kind")
     if args.help or not args.target:
         return _help(args)
     if args.json and args.nagios:
@@ -83,15 +80,13 @@ def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:
         return check
     from msgspec.structs import replace
 
+    from sentinel.cli.parts import seconds
     from sentinel.core.values import Duration
 
-    try:
-        seconds = Duration.parse(timeout)
-    except Invalid as error:
-        raise BadCall(f"--timeout: {error}") from None
-    if seconds <= 0:
+    limit = Duration(seconds(timeout, "--timeout"))
+    if limit <= 0:
         raise BadCall("--timeout: must be longer than 0s")
-    return replace(check, common=replace(check.common, timeout=seconds))
+    return replace(check, common=replace(check.common, timeout=limit))
 
 
 def _options(words: Sequence[str]) -> dict[str, list[str]]:

@@ -104,17 +104,28 @@ def call_link(args: argparse.Namespace) -> int:
 
 
 def call_run(args: argparse.Namespace) -> int:
-    """1 when a script that is due could not be submitted."""
+    """1 when a script that is due could not be submitted; the error of a directory as a whole
+    once the others are through."""
     from sentinel import app
+    from sentinel.core.errors import SentinelError
     from sentinel.cron import scripts_run
 
     settings = _settings_of(args.config)
     zone, snapshot, failures = app.zone(settings), app.snapshot(settings), 0
+    errors: list[SentinelError] = []
     for kind in _directories(args, settings):
-        done = scripts_run.one(kind, snapshot, zone, dry_run=args.dry_run)
+        try:
+            done = scripts_run.one(kind, snapshot, zone, dry_run=args.dry_run)
+        except SentinelError as error:
+            errors.append(error)
+            continue
         failures += done.failures
         for line in done.lines:
             print(line)
+    for error in errors[1:]:
+        print(f"sentinel: {error}", file=sys.stderr)
+    if errors:
+        raise errors[0]
     return NOT_WELL if failures else OK
 
 

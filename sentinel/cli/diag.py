@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel import app
-from sentinel.cli import USAGE
+from sentinel.app import BadCall
+from sentinel.cli.parts import by_hand, names, nodes_named, settings_of, verb
 from sentinel.clock import SystemClock
-from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.settings import Settings
 from sentinel.core.text import visible
 
@@ -29,17 +30,11 @@ CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
 """As a check's: 0 all passed, 2 one failed, 3 nobody can tell."""
 
 
-class BadDiag(SentinelError):
-    """The call makes no sense; nothing was started."""
-
-    exit_code = USAGE
-
-
 def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("diag", help="dcgmi diag on nodes: run it, read what it proved")
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    run = _add(verbs, "run", "one job per node, through the guard", call_run)
+    run = verb(verbs, "run", "one job per node, through the guard", call_run)
     run.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
     run.add_argument("--level", type=int, choices=(1, 2, 3, 4), help="default: the check's, or 2")
     run.add_argument("--check", metavar="NAME", help="the configured check whose settings apply")
@@ -47,12 +42,12 @@ def register(commands: Any) -> None:
         "--wait", action="store_true", help="until all have ended; tell what they prove"
     )
     run.add_argument("--dry-run", action="store_true", help="say what would be done and why")
-    listed = _add(verbs, "list", "the newest verdict of each node", call_list)
+    listed = verb(verbs, "list", "the newest verdict of each node", call_list)
     listed.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
     listed.add_argument("--all", action="store_true", help="every output, not only the newest")
-    shown = _add(verbs, "show", "what the newest run on a node proved, fault by fault", call_show)
+    shown = verb(verbs, "show", "what the newest run on a node proved, fault by fault", call_show)
     shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
-    here = _add(verbs, "here", "this machine's GPUs, quickly: for epilogs", call_here)
+    here = verb(verbs, "here", "this machine's GPUs, quickly: for epilogs", call_here)
     here.add_argument("--level", type=int, choices=(1, 2, 3, 4), default=1)
     here.add_argument("--limit", default="90", metavar="SECONDS", help="then it is ended (90)")
     here.add_argument("--gpus", default="", metavar="LIST", help="like 0,1: those of a job")
@@ -63,25 +58,17 @@ def register(commands: Any) -> None:
 def call_run(args: argparse.Namespace) -> int:
     """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
     from sentinel import hands
+    from sentinel.checks.diag import dispatch
     from sentinel.cli import diag_tables as tables
 
-    settings, clock = app.find_settings(args.config) or app.embedded(), SystemClock()
+    settings, clock = settings_of(args), SystemClock()
     check = _check(settings, args)
-    snapshot = hands.slurm(settings, clock)
-    known = {node.name: node for node in snapshot.nodes()}
-    names = _names(args.nodes)
-    if unknown := [name for name in names if name not in known]:
-        raise BadDiag(f"Slurm knows no node {unknown[0]} (see: sentinel nodes list)")
-    from sentinel.checks.diag import dispatch
-
+    chosen = nodes_named(args.nodes, hands.slurm(settings, clock).nodes())
     level = args.level or check.level
-    runs = [
-        dispatch.run_of(known[name], level, check.place, check.sbatch, clock.now())
-        for name in names
-    ]
+    runs = [dispatch.run_of(node, level, check.place, check.sbatch, clock.now()) for node in chosen]
     records = _dispatched(settings, check, runs, args)
     if args.wait and not args.dry_run:
-        return _followed(settings, runs, records, args)
+        return _followed(settings, check, runs, records, args)
     tables.report(runs, records, args)
     return int(any(not tables.started(r) for r in records))
 
@@ -92,7 +79,6 @@ def _dispatched(
     """Through the guard, and written into the log, like every other action by hand."""
     from sentinel import hands
     from sentinel.checks.diag import dispatch
-    from sentinel.cli.nodes import me
     from sentinel.engine.acting import Asker
 
     clock = SystemClock()
@@ -100,7 +86,7 @@ def _dispatched(
     try:
         snapshot = hands.slurm(settings, clock)
         actor = hands.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
-        asker = Asker(name=me(), consent=True, by_hand=True)
+        asker = Asker(name=by_hand(), consent=True, by_hand=True)
         return [
             actor.act(dispatch.request(run, check.sbatch, check.starts_within), asker)
             for run in runs
@@ -111,36 +97,70 @@ def _dispatched(
 
 def _followed(
     settings: Settings,
+    check: Diag,
     runs: Sequence[Run],
     records: Sequence[ActionRecord],
     args: argparse.Namespace,
 ) -> int:
     """Wait for every run that was started; its end is bounded by its own time limits."""
-    from sentinel.checks.diag import archive, telling
+    from sentinel.checks.diag import telling
     from sentinel.checks.diag.runs import GRACE
     from sentinel.cli import diag_tables as tables
 
-    clock = SystemClock()
+    if not args.json:
+        tables.report(runs, records, args)
     waiting = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
-    deadline = time.monotonic() + max((run.limit for run in waiting), default=0) + 7200 + GRACE
-    last: list[Last] = []
-    tables.report(runs, records, args) if not args.json else None
+    longest = max((run.limit for run in waiting), default=0) + check.starts_within + GRACE
+    deadline = time.monotonic() + longest
+    told: list[Last] = []
     while waiting and time.monotonic() < deadline:
-        done = archive.finished([run.out for run in waiting])
-        for run in [r for r in waiting if r.out in done]:
-            found, gpus = archive.verdict(run.out, run.level, run.gpus)
-            last.append(telling.last_of(run, found, gpus, clock.now()))
-            _remember(settings, list(telling.events(run, found, gpus, clock.now())))
-            if not args.json:
-                print("\n".join(tables.lines(last[-1])), flush=True)
-        waiting = [run for run in waiting if run.out not in done]
+        for run in _ended(waiting):
+            told.append(_verdict(settings, run))
+            waiting.remove(run)
+            _tell(told[-1], args)
         if waiting:
             time.sleep(POLL)
-    last += [telling.gone(run, "it left no result in time", clock.now()) for run in waiting]
+    for run in waiting:
+        told.append(telling.gone(run, "it left no result in time", SystemClock().now()))
+        _tell(told[-1], args)
     if args.json:
-        print(json.dumps([tables.plain(one) for one in last], indent=1))
-    codes = [CODES[one.outcome] for one in last] + [1 for r in records if not tables.started(r)]
-    return max(codes, key=lambda code: (code == 2, code), default=0)
+        print(json.dumps([tables.plain(one) for one in told], indent=1))
+    refused = [1 for record in records if not tables.started(record)]
+    return _worst([*(CODES[one.outcome] for one in told), *refused])
+
+
+def _ended(runs: Sequence[Run]) -> list[Run]:
+    """Those that have left a result; a shared disk that hangs now is asked again later."""
+    from sentinel.checks.diag import archive
+    from sentinel.core.errors import CannotTell
+
+    try:
+        done = archive.finished([run.out for run in runs])
+    except CannotTell as error:
+        print(f"sentinel: {visible(str(error))}", file=sys.stderr)
+        return []
+    return [run for run in runs if run.out in done]
+
+
+def _verdict(settings: Settings, run: Run) -> Last:
+    """What it proves, written into the ledger of GPUs as well."""
+    from sentinel.checks.diag import archive, telling
+    from sentinel.core.errors import CannotTell
+
+    now = SystemClock().now()
+    try:
+        found, gpus = archive.verdict(run.out, run.level, run.gpus)
+    except CannotTell as error:
+        return telling.gone(run, str(error), now)
+    _remember(settings, list(telling.events(run, found, gpus, now)))
+    return telling.last_of(run, found, gpus, now)
+
+
+def _tell(last: Last, args: argparse.Namespace) -> None:
+    from sentinel.cli import diag_tables as tables
+
+    if not args.json:
+        print("\n".join(tables.lines(last)), flush=True)
 
 
 def _remember(settings: Settings, events: Sequence[Any]) -> None:
@@ -154,37 +174,29 @@ def _remember(settings: Settings, events: Sequence[Any]) -> None:
 
 
 def call_list(args: argparse.Namespace) -> int:
-    """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell."""
-    from sentinel.cli import diag_tables as tables
-    from sentinel.cli.tables import console, plain_table
-
-    place = _place(args)
-    names = _names(args.nodes) if args.nodes else ()
+    """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell: also
+    of a node that was named and has no output."""
     from sentinel.checks.diag import archive
+    from sentinel.cli import diag_tables as tables
+    from sentinel.core import nodeset
 
-    found = [f for f in archive.files(place) if not names or f.node in names]
+    settings = settings_of(args)
+    place, wanted = _check(settings, args).place, names(args.nodes) if args.nodes else ()
+    found = [f for f in archive.files(place) if not wanted or f.node in wanted]
+    if unproven := sorted({*wanted} - {f.node for f in found}):
+        print(
+            f"sentinel: no output of {nodeset.fold(unproven)} in {visible(place)}", file=sys.stderr
+        )
     chosen = found if args.all else list({f.node: f for f in found}.values())
     last = [_read(place, file) for file in chosen]
     if args.json:
         print(json.dumps([tables.plain(one) for one in last], indent=1))
-    elif not last:
+    elif last:
+        tables.listing(last, app.zone(settings))
+    elif not wanted:
         print(f"no output of dcgmi diag in {visible(place)}")
-    else:
-        from rich.text import Text
-
-        table = plain_table("node", "level", "at", "verdict", "why")
-        zone = app.zone(app.find_settings(args.config) or app.embedded())
-        for one in sorted(last, key=lambda o: (o.node, o.at)):
-            cells = (
-                one.node,
-                str(one.level),
-                tables.when(one, zone),
-                one.outcome,
-                visible(one.why),
-            )
-            table.add_row(*(Text(cell) for cell in cells))
-        console().print(table)
-    return max((CODES[one.outcome] for one in last), key=lambda c: (c == 2, c), default=0)
+    unknown = [CODES["inconclusive"]] if unproven else []
+    return _worst([*(CODES[one.outcome] for one in last), *unknown])
 
 
 def call_show(args: argparse.Namespace) -> int:
@@ -192,10 +204,10 @@ def call_show(args: argparse.Namespace) -> int:
     from sentinel.checks.diag import archive
     from sentinel.cli import diag_tables as tables
 
-    place = _place(args)
+    place = _check(settings_of(args), args).place
     found = [f for f in archive.files(place) if args.node in (f.node, f.name)]
     if not found:
-        raise BadDiag(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
+        raise BadCall(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
     last = _read(place, found[-1])
     print(json.dumps(tables.plain(last), indent=1) if args.json else "\n".join(tables.lines(last)))
     return CODES[last.outcome]
@@ -209,9 +221,9 @@ def call_here(args: argparse.Namespace) -> int:
     from sentinel.checks.diag import here
 
     if args.gpus and not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", args.gpus):
-        raise BadDiag(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
-    if not args.limit.isdigit() or not int(args.limit):
-        raise BadDiag(visible(f"--limit {args.limit!r} is no number of seconds"))
+        raise BadCall(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", args.limit):
+        raise BadCall(visible(f"--limit {args.limit!r} is no number of seconds"))
     said = here.look(args.level, float(args.limit), args.gpus, args.archive, SystemClock().now())
     if args.json:
         print(json.dumps({"outcome": said.outcome, "confirmed": said.confirmed, "text": said.text}))
@@ -236,29 +248,13 @@ def _check(settings: Settings, args: argparse.Namespace) -> Diag:
     there = {c.name: c.plugin for c in settings.checks if c.common.kind == "diag"}
     name = getattr(args, "check", None)
     if name is not None and name not in there:
-        raise BadDiag(f"no check {name!r} of kind diag; there are: {', '.join(there) or 'none'}")
+        raise BadCall(f"no check {name!r} of kind diag; there are: {', '.join(there) or 'none'}")
     chosen = there[name] if name else next(iter(there.values())) if len(there) == 1 else Diag()
     if args.archive:
         chosen = replace(chosen, archive=FilePath(os.path.abspath(args.archive)))
     return chosen
 
 
-def _place(args: argparse.Namespace) -> str:
-    return _check(app.find_settings(args.config) or app.embedded(), args).place
-
-
-def _names(words: Sequence[str]) -> tuple[str, ...]:
-    from sentinel.core import nodeset
-
-    try:
-        return nodeset.expand(",".join(words))
-    except Invalid as error:
-        raise BadDiag(str(error)) from error
-
-
-def _add(verbs: Any, name: str, text: str, function: Any) -> Any:
-    parser = verbs.add_parser(name, help=text)
-    parser.add_argument("-c", "--config", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    parser.set_defaults(call=function)
-    return parser
+def _worst(codes: Iterable[int]) -> int:
+    """A failure before what nobody can tell; 0 where nothing was looked at."""
+    return max(codes, key=lambda code: (code == 2, code), default=0)

@@ -67,6 +67,15 @@ def plain(last: Last) -> dict[str, Any]:
     }
 
 
-def when(last: Last, zone: tzinfo) -> str:
-    """To the minute."""
-    return iso(Instant(wall=last.at), zone)[:16].replace("T", " ")
+def listing(last: Sequence[Last], zone: tzinfo) -> None:
+    """A row for each, by node and moment."""
+    from rich.text import Text
+
+    from sentinel.cli.tables import console, plain_table
+
+    table = plain_table("node", "level", "at", "verdict", "why")
+    for one in sorted(last, key=lambda o: (o.node, o.at)):
+        when = iso(Instant(wall=one.at), zone)[:16].replace("T", " ")
+        cells = (one.node, str(one.level), when, one.outcome, one.why)
+        table.add_row(*(Text(visible(cell)) for cell in cells))
+    console().print(table)

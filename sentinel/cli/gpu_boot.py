@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from sentinel import proc
+from sentinel.cli.gpu_lists import key_in
 from sentinel.clock import SystemClock
 from sentinel.core import gpulist
 from sentinel.core.errors import CannotTell, SentinelError
@@ -26,10 +27,10 @@ class Said(Struct, frozen=True, kw_only=True):
     known: bool = True
 
 
-def look(path: str | None, key: bytes, ledger: Callable[[], Gpus | None]) -> Said:
-    """By an exported list where one is given, else by the state; both where they can be read."""
+def look(path: str | None, key_file: str | None, ledger: Callable[[], Gpus | None]) -> Said:
+    """By an exported list where one is given, else by the state."""
     try:
-        known = _listed(path, key) if path else _held(ledger())
+        known = _listed(path, key_in(key_file)) if path else _held(ledger())
         here = _uuids()
     except (SentinelError, OSError) as error:
         return Said(text=visible(f"cannot tell, and holds up nothing: {error}"), known=False)

@@ -8,22 +8,26 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from sentinel import app, hands
 from sentinel.cli import gpu_tables
-from sentinel.core import gpubook
-from sentinel.core.clock import SECOND, Instant
+from sentinel.cli.ledger import Ledger, shown
+from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
-from sentinel.core.gpus import Entry, Gpus
+from sentinel.core.gpus import Entry
 from sentinel.core.remote import Answered
 from sentinel.core.settings import Settings
 
 ASKED = 60.0
 BUG_REPORT = 600.0
 """Seconds: nvidia-bug-report.sh takes minutes on eight GPUs."""
+
+PLACE = "/run/sentinel-nvidia-bug-report.log"
+"""On the node, where only root may write: in /tmp a user could have laid a link there. The script
+wants to be root, and appends .gz."""
 
 
 class Made(Struct, frozen=True, kw_only=True):
@@ -40,49 +44,43 @@ class NoBundle(SentinelError):
     """EX_CANTCREAT of sysexits(3)."""
 
 
-def make(
-    settings: Settings, gpus: Gpus, entry: Entry, now: Instant, args: argparse.Namespace
-) -> Made:
+def make(of: Ledger, entry: Entry, args: argparse.Namespace) -> Made:
     """History, archived diagnostics, nvidia-smi, kernel lines: whatever can be had."""
     missing: list[str] = []
     name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.serial or entry.subject)
     path = args.output or f"rma-{name}.tar.gz"
-    parts = {"history.json": _history(settings, gpus, entry, now)}
-    parts |= dict(_archived(settings, gpus, entry, args.archive, missing))
+    parts = {"history.json": _history(of, entry)}
+    parts |= dict(_archived(of, entry, args.archive, missing))
     if entry.node:
-        parts |= dict(_from_node(settings, entry, args.bug_report, missing))
+        parts |= dict(_from_node(of.settings, entry, args.bug_report, missing))
     parts["missing.txt"] = "\n".join([*missing, ""]).encode()
     try:
-        with tarfile.open(path, "w:gz") as archive:
-            for part, content in parts.items():
-                info = tarfile.TarInfo(f"rma-{name}/{part}")
-                info.size, info.mtime = len(content), now.wall // SECOND
-                archive.addfile(info, io.BytesIO(content))
+        _write(path, {f"rma-{name}/{part}": content for part, content in parts.items()}, of)
     except OSError as error:
         raise NoBundle(f"{path}: {error.strerror}") from error
     return Made(path=path, missing=missing)
 
 
-def _history(settings: Settings, gpus: Gpus, entry: Entry, now: Instant) -> bytes:
-    events = gpus.events(entry.subject, 100_000)
-    shown = gpu_tables.Shown(
-        entry=entry,
-        standing=gpubook.standing(entry, now, gpus.policy),
-        stays=tuple(gpus.stays(entry.subject)),
-        events=tuple(events),
-        terms=tuple(gpubook.terms(entry, events, now.wall, gpus.policy)),
-        policy=gpus.policy,
-    )
-    return json.dumps(gpu_tables.plain(shown, app.zone(settings)), indent=1).encode()
+def _write(path: str, parts: Mapping[str, bytes], of: Ledger) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in parts.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(content), of.now.wall // SECOND
+            archive.addfile(info, io.BytesIO(content))
+
+
+def _history(of: Ledger, entry: Entry) -> bytes:
+    told = gpu_tables.plain(shown(of, entry, events=100_000), app.zone(of.settings))
+    return json.dumps(told, indent=1).encode()
 
 
 def _archived(
-    settings: Settings, gpus: Gpus, entry: Entry, archive: str | None, missing: list[str]
+    of: Ledger, entry: Entry, archive: str | None, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Diagnostics of the nodes it was in; which stay each is of, the time in its name says."""
     from sentinel.checks.diag.archive import files, usual_place
 
-    nodes = {stay.node for stay in gpus.stays(entry.subject)} | {entry.node}
+    nodes = {stay.node for stay in of.gpus.stays(entry.subject)} | {entry.node}
     directory = archive or usual_place()
     found = 0
     for file in files(directory):
@@ -101,17 +99,7 @@ def _from_node(
     settings: Settings, entry: Entry, bug_report: bool, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
     remote, _ = hands.remote(settings)
-    wanted = {
-        "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], ASKED),
-        "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], ASKED),
-        "dmesg.txt": (["dmesg", "-T"], ASKED),
-    }
-    report = "/tmp/sentinel-nvidia-bug-report"  # noqa: S108 - on the node, named by the tool's own way
-    if bug_report:
-        argv = ["nvidia-bug-report.sh", "--output-file", report]
-        wanted["nvidia-bug-report.txt"] = (argv, BUG_REPORT)
-        wanted["nvidia-bug-report.log.gz"] = (["cat", f"{report}.gz"], ASKED)
-    for name, (argv, limit) in wanted.items():
+    for name, (argv, limit) in _wanted(entry, bug_report).items():
         answer = remote.run([entry.node], argv, limit=limit)[entry.node]
         if not isinstance(answer, Answered):
             missing.append(f"{name}: {entry.node}: {answer.why}")
@@ -120,6 +108,22 @@ def _from_node(
             missing.append(f"{name}: exit code {answer.code}: {said}")
         else:
             yield name, _kernel(answer.out) if name == "dmesg.txt" else answer.out
+    if bug_report:
+        remote.run([entry.node], ["rm", "-f", "--", PLACE, f"{PLACE}.gz"], limit=ASKED)
+
+
+def _wanted(entry: Entry, bug_report: bool) -> dict[str, tuple[list[str], float]]:
+    """Names in the bundle, with the commands whose output they are and their limits."""
+    wanted = {
+        "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], ASKED),
+        "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], ASKED),
+        "dmesg.txt": (["dmesg", "-T"], ASKED),
+    }
+    if bug_report:
+        script = ["nvidia-bug-report.sh", "--output-file", PLACE]
+        wanted["nvidia-bug-report.txt"] = (script, BUG_REPORT)
+        wanted["nvidia-bug-report.log.gz"] = (["cat", f"{PLACE}.gz"], ASKED)
+    return wanted
 
 
 def _kernel(out: bytes) -> bytes:

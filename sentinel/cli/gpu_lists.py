@@ -5,66 +5,74 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 
-from sentinel.cli.gpus import BadGpus, opened
+from sentinel.app import BadCall
+from sentinel.cli.ledger import Ledger, opened
 from sentinel.core import gpulist
 from sentinel.core.clock import SECOND
+from sentinel.core.gpus import Entry
+from sentinel.core.lemons import Standing
 from sentinel.core.text import visible
+
+UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def export(args: argparse.Namespace) -> int:
     """0; the list is on stdout."""
-    settings, clock, gpus = opened(args)
-    now = clock.now()
-    try:
-        standings = gpus.standings(now)
+    key = key_in(args.key_file)
+    with opened(args) as of:
         found = [
-            gpulist.Listed(
-                uuid=entry.subject,
-                judged=standing.judged,
-                serial=entry.serial,
-                score=round(standing.score, 3),
-                why=entry.reason
-                or ", ".join(dict.fromkeys(e.what for e in gpus.events(entry.subject, 20))),
-                node=entry.node,
-                seen=entry.seen.wall // SECOND,
-            )
-            for subject, standing in sorted(standings.items())
+            _listed(of, entry, standing)
+            for subject, standing in sorted(of.gpus.standings(of.now).items())
             if standing.judged != "good"
-            and (entry := gpus.entry(subject)) is not None
+            and (entry := of.gpus.entry(subject)) is not None
             and not entry.is_node
         ]
-    finally:
-        gpus.close()
-    cluster = settings.cluster or os.uname().nodename
-    print(gpulist.written(cluster, now.wall // SECOND, found, key_in(args.key_file)))
+    cluster = of.settings.cluster or os.uname().nodename
+    print(gpulist.written(cluster, of.now.wall // SECOND, found, key))
     return 0
+
+
+def _listed(of: Ledger, entry: Entry, standing: Standing) -> gpulist.Listed:
+    happened = dict.fromkeys(e.what for e in of.gpus.events(entry.subject, 20))
+    return gpulist.Listed(
+        uuid=entry.subject,
+        judged=standing.judged,
+        serial=entry.serial,
+        score=round(standing.score, 3),
+        why=entry.reason or ", ".join(happened),
+        node=entry.node,
+        seen=entry.seen.wall // SECOND,
+    )
 
 
 def take_over(args: argparse.Namespace) -> int:
     """0. Suspects are left to their own score; what somebody here has said stays."""
     found = gpulist.read(_bytes(args.file), key_in(args.key_file))
-    _, clock, gpus = opened(args, writing=True)
-    new, kept = [], []
-    try:
+    marked, left = [], []
+    with opened(args, writing=True) as of:
         for listed in found.gpus:
-            entry = gpus.entry(listed.uuid)
-            if listed.judged != "lemon" or (entry is not None and entry.mark):
-                kept.append(listed.uuid)
+            if not _is_news(of, listed):
+                left.append(listed.uuid)
                 continue
             why = visible(f"{listed.why or 'lemon'} (list of {found.cluster})")
-            gpus.mark(
-                listed.uuid, "lemon", why, visible(f"import from {found.cluster}"), clock.now()
-            )
-            new.append(listed.uuid)
-    finally:
-        gpus.close()
+            by = visible(f"import from {found.cluster}")
+            of.gpus.mark(listed.uuid, "lemon", why, by, of.now)
+            marked.append(listed.uuid)
     if args.json:
-        print(json.dumps({"marked": new, "left": kept}))
+        print(json.dumps({"marked": marked, "left": left}))
     else:
-        print(f"{len(new)} GPUs marked as lemons, {len(kept)} left as they are")
+        print(f"{len(marked)} GPUs marked as lemons, {len(left)} left as they are")
     return 0
+
+
+def _is_news(of: Ledger, listed: gpulist.Listed) -> bool:
+    """A list is of GPUs: it says nothing of nodes, whatever names it holds."""
+    entry = of.gpus.entry(listed.uuid)
+    marked = entry is not None and bool(entry.mark)
+    return listed.judged == "lemon" and UUID.fullmatch(listed.uuid) is not None and not marked
 
 
 def key_in(path: str | None) -> bytes:
@@ -73,7 +81,7 @@ def key_in(path: str | None) -> bytes:
         return b""
     key = _bytes(path).strip()
     if len(key) < 16:
-        raise BadGpus(f"{path}: a key has at least 16 characters; make one: openssl rand -hex 32")
+        raise BadCall(f"{path}: a key has at least 16 characters; make one: openssl rand -hex 32")
     return key
 
 
@@ -84,4 +92,4 @@ def _bytes(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise BadGpus(f"{path}: {error.strerror}") from error
+        raise BadCall(f"{path}: {error.strerror}") from error

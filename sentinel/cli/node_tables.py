@@ -47,7 +47,7 @@ def history(log: Books, node: str, zone: tzinfo, *, as_json: bool) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        print("\n".join(_event_lines(row)))
+        print("\n".join(map(visible, _event_lines(row))))
     if not rows:
         print(f"{visible(node)}: nothing is known of it yet")
     return 0
@@ -55,6 +55,10 @@ def history(log: Books, node: str, zone: tzinfo, *, as_json: bool) -> int:
 
 def told(record: ActionRecord, *, dry_run: bool) -> list[str]:
     """What became of one request, in lines."""
+    return [visible(line) for line in _told(record, dry_run=dry_run)]
+
+
+def _told(record: ActionRecord, *, dry_run: bool) -> list[str]:
     if dry_run and record.outcome is Outcome.INTENDED:
         lines = [f"{record.target}: would {record.action} ({record.why}); {_seen_text(record)}"]
         return [*lines, *(f"  {shlex.join(c)}" for c in record.commands)]
@@ -62,10 +66,10 @@ def told(record: ActionRecord, *, dry_run: bool) -> list[str]:
         forced = (
             "" if record.rule in ("state", "slurm", "unresolved") else "; --force sets it aside"
         )
-        return [f"{record.target}: not done ({record.rule}): {visible(record.why)}{forced}"]
+        return [f"{record.target}: not done ({record.rule}): {record.why}{forced}"]
     if record.outcome is Outcome.UNNEEDED:
-        return [f"{record.target}: nothing to do: {visible(record.detail)}"]
-    return [f"{record.target}: {record.action}: {record.outcome.value}: {visible(record.detail)}"]
+        return [f"{record.target}: nothing to do: {record.detail}"]
+    return [f"{record.target}: {record.action}: {record.outcome.value}: {record.detail}"]
 
 
 def plain(record: ActionRecord, *, dry_run: bool) -> dict[str, Any]:
@@ -200,7 +204,7 @@ def _event_lines(row: Mapping[str, Any]) -> list[str]:
     reason = f"; reason: {row['reason']}" if row["reason"] else ""
     lines = [f"{head}; by {row['by']}{reason}"]
     for key, value in row["evidence"].items():
-        lines += [f"    {visible(key)}: {visible(line)}" for line in value.splitlines()]
+        lines += [f"    {key}: {line}" for line in value.splitlines()]
     return lines
 
 

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 from sentinel import hands
-from sentinel.cli.nodes import BadNodes, me, nodes_named, settings_of
+from sentinel.app import BadCall
+from sentinel.cli.parts import by_hand, nodes_named, seconds, settings_of, verb
 from sentinel.clock import SystemClock
-from sentinel.core.errors import Invalid
 from sentinel.core.nodetest import TESTS
 from sentinel.core.slurm import Node
 from sentinel.core.text import visible
-from sentinel.core.values import Duration
 
 USUAL = ("network", "fs")
 ON_GPUS = ("cuda", "gpu-memory")
@@ -24,7 +23,7 @@ ON_GPUS = ("cuda", "gpu-memory")
 
 def add(verbs: Any) -> None:
     """Add both parsers below `nodes`."""
-    test = _add(verbs, "test", "try nodes: a short job on each, or on pairs", call_test)
+    test = verb(verbs, "test", "try nodes: a short job on each, or on pairs", call_test)
     test.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3]; all idle ones")
     names = ", ".join(TESTS)
     test.add_argument("--test", action="append", metavar="NAME", help=f"{names}; may be repeated")
@@ -36,7 +35,7 @@ def add(verbs: Any) -> None:
         test.add_argument(f"--{option}", metavar="NAME", help="for the jobs, as srun takes it")
     test.add_argument("--time", type=int, default=5, metavar="MIN", help="Slurm's limit; 5")
     test.add_argument("--wait", default="60s", metavar="TIME", help="for a busy node; 60s")
-    out = _add(verbs, "exclude", "print nodes to leave out: sbatch --exclude=…", call_exclude)
+    out = verb(verbs, "exclude", "print nodes to leave out: sbatch --exclude=…", call_exclude)
     out.add_argument("nodes", nargs="*", metavar="NODES", help="of these; of all")
     out.add_argument("--within", default="7d", metavar="TIME", help="what counts of the past; 7d")
     out.add_argument("--absences", type=int, default=3, metavar="N", help="too many; 3")
@@ -86,22 +85,22 @@ def call_exclude(args: argparse.Namespace) -> int:
 def _why_not(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[str]:
     from sentinel.core import nodetest
 
-    seconds = _seconds(args.within, "--within")
-    tests = nodetest.failed_tests(log.records(node.name, 1000), now, seconds)
-    absences = nodetest.absences(log.readings(node.name, 1000), now, seconds, args.absences)
+    within = seconds(args.within, "--within")
+    tests = nodetest.failed_tests(log.records(node.name, 1000), now, within)
+    absences = nodetest.absences(log.readings(node.name, 1000), now, within, args.absences)
     return [why for why in (nodetest.unusable(node), *tests, absences) if why]
 
 
 def _tests(args: argparse.Namespace) -> Sequence[str]:
     """Those that were asked for; none: the usual ones."""
     if args.command is not None and not args.command:
-        raise BadNodes("--command needs the words of your command behind it")
+        raise BadCall("--command needs the words of your command behind it")
     wanted = args.test or (["command"] if args.command else [])
     for name in wanted:
         if name not in TESTS:
-            raise BadNodes(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")
+            raise BadCall(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")
     if ("command" in wanted) != bool(args.command):
-        raise BadNodes("the test `command` and --command belong together")
+        raise BadCall("the test `command` and --command belong together")
     return list(dict.fromkeys(wanted))
 
 
@@ -112,7 +111,7 @@ def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
         return nodes_named(words, nodes)
     idle = [node for node in nodes if node.state == "IDLE" and not is_out(node)]
     if not idle:
-        raise BadNodes("no node is idle; name the nodes that are to be waited for (--wait)")
+        raise BadCall("no node is idle; name the nodes that are to be waited for (--wait)")
     return idle
 
 
@@ -124,13 +123,13 @@ def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: 
     given = {name: getattr(args, name) for name in ("partition", "account", "qos", "reservation")}
     options = [f"--{name}={value}" for name, value in given.items() if value]
     if args.time < 1:
-        raise BadNodes("--time: must be 1 minute or more")
+        raise BadCall("--time: must be 1 minute or more")
     return Plan(
         test=test,
         path=os.path.abspath(args.path),
         command=tuple(args.command or ()),
         minutes=args.time,
-        wait=max(1, round(_seconds(args.wait, "--wait"))),
+        wait=max(1, round(seconds(args.wait, "--wait"))),
         fanout=settings.remote.fanout,
         options=(*words(settings.remote.srun_options, "srun_options"), *options),
         gpus={node.name: gpus(node.gres) or 0 for node in nodes},
@@ -146,7 +145,7 @@ def _keep(settings: Any, test: str, found: Sequence[Any]) -> None:
     log, now = hands.books(settings), SystemClock().now()
     try:
         for verdict in found:
-            decision = Decision(record=record(verdict, test, me(), os.urandom(6).hex(), now))
+            decision = Decision(record=record(verdict, test, by_hand(), os.urandom(6).hex(), now))
             log.intend(verdict.node, partial(_decided, decision))
     finally:
         log.close()
@@ -171,18 +170,3 @@ def _plain(told: Mapping[str, Sequence[Any]]) -> Any:
     import msgspec
 
     return {test: [msgspec.to_builtins(v) for v in found] for test, found in told.items()}
-
-
-def _seconds(text: str, option: str) -> float:
-    try:
-        return float(Duration.parse(text))
-    except Invalid as error:
-        raise BadNodes(f"{option}: {error}") from error
-
-
-def _add(verbs: Any, name: str, text: str, function: Any) -> Any:
-    parser = verbs.add_parser(name, help=text)
-    parser.add_argument("-c", "--config", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    parser.set_defaults(call=function)
-    return parser

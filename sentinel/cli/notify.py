@@ -6,6 +6,7 @@ from typing import Any
 
 from sentinel import app
 from sentinel.cli import USAGE
+from sentinel.core.text import visible
 
 SAMPLES = ("firing", "resolved", "grouped")
 
@@ -48,21 +49,19 @@ def preview(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
     """The channels that are meant, by name; None, after a word about it, where there are none."""
     known = {c.name: c.plugin for c in settings.channels}
-    missing = [name for name in args.channels if name not in known]
-    if missing or not known:
-        have = ", ".join(known) or "none is configured"
-        print(
-            f"sentinel: no channel {missing[0] if missing else ''}; channels: {have}",
-            file=sys.stderr,
-        )
-        return None
-    return {name: known[name] for name in args.channels or known}
+    missing = next((name for name in args.channels if name not in known), None)
+    if not known:
+        print("sentinel: no channel is configured", file=sys.stderr)
+    elif missing is not None:
+        have = ", ".join(known)
+        print(f"sentinel: no channel {visible(missing)}; channels: {have}", file=sys.stderr)
+    else:
+        return {name: known[name] for name in args.channels or known}
+    return None
 
 
 def _send(channels: dict[str, Any], settings: Any) -> int:
     import asyncio
-
-    from sentinel.core.text import visible
 
     failed = 0
     for name, channel in channels.items():

@@ -1,28 +1,26 @@
 """`sentinel alerts ack|silence|unsilence`: what people tell sentinel by hand."""
 
 import argparse
-import os
 import secrets
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.cli import USAGE
+from sentinel.app import BadCall
+from sentinel.cli.parts import user
 from sentinel.cli.state import State
-from sentinel.core.clock import SECOND
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digest import iso
-from sentinel.core.errors import Invalid, SentinelError
-from sentinel.core.mute import Ack, Silence, exactly
+from sentinel.core.errors import Invalid
+from sentinel.core.mute import Ack, Silence, exactly, silenced
 from sentinel.core.settings import Match
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 
-
-class BadOrder(SentinelError):
-    """The order makes no sense; nothing was written."""
-
-    exit_code = USAGE
+LONGEST = 100 * 366 * 86_400 * SECOND
+"""Beyond it some calendars cannot say when it ends."""
 
 
 def add(actions: Any) -> None:
@@ -47,8 +45,8 @@ def call_ack(args: argparse.Namespace) -> int:
     with State(args.config, writing=True) as state:
         alert = state.find(args.alert)
         if not any(a.id == alert and a.firing for a in state.store.alerts()):
-            raise BadOrder(f"alert {alert} does not fire now: there is nothing to acknowledge")
-        who = args.who or _me()
+            raise BadCall(f"alert {alert} does not fire now: there is nothing to acknowledge")
+        who = args.who or user()
         state.store.acknowledge(Ack(alert=alert, at=state.now, who=who, note=args.note))
     print(f"{alert}: acknowledged by {visible(who)}; it is told again only when worse or over")
     return 0
@@ -63,23 +61,28 @@ def call_silence(args: argparse.Namespace) -> int:
             match=_match(args.what, state),
             starts=state.now.wall,
             ends=ends,
-            who=args.who or _me(),
+            who=args.who or user(),
             reason=args.reason,
         )
         state.store.silence(silence)
-        until = iso(replace(state.now, wall=ends), state.zone)
+        fits = sum(bool(silenced(a, [silence], state.now)) for a in state.store.alerts())
+    until = iso(Instant(wall=ends), state.zone)
     print(f"silenced until {until}; end it with: sentinel alerts unsilence {silence.id}")
+    if not fits:
+        print("sentinel: no alert of now fits it; see: sentinel alerts list", file=sys.stderr)
     return 0
 
 
 def call_unsilence(args: argparse.Namespace) -> int:
     """0 when ended."""
     with State(args.config, writing=True) as state:
-        known = {s.id: s for s in state.silences()}
+        known = {s.id: s for s in state.by_hand()}
         silence = known.get(args.silence)
         if silence is None:
+            if args.silence in {s.id for s in state.silences()}:
+                raise BadCall(f"silence {args.silence} stands in the file: silences; end it there")
             have = ", ".join(known) or "none"
-            raise BadOrder(f"no silence {args.silence!r} is in force; there are: {have}")
+            raise BadCall(f"no silence {args.silence!r} is in force; there are: {have}")
         state.store.silence(replace(silence, ends=state.now.wall))
     print(f"{silence.id}: ended; what still fires is told")
     return 0
@@ -95,13 +98,15 @@ def _parser(actions: Any, name: str, text: str, function: Any) -> Any:
 
 def _end(args: argparse.Namespace, state: State) -> int:
     if bool(args.length) == bool(args.until):
-        raise BadOrder("a silence always ends: give --for 2h or --until 2026-12-24T18:00")
+        raise BadCall("a silence always ends: give --for 2h or --until 2026-12-24T18:00")
     try:
         ends = _moment(args, state)
     except Invalid as error:
-        raise BadOrder(str(error)) from error
+        raise BadCall(str(error)) from error
     if ends <= state.now.wall:
-        raise BadOrder("the end of the silence lies in the past")
+        raise BadCall("the end of the silence lies in the past")
+    if ends > state.now.wall + LONGEST:
+        raise BadCall("a silence of more than 100 years belongs into the file: silences")
     return ends
 
 
@@ -116,27 +121,21 @@ def _moment(args: argparse.Namespace, state: State) -> int:
 def _match(words: Sequence[str], state: State) -> Match:
     if len(words) == 1 and "=" not in words[0]:
         return _exactly(state.find(words[0]), state)
-    keys: dict[str, str] = {}
+    keys: dict[str, list[str]] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
-            raise BadOrder(f"{word!r} is neither an alert's id nor KEY=VALUE such as check=scratch")
-        keys[key] = value
+            raise BadCall(f"{word!r} is neither an alert's id nor KEY=VALUE such as check=scratch")
+        keys.setdefault(key, []).append(value)
     own = {k: v for k, v in keys.items() if k in Match.__struct_fields__ and k != "labels"}
-    return Match(**own, labels={k: v for k, v in keys.items() if k not in own})
+    labels = {k: v for k, v in keys.items() if k not in own}
+    if twice := [k for k, v in labels.items() if len(v) > 1]:
+        raise BadCall(f"{twice[0]}= is given twice; a label has one value, which may hold * and ?")
+    return Match(**own, labels={k: v[0] for k, v in labels.items()})
 
 
 def _exactly(alert: str, state: State) -> Match:
     for a in state.store.alerts():
         if a.id == alert:
             return exactly(a.key)
-    raise BadOrder(f"alert {alert} is over: name what to silence, e.g. check=scratch")
-
-
-def _me() -> str:
-    import getpass
-
-    try:
-        return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
+    raise BadCall(f"alert {alert} is over: name what to silence, e.g. check=scratch")

@@ -46,21 +46,23 @@ def watch(f: Facts) -> Text:
 
 
 def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableType:
-    """The worst first, as facts has them; `chosen` is marked."""
+    """The worst first, as facts has them. Where one is `chosen` it is marked, and each has one line:
+    it must not be pushed off the screen by those above it."""
     if not rows:
         return Text("no alerts", style=COLOURS[Status.OK])
     table = plain_table("alert", "", "check", "for", "summary")
-    for column in (table.columns[0], table.columns[1], table.columns[3]):
-        column.no_wrap = True
+    for place in (0, 1, 3):
+        table.columns[place].no_wrap = True
+    if chosen is not None:
+        table.columns[2].no_wrap, table.columns[2].max_width = True, 30
+        table.columns[2].overflow = "ellipsis"
     for number, a in enumerate(rows):
         word = (
             Text("pending") if a.state == "pending" else Text(a.tone.value, style=COLOURS[a.tone])
         )
-        summary = Text(shortened(a.summary, WIDE))
-        if a.acknowledged_by:
-            summary.append(f" [{a.acknowledged_by} has it]", style="cyan")
-        if a.silenced_until is not None:
-            summary.append(" [silenced]", style="cyan")
+        summary = _said_of(a)
+        if chosen is not None:
+            summary.no_wrap, summary.overflow = True, "ellipsis"
         style = "reverse" if number == chosen else ""
         row = (
             Text(a.id, style="dim"),
@@ -71,6 +73,16 @@ def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableTy
         )
         table.add_row(*row, style=style)
     return table
+
+
+def _said_of(a: AlertFact) -> Text:
+    """Whether somebody cares comes first: the end may be cut off."""
+    text = Text()
+    if a.acknowledged_by:
+        text.append(f"[{a.acknowledged_by} has it] ", style="cyan")
+    if a.silenced_until is not None:
+        text.append("[silenced] ", style="cyan")
+    return text.append(shortened(a.summary, WIDE), style="default")
 
 
 def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
@@ -100,6 +112,7 @@ def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
 def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
     """Each with its last and next run."""
     table = plain_table("check", "", "ran", "next", "summary")
+    table.columns[1].no_wrap = True
     for c in rows:
         ran = f"{duration_text(int(max(0, f.at - c.ran)))} ago" if c.ran is not None else "never"
         following = stamp(c.next, zone)[-8:] if c.next is not None else "never"
@@ -118,6 +131,7 @@ def disks(rows: Sequence[DiskFact]) -> RenderableType:
     if not rows:
         return Text("no check has looked at a file system yet", style="dim")
     table = plain_table("file system", "space", "free", "inodes", "full in", "")
+    table.columns[0].min_width = 8
     for column in table.columns[1:5]:
         column.no_wrap = True
     for d in rows:

@@ -22,7 +22,15 @@ def as_json(outcome: Outcome) -> str:
         "duration_s": round(outcome.seconds, 4),
         "findings": [_finding(f) for f in findings],
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
+    text = msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
+    return text if text.isascii() else _ascii(text)
+
+
+def _ascii(document: str) -> str:
+    """The same JSON for every character set."""
+    import json
+
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in document)
 
 
 def as_lines(outcome: Outcome) -> str:

@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 
 from sentinel import hands
-from sentinel.cli.nodes import BadNodes, settings_of
-from sentinel.core import nodeset
-from sentinel.core.errors import Invalid
+from sentinel.cli import parts
 from sentinel.core.probe import EVERYTHING, NodeProbe, Unread
 from sentinel.core.remote import described, word
 from sentinel.core.text import visible
@@ -19,24 +17,18 @@ from sentinel.core.values import duration_text
 
 def add(verbs: Any) -> None:
     """Add the parser below `nodes`."""
-    parser = verbs.add_parser("probe", help="ask the nodes themselves how they are")
+    parser = parts.verb(verbs, "probe", "ask the nodes themselves how they are", call)
     parser.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
     parser.add_argument("--gpus", action="store_true", help="nvidia-smi -q -x too")
-    parser.add_argument("-c", "--config", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    parser.set_defaults(call=call)
 
 
 def call(args: argparse.Namespace) -> int:
     """0 when every node told all that was asked, else 1. A silent node is never a healthy one."""
-    try:
-        names = nodeset.expand(",".join(args.nodes))
-    except Invalid as error:
-        raise BadNodes(str(error)) from error
+    names = parts.names(args.nodes)
     wants = EVERYTHING
     if args.gpus:
         wants = msgspec.structs.replace(wants, parts=(*wants.parts, "gpus"))
-    remote, limit = hands.remote(settings_of(args))
+    remote, limit = hands.remote(parts.settings_of(args))
     answers = remote.probe(names, wants, limit=limit)
     if args.json:
         print(json.dumps({n: _plain(answers[n]) for n in names}, indent=1))

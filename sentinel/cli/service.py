@@ -9,6 +9,7 @@ from typing import Any
 from sentinel import running
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Run, Status, worst
+from sentinel.core.text import visible
 
 TEMPFAIL = 75
 """sysexits(3): try again later; systemd restarts the unit."""
@@ -77,7 +78,7 @@ def call_tick(args: argparse.Namespace) -> int:
         )
     else:
         for run in runs:
-            print(f"{run.status.value.upper():<9}{run.check}: {run.summary}")
+            print(visible(f"{run.status.value.upper():<9}{run.check}: {run.summary}"))
     if not delivered:
         print(
             "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr

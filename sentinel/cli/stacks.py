@@ -7,18 +7,10 @@ import sys
 from typing import Any
 
 from sentinel import app, hands
-from sentinel.cli import USAGE
-from sentinel.cli.nodes import settings_of
-from sentinel.core.errors import Invalid, SentinelError
-from sentinel.core.values import Duration
+from sentinel.app import BadCall
+from sentinel.cli.parts import seconds, settings_of
 
 SHORTEST = 5.0
-
-
-class BadCall(SentinelError):
-    """An option makes no sense."""
-
-    exit_code = USAGE
 
 
 def register(commands: Any) -> None:
@@ -80,13 +72,10 @@ def _saved(args: argparse.Namespace, settings: Any, client: Any, target: Any, du
 
 
 def _limit(text: str) -> float:
-    try:
-        seconds = float(Duration.parse(text))
-    except Invalid as error:
-        raise BadCall(f"--limit: {error}") from error
-    if seconds < SHORTEST:
+    limit = seconds(text, "--limit")
+    if limit < SHORTEST:
         raise BadCall(f"--limit: {text} is too short to reach a node; at least {SHORTEST:.0f}s")
-    return seconds
+    return limit
 
 
 def _tool(path: str) -> str:

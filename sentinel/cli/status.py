@@ -47,7 +47,7 @@ def look(state: State) -> Any:
     """The facts of this state."""
     from sentinel import show
 
-    return show.seen(state.store, show.of_settings(state.settings), state.now, tuple(state.notices))
+    return show.seen(state.store, show.of_settings(state.settings), state.now, ())
 
 
 def _document(state: State, found: Any) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def _document(state: State, found: Any) -> dict[str, Any]:
     store, now = state.store, state.now
     told = to_builtins(found)
     return {
-        "state": app.state_of(state.settings),
+        "state": app.state_shown(state.settings),
         "leader": store.leader(),
-        "notices": state.notices,
+        "notices": list(found.notices),
         "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
         "checks": _checks(state.settings, {r.check: r for r in store.runs()}, now),
         "unsent": [_unsent(row, now) for row in store.outbox()],
@@ -113,16 +113,14 @@ def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
 
 
 def show(f: Any, state: State) -> None:
+    """On a terminal: what is wrong first, then what there is."""
     from rich.text import Text
 
     from sentinel.cli import panels
-    from sentinel.cli.tables import COLOURS, console
-    from sentinel.core.model import Status
+    from sentinel.cli.tables import console
 
     out, zone = console(), state.zone
-    out.print(Text.assemble(panels.watch(f), f"; state in {app.state_of(state.settings)}"))
-    for notice in f.notices:
-        out.print(Text(notice, style=COLOURS[Status.CRITICAL]))
+    out.print(Text.assemble(panels.watch(f), f"; state in {app.state_shown(state.settings)}"))
     out.print(panels.headline(f))
     sections = [("alerts", panels.alerts(f.alerts), True)]
     sections += [

@@ -9,20 +9,11 @@ from sentinel.core.errors import CannotTell
 AT_MOST = 8
 """Of each: a site that mounts every home by itself has thousands."""
 
-SHARED = frozenset(
-    {
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "fuse.beegfs",
-        "fuse.ceph",
-        "fuse.ceph-fuse",
-        "fuse.glusterfs",
-    }
-    | {"fuse.juicefs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "panfs", "pvfs2"}
-    | {"smb3", "wekafs"}
-)
+SHARED = frozenset({
+    "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
+    "fuse.juicefs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3",
+    "wekafs",
+})  # fmt: skip
 """Types of /proc/filesystems whose files other machines see as well."""
 
 

@@ -50,13 +50,14 @@ def _watch(state: State, every: float) -> None:
         while not view.done:
             width, height = screen.size
             screen.draw(_lines(view, found, state, width, height))
-            key = screen.key(max(0.05, min(due - time.monotonic(), 1.0)))
+            still = view.held or view.asking
+            key = screen.key(1.0 if still else max(0.05, min(due - time.monotonic(), 1.0)))
             if key:
                 view = press(view, key, found)
             if view.ack:
                 said = _acknowledge(state, view.ack)
                 view, due = replace(view, ack="", said=said), 0.0
-            if time.monotonic() >= due and not view.held and not view.asking:
+            if time.monotonic() >= due and not still:
                 found, due = eye.look(), time.monotonic() + every
 
 
@@ -77,9 +78,8 @@ class _Eye:
 
         from sentinel import show
 
-        notices = tuple(self._state.notices)
         try:
-            self._before = show.seen(self._state.store, self._around, self._clock.now(), notices)
+            self._before = show.seen(self._state.store, self._around, self._clock.now(), ())
         except StoreError as error:
             if self._before is None:
                 raise
@@ -103,12 +103,12 @@ def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list
 
 
 def _acknowledge(state: State, alert: str) -> str:
-    from sentinel.cli.orders import _me
+    from sentinel.cli.parts import user
     from sentinel.clock import SystemClock
     from sentinel.core.mute import Ack
 
     try:
-        state.store.acknowledge(Ack(alert=alert, at=SystemClock().now(), who=_me()))
+        state.store.acknowledge(Ack(alert=alert, at=SystemClock().now(), who=user()))
     except StoreError as error:
         return f"not acknowledged: {error}"
     return f"{alert}: acknowledged"

@@ -17,10 +17,11 @@ from sentinel.config.shapes import (
     fields,
     required,
     shape,
+    words,
 )
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
 from sentinel.config.tree import Items, Node, Scalar, Table, line_at
-from sentinel.config.wording import as_list, did_you_mean, expected, got
+from sentinel.config.wording import as_list, did_you_mean, expected, got, near
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
@@ -168,6 +169,8 @@ class Converter:
         remedy = ""
         if isinstance(node, Scalar) and isinstance(found, ListOf) and node.text:
             remedy = f"; write {'it in [ ]' if secret else as_list(node, found.item)}"
+        elif isinstance(node, Scalar) and (close := near(node.text, words(hint))):
+            remedy = f" (did you mean '{close}'?)"
         message = f"expected {expected(hint)}, got {got(node, secret)}{remedy}"
         self._collector.error(node.line, path, message)
         return FAILED

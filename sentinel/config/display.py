@@ -37,7 +37,8 @@ class Shown:
 
     def settings(self, settings: Settings) -> dict[str, Any]:
         """The sections in the order of Settings."""
-        state = settings.state if "://" in settings.state else FilePath(settings.state)
+        state = settings.state
+        state = _without_password(state) if "://" in state else FilePath(state)
         sections = {
             **self.plain(replace(settings, path="", state=state, checks=(), channels=()), ()),
             "checks": dict(self._check(check) for check in settings.checks),
@@ -102,6 +103,11 @@ def _single(value: Any) -> Any:
     if isinstance(value, FilePath):
         return _unexpanded(value)
     return _PASSWORD_IN_URL.sub(rf"\1:{HIDDEN}@", str(value))
+
+
+def _without_password(url: str) -> str:
+    """A database's URL takes it before an @, whatever it holds, and in its query."""
+    return re.sub(r"(://[^:/@]*:)[^@]*(?=@)|(password=)[^&]*", rf"\1\2{HIDDEN}", url)
 
 
 def _unexpanded(path: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from sentinel.config.shapes import Leaf, shape, words
 from sentinel.config.sources import expanded
-from sentinel.config.tree import Scalar
+from sentinel.config.tree import Scalar, resolve
 from sentinel.config.wording import did_you_mean, expected, got, near, quoted
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -63,7 +63,7 @@ def _boolean(node: Scalar) -> bool:
         return node.value
     if node.loose and not node.text:
         return True
-    problem = f"expected true or false, got {got(node)}"
+    problem = f"expected true or false, got {got(node)}{_unquote(node, bool)}"
     if isinstance(node.value, str) and node.value.lower() in _BOOLEAN_ONCE:
         meant = "true" if node.value.lower() in ("yes", "on", "y") else "false"
         problem += f"; in YAML 1.2 that is text, write {meant}"
@@ -109,7 +109,15 @@ def _mismatch(node: Scalar, hint: Any) -> str:
     known = words(hint)
     if known and near(node.text, known):
         return f"{quoted(node)} is not one of {', '.join(known)}{did_you_mean(node.text, known)}"
-    return f"expected {expected(hint)}, got {got(node)}"
+    return f"expected {expected(hint)}, got {got(node)}{_unquote(node, hint)}"
+
+
+def _unquote(node: Scalar, hint: Any) -> str:
+    """The remedy where only the quotes are too much."""
+    kind = getattr(shape(hint), "type", None)
+    fitting: dict[Any, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float)}
+    too_much = isinstance(node.value, str) and type(resolve(node.text)) in fitting.get(kind, ())
+    return "; remove the quotes" if too_much else ""
 
 
 def is_text(hint: Any) -> bool:

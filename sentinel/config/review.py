@@ -21,6 +21,9 @@ from sentinel.core.windows import moment
 Lists = Mapping[str, Mapping[int, Any]]
 """Section -> place in the file -> what could be read there."""
 
+SHORTEST_REPEAT = 60.0
+"""Seconds; below that a channel is told again at every pass."""
+
 _STATUS = tuple(status.value for status in Status)
 
 
@@ -52,8 +55,12 @@ class Review:
                 self._window(path, item)
         for channel in self._settings.channels:
             self._fallback(channel)
+            if channel.common.per_hour < 0:
+                path = ("channels", channel.name, "per_hour")
+                self._error(path, "at least 1 message, or 0 for no cap")
         self._actions()
         self._unreached(lists["routes"])
+        self._too_often(lists["routes"])
         self._repeats(lists["routes"])
         self._conflicts()
         self._nothing()
@@ -74,11 +81,24 @@ class Review:
 
     def _fallback(self, channel: ChannelConfig) -> None:
         path, name = ("channels", channel.name, "fallback"), channel.common.fallback
-        if name and name == channel.name:
-            self._error(path, "a channel cannot stand in for itself")
-        elif name and name not in self._channel_names:
+        circle = self._circle(channel.name)
+        if name and name not in self._channel_names:
             hint = did_you_mean(name, self._channel_names, "there are")
             self._error(path, f"there is no channel '{name}'{hint}")
+        elif len(circle) == 1:
+            self._error(path, "a channel cannot stand in for itself")
+        elif circle and channel.name == min(circle, key=self._channel_names.index):
+            way = ", ".join((*circle, channel.name))
+            self._error(path, f"fallbacks go round in a circle: {way}")
+
+    def _circle(self, name: str) -> list[str]:
+        """The channels that lead from this one back to it: what all of them refuse would go
+        round for ever."""
+        fallbacks = {channel.name: channel.common.fallback for channel in self._settings.channels}
+        way = [name]
+        while (following := fallbacks.get(way[-1], "")) and following not in way:
+            way.append(following)
+        return way if following == name else []
 
     def _actions(self) -> None:
         known = self._action_kinds.names() if self._action_kinds else ()
@@ -123,6 +143,12 @@ class Review:
         for name in self._channel_names if routes else ():
             if name not in heard:
                 self._warn(("channels", name), "no route leads to this channel")
+
+    def _too_often(self, routes: Mapping[int, Route]) -> None:
+        for index, route in routes.items():
+            if route.repeat is not None and route.repeat < SHORTEST_REPEAT:
+                often = f"{route.repeat} is too often: every pass would tell it again; at least 1m"
+                self._error(("routes", index, "repeat"), often)
 
     def _repeats(self, routes: Mapping[int, Route]) -> None:
         """Channels that forget what is not repeated in time."""

@@ -142,8 +142,8 @@ class Reading(Struct, frozen=True, kw_only=True):
 class Past(Struct, frozen=True, kw_only=True):
     """What is stored, of one moment: enough to judge one request by.
 
-    `records` are those of the target and the newest thousand of all; `left` the newest
-    readings of nodes leaving service.
+    `records` are those of the target, and of all targets those of the last hour or the newest
+    thousand, whichever are more; `left` the newest readings of nodes leaving service.
     """
 
     records: tuple[ActionRecord, ...] = ()

@@ -9,6 +9,7 @@ from shlex import quote
 from msgspec import Struct
 
 from sentinel.core.model import Notification, Status, Value
+from sentinel.core.succession import ends
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
 
@@ -17,7 +18,7 @@ FACTS = 24
 COMMANDS = 8
 _LINE, _SUMMARY, _WORD, _NAME = 300, 600, 80, 32
 _REASONS = {"ack": "acknowledged"}
-_ENDED = {"resolved": "RESOLVED", "gone": "GONE"}
+_WORDS = {"resolved": "RESOLVED", "gone": "GONE", "test": "TEST", "action": "ACTION"}
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -50,10 +51,10 @@ class Card(Struct, frozen=True, kw_only=True):
 
 def card(notification: Notification) -> Card:
     """The words for one notification, whatever its texts hold. An end is told briefly."""
-    n, ended = notification, notification.reason in _ENDED
+    n, ended = notification, ends(notification)
     return Card(
         word=_word(n),
-        tone=_tone(n),
+        tone=tone(n),
         title=" ".join(part for part in (_short(n.check), _short(n.subject)) if part),
         cluster=_short(n.cluster),
         summary=one_line(n.summary, _SUMMARY),
@@ -68,7 +69,7 @@ def card(notification: Notification) -> Card:
         commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
-        more=_more(n, ended or n.reason == "action"),
+        more=_more(n, ended or n.reason in ("action", "ack")),
         links=() if ended else tuple(n.links.items()),
     )
 
@@ -98,7 +99,7 @@ def fact(name: str, value: Value) -> tuple[str, str]:
     match = re.fullmatch(r"(.+)_(percent|bytes|seconds|s)", name)
     unit = match[2] if match and isinstance(value, int | float) else ""
     label = match[1] if match and unit else name
-    return one_line(label.replace("_", " "), _NAME), _amount(value, unit)
+    return one_line(label.replace("_", " "), _NAME), shortened(_amount(value, unit), _LINE)
 
 
 def _amount(value: Value, unit: str) -> str:
@@ -118,7 +119,7 @@ def _amount(value: Value, unit: str) -> str:
 
 
 def _facts(n: Notification) -> Iterator[tuple[str, str]]:
-    if n.status is Status.UNKNOWN and n.reason not in _ENDED:
+    if n.status is Status.UNKNOWN and not ends(n):
         yield "severity", n.severity.value
     for name, value in n.values.items():
         if value != 0 or isinstance(value, bool):  # nothing to know, and six of them with a job
@@ -129,19 +130,20 @@ def _facts(n: Notification) -> Iterator[tuple[str, str]]:
 
 
 def _word(n: Notification) -> str:
-    if n.reason in _ENDED or n.reason == "test":
-        return _ENDED.get(n.reason, "TEST")
-    if n.reason == "action":
-        return "ACTION"
+    if n.reason in _WORDS:
+        return _WORDS[n.reason]
+    if ends(n):
+        return f"RESOLVED ({_short(n.reason)})"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
     extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or _short(n.reason)})"
     return degree.value.upper() + extra
 
 
-def _tone(n: Notification) -> str:
+def tone(n: Notification) -> str:
+    """How bad it is: critical, warning, unknown, ok or info."""
     if n.reason == "test":
         return "info"
-    if n.reason in _ENDED:
+    if ends(n):
         return "ok"
     if n.reason == "action":
         return "info" if n.status is Status.OK else n.status.value
@@ -149,39 +151,39 @@ def _tone(n: Notification) -> str:
 
 
 def _told(n: Notification) -> str:
-    at = _moment(n.at)
+    at = moment(n.at)
     return at.strftime("%H:%M:%S") if at else ""
 
 
 def _began(n: Notification) -> str:
-    since = _moment(n.since)
+    since = moment(n.since)
     return since.strftime("%Y-%m-%d %H:%M:%S ") + _offset(since) if since else _short(n.since)
 
 
 def _clock(n: Notification) -> str:
-    """The hour and minute; with the day where it was another one."""
-    at, since = _moment(n.at), _moment(n.since)
-    if not at or not since:
+    """The hour and minute, with the day where it was another one; none for what was just done."""
+    at, since = moment(n.at), moment(n.since)
+    if not at or not since or n.reason == "action":
         return ""
     return since.strftime("%H:%M" if at.date() == since.date() else "%m-%d %H:%M")
 
 
 def _age(n: Notification) -> str:
-    at, since = _moment(n.at), _moment(n.since)
+    at, since = moment(n.at), moment(n.since)
     return duration_text(max(0.0, (at - since).total_seconds())) if at and since else ""
 
 
-def _moment(text: str) -> datetime | None:
-    """An aware moment; None where the text is none (Python 3.10 does not read a `Z`)."""
+def moment(text: str) -> datetime | None:
+    """An aware time; None where the text is none (Python 3.10 does not read a `Z`)."""
     try:
-        moment = datetime.fromisoformat(re.sub("Z$", "+00:00", text))
+        found = datetime.fromisoformat(re.sub("Z$", "+00:00", text))
     except ValueError:
         return None
-    return moment if moment.tzinfo else None
+    return found if found.tzinfo else None
 
 
-def _offset(moment: datetime) -> str:
-    offset = moment.isoformat()[-6:]
+def _offset(at: datetime) -> str:
+    offset = at.isoformat()[-6:]
     return "UTC" if offset == "+00:00" else offset
 
 

@@ -119,6 +119,8 @@ def _bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Bulleti
 
 def _look_closer(record: ActionRecord) -> str:
     """The command to run next: only jobs are told beside an alert of another name."""
+    if record.target.startswith("/"):  # a directory: what may go there now
+        return f"sentinel check {shlex.quote(visible(record.by))}"
     target = shlex.quote(visible(record.target))
     what = "scontrol show job" if record.subject else "sentinel nodes list --history"
     return f"{what} {target}"

@@ -22,7 +22,7 @@ from sentinel.core.model import (
     Told,
     Transition,
 )
-from sentinel.core.mute import Orders, inhibited, silenced
+from sentinel.core.mute import Inhibition, Orders, silenced
 from sentinel.core.outcome import Outcome
 from sentinel.core.plan import Plan as Plan
 from sentinel.core.routing import Listener, audience, unrouted
@@ -68,6 +68,7 @@ def forget(
     work = _Work(alerts, plan, now, orders)
     for key in keys:
         work.observe(key, None, Policy(kind=alerts[key].kind, flap=FlapPolicy(changes=0)))
+    work.tell(())
     return work.batch(())
 
 
@@ -91,16 +92,26 @@ def _observations(
     yield Key(cluster, outcome.check), outcome.itself
     if outcome.report is None:
         return
-    seen = {Key(cluster, outcome.check, f.subject): f for f in outcome.report.findings}
+    seen: dict[Key, Finding] = {}
+    for finding in outcome.report.findings:
+        key = Key(cluster, outcome.check, finding.subject)
+        seen[key] = max(seen.get(key, finding), finding, key=_weight)
     yield from seen.items()
-    for key in alerts:
-        if (
-            key.check == outcome.check
-            and key.cluster == cluster
-            and key.subject
-            and key not in seen
-        ):
+    blind = [f for f in seen.values() if f.status is Status.UNKNOWN]
+    for key, alert in alerts.items():
+        ours = key.check == outcome.check and key.cluster == cluster and key.subject
+        if ours and key not in seen and not any(_may_hide(spot, alert) for spot in blind):
             yield key, None
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    """Of several findings about one subject what was seen to be wrong counts."""
+    return finding.status.bad, finding.status.rank
+
+
+def _may_hide(spot: Finding, alert: Alert) -> bool:
+    """Whether what could not be seen may be where the alert is: no label says otherwise."""
+    return all(alert.labels.get(name, value) == value for name, value in spot.labels.items())
 
 
 class _Work:
@@ -114,6 +125,8 @@ class _Work:
         self._silences = (*orders.silences, *standing(plan.windows, now, plan.zone))
         self._alerts = dict(alerts)
         self._fresh: dict[Key, Transition] = {}
+        self._changes: list[tuple[Key, Alert, Transition]] = []
+        self._muting: Inhibition | None = None
         self._transitions: list[Transition] = []
         self._outbox: list[Outgoing] = []
 
@@ -134,7 +147,7 @@ class _Work:
         if done.transition.reason in ("firing", "worse"):
             self._fresh[key] = done.transition
         else:
-            self._tell_change(key, about, done.transition)
+            self._changes.append((key, about, done.transition))
 
     def announce(self, bulletin: Bulletin) -> None:
         """One message about an action to whoever hears of its subject, unless that is muted."""
@@ -147,7 +160,10 @@ class _Work:
             self._send(alert, transition, list(heard), heard)
 
     def tell(self, checks: Container[str]) -> None:
-        """Give every channel what it is owed about the alerts of these checks."""
+        """Tell of what has changed, then give every channel what it is owed about the alerts of
+        these checks."""
+        for change in self._changes:
+            self._tell_change(*change)
         for key, alert in list(self._alerts.items()):
             if alert.firing and key.check in checks:
                 self._alerts[key] = self._tell_owed(key, alert)
@@ -216,7 +232,7 @@ class _Work:
             why = f": {silence.reason}" if silence.reason else ""
             until = iso(Instant(wall=silence.ends), self._plan.zone)
             return f"silenced until {until} by {silence.who or 'somebody'}{why}"
-        cause = inhibited(alert, self._plan.inhibit, self._alerts)
+        cause = self._inhibition().explains(alert)
         return f"muted while {cause.key.check} {cause.key.subject} fires" if cause else ""
 
     def _send(
@@ -241,6 +257,12 @@ class _Work:
             )
         known = dict.fromkeys(names, Told(self._now, alert.severity))
         return replace(alert, told={**alert.told, **known}) if names else alert
+
+    def _inhibition(self) -> Inhibition:
+        """Asked for only when all of the batch was observed: by whom does not matter then."""
+        if self._muting is None:
+            self._muting = Inhibition(self._plan.inhibit, self._alerts.values())
+        return self._muting
 
     def _note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)

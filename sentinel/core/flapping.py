@@ -25,9 +25,10 @@ def changed(alert: Alert, now: Instant, policy: FlapPolicy) -> Alert:
 
 
 def recent(alert: Alert, now: Instant, policy: FlapPolicy) -> tuple[int, ...]:
-    """The changes within the window; those of a future that a clock jump has undone count."""
-    begin = now.wall - int(policy.window * SECOND)
-    return tuple(at for at in alert.changes if at > begin)[-100:]
+    """The changes within the window. Those of a future that a clock jump has undone count too, if
+    it is no farther away: else a clock that was a year ahead would silence the alert for a year."""
+    window = int(policy.window * SECOND)
+    return tuple(at for at in alert.changes if abs(now.wall - at) < window)[-100:]
 
 
 def starts(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
@@ -36,5 +37,6 @@ def starts(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
 
 
 def ends(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
-    """Whether it has settled, one way or the other."""
-    return alert.flapping and len(recent(alert, now, policy)) <= policy.changes // 3
+    """Whether it has settled, one way or the other: at once where nothing is to flap any more."""
+    few = len(recent(alert, now, policy)) <= policy.changes // 3
+    return alert.flapping and (few or not policy.changes)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
-from sentinel.core.gpus import Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.core.gpus import NODE, Entry, GpuEvent, Mark, Move, Sighting, Stay
 from sentinel.core.lemons import LemonPolicy, Standing, Term, decayed, sum_of
+from sentinel.core.text import shortened
+
+SEVERAL = 3
+"""GPUs that fail alike at once and are no coincidence."""
 
 
 def first_seen(sighting: Sighting, now: Instant) -> Entry:
@@ -86,6 +90,30 @@ def standing(entry: Entry, now: Instant, policy: LemonPolicy) -> Standing:
         judged = "lemon" if entry.mark == "lemon" else "good"
         return Standing(score=score, judged=judged, marked=True)  # type: ignore[arg-type]
     return Standing(score=score, judged=policy.judged(score))
+
+
+def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
+    """What befell half of a node's `gpus` (three at least) at once as one event of the node: its
+    switch, riser or power is to blame, and no GPU becomes a lemon for it."""
+    struck: dict[str, dict[str, GpuEvent]] = {}
+    for event in events:
+        if not event.subject.startswith(NODE):
+            struck.setdefault(event.what, {})[event.subject] = event
+    shared = {w: found for w, found in struck.items() if len(found) >= max(SEVERAL, gpus / 2)}
+    own = [e for e in events if e.what not in shared or e.subject.startswith(NODE)]
+    return [*own, *(_of_node(found, node) for found in shared.values())]
+
+
+def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
+    """The same event however often it is told: named after the first of the GPUs' own."""
+    first = found[min(found)]
+    subject = f"{NODE}{node}"
+    return replace(
+        first,
+        id=first.id.replace(first.subject, subject),
+        subject=subject,
+        text=shortened(f"{len(found)} GPUs at once: {first.text}", 300),
+    )
 
 
 def marked(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Entry:

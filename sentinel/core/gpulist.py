@@ -59,7 +59,7 @@ def read(text: str | bytes, key: bytes = b"") -> GpuList:
         raise BadList(f"no list of GPUs: {error}") from error
     if found.form != FORM:
         raise BadList(f"a list of the form {found.form[:40]!r}; this sentinel reads {FORM!r}")
-    if key and not hmac.compare_digest(found.signature, _signature(found, key)):
+    if key and not hmac.compare_digest(found.signature.encode(), _signature(found, key).encode()):
         said = "is signed with another key, or was changed" if found.signature else "is not signed"
         raise BadList(f"the list {said}")
     return found

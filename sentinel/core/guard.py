@@ -55,6 +55,8 @@ def trip(situation: Situation, past: Past, now: Instant) -> str:
     """Why the breaker has to open; empty while all is calm."""
     if situation.unwell:
         return f"Slurm is unwell: {situation.unwell}"
+    if not situation.nodes:
+        return ""  # the request is about no node, and nobody has looked at any
     breaker = situation.breaker
     left = {r.node for r in past.left if r.left and elapsed(r.left, now) < breaker.within}
     most = min(breaker.nodes, _part(breaker.share, situation.nodes))
@@ -124,9 +126,11 @@ def _suspect(case: Case) -> str:
 def _cooldown(case: Case) -> str:
     about = _about(case.past.records, case.request.target)
     tried = (r for r in about if r.outcome.tried and not _prepares(r, case.request))
-    for record in _recent(tried, case.now, case.limits.cooldown):
-        return f"cooldown of {case.limits.cooldown}: {record.action} {_ago(record, case.now)}"
-    return ""
+    recent = _recent(tried, case.now, case.limits.cooldown)
+    if not recent:
+        return ""
+    last = recent[-1]
+    return f"cooldown of {case.limits.cooldown}: {last.action} {_ago(last, case.now)}"
 
 
 def _prepares(record: ActionRecord, request: ActionRequest) -> bool:

@@ -41,13 +41,14 @@ def about(
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
-    """The wish for an action on this run of the job; of one element where it is one of an array,
-    of all that are pending where the row stands for them. `subject`: the alert's. `params` are the
-    action's own, such as `signal`, `file` or `node`; an action refuses what it does not know."""
+    """The wish for an action on this run of the job: of one element where it is one of an array,
+    of all that are pending where the row stands for them, and of all parts of a heterogeneous job.
+    `subject`: the alert's. `params` are the action's own, such as `signal`, `file` or `node`; an
+    action refuses what it does not know."""
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
-        target=job.array_id if "[" in job.id else job.id,
+        target=job.array_id if "[" in job.id else job.id.partition("+")[0],
         reason=reason,
         subject=subject,
         params={**started, "user": job.user, **_written(seen), **(params or {})},
@@ -89,7 +90,7 @@ def moved(before: Sighting, size: int | None, tail: str) -> str:
 
 def last_number(text: str, pattern: str) -> float | None:
     """What the last finished line that matches captures; None where none does."""
-    finished = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    finished = text[: text.rfind("\n") + 1] or text
     found = None
     for match in re.finditer(pattern, finished):
         found = match

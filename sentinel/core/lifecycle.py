@@ -95,19 +95,21 @@ def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
 
 def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
     """Changes are counted and not told, until there are few of them again."""
-    quiet = raw.alert or replace(alert, firing=False, clear_since=None, last=now)
-    quiet = replace(quiet, over=False)  # good for a moment is not the end of it
+    good = replace(alert, firing=False, clear_since=None, runs=0, last=now)
+    quiet = raw.alert if raw.alert and not raw.alert.over else good
     if raw.transition is not None and raw.transition.reason != "worse":
         quiet = flapping.changed(replace(quiet, count=alert.count), now, policy.flap)
     if not flapping.ends(quiet, now, policy.flap):
         return Step(quiet, None, "flapping: not told")
-    status = quiet.status if quiet.firing else Status.OK
-    summary = quiet.summary if quiet.firing else "good, and no change for a while"
-    settled, transition = _told(
-        replace(quiet, flapping=False, summary=summary), "settled", status, now
-    )
+    return _settled(replace(quiet, flapping=False), raw, policy, now)
+
+
+def _settled(quiet: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
     if quiet.firing:
+        settled, transition = _told(quiet, "settled", quiet.status, now)
         return Step(settled, transition, "settled, and still bad")
+    summary = raw.transition.summary if raw.transition else "good, and no change for a while"
+    settled, transition = _told(replace(quiet, summary=summary), "settled", Status.OK, now)
     return Step(_over(settled, policy, now), transition, "settled, and good")
 
 
@@ -117,6 +119,7 @@ def _observe(
     before = alert if alert and not alert.over else _begun(key, alert, finding, policy, now)
     return replace(
         before,
+        since=before.since if before.runs else now,
         status=finding.status,
         summary=finding.summary,
         details=finding.details,

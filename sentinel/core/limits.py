@@ -20,6 +20,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cooldown: Duration = Duration(1800)
 
 
+class CleanLimits(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Caps of removing old files: a directory is no node, and has to be cleaned again and again."""
+
+    per_hour: Annotated[int, Meta(ge=0, le=1000)] = 20
+    share: Share = Share(100)
+    per_node: Rate = Rate("500 in 7d")
+    cooldown: Duration = Duration(0)
+
+
 class BreakerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When to stop acting at all: more than `nodes`, or more than `share` of all nodes (at least
     one), left service `within` this time. It closes when nothing opened it for `cooldown`."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.mute import Silence
-from sentinel.core.settings import Match
+from sentinel.core.route_settings import Match
 from sentinel.core.slurm import Reservation
 
 PREFIX = "slurm-"
@@ -35,8 +35,11 @@ def orders(
 def _wanted(
     reservations: Iterable[Reservation], every_node: frozenset[str], now: Instant
 ) -> Iterator[Silence]:
+    """One with TIME_FLOAT never begins: its start moves on with the time (scontrol(1)), and would
+    be another silence at every look."""
     for r in reservations:
-        if "MAINT" in r.flags and r.ends * SECOND > now.wall:
+        floats = "TIME_FLOAT" in r.flags
+        if "MAINT" in r.flags and not floats and r.ends * SECOND > now.wall:
             whole = "ALL_NODES" in r.flags or (bool(every_node) and every_node <= r.nodes)
             yield _silence(r, None if whole else r.nodes)
 

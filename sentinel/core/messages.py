@@ -10,6 +10,7 @@ from sentinel.core.model import Alert, Key, Notification, Status, Transition
 from sentinel.core.plan import Plan
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST = 253_402_214_400_000_000  # 9999-12-31 UTC: datetime ends a day later
 
 
 def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
@@ -39,8 +40,9 @@ def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "
 
 
 def iso(moment: Instant, zone: tzinfo) -> str:
-    """ISO 8601 to the second with the zone's offset."""
-    at = _EPOCH + timedelta(microseconds=moment.wall)
+    """ISO 8601 to the second with the zone's offset; what lies behind the calendar's end is on its
+    last day (`until: 9999-12-31` in the file is later than that in some zones)."""
+    at = _EPOCH + timedelta(microseconds=min(moment.wall, _LAST))
     return at.astimezone(zone).isoformat(timespec="seconds")
 
 

@@ -1,13 +1,13 @@
 """What keeps an alert from being told for now: silences, inhibition, acknowledgement. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
 from sentinel.core.match import matches
 from sentinel.core.model import Alert, Key
-from sentinel.core.settings import Inhibit, Match
+from sentinel.core.route_settings import Inhibit, Match
 
 
 class Silence(Struct, frozen=True, kw_only=True):
@@ -65,12 +65,40 @@ def _literal(text: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
-def inhibited(alert: Alert, rules: Sequence[Inhibit], alerts: Mapping[Key, Alert]) -> Alert | None:
-    """The firing alert that explains this one. An alert never inhibits itself, nor does one
-    that the same rule would mute: two that match both sides would silence each other."""
-    for rule in rules:
-        if matches(rule.mute, alert) and not matches(rule.when, alert):
-            cause = next((a for a in alerts.values() if a.firing and matches(rule.when, a)), None)
-            if cause is not None:
+class Inhibition:
+    """What the rules mute while these alerts are as they are; found once, for many questions."""
+
+    def __init__(self, rules: Sequence[Inhibit], alerts: Iterable[Alert]) -> None:
+        firing = [a for a in alerts if a.firing] if rules else []
+        causes = [(rule, [a for a in firing if matches(rule.when, a)]) for rule in rules]
+        self._open = [(rule, found) for rule, found in causes if found]
+        self._holding: list[tuple[Inhibit, Alert]] = []
+        while fresh := list(self._next()):
+            self._holding += fresh
+
+    def explains(self, alert: Alert) -> Alert | None:
+        """The firing alert that explains this one and was not itself explained away.
+
+        An alert never mutes itself, nor one that the same rule would mute; and those that mute
+        one another in a circle are all told.
+        """
+        return next((cause for rule, cause in self._holding if _mutes(rule, alert)), None)
+
+    def _next(self) -> Iterator[tuple[Inhibit, Alert]]:
+        """Further rules that hold: by a cause that nothing mutes, or one that is explained."""
+        held = [rule for rule, _ in self._holding]
+        for rule, causes in self._open:
+            if rule not in held and (cause := self._grounded(causes)):
+                yield rule, cause
+
+    def _grounded(self, causes: Iterable[Alert]) -> Alert | None:
+        for cause in causes:
+            if not any(_mutes(rule, cause) for rule, _ in self._open):
                 return cause
-    return None
+            if explained := self.explains(cause):
+                return explained
+        return None
+
+
+def _mutes(rule: Inhibit, alert: Alert) -> bool:
+    return matches(rule.mute, alert) and not matches(rule.when, alert)

@@ -38,10 +38,15 @@ def check_name(name: str) -> str:
 
 
 def fold(names: Iterable[str]) -> str:
-    """The shortest hostlist of these names."""
+    """A short hostlist of these names that Slurm reads: it takes brackets only where a name ends
+    (slurm.conf(5), NodeName: `unit[0-31]rack` is invalid)."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
-    return str(NodeSet.fromlist([check_name(n) for n in names], resolver=RESOLVER_NOGROUP))
+    known = {check_name(name) for name in names}
+    odd = sorted(name for name in known if not name[-1].isdigit())
+    folded = NodeSet.fromlist(sorted(known.difference(odd)), resolver=RESOLVER_NOGROUP)
+    folded.fold_axis = (-1,)
+    return ",".join(filter(None, [str(folded), *odd]))
 
 
 def _parsed(text: str) -> tuple[str, ...]:

@@ -117,10 +117,10 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
     )
 
 
-def expired(rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
-    """Rows too old to matter to anybody, if they were tried at all; with a beginning goes the
-    end that waits for it."""
-    old = {r.seq: r for r in rows if r.attempts and elapsed(r.created, now) > GIVE_UP}
+def expired(rows: Sequence[Outgoing]) -> list[Outgoing]:
+    """Rows that were tried for too long to matter to anybody: what a service owes that was off
+    meanwhile is tried once more. With a beginning goes the end that waits for it."""
+    old = {r.seq: r for r in rows if r.tried and elapsed(r.created, r.tried) > GIVE_UP}
     unheard = {(r.channel, r.notification.alert) for r in old.values() if begins(r.notification)}
     ended = {
         r.seq: r

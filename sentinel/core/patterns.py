@@ -29,6 +29,19 @@ def expanded(pattern: str, job: Job) -> str:
     return name if name.startswith("/") else f"{job.workdir.rstrip('/')}/{name}"
 
 
+def output_of(stdout: str, job: Job) -> str:
+    """Where its output goes, from what squeue's STDOUT has of it.
+
+    That is the pattern as the user wrote it, and up to 23.11 for an array element without one
+    slurm-JOBID.out, where slurmstepd writes slurm-ARRAYID_TASK.out (`_print_job_std_out()` in
+    src/squeue/print.c).
+    """
+    folder, slash, name = stdout.rpartition("/")
+    if job.task.isdigit() and name == f"slurm-{job.job_id}.out":
+        stdout = f"{folder}{slash}slurm-{job.array_id}_{job.task}.out"
+    return expanded(stdout, job)
+
+
 def first_host(nodes: str) -> str:
     """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`."""
     first = _FIRST.match(nodes)

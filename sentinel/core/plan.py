@@ -6,7 +6,7 @@ from datetime import timezone, tzinfo
 from msgspec import Struct
 
 from sentinel.core.lifecycle import Policy
-from sentinel.core.settings import Inhibit, Route, Window
+from sentinel.core.route_settings import Inhibit, Route, Window
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -238,7 +238,7 @@ class JobView(View, Protocol):
         """Bytes of a file; None where nothing is."""
 
     def tail(self, path: str, size: int) -> str:
-        """The last bytes of a file as text."""
+        """The last bytes of a log as text (core.logtext)."""
 
 
 class JobHands(JobView, Hands, Protocol):
@@ -269,7 +269,7 @@ class Action(Protocol):
         """The commands that fulfil the wish, in order: shown by a dry run, run by a real one."""
 
 
-class Books(Protocol):
+class Books(Logbook, Protocol):
     """The audit log of actions and the ledger of nodes.
 
     Services and commands by hand write them alike: no leadership is needed, each method is one
@@ -288,14 +288,8 @@ class Books(Protocol):
     def unresolved(self) -> list[ActionRecord]:
         """Every open record, the oldest first."""
 
-    def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
-        """The newest records first; of one target where it is given."""
-
     def observe(self, nodes: Sequence[Node], now: Instant, *, whole: bool = True) -> list[Reading]:
         """Add to the ledger what is new about these nodes (`whole`: all there are); returns it."""
-
-    def readings(self, node: str, limit: int = 100) -> list[Reading]:
-        """The newest lines of the ledger about a node first."""
 
     def switch(self, name: str, switch: Switch | None) -> None:
         """Throw a switch (maintenance, breaker), or with None undo it."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sentinel.core.card import Card, card
+from sentinel.core.card import Card, card, tone
 from sentinel.core.model import Notification
 from sentinel.core.text import shortened
 
@@ -30,9 +30,14 @@ def text(notifications: Sequence[Notification]) -> str:
     return ("\n\n" + "-" * 72 + "\n\n").join(parts) + "\n"
 
 
+def worst_first(notifications: Sequence[Notification]) -> list[Notification]:
+    """As they were among equals: of very many only the first are shown in full."""
+    return sorted(notifications, key=lambda n: _TONES.index(tone(n)))
+
+
 def ranked(notifications: Sequence[Notification]) -> list[Card]:
-    """A card for each, the worst first: of very many only the first are shown in full."""
-    return sorted((card(n) for n in notifications), key=_rank)
+    """A card for each, the worst first."""
+    return [card(n) for n in worst_first(notifications)]
 
 
 def overview(cards: Sequence[Card]) -> str:
@@ -86,10 +91,6 @@ def _several(cards: Sequence[Card]) -> str:
     word = "RESOLVED" if all(c.ended for c in cards) else cards[0].word
     titles = ", ".join(dict.fromkeys(c.title for c in cards[:10]))
     return shortened(f"{word} {overview(cards)}: {titles}", SUBJECT)
-
-
-def _rank(c: Card) -> int:
-    return _TONES.index(c.tone) if c.tone in _TONES else len(_TONES)
 
 
 def _counts(cards: Sequence[Card]) -> Iterator[str]:

@@ -12,13 +12,14 @@ from msgspec import Struct
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.match import matches
 from sentinel.core.model import Alert, Status
-from sentinel.core.settings import Hours, Route
+from sentinel.core.route_settings import Hours, Route
 
 DEFAULT_REPEAT = 86400.0
 """Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
 
 HOUR = 3600.0
 DEFAULT_GROUP = ("cluster", "check")
+_DAY = 24 * 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -75,9 +76,10 @@ def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> boo
         return False
     local = (_EPOCH + timedelta(microseconds=now.wall)).astimezone(zone)
     begin, end = hours.minutes()
-    minute = local.hour * 60 + local.minute
-    inside = begin <= minute < end if begin <= end else minute >= begin or minute < end
-    return not (inside and local.isoweekday() in hours.weekdays())
+    since = (local.hour * 60 + local.minute - begin) % _DAY
+    began = local - timedelta(minutes=since)  # a night belongs to the day on which it began
+    open_ = since < ((end - begin) % _DAY or _DAY)
+    return not (open_ and began.isoweekday() in hours.weekdays())
 
 
 def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:

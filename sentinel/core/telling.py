@@ -14,10 +14,11 @@ from sentinel.core.routing import Listener
 def owed(
     alert: Alert, heard: Mapping[str, Listener], now: Instant, *, acked: bool = False
 ) -> dict[str, list[str]]:
-    """Channels by reason (firing, worse, repeat); nothing while it does not fire, is clear and
-    only kept firing, or flaps."""
+    """Channels by reason (firing, flapping, worse, repeat); nothing while it does not fire, or is
+    clear and only kept firing. What flaps is told to those who do not know, and when it gets
+    worse; it is not repeated."""
     due: dict[str, list[str]] = {}
-    if not alert.firing or alert.clear_since is not None or alert.flapping:
+    if not alert.firing or alert.clear_since is not None:
         return due
     for name, listener in heard.items():
         reason = _reason(alert, alert.told.get(name), listener, now, acked)
@@ -28,9 +29,9 @@ def owed(
 
 def _reason(alert: Alert, told: Told | None, listener: Listener, now: Instant, acked: bool) -> str:
     if told is None:
-        return "firing"
+        return "flapping" if alert.flapping else "firing"
     if alert.severity.rank > told.severity.rank:
         return "worse"
-    if not acked and elapsed(told.at, now) >= listener.repeat:
+    if not (acked or alert.flapping) and elapsed(told.at, now) >= listener.repeat:
         return "repeat"
     return ""

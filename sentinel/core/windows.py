@@ -1,14 +1,16 @@
 """Maintenance windows of the file as silences that are in force now. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone, tzinfo
 from hashlib import blake2b
+
+from msgspec.structs import replace
 
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
 from sentinel.core.mute import Silence
-from sentinel.core.settings import Window
+from sentinel.core.route_settings import Window
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -40,12 +42,19 @@ def moment(text: str, zone: tzinfo | None, key: str) -> datetime:
 
 
 def _last_start(when: cron.Cron, local: datetime, length: timedelta) -> datetime | None:
-    minute = local.replace(second=0, microsecond=0)
-    while local - minute < length:
-        if cron.fits(when, minute):
-            return minute
-        minute -= timedelta(minutes=1)
-    return None
+    """The last start up to `local`, if it is not longer ago than the window is long."""
+    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = (midnight - timedelta(days=back) for back in range(length.days + 2))
+    starts = (start for day in days for start in _starts(when, day) if start <= local)
+    last = next(starts, None)
+    return last if last is not None and local - last < length else None
+
+
+def _starts(when: cron.Cron, midnight: datetime) -> Iterator[datetime]:
+    """Those of one day, the last first."""
+    if cron.fits(replace(when, hours=(0,), minutes=(0,)), midnight):
+        for hour in reversed(when.hours):
+            yield from (midnight.replace(hour=hour, minute=m) for m in reversed(when.minutes))
 
 
 def _silence(window: Window, begin: datetime, end: datetime) -> Silence:

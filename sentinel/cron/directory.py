@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.crontab.record import Due, Record, Submitted, after, due, failed
+from sentinel.core.crontab.record import Due, Record, Submitted, after, due, failed, found
+from sentinel.core.crontab.script import Script
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 from sentinel.cron import book, logs
 from sentinel.cron.book import Book
 from sentinel.cron.scripts import Found, find
 from sentinel.cron.submitter import Submitter
+
+UNDER_WAY = "the pass that was about to submit it was ended"
+"""In the book while sbatch is called, and after it where the pass did not come to its end."""
 
 
 class Directory(Struct, frozen=True, kw_only=True):
@@ -42,76 +46,90 @@ def run(
     dry_run: bool = False,
 ) -> Pass:
     """Raises BadBase or BadBook for the directory as a whole; one script never stops another."""
-    found = find(directory.base, directory.trusted)
+    scripts = find(directory.base, directory.trusted)
     if dry_run:
-        return _rehearsed(found, book.read(directory.base), zone, now)
+        return _rehearsed(scripts, book.read(directory.base), zone, now)
     with book.writing(directory.base) as alone:
         if not alone:
             return Pass((f"{visible(directory.base)}: another pass is at work",))
-        known = book.read(directory.base)
-        worker = _Worker(submitter, zone, now, known.records)
-        records = {f.key: worker.script(f) for f in found if f.script}
-        refused = {f.key: f.refused for f in found if f.refused}
-        book.write(directory.base, Book(at=now, records=records, refused=refused))
+        worker = _Worker(directory.base, submitter, zone, now, scripts)
+        for one in scripts:
+            if one.script:
+                worker.script(one, one.script)
+        worker.write()
     logs.clean(directory.base, now, directory.log_age, directory.log_count)
-    return Pass((*worker.lines, *_refusals(refused)), worker.failures)
+    return Pass((*worker.lines, *_refusals(worker.refused)), worker.failures)
 
 
 class _Worker:
-    """Goes through the scripts of one pass."""
+    """Goes through the scripts of one pass. What it is about to submit it writes down first: a
+    pass that is ended in the middle, or a disk that is full, must not submit it twice."""
 
     def __init__(
-        self, submitter: Submitter, zone: tzinfo, now: float, records: Mapping[str, Record]
+        self, base: str, submitter: Submitter, zone: tzinfo, now: float, scripts: Sequence[Found]
     ) -> None:
-        self._submitter, self._zone, self._now, self._records = submitter, zone, now, records
+        self._base, self._submitter, self._zone, self._now = base, submitter, zone, now
+        self.refused = {one.key: one.refused for one in scripts if one.refused}
+        there = {one.key for one in scripts}
+        known = book.read(base).records
+        self._records = {k: r for k, r in known.items() if {k, k.partition("/")[0]} & there}
         self.lines: list[str] = []
         self.failures = 0
 
-    def script(self, found: Found) -> Record:
-        """The script's record after this pass; a script seen first waits for its next slot."""
-        assert found.script is not None
-        record = self._records.get(found.key) or Record(handled=self._now)
-        record = replace(record, runs=tuple(self._submitter.ended(record.runs)))
-        wanted = due(found.script, record, self._now, self._zone)
+    def script(self, one: Found, script: Script) -> None:
+        """Submit what is due of one script; raises BadBook."""
+        before = self._records.get(one.key)
+        runs = self._submitter.ended(before.runs) if before else ()
+        record = found(before, runs, self._now)
+        wanted = due(script, record, self._now, self._zone)
         submitted: list[Submitted] = []
+        if wanted.run:
+            self._records[one.key] = failed(record, (), UNDER_WAY)
+            self.write()
         try:
             for slot in wanted.run:
-                submitted.append(self._submit(found, record, slot))
+                submitted.append(self._submit(one, record, slot))
         except SentinelError as error:
-            return self._failed(found, record, wanted, submitted, str(error))
-        if not (wanted.run or wanted.missed or wanted.skipped):
-            return replace(record, trouble="")
-        return after(record, wanted, submitted, self._now)
+            self._records[one.key] = self._failed(one, record, submitted, str(error))
+        else:
+            self._records[one.key] = _settled(record, wanted, submitted, self._now)
+        if submitted:
+            self.write()
 
-    def _submit(self, found: Found, record: Record, slot: int) -> Submitted:
-        there = self._submitter.already(found, slot, self._now) if record.trouble else None
-        done = there or self._submitter.submit(found, slot, self._now)
-        self.lines.append(f"{visible(found.key)}: submitted as job {done.job}")
+    def write(self) -> None:
+        """Raises BadBook."""
+        book.write(self._base, Book(at=self._now, records=self._records, refused=self.refused))
+
+    def _submit(self, one: Found, record: Record, slot: int) -> Submitted:
+        there = self._submitter.already(one, slot, self._now) if record.trouble else None
+        done = there or self._submitter.submit(one, slot, self._now)
+        self.lines.append(f"{visible(one.key)}: submitted as job {done.job}")
         return done
 
-    def _failed(
-        self, found: Found, record: Record, wanted: Due, done: list[Submitted], why: str
-    ) -> Record:
+    def _failed(self, one: Found, record: Record, done: Sequence[Submitted], why: str) -> Record:
         self.failures += 1
-        self.lines.append(f"{visible(found.key)}: not submitted: {why}")
-        if done:  # those of catchup=all that were taken are not submitted again
-            record = replace(
-                after(record, Due(run=wanted.run), done, self._now), handled=done[-1].slot
-            )
-        return failed(record, wanted, why)
+        self.lines.append(f"{visible(one.key)}: not submitted: {why}")
+        return failed(record, done, why)
 
 
-def _rehearsed(found: list[Found], known: Book, zone: tzinfo, now: float) -> Pass:
+def _settled(record: Record, wanted: Due, submitted: Sequence[Submitted], now: float) -> Record:
+    if not (wanted.run or wanted.missed or wanted.skipped):
+        return replace(record, trouble="")
+    return after(record, wanted, submitted, now)
+
+
+def _rehearsed(scripts: Sequence[Found], known: Book, zone: tzinfo, now: float) -> Pass:
     lines = []
-    for f in found:
-        if f.script:
-            record = known.records.get(f.key) or Record(handled=now)
-            run = due(f.script, record, now, zone).run
+    for one in scripts:
+        if one.script:
+            before = known.records.get(one.key)
+            record = found(before, before.runs if before else (), now)
+            run = due(one.script, record, now, zone).run
             lines.append(
-                f"{visible(f.key)}: {'would be submitted' if run else 'is not due'} "
-                f"({f.script.schedule.text})"
+                f"{visible(one.key)}: {'would be submitted' if run else 'is not due'} "
+                f"({one.script.schedule.text})"
             )
-    return Pass((*lines, *_refusals({f.key: f.refused for f in found if f.refused})))
+    return Pass((*lines, *_refusals({one.key: one.refused for one in scripts if one.refused})))
 
 
 def _refusals(refused: Mapping[str, str]) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from shutil import which
 
 from sentinel import proc
 from sentinel.core.chain.nouns import Chain
@@ -89,20 +91,23 @@ class Timer:
         return "\n".join(f"# {path}\n{text}" for path, text in self._units().items())
 
     def install(self) -> None:
-        """Write the units and start the timer; raises NotHere."""
+        """Write the units and start the timer; raises NotHere, with nothing left behind."""
         os.makedirs(self._folder, exist_ok=True)
+        fresh = [path for path in self._units() if not os.path.exists(path)]
         for path, text in self._units().items():
             replace(path, text.encode(), 0o644)
-        self._do("daemon-reload")
-        self._do("enable", "--now", f"{self._chain.name}.timer")
+        try:
+            self._do("daemon-reload")
+            self._do("enable", "--now", f"{self._chain.name}.timer")
+        except NotHere:
+            _unlink(fresh)
+            raise
 
     def remove(self) -> None:
         """Stop the timer and take the units away."""
         if os.path.exists(os.path.join(self._folder, f"{self._chain.name}.timer")):
             self._do("disable", "--now", f"{self._chain.name}.timer")
-        for path in self._units():
-            if os.path.exists(path):
-                os.unlink(path)
+        _unlink(self._units())
 
     def present(self) -> str:
         """`yes`, or `no` where the timer is not waiting."""
@@ -115,7 +120,7 @@ class Timer:
         return {
             f"{base}.service": (
                 "[Unit]\nDescription=one pass of sentinel\n\n[Service]\nType=oneshot\n"
-                f"ExecStart={call(self._chain, self._place)}\n"
+                f"ExecStart={_literal(call(self._chain, self._place))}\n"
             ),
             f"{base}.timer": (
                 f"[Unit]\nDescription=sentinel every {every} s\n\n[Timer]\n"
@@ -128,7 +133,11 @@ class Timer:
         done = self._run(*words)
         if done.code:
             said = visible(done.err.decode("utf-8", "backslashreplace").strip())
-            raise NotHere(f"systemctl --user {words[0]}: {said or f'exit code {done.code}'}")
+            raise NotHere(
+                f"systemctl --user {words[0]}: {said or f'exit code {done.code}'} "
+                "(a systemd of your own is there after a login by ssh, not by su); "
+                "or take another --mode"
+            )
 
     def _run(self, *words: str) -> proc.Done:
         try:
@@ -139,7 +148,22 @@ class Timer:
 
 def call(chain: Chain, place: Place) -> str:
     """One pass, as a line for a shell."""
-    return shlex.join([*chain.command, "cron", "link", "--dir", place.folder])
+    return shlex.join([*_surroundings(), *chain.command, "cron", "link", "--dir", place.folder])
+
+
+def _surroundings() -> list[str]:
+    """How to find Slurm: cron(8) and the user's systemd hand on neither PATH nor SLURM_CONF."""
+    slurm = os.path.dirname(which("squeue") or "")
+    found = [f"SLURM_CONF={os.environ['SLURM_CONF']}"] if os.environ.get("SLURM_CONF") else []
+    if slurm and slurm not in ("/usr/bin", "/bin"):
+        found.append(f"PATH={slurm}:/usr/local/bin:/usr/bin:/bin")
+    return ["/usr/bin/env", *found] if found else []
+
+
+def _unlink(paths: Iterable[str]) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def schedule(every: int) -> str:
@@ -149,16 +173,16 @@ def schedule(every: int) -> str:
         return f"*/{minutes} * * * *" if minutes > 1 else "* * * * *"
     hours, rest = divmod(minutes, 60) if not rest else (0, 1)
     if not rest and hours and 24 % hours == 0:
-        return f"0 */{hours} * * *" if hours > 1 else "0 * * * *"
+        return f"0 {'0' if hours == 24 else f'*/{hours}' if hours > 1 else '*'} * * *"
     raise NotHere("crontabs know only parts of an hour or a day: --every 5m, 10m, 15m, 1h, 6h")
 
 
 def calendar(every: int) -> str:
     """The same as OnCalendar of systemd.time(7)."""
-    minute, hour, *_ = schedule(every).split()
-    hours = hour.replace("*/", "00/") if hour != "*" else "*"
-    minutes = minute.replace("*/", "00/") if minute != "0" else "00"
-    return f"*-*-* {hours}:{minutes}:00"
+    minute, hour, *_ = (
+        "00" if w == "0" else w.replace("*/", "00/") for w in schedule(every).split()
+    )
+    return f"*-*-* {hour}:{minute}:00"
 
 
 def without(text: str, begin: str, end: str) -> str:
@@ -191,6 +215,11 @@ def _scron(chain: Chain, place: Place) -> Sequence[str]:
         "--open-mode=truncate",
         *chain.options,
     ]
+
+
+def _literal(line: str) -> str:
+    """systemd.service(5), COMMAND LINES: `%` begins a specifier, `$` a variable."""
+    return line.replace("%", "%%").replace("$", "$$")
 
 
 def _escaped(line: str, tool: str) -> str:

@@ -47,6 +47,8 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 def chain_of(wish: Wish, folder: str, client: Client) -> Chain:
     """The chain that this asks for, within what the partition allows; raises BadWish."""
+    if any(word.startswith(("--clusters", "-M")) for word in wish.options):
+        raise BadWish("--sbatch=--clusters: links look after each other on one cluster only")
     usual = RELAY_TIME if wish.mode == "relay" else LINK_TIME
     allowed = _allowed(wish, client)
     if allowed and wish.time_limit and wish.time_limit > allowed[1]:
@@ -87,15 +89,14 @@ def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> li
     place = Place(folder)
     if show_only:
         return _shown(chain, place, client)
-    if chain.in_slurm:
-        _try(chain, place, client)
-    _leave_other_mode(chain, place, client)
     if not chain.in_slurm:
-        return _install_entry(chain, place)
+        return _install_entry(chain, place, client)
+    _try(chain, place, client)
+    _leave_other_mode(chain, place, client)
     with place.alone():
         place.install(replace(chain, installed=int(time.time())), _script(chain, place, client))
         done = _begin(chain, place, client)
-    return [*done, f"installed in {place.folder}; look at it with: sentinel cron status"]
+    return [*done, f"installed in {place.folder}; look at it with: {chain.call('status')}"]
 
 
 def ensure(folder: str, client: Client) -> list[str]:
@@ -109,12 +110,12 @@ def ensure(folder: str, client: Client) -> list[str]:
             return []
         whole, done = Queue(chain, place, client).mend(os.environ.get("SLURM_JOB_ID", ""))
     if not whole:
-        raise Refused("a link waits that can never start; see: sentinel cron status")
+        raise Refused(f"a link waits that can never start; see: {chain.call('status')}")
     return done
 
 
 def remove(folder: str, client: Client) -> list[str]:
-    """Take away entries, jobs and files, the jobs last: a link at work must not begin anew."""
+    """Take away entries, files and jobs, the jobs last: a link at work must not begin anew."""
     place = Place(folder)
     try:
         chain = place.chain()
@@ -124,19 +125,22 @@ def remove(folder: str, client: Client) -> list[str]:
         entry(chain, place).remove()
         place.uninstall()
         return [f"{chain.mode}: the entry of {chain.name} is taken away"]
-    jobs = Queue(chain, place, client).cancel_all()
+    queue = Queue(chain, place, client)
+    queue.links()  # while Slurm does not answer, nothing is taken away
     place.uninstall()
+    jobs = queue.cancel_all()
     return [f"cancelled {', '.join(jobs) or 'no job: none was left'}; {place.folder} is taken away"]
 
 
 def this_command() -> tuple[str, ...]:
-    """How this very sentinel is called from elsewhere."""
+    """How this very sentinel is called from elsewhere; a zipapp, whatever its name, with the
+    Python that it fits: the first `python3` of another host may be another."""
+    from zipfile import is_zipfile
+
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program) == "__main__.py":
         return (sys.executable, "-m", "sentinel")
-    if program.endswith(".pyz"):
-        return (sys.executable, program)
-    return (program,)
+    return (sys.executable, program) if is_zipfile(program) else (program,)
 
 
 def _shown(chain: Chain, place: Place, client: Client) -> list[str]:
@@ -191,17 +195,18 @@ def _leave_other_mode(chain: Chain, place: Place, client: Client) -> None:
         Queue(before, place, client).cancel_all()
 
 
-def _install_entry(chain: Chain, place: Place) -> list[str]:
-    entry(chain, place).install()
+def _install_entry(chain: Chain, place: Place, client: Client) -> list[str]:
+    entry(chain, place).install()  # first: where it cannot be, what was there goes on
+    _leave_other_mode(chain, place, client)
     place.install(replace(chain, installed=int(time.time())), "")
-    return [f"{chain.mode}: every {chain.every} s; look at it with: sentinel cron status"]
+    return [f"{chain.mode}: every {chain.every} s; look at it with: {chain.call('status')}"]
 
 
 def _begin(chain: Chain, place: Place, client: Client) -> list[str]:
     try:
         return Queue(chain, place, client).mend()[1] or ["all links wait already"]
     except CannotTell as error:
-        raise Refused(f"{error}; then begin with: sentinel cron ensure") from error
+        raise Refused(f"{error}; then begin with: {chain.call('ensure')}") from error
 
 
 def _ensured_entry(chain: Chain, place: Place) -> list[str]:

@@ -14,7 +14,7 @@ def longest(client: Client, options: Sequence[str]) -> tuple[str, int] | None:
     """The partition that sbatch would take with these options, and its limit in seconds; None
     where it has none or it cannot be told. Raises CannotTell."""
     mark = nonce()
-    out = client.ask("sinfo", "-h", "-o", f"%P{mark}%l{mark}")
+    out = client.ask("sinfo", "-h", "-a", "-o", f"%P{mark}%l{mark}")
     words = [text(word).strip("\n") for word in out.split(mark.encode())]
     limits = dict(zip(words[::2], words[1::2], strict=False))
     named = [word.partition("=")[2] for word in options if word.startswith("--partition=")]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+
+_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d{4}-\d+\.log")
 
 
 def folder(base: str, key: str) -> str:
@@ -13,7 +17,10 @@ def folder(base: str, key: str) -> str:
 
 
 def pattern(base: str, key: str, slot: int) -> str:
-    """What sbatch's --output is given; the directory is made. `%` in a path stands for itself."""
+    """What sbatch's --output is given; the directory is made. `%` in a path stands for itself.
+
+    Raises OSError.
+    """
     where = folder(base, key)
     os.makedirs(where, exist_ok=True)
     moment = time.strftime("%Y-%m-%dT%H%M", time.localtime(slot))
@@ -21,14 +28,43 @@ def pattern(base: str, key: str, slot: int) -> str:
 
 
 def clean(base: str, now: float, age: float, count: int) -> int:
-    """Remove logs older than `age` seconds and all but the newest `count` of each script."""
+    """Remove logs older than `age` seconds and all but the newest `count` of each script.
+
+    Only what `pattern` has named: BASE may be somebody's folder of everything, with a `log` of
+    other things in it, or with a link in place of one.
+    """
     removed = 0
-    for where, _, names in os.walk(os.path.join(base, "log")):
-        logs = sorted((name for name in names if name.endswith(".log")), reverse=True)
-        for number, name in enumerate(logs):
-            path = os.path.join(where, name)
+    for where in _folders(base):
+        for number, path in enumerate(_logs(where)):
             with suppress(OSError):
                 if number >= count or now - os.lstat(path).st_mtime > age:
                     os.unlink(path)
                     removed += 1
     return removed
+
+
+def _logs(where: str) -> list[str]:
+    """Of a script, the newest first."""
+    try:
+        names = [name for name in os.listdir(where) if _NAME.fullmatch(name)]
+    except OSError:
+        return []
+    return [os.path.join(where, name) for name in sorted(names, reverse=True)]
+
+
+def _folders(base: str) -> Iterator[str]:
+    """BASE/log/cron.daily/backup.slurm, and no link on the way."""
+    for kind in _within(os.path.join(base, "log")):
+        if os.path.basename(kind).startswith("cron."):
+            yield from _within(kind)
+
+
+def _within(folder: str) -> list[str]:
+    """The directories in it; none where it is a link, or cannot be read."""
+    if os.path.islink(folder):
+        return []
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

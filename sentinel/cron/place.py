@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 import msgspec
 
 from sentinel.core.chain.journal import Entry
-from sentinel.core.chain.nouns import Chain
+from sentinel.core.chain.nouns import LETTERS, Chain
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
 
@@ -42,7 +42,7 @@ class Place:
 
     def output(self, strand: str) -> str:
         """Where the last link of a strand wrote; one file a strand, whatever time passes."""
-        return os.path.join(self.folder, f"link-{strand[-1]}.log")
+        return os.path.join(self.folder, f"link-{strand[-1:]}.log")
 
     def chain(self) -> Chain:
         """What was installed; raises NotInstalled or BadPlace."""
@@ -63,9 +63,12 @@ class Place:
             raise BadPlace(f"{visible(self._file('chain.json'))}: {error.strerror}") from error
 
     def install(self, chain: Chain, script: str) -> None:
-        """Write both files, each at once; raises BadPlace."""
+        """Write both files, each at once; raises BadPlace. A journal of another spacing goes: it
+        would show gaps where none were."""
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            if self._spacing() not in (None, chain.every):
+                os.unlink(self._file("links.jsonl"))
             replace(self.script, script.encode(), 0o700)
             replace(self._file("chain.json"), msgspec.json.format(msgspec.json.encode(chain)))
         except OSError as error:
@@ -73,15 +76,8 @@ class Place:
 
     def uninstall(self) -> None:
         """Take away what `install` and links wrote; harmless where nothing is."""
-        for name in (
-            "chain.json",
-            "link.sh",
-            "links.jsonl",
-            "slot.lock",
-            "link-a.log",
-            "link-b.log",
-            "link-c.log",
-        ):
+        logs = (f"link-{letter}.log" for letter in LETTERS)
+        for name in ("chain.json", "link.sh", "links.jsonl", "slot.lock", *logs):
             with suppress(FileNotFoundError):
                 os.unlink(self._file(name))
         with suppress(OSError):
@@ -89,16 +85,25 @@ class Place:
 
     def taken_away(self, mount: str) -> bool:
         """Whether somebody removed the folder, and not just its file system is out of sight:
-        `mount` is where that is mounted (Chain.mount)."""
-        return not os.path.lexists(self._file("chain.json")) and os.path.ismount(mount or "/")
+        `mount` is where that is mounted (Chain.mount). A ticket that has run out, a stale handle
+        or an error of the disk is no removal."""
+        try:
+            os.lstat(self._file("chain.json"))
+        except (FileNotFoundError, NotADirectoryError):
+            return os.path.ismount(mount or "/")
+        except OSError:
+            return False
+        return False
 
     def entries(self) -> list[Entry]:
-        """The journal, oldest first; a line that a crash has torn is left out."""
+        """The journal, oldest first; a line that a crash has torn is left out. Raises BadPlace."""
         try:
             with open(self._file("links.jsonl"), "rb") as file:
                 return list(_decoded(file.read().splitlines()))
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise BadPlace(f"{visible(self._file('links.jsonl'))}: {error.strerror}") from error
 
     def note(self, entry: Entry) -> None:
         """One line more, in one write(2). A journal that cannot be written stops nothing."""
@@ -127,6 +132,15 @@ class Place:
     def working(self) -> AbstractContextManager[bool]:
         """Whether no other link is at a slot. Where there are no locks, the state refuses later."""
         return _holding(self._file("slot.lock"), os.O_RDWR | os.O_CREAT)
+
+    def _spacing(self) -> int | None:
+        """Of the chain that is installed, where there is one that can be read, and a journal."""
+        if not os.path.exists(self._file("links.jsonl")):
+            return None
+        try:
+            return self.chain().every
+        except SentinelError:
+            return None
 
     def _file(self, name: str) -> str:
         return os.path.join(self.folder, name)

@@ -19,6 +19,9 @@ ROUNDS = 4
 
 MARK = "sentinel"
 
+SQUEUE = ("squeue", "-h", "-a")
+"""Jobs in hidden partitions too (squeue(1), --all): one's own links may wait in such a one."""
+
 
 class Refused(SentinelError):
     """Slurm does not take the job; its own words."""
@@ -34,16 +37,15 @@ class Queue:
         self, chain: Chain, place: Place, client: Client, now: Callable[[], float] = time.time
     ) -> None:
         self._chain, self._place, self._client, self._now = chain, place, client, now
+        self._submitted: dict[str, str] = {}  # names by job, since the last look
 
     def links(self) -> list[Link]:
         """All that are in the queue, also of older installations of this chain."""
         mark = nonce()
         names = [f"{self._chain.name}-{letter}" for letter in LETTERS]
         columns = mark.join(("%A", "%j", "%T", "%e", "%k", "%r")) + mark
-        out = self._client.ask(
-            "squeue", "-h", "-u", str(os.getuid()), "-n", ",".join(names), "-o", columns
-        )
-        return read_links(out, mark)
+        mine = ("-u", str(os.getuid()), "-n", ",".join(names))
+        return read_links(self._client.ask(*SQUEUE, *mine, "-o", columns), mark)
 
     def mend(self, me: str = "") -> tuple[bool, list[str]]:
         """Do what is missing; whether every strand goes on, and what was done, in words.
@@ -54,13 +56,12 @@ class Queue:
         tried: set[str] = set()
         for _ in range(ROUNDS):
             links = self.links()
+            self._require_seen(links)
             wanted = steps(self._chain, links, self._now(), me=me, tried=tried)
             if not wanted:
                 return whole(self._chain, links, me), done
-            for step in wanted:
-                done.append(self._do(step))
-                if isinstance(step, Release | Move):
-                    tried.add(step.job)
+            done += [self._do(step) for step in wanted]
+            tried |= {step.job for step in wanted if isinstance(step, Release | Move)}
         return whole(self._chain, self.links(), me), done
 
     def cancel_all(self) -> list[str]:
@@ -95,12 +96,35 @@ class Queue:
             self._place.script,
         ]
 
+    def _require_seen(self, links: Sequence[Link]) -> None:
+        """A queue that does not show what was just submitted (a squeue that filters) would be
+        filled without end: what it hides is cancelled. Raises Refused."""
+        shown = {link.job for link in links}
+        lost = [job for job in self._submitted if job not in shown and not self._known(job)]
+        names, self._submitted = self._submitted, {}
+        for job in lost:
+            self._client.run("scancel", f"--name={names[job]}", job)
+        if lost:
+            raise Refused(
+                f"sbatch took {', '.join(lost)}, but squeue does not show it: no chain can be kept "
+                "like this, and it was cancelled"
+            )
+
+    def _known(self, job: str) -> bool:
+        """Whether slurmctld has it, be it over already."""
+        done = self._client.run(*SQUEUE, "-t", "all", "-j", job, "-o", "%A")
+        if b"Invalid job id" in done.err:
+            return False
+        return job in text(self._client.believe("squeue", done)).split()
+
     def _do(self, step: Step) -> str:
         if isinstance(step, Submit):
-            return f"submitted {self._submit(step)} for {_clock(step.slot)}"
+            job = self._submit(step)
+            self._submitted[job] = step.name
+            return f"submitted {job} for {_clock(step.slot)}"
         if isinstance(step, Release):
-            self._client.run("scontrol", "release", step.job)
-            return f"released {step.job}, which was held"
+            done = self._client.run("scontrol", "release", step.job)
+            return _told(f"released {step.job}, which was held", done.code, done.err)
         if isinstance(step, Move):
             return self._move(step)
         self._client.run("scancel", step.job)
@@ -111,9 +135,8 @@ class Queue:
             "scontrol", "update", f"jobid={step.job}", f"starttime=now+{self._wait(step)}",
             f"comment={self._comment(step)}",
         )  # fmt: skip
-        if done.code:
-            return f"{step.job} was requeued and begins late: {complaint(done.err)}"
-        return f"moved {step.job}, which was requeued, to {_clock(step.slot)}"
+        said = f"moved {step.job}, which was requeued, to {_clock(step.slot)}"
+        return _told(said, done.code, done.err)
 
     def _comment(self, step: Submit | Move) -> str:
         return f"{MARK} {step.slot} {self._chain.revision}"
@@ -126,8 +149,13 @@ class Queue:
         said = complaint(done.err)
         job = text(done.out).strip().partition(";")[0]
         if done.code or not job.isdigit():
-            raise Refused(f"sbatch: {said or f'exit code {done.code} without a word'}")
+            raise refusal(said, done.code)
         return job
+
+
+def refusal(said: str, code: int) -> Refused:
+    """Why sbatch took nothing, in its own words, which mostly open with its name."""
+    return Refused(f"sbatch: {said.removeprefix('sbatch: ') or f'exit code {code} without a word'}")
 
 
 def read_links(out: bytes, mark: str) -> list[Link]:
@@ -158,6 +186,10 @@ def _link(row: Sequence[str]) -> Link:
 def _literal(path: str) -> str:
     """sbatch(1), filename pattern: only `%` means something else than itself."""
     return path.replace("%", "%%")
+
+
+def _told(said: str, code: int, err: bytes) -> str:
+    return f"not {said}: {complaint(err) or f'exit code {code}'}" if code else said
 
 
 def _clock(slot: int) -> str:

@@ -25,12 +25,12 @@ echo "sentinel cron link ended with code $code; the chain goes on without it" >&
 turn=0
 case $SLURM_JOB_NAME in {turns} esac
 for wait in 5 30 120 600 1800; do
-    if waiting=$(squeue -h -u "$(id -u)" -n "$SLURM_JOB_NAME" -t PENDING -o %A); then
+    if waiting=$(squeue -h -a -u "$(id -u)" -n "$SLURM_JOB_NAME" -t PENDING -o %A); then
         [ -n "$waiting" ] && exit "$code"
         now=$(date +%s)
         slot=$((((now - turn) / {period} + 1) * {period} + turn))
         if sbatch --job-name="$SLURM_JOB_NAME" --comment="sentinel $slot {revision}" \\
-            --begin="now+$((slot - now))" \\
+            --begin="now+$((slot - now))" --output={output}"${{SLURM_JOB_NAME##*-}}.log" \\
             {again}; then
             exit "$code"
         fi
@@ -43,8 +43,13 @@ exec scontrol requeue "$SLURM_JOB_ID"
 _RELAY = """\
 #!/bin/bash
 # One runner of sentinel's relay {name}. Written by `sentinel cron install`.
-# It makes sure of its successor, which waits beside it and takes over when it ends.
+# It makes sure of its successor, which waits beside it and takes over when it ends, and looks again
+# while it runs: sbatch may have failed, the successor may be held or cancelled. 66: taken away.
 {command} cron link --dir {folder}
+while sleep {every}; do
+    {command} cron link --dir {folder}
+    [ "$?" -eq 66 ] && break
+done &
 exec {command} run --standby{config}
 """
 
@@ -60,13 +65,15 @@ def link_script(chain: Chain, place: Place, submission: list[str]) -> str:
         restarts=RESTARTS,
         turns=" ".join(f"*-{L}) turn={n * chain.every} ;;" for n, L in enumerate(LETTERS)),
         period=chain.every * chain.strands,
+        every=chain.every,
         revision=chain.revision,
         config=config,
+        output=shlex.quote(place.output("").removesuffix(".log").replace("%", "%%")),
         again=shlex.join(_again(submission)),
     )
 
 
 def _again(submission: list[str]) -> list[str]:
     """The words of a submission that do not differ from link to link."""
-    varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable")
+    varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable", "--output=")
     return [word for word in submission if not word.startswith(varying)]

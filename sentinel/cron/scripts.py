@@ -38,11 +38,17 @@ def find(base: str, trusted: Collection[int]) -> list[Found]:
 
     What is looked at is what is submitted: each file is opened once. Raises BadBase.
     """
-    wrong = _distrust(_stat(base), trusted)
+    try:
+        wrong = _distrust(os.stat(base), trusted)
+        names = sorted(os.listdir(base))
+    except OSError as error:
+        raise BadBase(
+            f"{visible(base)}: {error.strerror}; make it, with directories like cron.hourly in it"
+        ) from error
     if wrong:
         raise BadBase(f"{visible(base)}: {wrong}; nothing of it is run")
     found: list[Found] = []
-    for name in sorted(os.listdir(base)):
+    for name in names:
         path = os.path.join(base, name)
         if name.startswith("cron.") and os.path.isdir(path):
             found += _directory(path, name, trusted)
@@ -50,11 +56,15 @@ def find(base: str, trusted: Collection[int]) -> list[Found]:
 
 
 def _directory(path: str, name: str, trusted: Collection[int]) -> Iterator[Found]:
-    wrong = _distrust(os.stat(path), trusted)
+    try:
+        wrong = _distrust(os.stat(path), trusted) or _distrust_link(os.lstat(path), trusted)
+        entries = sorted(os.listdir(path))
+    except OSError as error:
+        wrong = str(error.strerror)
     if wrong:
-        yield Found(key=name, path=path, refused=f"the directory {wrong}")
+        yield Found(key=name, path=path, refused=f"the directory: {wrong}")
         return
-    for entry in sorted(os.listdir(path)):
+    for entry in entries:
         if is_script(entry):
             try:
                 found = _file(os.path.join(path, entry), f"{name}/{entry}", name, trusted)
@@ -73,10 +83,12 @@ def _file(path: str, key: str, directory: str, trusted: Collection[int]) -> Foun
         executable = bool(seen.st_mode & 0o111)
         if stat.S_ISDIR(seen.st_mode) or not (executable or path.endswith(".slurm")):
             return None
-        wrong = _unfit(seen) or _distrust(seen, trusted) or _distrust_link(link, trusted)
+        wrong = "" if stat.S_ISREG(seen.st_mode) else "is no regular file"
+        wrong = wrong or _distrust_file(seen, trusted) or _distrust_link(link, trusted)
         if wrong:
             return Found(key=key, path=path, refused=wrong)
-        return _read(os.read(fd, LARGEST), path, key, directory)
+        with open(fd, "rb", closefd=False) as file:  # one read(2) may give a part of it
+            return _read(file.read(LARGEST), path, key, directory)
     finally:
         os.close(fd)
 
@@ -86,6 +98,8 @@ def _read(text: bytes, path: str, key: str, directory: str) -> Found:
         if path.endswith(".slurm"):
             return Found(key=key, path=path, refused="has no first line like #!/bin/bash")
         text = _wrapper(path)
+    if len(text) == LARGEST:
+        return Found(key=key, path=path, refused="is larger than 1 MiB")
     try:
         script = read_script(key, directory, text.decode("utf-8", "replace"))
     except Invalid as error:
@@ -100,18 +114,32 @@ def _wrapper(path: str) -> bytes:
     return f"#!/bin/sh\nexec {shlex.quote(path)}\n".encode("utf-8", "surrogateescape")
 
 
-def _unfit(seen: os.stat_result) -> str:
-    if not stat.S_ISREG(seen.st_mode):
-        return "is no regular file"
-    return "is larger than 1 MiB" if seen.st_size >= LARGEST else ""
-
-
 def _distrust(seen: os.stat_result, trusted: Collection[int]) -> str:
     if seen.st_mode & 0o002:
         return "may be written by everybody (chmod o-w)"
     if seen.st_uid not in trusted:
         return f"belongs to {_name(seen.st_uid)}, whom `trust` does not name"
     return ""
+
+
+def _distrust_file(seen: os.stat_result, trusted: Collection[int]) -> str:
+    """A directory may be shared with a group, a file not: its owner says nothing of its text."""
+    if seen.st_mode & 0o020 and not _private(seen):
+        return "may be written by its group (chmod g-w)"
+    return _distrust(seen, trusted)
+
+
+def _private(seen: os.stat_result) -> bool:
+    """Whether the group is its owner's alone, as useradd(8) makes one for every user."""
+    import grp
+    import pwd
+
+    try:
+        user, group = pwd.getpwuid(seen.st_uid), grp.getgrgid(seen.st_gid)
+    except KeyError:
+        return False
+    own = user.pw_gid == seen.st_gid and group.gr_name == user.pw_name
+    return own and set(group.gr_mem) <= {user.pw_name}
 
 
 def _distrust_link(link: os.stat_result, trusted: Collection[int]) -> str:
@@ -127,12 +155,3 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"uid {uid}"
-
-
-def _stat(base: str) -> os.stat_result:
-    try:
-        return os.stat(base)
-    except OSError as error:
-        raise BadBase(
-            f"{visible(base)}: {error.strerror}; make it, with directories like cron.hourly in it"
-        ) from error

@@ -56,7 +56,7 @@ def _queue(chain: Chain, place: Place, client: Client) -> dict[str, Any]:
         links = Queue(chain, place, client).links()
     except CannotTell as error:
         return {"well": False, "links": [], "problems": [f"the queue cannot be seen: {error}"]}
-    problems = [*_lost(chain, links), *(p for link in links if (p := _problem(link)))]
+    problems = [*_lost(chain, links), *(p for link in links if (p := _problem(chain, link)))]
     well = whole(chain, links) or any(link.state == "RUNNING" for link in links)
     return {"well": well, "links": [_row(link) for link in links], "problems": problems}
 
@@ -66,12 +66,12 @@ def _lost(chain: Chain, links: Sequence[Link]) -> list[str]:
     if not links:
         return [
             "the chain has ended: its links are gone (cancelled, or the folder was away); nothing "
-            "runs until: sentinel cron ensure"
+            f"runs until: {chain.call('ensure')}"
         ]
     alive = {link.name for link in links}
     return [
         f"no link of {name} is in the queue: the next to run mends it, if that is not lost too; "
-        "at once: sentinel cron ensure"
+        f"at once: {chain.call('ensure')}"
         for name in chain.names
         if name not in alive
     ]
@@ -86,13 +86,15 @@ def _table(chain: Chain, place: Place, _client: Client) -> dict[str, Any]:
         "no": f"the entry is not in the {chain.mode}",
         "disabled": "the entry was disabled by a scancel",
     }
-    problems = [f"{words[present]}; mend it with: sentinel cron ensure"] if present in words else []
+    problems = (
+        [f"{words[present]}; mend it with: {chain.call('ensure')}"] if present in words else []
+    )
     return {"well": not problems, "problems": problems}
 
 
-def _problem(link: Link) -> str:
+def _problem(chain: Chain, link: Link) -> str:
     if link.held:
-        return f"job {link.job} is held; mend it with: sentinel cron ensure"
+        return f"job {link.job} is held; mend it with: {chain.call('ensure')}"
     if link.hopeless:
         return (
             f"job {link.job} can never start ({visible(link.reason)}): install anew with other "
@@ -125,7 +127,8 @@ def _row(link: Link) -> dict[str, Any]:
 
 def _link_line(link: dict[str, Any]) -> str:
     due = f"due {_clock(link['slot'])}" if link["slot"] else "due when it can"
-    return f"job {link['job']} {link['name']}: {link['state'].lower()} ({link['reason']}), {due}"
+    why = "" if link["reason"] == "None" else f" ({link['reason']})"
+    return f"job {link['job']} {link['name']}: {link['state'].lower()}{why}, {due}"
 
 
 def _but(slots: dict[str, Any]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from sentinel import proc
 from sentinel.core.crontab.record import Submitted
 from sentinel.core.errors import CannotTell
+from sentinel.core.text import visible
 from sentinel.cron import logs
-from sentinel.cron.queue import Refused
+from sentinel.cron.queue import SQUEUE, Refused, refusal
 from sentinel.cron.scripts import Found
-from sentinel.slurm.client import command, complaint, neutral
+from sentinel.slurm.client import SETTINGS, command, complaint, neutral
 from sentinel.slurm.ends import LIVE
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.slurm.words import nonce, text
@@ -21,7 +23,7 @@ LOST = "LOST"
 
 
 class Submitter:
-    """sbatch for one cron directory; `options` stand before what the script says itself."""
+    """sbatch for one pass over one cron directory; `options` win over what a script says."""
 
     def __init__(self, snapshot: Snapshot, base: str, options: Mapping[str, str]) -> None:
         self._snapshot, self._client, self._base = snapshot, snapshot.client, base
@@ -29,17 +31,21 @@ class Submitter:
 
     def submit(self, found: Found, slot: int, now: float) -> Submitted:
         """Raises Refused with Slurm's words, CannotTell when it does not answer."""
-        argv = self.command(found, slot)
+        try:
+            argv = self.command(found, slot)
+        except OSError as error:
+            where = visible(logs.folder(self._base, found.key))
+            raise Refused(f"no place for its log: {where}: {error.strerror}") from error
         done = proc.run(
-            command(argv, self._prefix),
+            command(argv, self._client.prefix),
             limit=self._client.limit,
-            env=neutral(os.environ),
+            env=_environ(),
             stdin=found.text,
             cwd=self._base,
         )
         said, job = complaint(done.err), text(done.out).strip().partition(";")[0]
         if done.code or not job.isdigit():
-            raise Refused(f"sbatch: {said or f'exit code {done.code} without a word'}")
+            raise refusal(said, done.code)
         return Submitted(slot=slot, job=job, at=now, log=self._log(found, slot, job))
 
     def command(self, found: Found, slot: int) -> list[str]:
@@ -59,10 +65,8 @@ class Submitter:
         """The job of an attempt that seemed to fail: a submission that times out may still happen
         (Slurm reads the message later). Raises CannotTell."""
         mark = nonce()
-        out = self._client.ask(
-            "squeue", "-h", "-u", str(os.getuid()), "-n", _name(found.key), "-t", "all", "-o",
-            f"%A{mark}%k{mark}",
-        )  # fmt: skip
+        mine = ("-u", str(os.getuid()), "-n", _name(found.key), "-t", "all")
+        out = self._client.ask(*SQUEUE, *mine, "-o", f"%A{mark}%k{mark}")
         fields = [text(part).strip("\n") for part in out.split(mark.encode())]
         jobs = dict(zip(fields[1::2], fields[0::2], strict=False))
         job = jobs.get(_mark(slot))
@@ -72,7 +76,19 @@ class Submitter:
 
     def ended(self, runs: Sequence[Submitted]) -> list[Submitted]:
         """The runs with what is known of their ends by now."""
-        return [run if run.over else self._ended(run) for run in runs]
+        if all(run.over for run in runs) or self._queued is None:
+            return list(runs)
+        return [run if run.over or run.job in self._queued else self._ended(run) for run in runs]
+
+    @cached_property
+    def _queued(self) -> frozenset[str] | None:
+        """All jobs of one's own that are not over, arrays by their own number too; asked once.
+        None where Slurm does not answer."""
+        try:
+            out = self._client.ask(*SQUEUE, "-u", str(os.getuid()), "-o", "%A %F")
+        except CannotTell:
+            return None
+        return frozenset(text(out).split())
 
     def _ended(self, run: Submitted) -> Submitted:
         from msgspec.structs import replace
@@ -87,13 +103,16 @@ class Submitter:
             return run
         return replace(run, state=end.state, code=end.exit_code, ended=end.ended)
 
-    @property
-    def _prefix(self) -> Sequence[str]:
-        return self._client.prefix
-
     def _log(self, found: Found, slot: int, job: str) -> str:
         written = logs.pattern(self._base, found.key, slot)
         return written.replace("%j", job).replace("%%", "%")
+
+
+def _environ() -> dict[str, str]:
+    """What a script finds, as after sbatch by hand: not how sentinel likes squeue to print times."""
+    kept = {k: v for k, v in neutral(os.environ).items() if k not in SETTINGS}
+    own = {k: os.environ[k] for k in SETTINGS if k in os.environ and not k.startswith("SLURM_")}
+    return kept | own
 
 
 def _name(key: str) -> str:

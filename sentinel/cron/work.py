@@ -23,14 +23,22 @@ SUBMISSIONS = 300.0
 
 
 def link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
-    """The life of a link; whether the chain goes on after it. Raises NotInstalled or BadPlace."""
+    """The life of a link; whether the chain goes on after it. Raises NotInstalled or BadPlace.
+
+    A relay's service makes the passes: left are its successor, and the scripts that are due.
+    """
     place = Place(folder)
     chain = place.chain()
     job = os.environ.get("SLURM_JOB_ID", "")
     slurm, directories = _looked(chain, settings_of)
     queue = Queue(chain, place, Client(limit=slurm.timeout)) if chain.in_slurm else None
     runner = Runner(chain, place, queue, lambda s: _pass(chain, s, directories), _say, job=job)
-    return runner.secure() if chain.mode == "relay" else runner.run()
+    if chain.mode != "relay":
+        return runner.run()
+    secured = runner.secure()
+    if directories:
+        _submit(chain, SUBMISSIONS)
+    return secured
 
 
 def _looked(
@@ -46,12 +54,11 @@ def _looked(
 
 
 def _pass(chain: Chain, seconds: float, directories: bool) -> Work:
-    config = ["-c", chain.config] if chain.config else []
     if directories:
-        _submit([*chain.command, "cron", "run", *config], min(seconds, SUBMISSIONS))
+        _submit(chain, min(seconds, SUBMISSIONS))
     try:
         elsewhere = [] if chain.delivers else ["--no-deliver"]
-        done = proc.run([*chain.command, "tick", "--json", *elsewhere, *config], limit=seconds)
+        done = proc.run(_call(chain, "tick", "--json", *elsewhere), limit=seconds)
     except CannotTell as error:
         return Work(ran=False, failed=True, text=str(error))
     said = shortened(visible(done.err.decode("utf-8", "backslashreplace").strip()), 500)
@@ -60,10 +67,14 @@ def _pass(chain: Chain, seconds: float, directories: bool) -> Work:
     return Work(ran=_ran(done.out), text=said)
 
 
-def _submit(argv: list[str], seconds: float) -> None:
+def _call(chain: Chain, *words: str) -> list[str]:
+    return [*chain.command, *words, *(["-c", chain.config] if chain.config else [])]
+
+
+def _submit(chain: Chain, seconds: float) -> None:
     """What it complains of it also keeps for the check of that directory."""
     try:
-        done = proc.run(argv, limit=seconds)
+        done = proc.run(_call(chain, "cron", "run"), limit=seconds)
     except CannotTell as error:
         _say(str(error))
         return

@@ -1,7 +1,6 @@
 """The host: state directory, time, and the tools that some checks need."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from shutil import which
@@ -17,20 +16,52 @@ _TOOLS = {
     "dcgmi": "needed on GPU nodes only; install datacenter-gpu-manager",
     "sbatch": "needed to run without a daemon (slurm/sentinel-tick.slurm); install Slurm's client",
 }
+STATE_LIMIT = 10.0
+"""Seconds in which the file system of the state has to answer."""
+
+_WRITABLE = """\
+place=$1
+while [ ! -e "$place" ]; do
+    case $place in
+    */*) place=${place%/*} ;;
+    *) place=. ;;
+    esac
+    place=${place:-/}
+done
+echo "$place"
+if ! { [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ]; }; then
+    echo "not a directory that may be written" >&2
+    exit 1
+fi
+[ "$place" = "$1" ] || exit 0
+probe=$(mktemp "$place/doctor.XXXXXX") || exit 1
+echo x >"$probe"
+code=$?
+rm -f "$probe"
+exit $code
+"""
+"""Names the directory, or the nearest one above it that is there, and whether a file could be
+written there; in a child, for it may hang."""
+
+_OTHERWISE = "fine where Slurm authenticates otherwise, or is asked from another host"
+_MUNGED = f"is munged running? systemctl status munge; {_OTHERWISE}"
 
 
 def state(directory: str) -> Item:
-    """Whether the state can be written where it is configured."""
+    """Whether the state could be written where it is configured. Nothing is made: root would leave
+    a directory that the service may not enter."""
     if "://" in directory:
         return ok("state", "in PostgreSQL (tried when the service starts)")
+    shown, remedy = visible(directory), "make it writable, or set `state:` to a directory that is"
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory) as probe:
-            probe.write(b"x")
-    except OSError as error:
-        remedy = "make it writable, or set `state:` to a directory that is"
-        return bad("state", f"{visible(directory)}: {error.strerror}", remedy)
-    return ok("state", f"{visible(directory)} is writable")
+        found = proc.run(["sh", "-c", _WRITABLE, "sh", directory], limit=STATE_LIMIT)
+    except CannotTell as error:
+        return bad("state", f"{shown}: {error}", "is its file system mounted, and does it answer?")
+    place = visible(os.fsdecode(found.out).removesuffix("\n"))
+    if found.code:
+        return bad("state", f"{place}: {visible(os.fsdecode(found.err).strip())}", remedy)
+    made = "" if place == shown else f"; {shown} is made at the first start"
+    return ok("state", f"{place} is writable{made}")
 
 
 def clock(zone: tzinfo, now: datetime) -> Item:
@@ -40,18 +71,16 @@ def clock(zone: tzinfo, now: datetime) -> Item:
 
 
 def munge() -> Item:
-    """Whether munge, by which Slurm's commands prove who asks, makes a credential."""
+    """Whether munge, by which Slurm's commands prove who asks, makes a credential. Where it does
+    not and Slurm needs it, slurmctld does not answer, which is told beside it."""
     if which("munge") is None:
-        return unknown(
-            "munge", "command munge not found", "fine where Slurm authenticates otherwise"
-        )
+        return unknown("munge", "command munge not found", _OTHERWISE)
     try:
         done = proc.run(["munge", "-n"], limit=5.0)
     except CannotTell as error:
-        return bad("munge", str(error), "is munged running? systemctl status munge")
+        return warn("munge", str(error), _MUNGED)
     if done.code:
-        text = visible(done.err.decode("utf-8", "replace").strip())
-        return bad("munge", text, "is munged running? systemctl status munge")
+        return warn("munge", visible(done.err.decode("utf-8", "replace").strip()), _MUNGED)
     return ok("munge", "makes credentials")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.remote import Answered, Remote
 from sentinel.core.slurm import Node
 from sentinel.core.text import visible
@@ -66,7 +66,7 @@ def reaching(nodes: Sequence[Node], remote: Remote, limit: float) -> Iterator[It
         return
     try:
         answers = remote.run(names, ["true"], limit=limit)
-    except CannotTell as error:
+    except SentinelError as error:
         yield unknown("way to nodes", visible(str(error)))
         return
     yield _way(answers)

@@ -1,15 +1,19 @@
 """Slurm: whether it answers, and what it lets this user see and do."""
 
+import re
 from collections.abc import Iterator
 from shutil import which
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
+from sentinel.core.slurm import Controller
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.doctor import Item, bad, nodes, ok, unknown, warn
 from sentinel.slurm.snapshot import Snapshot
 
+OLDEST = (20, 11)
 _CLIENTS = ("squeue", "scontrol")
 _ASK = "an administrator can set AdminLevel: sacctmgr modify user NAME set adminlevel=Administrator"
 
@@ -26,7 +30,7 @@ def examine(slurm: Snapshot, settings: SlurmSettings) -> Iterator[Item]:
         return
     answers = controller(slurm)
     yield answers
-    if answers.status.bad:
+    if answers.status is Status.CRITICAL:
         return
     yield version(slurm)
     yield seeing(slurm)
@@ -41,22 +45,26 @@ def controller(slurm: Snapshot) -> Item:
         return bad(
             "slurmctld", visible(str(error)), "is slurm.conf right, is slurmctld up, is munged up?"
         )
-    down = [name for name, up in answer.backups if not up]
-    text = f"{answer.primary} answers in {duration_text(answer.latency)}, cluster {answer.cluster or '?'}"
+    return _judged(answer)
+
+
+def _judged(answer: Controller) -> Item:
+    up = [name for name, is_up in answer.backups if is_up]
+    down = [name for name, is_up in answer.backups if not is_up]
+    because = f": {answer.trouble}" if answer.trouble else ""
+    silent = f"{answer.primary or 'it'} does not answer{because}"
+    if not answer.primary_up and not up:
+        remedy = "systemctl status munge here, and slurmctld on that host"
+        return bad("slurmctld", visible(silent), remedy)
+    who = answer.primary if answer.primary_up else ", ".join(up)
+    text = f"{who} answers in {duration_text(answer.latency)}, cluster {answer.cluster or '?'}"
     if not answer.primary_up:
-        because = f": {visible(answer.trouble)}" if answer.trouble else ""
-        return bad(
-            "slurmctld",
-            f"{visible(answer.primary) or 'it'} does not answer{because}",
-            "systemctl status munge here, and slurmctld on that host",
-        )
+        remedy = "systemctl status slurmctld on that host: its backup does the work"
+        return warn("slurmctld", visible(f"{text}; {silent}"), remedy)
     if down:
-        return warn(
-            "slurmctld",
-            f"{text}; backup down: {', '.join(down)}",
-            "start it: fail-over would not work",
-        )
-    return ok("slurmctld", text)
+        text = f"{text}; backup down: {', '.join(down)}"
+        return warn("slurmctld", visible(text), "start it: fail-over would not work")
+    return ok("slurmctld", visible(text))
 
 
 def version(slurm: Snapshot) -> Item:
@@ -65,7 +73,11 @@ def version(slurm: Snapshot) -> Item:
         found = slurm.config().version
     except CannotTell as error:
         return unknown("Slurm version", visible(str(error)))
-    return ok("Slurm version", found)
+    if tuple(int(part) for part in re.findall(r"[0-9]{1,4}", found)[:2]) < OLDEST:
+        return warn(
+            "Slurm version", visible(found), "20.11 is the oldest that sentinel was tried with"
+        )
+    return ok("Slurm version", visible(found))
 
 
 def seeing(slurm: Snapshot) -> Item:

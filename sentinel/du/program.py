@@ -8,10 +8,10 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from sentinel.du.share import Shared, read_all
+from sentinel.du.share import Shared, ended, read_all
 from sentinel.du.sums import Order, Pace, Sums
 from sentinel.du.threads import Threads
-from sentinel.du.walk import Piece, Unit, Walker
+from sentinel.du.walk import Piece, Unit, Walker, mounts
 
 SLOW = 100e-6
 """Seconds a call takes on average above which it is the waiting that costs."""
@@ -23,9 +23,10 @@ ALONE = 0.03
 """Seconds for which one process walks before others are worth their start."""
 
 
-PATIENCE = 0.8
+PATIENCE = 1.5
 HANGS = 3
-"""Seconds for the answer after the time is over; the exit code without one."""
+"""Seconds for the answer after the time is over; the exit code where there is none, since the
+process that is then printed hangs."""
 
 
 class Speed:
@@ -49,7 +50,8 @@ def walk(order: Order) -> tuple[Sums, int]:
     """The whole tree, as fast as the order allows; the sums and the number of calls."""
     root = os.stat(order.path, follow_symlinks=False)
     stack: list[Unit] = [(order.path, root.st_dev, root.st_ino)]
-    walker = Walker(order, root.st_dev, Pace(order.rate, order.deadline), stack.append)
+    pace, others = Pace(order.rate, order.deadline), mounts(root.st_dev)
+    walker = Walker(order, root.st_dev, pace, stack.append, others)
     walker.sums.add(order.path, 0, root.st_blocks, 1)
     walker.sums.own(root.st_uid, root.st_blocks, 1)
     began, speed = time.monotonic(), Speed()
@@ -95,7 +97,7 @@ def largest(whole: dict[bytes, list[int]], root: bytes, count: int) -> list[byte
 
 
 def answer(order: Order, sums: Sums, calls: int) -> dict[str, Any]:
-    """What is printed; names that are in no encoding keep their bytes as surrogates."""
+    """What is printed."""
     sums.settle()
     whole = totals(sums, order.path)
     shown = list(whole) if order.all else largest(whole, order.path, order.top)
@@ -104,11 +106,17 @@ def answer(order: Order, sums: Sums, calls: int) -> dict[str, Any]:
         **_row(whole[order.path]),
         "complete": not sums.left,
         "unread": sums.unread,
-        "errors": {os.fsdecode(path): text for path, text in sums.errors.items()},
+        "stuck": sums.stuck,
+        "errors": {_shown(path): text for path, text in sums.errors.items()},
         "calls": calls,
-        "dirs": {os.fsdecode(path): _row(whole[path]) for path in shown},
+        "dirs": {_shown(path): _row(whole[path]) for path in shown},
         "owners": {str(uid): {"allocated": 512 * b, "entries": n} for uid, (b, n) in owners},
     }
+
+
+def _shown(path: bytes) -> str:
+    """A name that is in no encoding has to be one in JSON."""
+    return path.decode("utf-8", "backslashreplace")
 
 
 def _row(row: list[int]) -> dict[str, int]:
@@ -129,15 +137,15 @@ def main() -> None:
         _walk_for(order, into)
     os.close(into)
     said = read_all(out, order.deadline + PATIENCE)
-    stuck = 0 if _ended(pid) else pid
-    if not said:
-        print(f"hangs, and so does process {stuck}", file=sys.stderr, flush=True)  # noqa: T201
+    stuck = 0 if ended(pid) else pid
+    if not said and stuck:
+        print(stuck, flush=True)  # noqa: T201
         sys.exit(HANGS)
-    found = json.loads(said)
+    found = json.loads(said) if said else {"error": "it ended without an answer"}
     if "error" in found:
         print(found["error"], file=sys.stderr, flush=True)  # noqa: T201
         sys.exit(1)
-    print(json.dumps({**found, "stuck": stuck}), flush=True)  # noqa: T201
+    print(json.dumps({**found, "stuck": stuck or found["stuck"]}), flush=True)  # noqa: T201
 
 
 def _walk_for(order: Order, into: int) -> NoReturn:
@@ -154,16 +162,3 @@ def _walk_for(order: Order, into: int) -> NoReturn:
             file.write(json.dumps(said))
     finally:
         os._exit(0)
-
-
-def _ended(pid: int) -> bool:
-    """Whether it goes, by itself or by force."""
-    for number in (0, 0, 9, 9):
-        if number:
-            os.kill(pid, number)
-        until = time.monotonic() + 0.1
-        while time.monotonic() < until:
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                return True
-            time.sleep(0.001)
-    return False

@@ -15,6 +15,9 @@ from sentinel.du.walk import Unit, Walker
 
 LONGEST = 8000
 GIVEN = 16
+AFTER = 1.0
+"""Seconds that the others have to tell what they found when the time is over."""
+
 _IDLE, _SENT, _TAKEN, _STOP = 0, 1, 2, 3
 
 
@@ -69,11 +72,10 @@ class Shared:
         self._board.put(0, _STOP, 1)
         sums, calls = self._walker.sums, self._walker.pace.calls
         for pid, pipe in pipes:
-            found = _read(pipe, self._walker.order.deadline + 2.0)
+            found = _read(pipe, self._walker.order.deadline + AFTER)
             if found is None:
                 sums.left += 1
-                with suppress(ProcessLookupError):
-                    os.kill(pid, 9)
+                sums.stuck = sums.stuck if ended(pid, patience=0.0) else pid
                 continue
             sums.merge(found)
             calls += found["calls"]
@@ -137,6 +139,19 @@ class Shared:
             self._board.more(who, _TAKEN)  # the way is full: it is still ours
             return
         del self._stack[: len(given)]
+
+
+def ended(pid: int, patience: float = 0.2) -> bool:
+    """Whether a child goes, by itself or else by force."""
+    for number, seconds in ((0, patience), (9, 0.1), (9, 0.1)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        until = time.monotonic() + seconds
+        while time.monotonic() <= until:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return True
+            time.sleep(0.001)
+    return False
 
 
 def _never(calls: int, seconds: float) -> bool:

@@ -36,7 +36,8 @@ class Order:
 class Sums:
     """A row per directory (bytes, blocks, entries), one per owner, each file of many names.
 
-    `unread`: what could not be looked at, `errors` the first of them; `left`: work not begun.
+    `unread`: what could not be looked at, `errors` the first of them; `left`: work not begun;
+    `stuck`: a process that hangs and was left behind, 0 for none.
     """
 
     def __init__(self) -> None:
@@ -44,8 +45,7 @@ class Sums:
         self.owners: dict[int, list[int]] = {}
         self.links: dict[tuple[int, int], tuple[bytes, int, int, int]] = {}
         self.errors: dict[bytes, str] = {}
-        self.unread = 0
-        self.left = 0
+        self.unread = self.left = self.stuck = 0
 
     def add(self, folder: bytes, size: int, blocks: int, entries: int) -> None:
         row = self.dirs.setdefault(folder, [0, 0, 0])
@@ -78,9 +78,11 @@ class Sums:
             self.own(uid, *row)
         for key, where in other["links"].items():
             self.link(key, where)
-        self.errors.update(other["errors"])
+        for path in [*other["errors"]][: MOST_ERRORS - len(self.errors)]:
+            self.errors[path] = other["errors"][path]
         self.unread += other["unread"]
         self.left += other["left"]
+        self.stuck = self.stuck or other["stuck"]
 
     def settle(self) -> None:
         """Count every file of many names once, where it belongs."""

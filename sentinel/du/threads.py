@@ -26,7 +26,8 @@ class Threads:
         """Until all is done or it is late; then the first walker's sums hold everything."""
         order = self._first.order
         for _ in range(order.threads):
-            walker = Walker(order, self._first.device, self._first.pace, self._push)
+            first = self._first
+            walker = Walker(order, first.device, first.pace, self._push, first.others)
             self._sums.append(walker.sums)
             start_new_thread(self._labour, (walker,))
         while self._open and time.monotonic() < order.deadline + AFTER:

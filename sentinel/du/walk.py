@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sentinel.du.sums import Order, Pace, Sums
@@ -43,13 +45,22 @@ class Piece:
 
 
 class Walker:
-    """Adds up directories of one device; those below them go to `push`."""
+    """Adds up directories of one device; those below them go to `push`.
+
+    `others`: names by directory at which other file systems are mounted. They are not even looked
+    at, since one of them may hang.
+    """
 
     def __init__(
-        self, order: Order, device: int, pace: Pace, push: Callable[[Unit], object]
+        self,
+        order: Order,
+        device: int,
+        pace: Pace,
+        push: Callable[[Unit], object],
+        others: Mapping[bytes, Collection[str]],
     ) -> None:
         self.order, self.device, self.pace, self.push = order, device, pace, push
-        self.sums = Sums()
+        self.others, self.sums = others, Sums()
 
     def folder(self, unit: Unit, slow: Callable[[int, float], bool]) -> list[Piece]:
         """One directory, as suits a fast file system. As soon as `slow` says of calls and seconds
@@ -63,6 +74,8 @@ class Walker:
         try:
             with os.scandir(fd) as found:
                 entries = list(found)
+            if skipped := self.others.get(unit[0]):
+                entries = [e for e in entries if e.name not in skipped]
             spent = time.monotonic() - began
             for at in range(0, max(1, len(entries)), SLICE):
                 some = entries[at : at + SLICE]
@@ -88,7 +101,8 @@ class Walker:
         if fd < 0:
             return []
         try:
-            names = os.listdir(fd)
+            skipped = self.others.get(unit[0], ())
+            names = [n for n in os.listdir(fd) if n not in skipped]
         except OSError as error:
             self.sums.fail(unit[0], error)
             names = []
@@ -112,13 +126,18 @@ class Walker:
             fd = _open(path)
             found = os.fstat(fd)
         except OSError as error:
-            self.sums.fail(path, error)
+            self.missed(path, error)
             return -1
         if [found.st_dev, found.st_ino] != identity:
             os.close(fd)
             self.sums.fail(path, OSError(errno.ESTALE, "was replaced while it was walked"))
             return -1
         return fd
+
+    def missed(self, path: bytes, error: OSError) -> None:
+        """Note what could not be looked at; what somebody removes meanwhile weighs nothing."""
+        if error.errno != errno.ENOENT or path == self.order.path:
+            self.sums.fail(path, error)
 
     def count(
         self, folder: bytes, entries: Iterable[Any], look: Callable[[Any], os.stat_result]
@@ -136,7 +155,7 @@ class Walker:
             try:
                 found = look(entry)
             except OSError as error:
-                sums.fail(_below(folder, entry), error)
+                self.missed(_below(folder, entry), error)
                 continue
             mode, inode, dev, links, uid, _, size = found[:7]
             kind, allocated = mode & _TYPE, found.st_blocks
@@ -164,6 +183,24 @@ class Walker:
             sums.own(owner, mine, files)
         sums.add(folder, total, blocks, number)
         return calls
+
+
+def mounts(device: int) -> dict[bytes, set[str]]:
+    """Where other devices are mounted: names by the directory they lie in (proc_pid_mountinfo(5)).
+    Nothing where there is no such table."""
+    found: dict[bytes, set[str]] = {}
+    mine = b"%d:%d" % (os.major(device), os.minor(device))
+    with suppress(OSError, ValueError), open("/proc/self/mountinfo", "rb") as table:
+        for line in table:
+            _, _, number, _, point, *_ = line.split(b" ", 5)
+            if number != mine:
+                above, _, name = re.sub(rb"\\([0-7]{3})", _octal, point).rpartition(b"/")
+                found.setdefault(above or b"/", set()).add(os.fsdecode(name))
+    return found
+
+
+def _octal(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 8) & 255])
 
 
 def cut(folder: bytes, fd: int, names: Sequence[str]) -> list[Piece]:

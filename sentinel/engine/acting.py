@@ -263,8 +263,11 @@ class Actor:
         now = self._clock.now()
         kind = self._rules.kinds.get(record.action)
         fresh = record.outcome is Outcome.INTENDED and elapsed(record.at, now) < IN_FLIGHT
-        if kind is None or fresh:
+        if fresh:
             return None  # somebody may be at it
+        if kind is None:
+            gone = f"not seen: no action {record.action} is installed"
+            return self._wait_on(record, Look(text=gone, mark=gone), now)
         try:
             look = kind.look(request_of(record), self._hands)
         except CannotTell as error:

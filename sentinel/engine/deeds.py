@@ -1,7 +1,7 @@
 """The hands of an engine: what checks ask for, carried out one after the other."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.core.actions import ActionRecord, Outcome, Switch
 from sentinel.core.clock import Instant
@@ -44,14 +44,22 @@ class Deeds:
             return  # who is blind learns nothing; the check says so itself
         self.books.observe(nodes, self._clock.now())
 
-    def after(self, check: CheckConfig, requests: Sequence[ActionRequest]) -> Done:
-        """Find out about open actions, do what may be done for this check.
+    def after(
+        self,
+        check: CheckConfig,
+        requests: Sequence[ActionRequest],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> Done:
+        """Find out about open actions, do what may be done for this check; nothing more is begun
+        when it is no longer `wanted`.
 
         Raises StoreError: what cannot be written down is not done.
         """
-        self._actor.resolve()
-        asked = self._act_on(check, requests)
-        recent = self.books.records(limit=min(MOST, len(requests) + RECENT))
+        resolved = self._actor.resolve()
+        asked = self._act_on(check, requests, wanted)
+        recent = [*self.books.records(limit=min(MOST, len(requests) + RECENT))]
+        known = {r.id for r in recent}
+        recent += [r for r in reversed(resolved) if r.id not in known]  # begun long ago
         return Done(recent=tuple(recent), imagined=_imagined(asked, recent))
 
     def close(self) -> None:
@@ -62,10 +70,14 @@ class Deeds:
         """Let the log forget what is old."""
         self.books.prune(now)
 
-    def _act_on(self, check: CheckConfig, requests: Sequence[ActionRequest]) -> list[ActionRecord]:
+    def _act_on(
+        self, check: CheckConfig, requests: Sequence[ActionRequest], wanted: Callable[[], bool]
+    ) -> list[ActionRecord]:
         records: list[ActionRecord] = []
         scene, granted = None, grants(check)
         for request in requests:
+            if not wanted():
+                break
             scene = scene or self._actor.survey()
             asker = Asker(
                 name=check.name,

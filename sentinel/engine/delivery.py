@@ -145,7 +145,7 @@ class Delivery:
                     task.result()
 
     async def _without_expired(self, rows: Sequence[Outgoing]) -> list[Outgoing]:
-        old = expired(rows, self._clock.now())
+        old = expired(rows)
         if old:
             await self._call(
                 self._store.dropped, old, self._clock.now(), "undeliverable for a week"
@@ -250,7 +250,7 @@ class Delivery:
         try:
             message = self._signed(name, [row.notification for row in rows])
             limit = min(SEND_LIMIT, self._store.lease_left())
-            return await asyncio.wait_for(channel.send(message), limit)
+            return _plain(await asyncio.wait_for(channel.send(message), limit))
         except ChannelError:
             raise
         except asyncio.TimeoutError:
@@ -292,3 +292,10 @@ class Delivery:
         before = self.trouble.get(name)
         since = before.since if before else self._clock.now()
         self.trouble[name] = Trouble(since, text, sure)
+
+
+def _plain(answer: object) -> Receipt:
+    """The receipt as it can be stored. A channel that gives none has taken the message all the
+    same: what could not be marked would be sent again and again."""
+    text, refused = getattr(answer, "text", answer), getattr(answer, "refused", None)
+    return Receipt("" if text is None else str(text), tuple(str(name) for name in refused or ()))

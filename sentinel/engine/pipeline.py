@@ -9,13 +9,18 @@ from msgspec.structs import replace
 from sentinel.core import deeds, looks
 from sentinel.core.deeds import Done
 from sentinel.core.digest import Plan, announce, digest, forget, review
-from sentinel.core.model import Alert, Batch, Key, Transition
+from sentinel.core.errors import Fenced
+from sentinel.core.model import Alert, Batch, Finding, Key, Status, Transition
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
 
 DEEDS = "sentinel/actions"
 """Under this name the state remembers which actions people have heard of."""
+
+CLUSTER = "sentinel/cluster"
+"""Under this name it remembers what the cluster is called: alerts are kept by that, and a Slurm
+that is down when sentinel starts does not say."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -39,6 +44,7 @@ class Pipeline:
     def replan(self, plan: Plan) -> None:
         """Go on with another configuration; alerts of checks that are gone end."""
         self._plan = plan
+        self.aside[CLUSTER] = {"name": plan.cluster}
         stale = [
             k for k in self._alerts if k.check not in plan.policies or k.cluster != plan.cluster
         ]
@@ -47,14 +53,37 @@ class Pipeline:
             self._commit(forget(stale, self._alerts, plan, now, self._store.orders()))
 
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
-        """Write what these runs mean; raises StoreError, and then nothing has changed.
+        """Write what these runs mean, in one transaction; raises StoreError.
 
-        A run that was at work while a reload took its check away means nothing any more.
+        One that cannot be written costs the others nothing, and counts as blind. A run that was
+        at work while a reload took its check away means nothing any more.
         """
         known = [outcome for outcome in outcomes if outcome.check in self._plan.policies]
+        try:
+            return self._absorb(known)
+        except Fenced:
+            raise
+        except Exception:
+            batches = [self._absorb_alone(outcome) for outcome in known]
+            if not batches:
+                raise
+            return replace(batches[-1], outbox=tuple(row for b in batches for row in b.outbox))
+
+    def _absorb_alone(self, outcome: Outcome) -> Batch:
+        try:
+            return self._absorb([outcome])
+        except Fenced:
+            raise
+        except Exception as error:
+            _LOG.exception("check %s: what it saw cannot be written", outcome.check)
+            why = visible(f"internal error: what it saw cannot be written: {error!r}")
+            itself = Finding(subject="", status=Status.UNKNOWN, summary=why)
+            return self._absorb([replace(outcome, report=None, itself=itself)])
+
+    def _absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         now, aside = self._clock.now(), dict(self.aside)
-        batch = digest(known, self._alerts, self._plan, now, self._store.orders())
-        memory = {**batch.memory, **looks.remembered(known, now), **aside}
+        batch = digest(outcomes, self._alerts, self._plan, now, self._store.orders())
+        memory = {**batch.memory, **looks.remembered(outcomes, now), **aside}
         self._commit(replace(batch, memory=memory))
         for name, memory_of in aside.items():
             if self.aside.get(name) is memory_of:

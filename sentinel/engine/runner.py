@@ -6,10 +6,9 @@ of the interpreter's own start-up again.
 
 import time
 from _thread import LockType, allocate_lock, start_new_thread
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
@@ -116,12 +115,7 @@ class Runner:
 def conclude(check: CheckConfig, report: Report | None, error: str, seconds: float) -> Outcome:
     """The outcome of a run: severity capped, labels merged, and a word about the check itself."""
     if report is not None:
-        report = replace(
-            report,
-            findings=tuple(_settled(f, check) for f in report.findings),
-            samples=tuple(replace(s, subject=str(s.subject)) for s in report.samples),
-            memory=_plain(report.memory),
-        )
+        report = replace(report, findings=tuple(_settled(f, check) for f in report.findings))
     return Outcome(
         check=check.name,
         kind=check.common.kind,
@@ -133,11 +127,11 @@ def conclude(check: CheckConfig, report: Report | None, error: str, seconds: flo
 
 def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) -> None:
     try:
-        answer.report = check.plugin.run(ctx)
+        answer.report = _plain(check.plugin.run(ctx))
         answer.error = ""
     except CannotTell as error:
         answer.error = str(error)
-    except Exception as error:
+    except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
         _log_bug(check)
         answer.error = f"internal error of kind {check.common.kind}: {error!r}"
     finally:
@@ -150,24 +144,27 @@ def _log_bug(check: CheckConfig) -> None:
     logging.getLogger("sentinel").exception("check %s failed inside", check.name)
 
 
+def _plain(told: object) -> Report:
+    """As told, but plain data of the declared types, or msgspec's ValidationError: one value that
+    cannot be stored, or read again, would cost every check its alerts."""
+    return convert(to_builtins(told, str_keys=True, enc_hook=_text), Report)
+
+
+def _text(value: object) -> str:
+    """FilePath and other subclasses of text."""
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
 def _settled(finding: Finding, check: CheckConfig) -> Finding:
     capped = finding.status is Status.CRITICAL and check.common.severity == "warning"
     return replace(
         finding,
-        subject=str(finding.subject or check.name),
-        values=_plain(finding.values),
+        subject=finding.subject or check.name,
         status=Status.WARNING if capped else finding.status,
         labels={**finding.labels, **check.common.labels},
     )
-
-
-def _plain(value: Any) -> Any:
-    """Without FilePath and other subclasses of text: what is stored and sent is plain data."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def _itself(report: Report | None, error: str) -> Finding:

@@ -67,46 +67,43 @@ class Schedule:
     A run that comes while the last is still at work is skipped, late ones are made up once.
     """
 
-    def __init__(self, zone: tzinfo, due: Callable[[str], Awaitable[None]]) -> None:
-        self._zone, self._due = zone, due
+    def __init__(self, due: Callable[[str], Awaitable[None]]) -> None:
+        self._due = due
         self._scheduler = AsyncIOScheduler(
-            timezone=zone,
+            timezone=timezone.utc,
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
         )
         self._scheduler.add_listener(_log_error, EVENT_JOB_ERROR)
 
-    def start(self, checks: Mapping[str, CheckConfig]) -> None:
-        """Every check runs at once, then as configured."""
-        self.replace(checks)
+    def start(self) -> None:
+        """Nothing is called before."""
         self._scheduler.start()
 
-    def replace(self, checks: Mapping[str, CheckConfig]) -> None:
-        """Forget the old checks; the new ones run at once. Also re-arms after a clock jump:
-        APScheduler sleeps by the wall clock, so it would sleep through an hour set back."""
+    def replace(self, checks: Mapping[str, CheckConfig], zone: tzinfo) -> None:
+        """Forget the old checks; the new ones run at once, then as configured. Also re-arms after
+        a clock jump: APScheduler sleeps by the wall clock, so it would sleep through an hour set
+        back."""
         self._scheduler.remove_all_jobs()
         now = datetime.now(timezone.utc)
         for name, check in checks.items():
-            self._scheduler.add_job(
-                self._due, self._trigger(check, now), args=[name], id=name, next_run_time=now
-            )
-
-    def next_runs(self) -> dict[str, datetime]:
-        """When each check runs next."""
-        return {job.id: job.next_run_time for job in self._scheduler.get_jobs()}
+            trigger = _trigger(check, now, zone)
+            self._scheduler.add_job(self._due, trigger, args=[name], id=name, next_run_time=now)
 
     def stop(self) -> None:
         """No further calls."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    def _trigger(self, check: CheckConfig, start: datetime) -> Any:
-        between = follow(check)
-        if check.common.cron is not None:
-            own = cron_trigger(check.common.cron, self._zone)
-            if between is None:
-                return own
-            return OrTrigger([own, IntervalTrigger(seconds=between, start_date=start)])
-        return IntervalTrigger(seconds=every(check), start_date=start, timezone=self._zone)
+
+def _trigger(check: CheckConfig, start: datetime, zone: tzinfo) -> Any:
+    between = follow(check)
+    if check.common.cron is None:
+        return IntervalTrigger(seconds=every(check), start_date=start, timezone=timezone.utc)
+    own = cron_trigger(check.common.cron, zone)
+    if between is None:
+        return own
+    follow_up = IntervalTrigger(seconds=between, start_date=start, timezone=timezone.utc)
+    return OrTrigger([own, follow_up])
 
 
 def _listed(values: tuple[int, ...]) -> str:

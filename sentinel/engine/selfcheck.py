@@ -9,6 +9,7 @@ from sentinel.core.clock import Instant, elapsed
 from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.outcome import Outcome
+from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
@@ -39,6 +40,22 @@ class Notices:
         """What still counts; the rest is forgotten."""
         self._kept = [(at, text) for at, text in self._kept if elapsed(at, now) < NEWS]
         return [text for _, text in self._kept]
+
+
+def news(store: Store) -> tuple[str, ...]:
+    """What a store that mends itself has to tell; nothing where it does not."""
+    told: tuple[str, ...] = getattr(store, "take_notices", tuple)()
+    return told
+
+
+def writing(store: Store, now: Instant) -> list[str]:
+    """Why the state is not written just now; empty while it is."""
+    trouble = getattr(store, "trouble", None)
+    if trouble is None:
+        return []
+    age = duration_text(elapsed(trouble.since, now))
+    lost = "; so many that samples are lost" if trouble.lost_detail else ""
+    return [f"{trouble.why}; not written for {age}, {trouble.waiting} writes wait in memory{lost}"]
 
 
 class Trouble(Struct, frozen=True):

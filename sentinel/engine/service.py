@@ -19,7 +19,6 @@ FAREWELL = 10.0
 
 HOUSEKEEPING = 15.0
 HEARING = 60.0
-LOOK_AGAIN = 3600.0
 FIRST_BEAT = 10.0
 """Seconds in which the first runs are expected to have ended."""
 
@@ -36,15 +35,17 @@ class Service:
 
     def __init__(self, engine: Engine, reload: Reload) -> None:
         self._engine, self._reload = engine, reload
-        self._schedule = Schedule(engine.world.zone, self._due)
-        self._stop = asyncio.Event()
+        self._schedule = Schedule(self._due)
+        self._stop, self._reloading = asyncio.Event(), asyncio.Lock()
+        self._watching = False
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> None:
         """Returns after a clean stop; raises what made going on impossible (Fenced)."""
-        self._schedule.start(self._engine.world.checks)
-        self._pruned = -LOOK_AGAIN
+        self._plan()
+        self._schedule.start()
+        self._watching = True
         self._offset = time.time() - time.monotonic()
         for step in (
             self._deliver,
@@ -57,7 +58,7 @@ class Service:
         ):
             self._spawn(self._forever(step))
         self._spawn(self._engine.lost_lead())
-        notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
+        self._ready()
         await self._stop.wait()
         lost = self._failure  # a run that ends after the state was let go has lost nothing
         await self._farewell()
@@ -80,6 +81,13 @@ class Service:
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._switch()))
 
+    def _plan(self) -> None:
+        self._schedule.replace(self._engine.world.checks, self._engine.world.zone)
+
+    def _ready(self) -> None:
+        doing = "watching" if self._watching else "standing by"
+        notify(f"READY=1\nSTATUS={doing}, {len(self._engine.world.checks)} checks")
+
     async def _due(self, name: str) -> None:
         self._spawn(self._engine.check(name))
 
@@ -101,12 +109,11 @@ class Service:
     async def _keep_house(self) -> None:
         await self._engine.look_at_self()
         await self._engine.review()
-        if time.monotonic() - self._pruned > LOOK_AGAIN:
-            self._pruned = time.monotonic()
-            await self._engine.prune_daily()
+        await self._engine.tidy()
         firing = sum(a.firing for a in await self._engine.alerts())
         notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
-        await asyncio.sleep(HOUSEKEEPING)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._engine.troubled.wait(), HOUSEKEEPING)
 
     async def _hear(self) -> None:
         await self._engine.hear()
@@ -133,7 +140,7 @@ class Service:
         if abs(drift) > JUMP:
             _LOG.warning("the clock jumped by %+.0f s: schedule re-armed", drift)
             self._offset += drift
-            self._schedule.replace(self._engine.world.checks)
+            self._plan()
 
     async def _keep_alive(self) -> None:
         interval = watchdog_interval()
@@ -145,20 +152,24 @@ class Service:
         await asyncio.sleep(interval)
 
     async def _switch(self) -> None:
-        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-        try:
-            world = await asyncio.wrap_future(threads.start("reload", self._reload))
-        except SentinelError as error:
-            _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
-        else:
-            await self._engine.switch(world)
-            self._schedule.replace(world.checks)
-            _LOG.info("configuration reloaded: %d checks", len(world.checks))
-        notify(f"READY=1\nSTATUS=watching, {len(self._engine.world.checks)} checks")
+        """One after the other: of two files in quick succession the later one counts."""
+        async with self._reloading:
+            notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            try:
+                world = await asyncio.wrap_future(threads.start("reload", self._reload))
+            except SentinelError as error:
+                _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
+            else:
+                await self._engine.switch(world)
+                self._plan()
+                _LOG.info("configuration reloaded: %d checks", len(world.checks))
+            finally:
+                self._ready()
 
     async def _farewell(self) -> None:
         notify("STOPPING=1")
         self._schedule.stop()
+        self._engine.stop_acting()
         if self._failure is None:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._engine.commit(), FAREWELL)

@@ -50,9 +50,12 @@ async def take_over(
             return False
 
 
-async def keep(store: Store, call: Callable[..., Awaitable[Any]], term: float) -> None:
+async def keep(
+    store: Store, call: Callable[..., Awaitable[Any]], term: float, troubled: Callable[[], None]
+) -> None:
     """Renew the lease three times a term; raises Fenced when another leads, and when the state
-    has not answered for so long that this process is of no use to anybody."""
+    has not answered for so long that this process is of no use to anybody. `troubled` is called
+    when it could not be renewed: there is time left to say so."""
     while True:
         await asyncio.sleep(term / 3)
         try:
@@ -63,6 +66,7 @@ async def keep(store: Store, call: Callable[..., Awaitable[Any]], term: float) -
             raise
         except StoreError as error:
             _LOG.warning("the lease on the state is not renewed: %s", error)
+            troubled()
 
 
 def _told(before: str, now: str) -> str:

@@ -27,17 +27,18 @@ class Worker:
 
     async def call(self, function: Callable[..., Result], *args: Any) -> Result:
         """Await the call's result from the event loop."""
-        return await asyncio.wrap_future(self._submit(lambda: function(*args)))
+        return await asyncio.wrap_future(self.submit(lambda: function(*args)))
 
     def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
         """The call's result from another thread; raises TimeoutError after `limit` seconds."""
-        return self._submit(lambda: function(*args)).result(limit)
+        return self.submit(lambda: function(*args)).result(limit)
 
     def stop(self) -> None:
         """End after the calls that are queued."""
         self._queue.put(None)
 
-    def _submit(self, function: Callable[[], Result]) -> "Future[Result]":
+    def submit(self, function: Callable[[], Result]) -> "Future[Result]":
+        """Call it in its turn; the future may be abandoned."""
         future: Future[Result] = Future()
         self._queue.put((future, function))
         return future

@@ -1,14 +1,26 @@
 """`sentinel tick`: one pass of the engine over the checks that are due."""
 
 import asyncio
+import logging
+from collections.abc import Awaitable, Iterable, Mapping
+from datetime import timedelta
 
-from sentinel.core.clock import Instant
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.errors import Fenced
 from sentinel.core.model import Run
-from sentinel.engine.engine import Engine, World
+from sentinel.core.settings import CheckConfig
+from sentinel.engine.engine import Engine
+from sentinel.engine.runner import every
 from sentinel.engine.schedule import moment, next_run
+from sentinel.engine.world import World
 
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""
+
+EARLY = 0.1
+"""Part of its interval by which a check may run sooner."""
+
+_LOG = logging.getLogger("sentinel")
 
 LAST_WORD_LIMIT = 10.0
 """Seconds for what sentinel has to say about its channels after that."""
@@ -34,10 +46,10 @@ async def tick(
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
     await engine.begin()
     await engine.hear()
-    await asyncio.gather(*(engine.check(name) for name in names))
+    await _all(engine.check(name) for name in names)
     await engine.look_around()
     await engine.look_at_self()
-    await engine.prune_daily()
+    await engine.tidy()
     if not delivering:
         return [run for run in await engine.runs() if run.check in names], True
     await engine.drain(DELIVERY_LIMIT)
@@ -47,14 +59,30 @@ async def tick(
     return [run for run in await engine.runs() if run.check in names], delivered
 
 
-def due(world: World, last: dict[str, Run], now: Instant) -> list[str]:
+async def _all(checks: Iterable[Awaitable[None]]) -> None:
+    """To the end of each: one that fails inside must not keep the others from being told."""
+    for result in await asyncio.gather(*checks, return_exceptions=True):
+        if isinstance(result, Fenced) or not isinstance(result, Exception | None):
+            raise result
+        if result is not None:
+            _LOG.error("internal error; the pass goes on", exc_info=result)
+
+
+def due(world: World, last: Mapping[str, Run], now: Instant) -> list[str]:
     """The checks whose time has come, judged by their last run in the state."""
     return [
         name
         for name, check in world.checks.items()
-        if next_run(check, _at(last.get(name)), now, world.zone) <= moment(now)
+        if next_run(check, _began(last.get(name)), now, world.zone) <= moment(now) + _early(check)
     ]
 
 
-def _at(run: Run | None) -> Instant | None:
-    return run.at if run else None
+def _began(run: Run | None) -> Instant | None:
+    """The state has when a run was written, at its end; passes come by the clock."""
+    return shifted(run.at, -run.duration) if run else None
+
+
+def _early(check: CheckConfig) -> timedelta:
+    """Passes come as often as checks are to run, but never to the second: without this every
+    other one would find them not yet due."""
+    return timedelta(seconds=0.0 if check.common.cron else EARLY * every(check))

@@ -37,20 +37,13 @@ def recovery(word: str) -> Advice | None:
     """NVIDIA's recovery action (NVML's nvmlDeviceGpuRecoveryAction_t, the field
     gpu_recovery_action, the text of Xid 154); None where it is not one of the known words.
 
-    https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html
+    Each tool words it a little differently (`Reset`, `GPU Reset Required`, `Bus Reset`, `OS
+    Reboot`): https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html
     """
-    return _WORDS.get(" ".join(word.lower().split()))
+    said = word.strip().lower()
+    if said == "none":
+        return Advice.IGNORE
+    return next((advice for part, advice in _BY_WORD if part in said), None)
 
 
-_WORDS = {
-    "none": Advice.IGNORE,
-    "reset": Advice.RESET,
-    "gpu reset": Advice.RESET,
-    "gpu reset required": Advice.RESET,
-    "gpu reset bus": Advice.RESET,
-    "reboot": Advice.REBOOT,
-    "node reboot": Advice.REBOOT,
-    "node reboot required": Advice.REBOOT,
-    "drain p2p": Advice.DIAGNOSE,
-    "drain and reset": Advice.RESET,
-}
+_BY_WORD = (("reboot", Advice.REBOOT), ("reset", Advice.RESET), ("drain", Advice.DIAGNOSE))

@@ -52,7 +52,7 @@ class Occupant(Struct, frozen=True, kw_only=True):
 class Gpu(Struct, frozen=True, kw_only=True):
     """One GPU. Bytes, degrees Celsius, watts, MHz, percent.
 
-    `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
+    `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
     `throttled`: reasons active now. `troubles`: fields in which the driver complains instead.
     """

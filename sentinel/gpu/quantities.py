@@ -39,10 +39,10 @@ def yes(text: str) -> bool | None:
 
 
 def told(text: str) -> str:
-    """The text, or nothing where the tool says that it has none to give."""
+    """The text, or nothing where the tool says that it has none to give, or complains instead."""
     word = text.strip()
     absent = ("n/a", "[n/a]", "none", "not supported", "[not supported]", "<<<not_supported>>>")
-    return "" if word.lower() in absent else word
+    return "" if word.lower() in absent or complaint(word) else word
 
 
 def complaint(text: str) -> str:

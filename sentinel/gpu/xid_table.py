@@ -28,13 +28,17 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 ROWS: tuple[Row, ...] = (
-    Row(codes=(8, 32), meaning="push buffer stopped", advice=Advice.RESTART_APP),
+    Row(
+        codes=(8, 11, 25, 32),
+        meaning="a program's stream of commands stopped, or was not valid",
+        advice=Advice.RESTART_APP,
+    ),
     Row(codes=(13,), meaning="exception in a program's kernel", advice=Advice.RESTART_APP),
     Row(codes=(31,), meaning="memory page fault of a program", advice=Advice.RESTART_APP),
     Row(codes=(43, 45), meaning="a program's channel was stopped", advice=Advice.IGNORE),
     Row(codes=(137,), meaning="NVLink error of a program", advice=Advice.RESTART_APP),
     Row(
-        codes=(37, 38, 44, 66, 67, 93, 106, 107, 141, 157),
+        codes=(14, 37, 38, 44, 66, 67, 93, 106, 107, 141, 157),
         meaning="for information",
         advice=Advice.IGNORE,
     ),

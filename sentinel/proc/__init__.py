@@ -61,8 +61,8 @@ def run(
     running.refuse_at_the_end()
     began = time.monotonic()
     child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
-    running.add(child.pid)
     try:
+        running.add(child.pid)
         child.talk(began + limit)
         status = child.wait(began + limit)
         if status is None:

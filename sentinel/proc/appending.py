@@ -3,7 +3,7 @@
 import os
 import sys
 
-from sentinel.proc import Done, run
+from sentinel.proc import Done, Stuck, TimedOut, run, still_stuck
 
 NEVER = 2
 """Exit code: what stands at the path is no file, so no retry will help."""
@@ -11,11 +11,24 @@ NEVER = 2
 _PROGRAM = os.path.join(os.path.dirname(__file__), "append.py")
 
 
+_hanging: dict[str, Stuck] = {}
+
+
 def append_line(path: str, line: bytes, *, limit: float) -> Done:
     """Append the line and a newline by a child that can be abandoned; code 0 when written.
 
-    Raises what `run` raises. A torn last line is closed first, and a line that did not reach
-    the child whole (this process was killed) is not written at all.
+    Raises what `run` raises; at once while an earlier child still hangs on that file. A torn last
+    line is closed first, and a line that did not reach the child whole (this process was killed)
+    is not written at all.
     """
+    stuck = _hanging.pop(path, None)
+    if stuck and still_stuck(stuck):
+        _hanging[path] = stuck
+        raise TimedOut(f"its file system hangs: process {stuck.pid} still waits for it", stuck)
     argv = (sys.executable, "-I", "-S", _PROGRAM, path, str(len(line)))
-    return run(argv, limit=limit, stdin=line, max_output=1 << 16)
+    try:
+        return run(argv, limit=limit, stdin=line, max_output=1 << 16)
+    except TimedOut as error:
+        if error.stuck:
+            _hanging[path] = error.stuck
+        raise

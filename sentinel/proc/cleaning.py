@@ -15,7 +15,7 @@ from sentinel.proc import run
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _START = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "import sys; sys.path.append(sys.argv.pop(1)); "
     "from sentinel.clean.program import main; sys.exit(main())"
 )
 REMOVING = 100.0
@@ -30,28 +30,51 @@ class Going(Struct, frozen=True):
     entries: int
     at: float
     identity: tuple[int, int]
-    complete: bool
 
 
 class Listing(Struct, frozen=True):
-    """What of a root fits the rules, and what of that may go, the oldest first."""
+    """What of a root fits the rules, and what of that may go: all of it counted, the oldest one by
+    one. `held`: what may go and cannot be removed, with why."""
 
     entries: int
     bytes: int
+    removable: int
+    removable_bytes: int
     going: tuple[Going, ...]
+    held: tuple[str, ...]
 
 
-def listing(root: str, rules: str, limit: float) -> Listing:
-    """What may go from there; raises CannotTell. Removes nothing."""
-    done = run(argv("list", root, rules), limit=limit)
+class Removed(Struct, frozen=True):
+    """What became of a request. `late`: begun or not begun, and left for the next one."""
+
+    removed: int
+    freed: int
+    late: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+def listing(root: str, rules: str, limit: float, names: Sequence[str] | None = None) -> Listing:
+    """What may go from there, of `names` alone where some are given; raises CannotTell. Removes
+    nothing."""
+    done = run(argv("list", root, rules, names), limit=limit)
     if done.code:
-        raise CannotTell(f"{visible(root)}: {complaint(done.err) or f'exit code {done.code}'}")
-    return msgspec.json.decode(done.out.decode("utf-8", "surrogateescape"), type=Listing)
+        why = complaint(done.err) or f"exit code {done.code}"
+        raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")
+    return msgspec.json.decode(done.out, type=Listing)
 
 
-def argv(mode: str, root: str, rules: str, names: Sequence[str] = ()) -> tuple[str, ...]:
+def removal(command: Sequence[str]) -> Removed | str:
+    """Run what `argv("remove", …)` gave; a text where it did nothing. Raises CannotTell where that
+    is not known."""
+    done = run(command, limit=REMOVING)
+    if not done.out:
+        return complaint(done.err) or f"exit code {done.code}"
+    return msgspec.json.decode(done.out, type=Removed)
+
+
+def argv(mode: str, root: str, rules: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
     """The command; its arguments say all that it does."""
-    listed = (msgspec.json.encode(list(names)).decode(),) if mode == "remove" else ()
+    listed = () if names is None else (msgspec.json.encode(list(names)).decode(),)
     start = (sys.executable, "-I", "-S", "-c", _START, _ROOT)
     return (*start, mode, root, rules, *listed)
 

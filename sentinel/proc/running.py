@@ -25,8 +25,9 @@ def refuse_at_the_end() -> None:
 
 
 def add(group: int) -> None:
-    """The process group of a command that was started."""
+    """The process group of a command that was started; CannotAsk as above."""
     _groups.add(group)
+    refuse_at_the_end()
 
 
 def discard(group: int) -> None:

@@ -83,15 +83,30 @@ section_infiniband() {
 section_steps() {
     need ps
     all=$(ps -e -ww -o pid=,args=) || exit 1
+    printf '%s\n' "$all" |
+        sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p' || exit 1
     echo "saw daemons"
-    printf '%s\n' "$all" | sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p'
+    found=$work/found
+    among cgroup 'job_[0-9]' || exit 1
+    sed -n 's|^.*/\([0-9]*\)/cgroup:.*/job_\([0-9]*\)\(.*\)|cgroup \1 \2 \3|p' \
+        "$found" >"$found.lines" || exit 1
+    sort -u "$found.lines" || exit 1
     echo "saw cgroups"
-    grep -s 'job_[0-9]' "$proc"/[0-9]*/cgroup /dev/null |
-        sed -n 's|^.*/\([0-9]*\)/cgroup:.*/job_\([0-9]*\)\(.*\)|cgroup \1 \2 \3|p' | sort -u
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
+    among environ -z '^SLURM_JOB_ID=[0-9]' || exit 1
+    tr '\n\0' ' \n' <"$found" >"$found.lines" || exit 1
+    sed -n 's|^.*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
+        "$found.lines" || exit 1
     echo "saw environments"
-    grep -s -z '^SLURM_JOB_ID=[0-9]' "$proc"/[0-9]*/environ /dev/null |
-        tr '\n\0' ' \n' | sed -n 's|^.*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p'
+}
+
+# Search this file of all processes. Those that are just going away are no failure (2), but one
+# that could not search at all is: it was killed, or there are too many processes to name.
+among() {
+    file=$1
+    shift
+    grep -s "$@" "$proc"/[0-9]*/"$file" /dev/null >"$found"
+    [ $? -le 2 ]
 }
 
 section_gpu_processes() {
@@ -225,7 +240,11 @@ report() {
     why=$(cat "$work/$1.err" "$work/$1.out" 2>/dev/null | first)
     judge "$1" "$2"
     : >"$work/body"
-    [ "$state" != ok ] || tr -d '\000' <"$work/$1.out" | awk '{ print " " $0 }' >"$work/body"
+    if [ "$state" = ok ] && ! { tr -d '\000' <"$work/$1.out" >"$work/plain" &&
+        awk '{ print " " $0 }' "$work/plain" >"$work/body"; }; then
+        state=failed why="it was read, and could not be passed on"
+    fi
+    [ "$state" = ok ] || : >"$work/body"
     echo "$mark $1 $state $(awk 'END { print NR }' "$work/body") $why"
     cat "$work/body"
 }

@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Sequence
 
 import msgspec
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.patterns import expanded
+from sentinel.core.patterns import output_of
 from sentinel.core.stacks import Dump, grouped, headline, lines
 from sentinel.core.text import visible, visible_lines
+from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
 from sentinel.slurm.words import nonce
@@ -27,7 +29,7 @@ TAIL = 256 * 1024
 LOOK = 5.0
 """Seconds for one look at the log, which may lie where nothing answers."""
 
-_OURS = re.compile(r"job-[0-9_]+-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?")
+_OURS = re.compile(r"job-[0-9_+]+-([0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?")
 
 
 class NotSaved(SentinelError):
@@ -110,9 +112,11 @@ def _told(client: Client, *argv: str) -> str:
 def _log(client: Client, target: Target) -> str:
     try:
         path = _log_path(client, target)
-        text = _tail(path, target.job.user)
+        text = tail_of(path, TAIL, target.job.user, _look)
     except CannotTell as error:
         return f"not known: {error}"
+    if text is None:
+        return f"not known: there is no {visible(path)}"
     return f"{visible(path)}\n{visible_lines(text)}"
 
 
@@ -124,25 +128,14 @@ def _log_path(client: Client, target: Target) -> str:
     found = chosen(read_squeue(out, mark), target.job.job_id)
     if found is None or not found.stdout:
         raise CannotTell("Slurm does not tell where the job writes")
-    return expanded(found.stdout, target.job)
+    return output_of(found.stdout, target.job)
 
 
-def _tail(path: str, user: str) -> str:
-    """A job names its output itself: a link must not make root read others' files."""
-    seen = proc.run(["stat", "-L", "-c", "%F\n%U\n%u", "--", path], limit=LOOK)
-    kind, *owners = os.fsdecode(seen.out).splitlines() or [""]
-    if seen.code or not kind.startswith("regular"):
-        raise CannotTell(f"{visible(path)} is no file that can be read")
-    if user not in owners:
-        raise CannotTell(f"{visible(path)} does not belong to {visible(user)}")
-    done = proc.run(["tail", "-c", str(TAIL), "--", path], limit=LOOK)
-    if done.code:
-        raise CannotTell(visible(os.fsdecode(done.err).strip()))
-    return done.out.decode("utf-8", "backslashreplace")
+def _look(argv: Sequence[str]) -> proc.Done:
+    return proc.run(argv, limit=LOOK, env={**os.environ, "LC_ALL": "C"})
 
 
 def _forget_old(folder: str) -> None:
-    mine = [entry for entry in os.scandir(folder) if _OURS.fullmatch(entry.name)]
-    by_age = sorted(mine, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
-    for entry in by_age[:-KEPT]:
-        shutil.rmtree(entry.path, ignore_errors=True)
+    mine = [match for name in os.listdir(folder) if (match := _OURS.fullmatch(name))]
+    for match in sorted(mine, key=lambda match: match[1])[:-KEPT]:
+        shutil.rmtree(os.path.join(folder, match[0]), ignore_errors=True)

@@ -19,7 +19,7 @@ from sentinel.core.values import Duration
 from sentinel.remote import connect
 from sentinel.slurm.client import Client
 from sentinel.stacks import script, step
-from sentinel.stacks.job import RUNS, NoJob, Target, find, find_job
+from sentinel.stacks.job import NoJob, Target, alive, find, find_job
 from sentinel.stacks.script import Wish
 
 FIRST = 0.55
@@ -85,7 +85,7 @@ class Looker:
             return reported
         seconds, mark = (deadline - time.monotonic()) * FIRST, os.urandom(16).hex()
         out, said = step.run(
-            wish.job_id,
+            target.job,
             names,
             script.text(wish, mark, seconds - SLACK),
             seconds=seconds,
@@ -119,12 +119,12 @@ class Looker:
 
     def _ended(self, target: Target) -> str:
         try:
-            state = find_job(self._client, target.job.id).state
+            job = find_job(self._client, target.job.id)
         except NoJob:
             return "Slurm has forgotten it"
         except CannotTell:
             return ""
-        return "" if state in RUNS and state != "COMPLETING" else state
+        return "" if alive(job) and job.state != "COMPLETING" else job.state
 
 
 def _answer(

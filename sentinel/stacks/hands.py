@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sentinel import proc
 from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.logtext import decoded
 from sentinel.core.remote import Remote
 from sentinel.core.slurm import Job
 from sentinel.core.stacks import headline
@@ -56,7 +57,7 @@ class WorkingHands(SlurmHands):
     def tail(self, path: str, size: int) -> str:
         """The last bytes as text."""
         done = self._file(["tail", "-c", str(size), "--", path], path)
-        return self._believed(done, path).decode("utf-8", "backslashreplace")
+        return decoded(self._believed(done, path))
 
     def evidence(self, job_id: str) -> Reply:
         """Take stacks and keep them; what was found and where it is, or why nothing was."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.jobstates import Phase, phase
 from sentinel.core.nodeset import expand
 from sentinel.core.slurm import Job, Node
 from sentinel.core.text import shortened, visible
@@ -12,8 +15,8 @@ from sentinel.slurm import nodes, queue
 from sentinel.slurm.client import Client, complaint
 from sentinel.slurm.words import nonce
 
-RUNS = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
-"""States in which a job may have processes (squeue(1), JOB STATE CODES)."""
+_ALIVE = frozenset({Phase.RUNNING, Phase.PAUSED, Phase.ENDING})
+_ID = re.compile(r"[0-9]+([_+][0-9]+)?")
 
 
 class NoJob(SentinelError):
@@ -36,10 +39,15 @@ class Target(Struct, frozen=True, kw_only=True):
         return frozenset(n.name for n in self.states if n.state == "DOWN" or n.flags & unfit)
 
 
+def alive(job: Job) -> bool:
+    """Whether it may have processes."""
+    return phase(job.state) in _ALIVE
+
+
 def find(client: Client, job_id: str) -> Target:
-    """The job by its number or `ARRAY_TASK`; raises NoJob or CannotTell."""
+    """The job by its number, `ARRAY_TASK` or `JOB+PART`; raises NoJob or CannotTell."""
     job = find_job(client, job_id)
-    if job.state not in RUNS:
+    if not alive(job):
         raise NoJob(f"job {job.id} is {job.state}: it has no processes")
     names = expand(job.nodes)
     return Target(job=job, nodes=names, states=_states(client, job.nodes))
@@ -49,12 +57,10 @@ def find_job(client: Client, job_id: str) -> Job:
     """As Slurm has it now, ended or not; raises NoJob or CannotTell."""
     found = rows(client, job_id)
     mine = [job for job in found if job.id == job_id]
-    running = [job for job in found if job.state in RUNS]
+    running = [job for job in found if alive(job)]
     if not mine and len(running) > 1:
         some = ", ".join(job.id for job in running[:4])
-        raise NoJob(
-            f"{visible(job_id)} is an array with {len(running)} running jobs; name one: {some}"
-        )
+        raise NoJob(f"{visible(job_id)} has {len(running)} running jobs; name one: {some}")
     chosen = mine or running or found
     if not chosen:
         raise NoJob(f"Slurm knows no job {visible(shortened(job_id, 40))} (see: squeue --me)")
@@ -63,9 +69,11 @@ def find_job(client: Client, job_id: str) -> Job:
 
 def rows(client: Client, job_id: str) -> list[Job]:
     """What squeue has of it now, ended or not; one row for each element of an array that it
-    lists. Empty where Slurm knows none; raises NoJob for what is no id, or CannotTell."""
-    if not job_id.replace("_", "", 1).isdigit():
-        raise NoJob(f"{visible(shortened(job_id, 40))!r} is no job id; write 4711 or 4711_3")
+    lists, and for each part of a heterogeneous job, whichever was named. Empty where Slurm knows
+    none; raises NoJob for what is no id, or CannotTell."""
+    if not _ID.fullmatch(job_id):
+        some = "4711, 4711_3 or 4711+1"
+        raise NoJob(f"{visible(shortened(job_id, 40))!r} is no job id; write {some}")
     mark = nonce()
     done = client.run("squeue", "-h", "-a", "--states=all", "-j", job_id, "-o", queue.columns(mark))
     if done.code and "Invalid job id" in complaint(done.err):

@@ -15,7 +15,7 @@ MOST = 5
 SIZE = 64 * 1024
 """Characters of one that are read: the odd ranks come first."""
 
-_NAME = re.compile(r"job-([0-9_]+)-([0-9]{8}T[0-9]{6}Z)(-[0-9]+)?")
+_NAME = re.compile(r"job-([0-9_+]+)-([0-9]{8}T[0-9]{6}Z)(-[0-9]+)?")
 
 
 class Kept(Struct, frozen=True, kw_only=True):

@@ -178,7 +178,20 @@ beside() {
         for place in "$found" "$command"; do
             case $place in /*/python*) echo "${place%/*}/py-spy" ;; esac
         done
-    done | sort -u | head -n 20
+    done | sort -u | head -n 20 | while read -r found; do
+        found=$(readlink -e "$found") && safe "$found" && echo "$found"
+    done
+}
+
+# What lies beside a user's program is that user's too: root runs only what root alone can change.
+safe() {
+    [ "$(id -u)" = 0 ] || return 0
+    at=$1
+    while [ -n "$(find "$at" -prune -user 0 ! -perm /022)" ]; do
+        [ "$at" != / ] || return 0
+        at=${at%/*} && at=${at:-/}
+    done
+    return 1
 }
 
 collect() {
@@ -186,10 +199,11 @@ collect() {
     all=$(pids)
     cat "$work/witness"
     [ -n "$all" ] || { told none; return; }
-    IFS='
+    tools="$tools
+$(beside "$all")" IFS='
 '
-    # shellcheck disable=SC2046,SC2086 # a path a line
-    set -f && choose $tools $(beside "$all")
+    # shellcheck disable=SC2086 # a path a line
+    set -f && choose $tools
     set +f && unset IFS
     if [ -n "$tool" ]; then told tool "$tool" "$version"; else told no-tool "$why"; fi
     told scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"

@@ -10,6 +10,7 @@ from sentinel import proc
 from sentinel.core.errors import CannotTell
 from sentinel.core.nodeset import fold
 from sentinel.core.remote_settings import words
+from sentinel.core.slurm import Job
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.client import command, neutral
 
@@ -34,7 +35,7 @@ _COMPLAINT = re.compile(r"^srun: error: (?!.*\bJob step aborted)(.*)$", re.MULTI
 
 
 def run(
-    job_id: str,
+    job: Job,
     nodes: Sequence[str],
     text: str,
     *,
@@ -48,7 +49,7 @@ def run(
     node has connected.
     """
     whole = f"{max(1, round(seconds))}"
-    argv = ["timeout", "-k", f"{KILL:.0f}", whole, "srun", f"--jobid={job_id}"]
+    argv = ["timeout", "-k", f"{KILL:.0f}", whole, "srun", *_whose(job)]
     argv += [f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", f"--nodelist={fold(nodes)}"]
     argv += [*OPTIONS, *words(options, "srun_options"), "--", "/bin/sh", "-c", f"{text}\nmain"]
     try:
@@ -61,6 +62,12 @@ def run(
     except CannotTell as error:
         return b"", f"srun: {error}"
     return done.out, _said(done, whole)
+
+
+def _whose(job: Job) -> list[str]:
+    """A part of a heterogeneous job is a group of its leader's."""
+    leader, plus, part = job.id.partition("+")
+    return [f"--jobid={leader}", f"--het-group={part}"] if plus else [f"--jobid={job.job_id}"]
 
 
 def _said(done: proc.Done, whole: str) -> str:

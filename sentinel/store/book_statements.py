@@ -4,11 +4,12 @@ from typing import Any
 
 from sqlalchemy import Delete, Update, bindparam, delete, func, insert, select, update
 
+from sentinel.core.clock import SECOND
 from sentinel.store import statements
 from sentinel.store.schema import actions, readings, switches
 
 MANY = 1000
-"""Records and departures a verdict rests on; no cap or breaker can be set higher."""
+"""Records and departures a verdict rests on at least; no cap or breaker can be set higher."""
 
 _by_seq = select(actions.c.seq, actions.c.body).order_by(actions.c.seq.desc())
 _bodies = select(actions.c.body).order_by(actions.c.seq.desc())
@@ -17,6 +18,15 @@ _about = actions.c.target == bindparam("t")
 newest = _bodies.limit(bindparam("n"))
 newest_about = newest.where(_about)
 newest_tried = _by_seq.where(actions.c.tried == 1).limit(bindparam("n"))
+# All of the last hours by the clock of the newest, which may be far more: one kind of action must
+# not push another out of what its caps are counted from.
+_last_at = select(actions.c.at).order_by(actions.c.seq.desc()).limit(1).scalar_subquery()
+_last_seq = select(func.max(actions.c.seq)).scalar_subquery()
+tried_lately = _by_seq.where(
+    actions.c.tried == 1,
+    actions.c.seq > _last_seq - 50 * MANY,
+    actions.c.at > _last_at - 2 * 3600 * SECOND,
+)
 numbered_about = _by_seq.where(_about).limit(bindparam("n"))
 unresolved_about = _by_seq.where(_about, actions.c.unresolved == 1)
 unresolved = select(actions.c.body).where(actions.c.unresolved == 1).order_by(actions.c.seq)

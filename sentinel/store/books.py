@@ -117,6 +117,7 @@ def _past(connection: Connection, target: str) -> Past:
     about = {"t": digest(target), "n": statements.MANY}
     found = [
         *connection.execute(statements.newest_tried, {"n": statements.MANY}),
+        *connection.execute(statements.tried_lately),
         *connection.execute(statements.numbered_about, about),
         *connection.execute(statements.unresolved_about, {"t": about["t"]}),
     ]

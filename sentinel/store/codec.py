@@ -9,6 +9,7 @@ import json
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from sentinel.store.errors import Unstorable
 
@@ -20,9 +21,16 @@ class Unreadable(ValueError):
 
 
 def encode(value: object) -> str:
-    """JSON; raises Unstorable. Tuples and sets come back as lists, NaN as None."""
+    """JSON; raises Unstorable. Tuples and sets come back as lists, NaN as None.
+
+    A noun with a field of another type than it says is refused here: one row that cannot be read
+    is met at the next start, and then costs the whole state.
+    """
     try:
-        return _encoded(value)
+        text = _encoded(value)
+        if isinstance(value, Struct):
+            decode(text, type(value))
+        return text
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unstorable(f"a {type(value).__name__} cannot be stored: {error}") from error
 

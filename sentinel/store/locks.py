@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
+from tempfile import mkstemp
 
 from sentinel.core.errors import StoreError
 from sentinel.store.mounts import MOUNTINFO, mount_of
@@ -34,16 +35,12 @@ def require_locks(directory: str) -> None:
     with suppress(OSError), open(MOUNTINFO, encoding="utf-8", errors="surrogateescape") as file:
         kind, options = mount_of(os.path.realpath(directory), file.read())
         refuse_local_only(directory, kind, options)
-    path = os.path.join(directory, ".lock-test")
     try:
-        _try_both(path)
+        _try_both(directory)
     except OSError as error:
         raise StoreError(
             f"{directory}: this file system has no locks ({error.strerror}); {REMEDY}"
         ) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(path)
 
 
 def refuse_local_only(directory: str, kind: str, options: frozenset[str]) -> None:
@@ -56,19 +53,22 @@ def refuse_local_only(directory: str, kind: str, options: frozenset[str]) -> Non
             )
 
 
-def _try_both(path: str) -> None:
-    """Two open files stand for two processes: both kinds of lock belong to the open file."""
-    one, two = (os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for _ in range(2))
+def _try_both(directory: str) -> None:
+    """Two open files stand for two processes: both kinds of lock belong to the open file. The name
+    is of this attempt alone: another's end must not take it away between the two."""
+    one, path = mkstemp(prefix=".lock-test-", dir=directory)
+    two = one
     try:
+        two = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         flock(one, LOCK_EX | LOCK_NB)
         _require_refusal(lambda: flock(two, LOCK_EX | LOCK_NB))
         _posix(one)
         _require_refusal(lambda: _posix(two))
-    except BlockingIOError:
-        return  # another sentinel starts at this very moment: locks do work
     finally:
-        os.close(one)
-        os.close(two)
+        with suppress(OSError):
+            os.unlink(path)
+        for file in {one, two}:
+            os.close(file)
 
 
 def _posix(file: int) -> None:

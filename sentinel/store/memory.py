@@ -133,6 +133,8 @@ class MemoryStore:
         self._finish(rows, taken(rows, now, receipt))
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
+        for row in rows:
+            encode(row)
         with self._state.turn:
             self._require_lead()
             self._state.outbox.update({r.seq: r for r in rows if r.seq in self._state.outbox})
@@ -218,6 +220,7 @@ class MemoryStore:
         state.seq = max([state.seq, *(row.seq for row in told)])
 
     def _finish(self, rows: Iterable[Outgoing], outcome: Outcome) -> None:
+        encode(outcome)
         with self._state.turn:
             self._require_lead()
             for row in rows:

@@ -28,17 +28,21 @@ class Opened(Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-def open_store(state: str, now: Instant, keep: Keep = USUAL) -> Opened:
+def open_store(state: str, now: Instant, keep: Keep = USUAL, *, mending: bool = True) -> Opened:
     """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
 
-    A damaged file is set aside and told in `notices`; a full disk or a server that is away
-    is met again at the first use. Raises StoreError with the remedy for all else.
+    A damaged file is set aside and told in `notices`: whoever is `mending` must tell people, and
+    trust nothing that was done before. A full disk or a server that is away is met again at the
+    first use. Raises StoreError with the remedy for all else.
     """
     store = SqlStore(_backend(state), keep)
     notices: tuple[str, ...] = ()
     try:
         store.prepare()
     except Damaged:
+        if not mending:
+            store.close()
+            raise
         notices = (store.reopen(now),)
     except Unavailable:
         pass  # `lead` tells whether it is still so, and Buffered carries on

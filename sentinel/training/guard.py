@@ -156,7 +156,8 @@ class Guard:
     def close(self) -> None:
         """Give the signals back to whom they had belonged."""
         for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+            if handler is not None:  # not set by Python, which cannot set it again
+                signal.signal(number, handler)
         self._handlers = {}
 
     # -- looking ---------------------------------------------------------------------------
@@ -220,6 +221,8 @@ class Guard:
             if number is None:
                 self.troubles[name] = "there is no such signal"
                 continue
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue  # nohup(1): whoever logs out does not mean the training
             try:
                 self._handlers[number] = signal.signal(number, self._heard)
             except ValueError:  # not the main thread
@@ -231,7 +234,9 @@ class Guard:
             return
         self._caught = signal.Signals(number).name
         before = self._handlers.get(number)
-        if callable(before) and before is not signal.default_int_handler:
+        if before is signal.default_int_handler or _of_the_parent(before):
+            return
+        if callable(before):
             before(number, frame)
 
     def _in_a_child(self, number: int) -> None:
@@ -240,3 +245,10 @@ class Guard:
         if number == signal.SIGTERM:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+
+
+def _of_the_parent(handler: Any) -> bool:
+    """Whether it is that of a guard made before the fork, which would take this process, with a
+    guard of its own, for a worker that has to die."""
+    guard = getattr(handler, "__self__", None)
+    return isinstance(guard, Guard) and guard._pid != os.getpid()

@@ -81,17 +81,35 @@ def end_of_allocation() -> float | None:
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return None
+    # The number of an array's last element is the array's too: squeue then lists all of them.
+    rows = [line.split() for line in _squeue(f"--jobs={job}", "--format=%A %e").splitlines()]
+    ends = [row[1] for row in rows if row[:1] == [job.encode()] and row[1:]]
+    return float(ends[0]) if ends and ends[0].isdigit() else None
+
+
+def _squeue(*options: str) -> bytes:
+    """Its answer; raises what went wrong. One that cannot be killed is not waited for."""
     import subprocess
 
-    out = subprocess.run(
-        ["squeue", "--noheader", f"--jobs={job}", "--format=%e"],
-        env={**os.environ, "SLURM_TIME_FORMAT": "%s"},
+    # SQUEUE_STATES and the like, where a user has set them, choose what it lists.
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SQUEUE_")}
+    process = subprocess.Popen(
+        ["squeue", "--noheader", *options],
+        env={**env, "SLURM_TIME_FORMAT": "%s"},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=SLURM_LIMIT,
-        check=True,
-    ).stdout.split()
-    return float(out[0]) if out and out[0].isdigit() else None
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        out, err = process.communicate(timeout=SLURM_LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        for pipe in filter(None, [process.stdout, process.stderr]):
+            pipe.close()
+        raise
+    if process.returncode:
+        raise OSError(err.decode("utf-8", "backslashreplace").strip())
+    return out
 
 
 def identity(path: str) -> tuple[int, int] | None:

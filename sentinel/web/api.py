@@ -6,57 +6,25 @@ version; none is renamed or taken away.
 
 from __future__ import annotations
 
-import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
-from msgspec import Meta, Struct
 
 from sentinel.core.errors import StoreError
-from sentinel.web import detail, doing, openapi
+from sentinel.web import body, detail, doing, openapi
 from sentinel.web.gate import Gate, Refused
 from sentinel.web.live import Live
+from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
 from sentinel.web.nouns import Facts
+from sentinel.web.openapi import BASE, ROWS
 from sentinel.web.render import HEADERS
 
-BASE = "/api/v1"
-LISTS = ("alerts", "checks", "disks", "jobs", "nodes", "gpus", "actions", "unsent", "silences")
-READING = 10.0
-LENGTH = r"^([1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$"
-
-
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of an acknowledgement."""
-
-    who: str = ""
-    note: str = ""
-
-
-class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
-    """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 7d."""
-
-    for_: Annotated[str, Meta(pattern=LENGTH)]
-    who: str = ""
-    reason: str = ""
-
-
-class Done(Struct, frozen=True, kw_only=True):
-    """What was done. `silence`: the id that ends it."""
-
-    alert: str
-    done: str
-    who: str
-    silence: str = ""
-
-
-class Fault(Struct, frozen=True, kw_only=True):
-    """What is wrong, in one line."""
-
-    error: str
-
-
+_KNOWN = re.compile(
+    rf"{BASE}(/openapi\.json|/({'|'.join(ROWS)})|/alerts/[^/]+(?P<post>/(ack|silence))?)?"
+)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -68,7 +36,7 @@ class Api:
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get(BASE, _told(self._all)),
             web.get(f"{BASE}/openapi.json", _told(self._openapi)),
-            *(web.get(f"{BASE}/{name}", _told(self._list(name))) for name in LISTS),
+            *(web.get(f"{BASE}/{name}", _told(self._list(name))) for name in ROWS),
             web.get(f"{BASE}/alerts/{{id}}", _told(self._alert)),
             web.post(f"{BASE}/alerts/{{id}}/ack", _told(self._ack)),
             web.post(f"{BASE}/alerts/{{id}}/silence", _told(self._silence)),
@@ -77,7 +45,7 @@ class Api:
 
     async def _all(self, request: web.Request) -> Any:
         facts = await self._live.facts()
-        return openapi.Summary(
+        return Summary(
             at=facts.at,
             cluster=facts.cluster,
             status=facts.status,
@@ -109,22 +77,22 @@ class Api:
         found = next((a for a in facts.alerts if a.id == name), None)
         if found is None and not line:
             raise Refused("no such alert", 404)
-        return openapi.Explained(id=name, alert=found, happened=tuple(line), told=tuple(told))
+        return Explained(id=name, alert=found, happened=tuple(line), told=tuple(told))
 
     async def _ack(self, request: web.Request) -> Any:
         self._gate.admit(request.headers, "")
-        body = await _body(request, Answer)
-        who = self._gate.who(request.headers, body.who, "the API")
+        said = await body.json(request, Answer)
+        who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        done = await doing.acknowledge(self._live, name, who, body.note)
+        done = await doing.acknowledge(self._live, name, who, said.note)
         return Done(alert=name, done=done, who=who)
 
     async def _silence(self, request: web.Request) -> Any:
         self._gate.admit(request.headers, "")
-        body = await _body(request, Quiet)
-        who = self._gate.who(request.headers, body.who, "the API")
+        said = await body.json(request, Quiet)
+        who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        order = await doing.silence(self._live, name, who, body.for_, body.reason)
+        order = await doing.silence(self._live, name, who, said.for_, said.reason)
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
         return Done(alert=name, done=text, who=who, silence=order.id)
 
@@ -138,7 +106,7 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
         except Refused as error:
             return _json(Fault(error=str(error)), error.status, _further(error.status, request))
         except web.HTTPException as error:
-            return _json(Fault(error=error.reason), error.status)
+            return _json(Fault(error=error.reason.lower()), error.status)
         except StoreError:
             return _json(Fault(error="the state cannot be read or written now"), 503)
 
@@ -146,34 +114,22 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
 
 
 async def _nothing(request: web.Request) -> Any:
-    known = {BASE, f"{BASE}/openapi.json", *(f"{BASE}/{name}" for name in LISTS)}
-    if request.path in known or request.path.startswith(f"{BASE}/alerts/"):
+    if _KNOWN.fullmatch(request.path):
         raise Refused("not by this method", 405)
     raise Refused("there is nothing here", 404)
-
-
-async def _body(request: web.Request, kind: type[Any]) -> Any:
-    """Only JSON: a form of another site cannot send it unasked. Raises Refused."""
-    if request.content_type != "application/json":
-        raise Refused("send JSON, with Content-Type: application/json", 415)
-    try:
-        raw = await asyncio.wait_for(request.read(), READING)
-        return msgspec.json.decode(raw or b"{}", type=kind)
-    except asyncio.TimeoutError:
-        raise Refused("the body did not come in time", 408) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"the body is not right: {error}", 400) from None
 
 
 def _further(status: int, request: web.Request) -> dict[str, str]:
     """Headers that HTTP asks for with a status (RFC 9110, sections 11.6.1 and 10.2.1)."""
     if status == 401:
         return {"WWW-Authenticate": "Bearer"}
-    posts = request.path.endswith(("/ack", "/silence"))
-    return {"Allow": "POST" if posts else "GET, HEAD"} if status == 405 else {}
+    known = _KNOWN.fullmatch(request.path)
+    if status == 405 and known:
+        return {"Allow": "POST" if known["post"] else "GET, HEAD"}
+    return {}
 
 
 def _json(value: Any, status: int = 200, more: Mapping[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode(value)
     headers = {**HEADERS, **(more or {})}
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+    told = msgspec.json.encode(value)
+    return web.Response(body=told, status=status, content_type="application/json", headers=headers)

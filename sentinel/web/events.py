@@ -35,17 +35,18 @@ class Events:
         await answer.prepare(request)
         task = asyncio.ensure_future(self._tell(answer))
         self._open.add(task)
+        task.add_done_callback(self._open.discard)
         with suppress(ConnectionError, asyncio.CancelledError):
             await task
-        self._open.discard(task)
         return answer
 
     def close(self) -> None:
         """Let all of them go."""
-        for task in self._open:
+        for task in tuple(self._open):
             task.cancel()
 
     async def _tell(self, answer: web.StreamResponse) -> None:
-        await answer.write(b"retry: 2000\n\n")
+        """At once too: what was written since the page was made, or while it was cut off."""
+        await answer.write(b"retry: 2000\nevent: changed\ndata: 0\n\n")
         async for version in self._live.changes(BEAT):
             await answer.write(f"event: changed\ndata: {version}\n\n".encode())

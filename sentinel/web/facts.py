@@ -15,6 +15,7 @@ from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.looks import CheckLook, NodeGroup, Shown
 from sentinel.core.model import Alert, Outgoing, worst
 from sentinel.core.mute import Silence, silenced
+from sentinel.core.settings import Match
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.windows import standing
 from sentinel.web.material import Material
@@ -281,9 +282,16 @@ def _silence(silence: Silence) -> SilenceFact:
 
 
 def _matched(silence: Silence) -> str:
-    match = {k: v for k, v in to_builtins(silence.match).items() if v}
-    where = "everything" if silence.nodes is None else f"{len(silence.nodes)} nodes"
-    return " ".join(f"{k}={v}" for k, v in match.items()) or where
+    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
+    return f"{said(silence.match)} {nodes}".strip() or "everything"
+
+
+def said(match: Match) -> str:
+    """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
+    given = to_builtins(match)
+    labels = given.pop("labels")
+    words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
+    return " ".join(f"{k}={v}" for k, v in words.items() if v)
 
 
 def number(values: Numbers, name: str) -> float | None:

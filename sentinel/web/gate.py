@@ -1,4 +1,4 @@
-"""Who may acknowledge and silence. Pure.
+"""Who may look, and who may acknowledge and silence. Pure.
 
 The token comes with the request itself (a field of the form, or `Authorization: Bearer` of a
 program): no cookie is set, so another site has nothing to make use of. Where a proxy adds the
@@ -46,8 +46,6 @@ class Gate(Struct, frozen=True):
             raise Refused("this page only shows: no token is configured", 403)
         if self.foreign(headers):
             raise Refused("the request comes from another site", 403)
-        if self.misdirected(headers):
-            raise Refused("this address is not known here: name it in web: {hosts: […]}", 421)
         said = given or _bearer(headers.get("Authorization", ""))
         if not hmac.compare_digest(_digest(said), _digest(self.token)):
             raise Refused("the token is not the right one", 401)

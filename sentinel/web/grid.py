@@ -34,15 +34,15 @@ def colour(state: str) -> str:
     return _COLOURS.get(state, "#9155d9")
 
 
-def cells(groups: Iterable[NodesFact]) -> list[tuple[str, str]]:
-    """Every node with its state, in the order of their names; the worst where there are two."""
-    found: dict[str, str] = {}
+def cells(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
+    """Every node with what is so of it, in the order of their names; the worst of two."""
+    found: dict[str, NodesFact] = {}
     for group in groups:
         for name in _names(group.nodes):
             known = found.get(name)
-            if known is None or rank(group.state) < rank(known):
-                found[name] = group.state
-    return sorted(found.items(), key=lambda cell: natural(cell[0]))
+            if known is None or rank(group.state) < rank(known.state):
+                found[name] = group
+    return dict(sorted(found.items(), key=lambda cell: natural(cell[0])))
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:

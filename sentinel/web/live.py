@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol, TypeVar
 
+from sentinel.core.clock import SECOND
 from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Clock, Store
 from sentinel.web.facts import facts
@@ -48,17 +49,17 @@ class Live:
     ) -> None:
         self.source, self.clock, self.around = source, clock, around
         self._counts = counts
-        self._lag, self._started = 0.0, clock.now().wall / 1e6
+        self._lag, self._started = 0.0, clock.now().wall / SECOND
         self._facts: Facts | None = None
         self._made, self._version = float("-inf"), 0
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
 
     async def facts(self) -> Facts:
-        """What there is to see now, at most FRESH seconds old."""
+        """What there is to see now, at most FRESH seconds old; raises StoreError."""
         async with self._turn:
             if self._facts is None or self._stale():
-                self._made = time.monotonic()
+                self._made, self._facts = time.monotonic(), None
                 self._facts = await self._make()
             return self._facts
 

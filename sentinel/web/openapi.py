@@ -10,40 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from sentinel import __version__
-from sentinel.core.model import Status
-from sentinel.web import nouns
-from sentinel.web.detail import Delivered, Happened
+from sentinel.web import messages, nouns
 
-_BASE = "/api/v1"
+BASE = "/api/v1"
 _REF = "#/components/schemas/{name}"
 
 
-class Summary(Struct, frozen=True, kw_only=True):
-    """The whole in a few numbers."""
-
-    at: float
-    cluster: str
-    status: Status
-    leader: str
-    notices: tuple[str, ...]
-    firing: int
-    pending: int
-    node_states: dict[str, int]
-    queue: dict[str, int]
-    nodes_seen: float | None
-    nodes_trouble: str
-
-
-class Explained(Struct, frozen=True, kw_only=True):
-    """One alert; `alert` None: it is over. Newest first in `happened`."""
-
-    id: str
-    alert: nouns.AlertFact | None
-    happened: tuple[Happened, ...]
-    told: tuple[Delivered, ...]
-
-
-_ROWS: Mapping[str, tuple[type[Struct], str]] = {
+ROWS: Mapping[str, tuple[type[Struct], str]] = {
     "alerts": (nouns.AlertFact, "Pending and firing alerts, the worst first"),
     "checks": (nouns.CheckFact, "Checks with their last run"),
     "disks": (nouns.DiskFact, "File systems"),
@@ -59,9 +32,8 @@ _ROWS: Mapping[str, tuple[type[Struct], str]] = {
 @cache
 def document() -> dict[str, Any]:
     """OpenAPI 3.1."""
-    from sentinel.web.api import Answer, Done, Fault, Quiet
-
-    kinds = [Summary, Explained, Answer, Quiet, Done, Fault, *(kind for kind, _ in _ROWS.values())]
+    said = [messages.Summary, messages.Explained, messages.Done, messages.Fault]
+    kinds = [*said, messages.Answer, messages.Quiet, *(kind for kind, _ in ROWS.values())]
     _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     secured = {"type": "http", "scheme": "bearer"}
     return {
@@ -81,15 +53,15 @@ _ABOUT = (
 
 def _paths() -> dict[str, Any]:
     paths: dict[str, Any] = {
-        _BASE: {"get": _get("summary", "The whole in a few numbers", _ref("Summary"))},
+        BASE: {"get": _get("summary", "The whole in a few numbers", _ref("Summary"))},
     }
-    for name, (kind, text) in _ROWS.items():
+    for name, (kind, text) in ROWS.items():
         rows = {"type": "array", "items": _ref(kind.__name__)}
-        paths[f"{_BASE}/{name}"] = {"get": _get(name, text, rows)}
+        paths[f"{BASE}/{name}"] = {"get": _get(name, text, rows)}
     one = {**_get("alert", "One alert, and why", _ref("Explained"), 404), "parameters": [_ID]}
-    paths[f"{_BASE}/alerts/{{id}}"] = {"get": one}
-    paths[f"{_BASE}/alerts/{{id}}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
-    paths[f"{_BASE}/alerts/{{id}}/silence"] = {"post": _post("silence", "Nobody is told", "Quiet")}
+    paths[f"{BASE}/alerts/{{id}}"] = {"get": one}
+    paths[f"{BASE}/alerts/{{id}}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
+    paths[f"{BASE}/alerts/{{id}}/silence"] = {"post": _post("silence", "Nobody is told", "Quiet")}
     return paths
 
 
@@ -105,7 +77,7 @@ def _get(name: str, text: str, schema: Mapping[str, Any], *faults: int) -> dict[
     return {
         "operationId": name,
         "summary": text,
-        "responses": answers | {str(code): _fault(code) for code in (*faults, 429, 503)},
+        "responses": answers | {str(code): _fault(code) for code in (*faults, 421, 429, 503)},
     }
 
 
@@ -122,7 +94,7 @@ def _post(name: str, text: str, body: str) -> dict[str, Any]:
 
 def _fault(code: int) -> dict[str, Any]:
     described = {"description": _WORDS[code]}
-    if code == 429:  # by the server in front of all, as a page
+    if code in (421, 429):  # by the server in front of all, as a page
         return described
     return {**described, "content": {"application/json": {"schema": _ref("Fault")}}}
 
@@ -137,6 +109,7 @@ _WORDS = {
     409: "It does not fire yet",
     413: "The body is too large",
     415: "Not JSON",
+    421: "Sent to a name that is none of this server's",
     429: "Too many requests",
     503: "The state cannot be read or written now",
 }

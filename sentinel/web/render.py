@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 _HERE = files("sentinel.web")
+LAST = 253_402_214_400.0
+"""9999-12-31 in UTC, a day before datetime has no more days to give."""
+
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 HEADERS: Mapping[str, str] = {
@@ -32,6 +35,7 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex, nofollow",
+    "Server": "sentinel",
 }
 """Nothing from elsewhere, nothing inline: a job's name is text wherever it ends up."""
 
@@ -66,11 +70,11 @@ class Pages:
 
     def _clock(self, seconds: float) -> str:
         """A moment in short; the whole stands beside it."""
-        return datetime.fromtimestamp(seconds, self._zone).strftime("%d %b %H:%M")
+        return _moment(seconds, self._zone).strftime("%d %b %H:%M")
 
     def _stamp(self, seconds: float) -> str:
         """A moment in the configured zone, to the second."""
-        return datetime.fromtimestamp(seconds, self._zone).strftime("%Y-%m-%d %H:%M:%S %Z")
+        return _moment(seconds, self._zone).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 @cache
@@ -105,4 +109,10 @@ def _size(size: float | None) -> str:
 
 
 def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    return _moment(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def _moment(seconds: float, zone: tzinfo) -> datetime:
+    """The last day of the calendar for what lies behind it: a silence until 9999-12-31 in the
+    file is over later in some zones."""
+    return datetime.fromtimestamp(min(seconds, LAST), zone)

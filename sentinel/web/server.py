@@ -4,7 +4,6 @@ A GET changes nothing, whoever makes it; a POST does what the link allows. The t
 key, so there is no cookie that another site could make use of.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b
@@ -20,12 +19,22 @@ from sentinel.core.mute import Ack, Orders, Silence, exactly
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.web import pages
+from sentinel.web.body import form
 from sentinel.web.door import Door
 from sentinel.web.rate import Rate
 
 _BODY = 4096
-_READING = 10.0  # seconds for the body of a request
 _LOG = logging.getLogger("sentinel")
+_STRANGE = (
+    "This server knows the address that you used under no name of its own. If it is right, name it "
+    "in the file, web: {hosts: […]}, and restart sentinel."
+)
+_WORDS = {
+    404: "There is nothing here.",
+    405: "Not in this way.",
+    408: "It did not come in time.",
+    413: "That is too much.",
+}
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -46,6 +55,9 @@ class Further(Protocol):
     """More to serve: its routes, and how often it may be asked for (None: as for links)."""
 
     routes: Sequence[web.AbstractRouteDef]
+
+    def knows(self, request: web.Request) -> bool:
+        """Whether it was sent to a name of this server's."""
 
     def rate(self, request: web.Request) -> Rate | None: ...
     def start(self) -> None: ...
@@ -105,21 +117,23 @@ class Server:
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}
             return _page(pages.message("Too many requests", "Try again in a moment."), 429, again)
+        if self._further is not None and not self._further.knows(request):
+            return _page(pages.message("Not known here", _STRANGE), 421)
         try:
-            answer = await handler(request)
+            return await handler(request)
         except BadLink as error:
             return _page(pages.message("No such link", str(error)), 404)
         except web.HTTPException as error:
             allow = {k: v for k, v in error.headers.items() if k == "Allow"}
-            return _page(pages.message(error.reason, "There is nothing here."), error.status, allow)
+            text = _WORDS.get(error.status, "That cannot be answered.")
+            return _page(pages.message(error.reason, text), error.status, allow)
         except StoreError as error:
             _LOG.warning("web: %s", visible(str(error)))
-            text = "The state cannot be written now. Try again, or use: sentinel alerts ack"
+            text = "The state cannot be read or written now. Try again; the log says why."
             return _page(pages.message("Not done", text), 503)
         except Exception:
             _LOG.exception("web: internal error")
             return _page(pages.message("Not done", "An internal error; see the log."), 500)
-        return answer
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n", headers=pages.HEADERS)
@@ -134,14 +148,14 @@ class Server:
 
     async def _do(self, request: web.Request) -> web.Response:
         claim = self._claim(request)
-        form = await _form(request)
+        said = await form(request)
         alert = await self._alert(claim)
         if alert is None:
             return _over()
-        who = _who(form.get("who", ""), claim)
+        who = _who(said.get("who", ""), claim)
         if claim.deed == "ack":
             return await self._ack(alert, who)
-        return await self._silence(alert, who, claim, form.get("for", ""))
+        return await self._silence(alert, who, claim, said.get("for", ""))
 
     async def _ack(self, alert: Alert, who: str) -> web.Response:
         await self._desk.order(Ack(alert=alert.id, at=self._clock.now(), who=who))
@@ -177,17 +191,6 @@ class Server:
         """The alert, while it still fires."""
         alerts = await self._desk.alerts()
         return next((a for a in alerts if a.id == claim.alert and a.firing), None)
-
-
-async def _form(request: web.Request) -> dict[str, str]:
-    """The fields that are texts; none where the body is no form."""
-    try:
-        fields = await asyncio.wait_for(request.post(), _READING)
-    except asyncio.TimeoutError:
-        raise web.HTTPRequestTimeout from None
-    except (ValueError, LookupError):  # not in its charset, or in none that exists
-        return {}
-    return {name: value for name, value in fields.items() if isinstance(value, str)}
 
 
 def _page(text: str, status: int = 200, more: dict[str, str] | None = None) -> web.Response:

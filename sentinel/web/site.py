@@ -28,7 +28,7 @@ class Site:
     def __init__(
         self, live: Live, gate: Gate, reading: Rate | None = None, writing: Rate | None = None
     ) -> None:
-        self._live, self._events = live, Events(live)
+        self._live, self._gate, self._events = live, gate, Events(live)
         self._reading = reading or Rate(BURST, REFILL)
         self._writing = writing or Rate(ANSWERS, EACH)
         self.routes: Sequence[web.AbstractRouteDef] = (
@@ -36,6 +36,13 @@ class Site:
             *Api(live, gate).routes,
         )
         self._task: asyncio.Task[None] | None = None
+
+    def knows(self, request: web.Request) -> bool:
+        """A stranger's name that is made to mean this host (DNS rebinding) is, to a browser, the
+        stranger's site, which could read all of it. What anybody may know, keys in themselves, and
+        metrics, whose readers name the host as they like, are excepted."""
+        free = request.path in ("/healthz", "/metrics") or request.path.startswith("/a/")
+        return free or not self._gate.misdirected(request.headers)
 
     def rate(self, request: web.Request) -> Rate | None:
         """The bucket that counts; None for what is not ours."""

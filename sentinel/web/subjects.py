@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +11,11 @@ from urllib.parse import quote
 from aiohttp import web
 from markupsafe import Markup
 
+from sentinel.core.text import visible
 from sentinel.core.values import size_text
 from sentinel.stacks.shelf import Kept, kept
 from sentinel.web import detail, grid, plot
+from sentinel.web.aside import Aside
 from sentinel.web.live import Live
 from sentinel.web.nodestates import OUT
 from sentinel.web.nouns import ActionFact, Facts, NodesFact
@@ -22,15 +24,12 @@ from sentinel.web.shown import Shown, answer, elsewhere, number_of
 HISTORY = 14 * 86_400.0
 """Seconds of history that are drawn."""
 
-MANY = 2000
-"""Groups of nodes beyond which those in service are not listed."""
-
 
 class Subjects:
     """Nodes, file systems and trainings."""
 
     def __init__(self, live: Live, shown: Shown) -> None:
-        self._live, self._shown = live, shown
+        self._live, self._shown, self._aside = live, shown, Aside()
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.nodes),
             web.get("/nodes/grid.svg", self.grid),
@@ -44,8 +43,9 @@ class Subjects:
         """The grid, and why nodes are out of service."""
 
         def more(f: Facts) -> dict[str, Any]:
-            out = [g for g in f.nodes if g.state in OUT or g.reason]
-            fine = [g for g in f.nodes if g not in out] if len(f.nodes) < MANY else []
+            out, fine = list[NodesFact](), list[NodesFact]()
+            for group in f.nodes:
+                (out if group.state in OUT or group.reason else fine).append(group)
             return {"out": out, "fine": fine, "stamp": int(f.nodes_seen or 0)}
 
         return await self._shown.page(request, "nodes.html", "/nodes", more)
@@ -53,7 +53,7 @@ class Subjects:
     async def grid(self, request: web.Request) -> web.Response:
         """The picture of the grid."""
         cells = await self._cells()
-        text = grid.picture([state for _, state in cells]) if cells else ""
+        text = grid.picture([group.state for group in cells.values()]) if cells else ""
         return answer(text, 200 if cells else 404, "image/svg+xml")
 
     async def node_at(self, request: web.Request) -> web.Response:
@@ -64,13 +64,13 @@ class Subjects:
         )
         if place is None:
             raise web.HTTPNotFound
-        return elsewhere(f"/nodes/one?name={quote(cells[place][0])}")
+        return elsewhere(f"/nodes/one?name={quote([*cells][place])}")
 
     async def node(self, request: web.Request) -> web.Response:
         """One node: its state, reasons, GPUs, and what was done."""
         name, facts = request.query.get("name", "")[:253], await self._live.facts()
         around, now = self._live.around(), self._live.clock.now()
-        states = dict(await self._cells())
+        group = (await self._cells()).get(name)
         found = await self._live.source.read(
             lambda _: (
                 detail.readings(around.logbook, name),
@@ -79,8 +79,8 @@ class Subjects:
             )
         )
         more = {
-            "name": name or "?",
-            "group": _group(facts, name) if name in states else None,
+            "name": visible(name) or "?",
+            "group": group,
             "alerts": [a for a in facts.alerts if name in (a.subject, a.labels.get("node"))],
             "readings": found[0],
             "gpus": found[1],
@@ -104,7 +104,7 @@ class Subjects:
             ("Space free", self._plot(facts, "Space free", space, size_text, None, None)),
             ("Inodes used", self._plot(facts, "Inodes used", inodes, _percent, 100.0, None)),
         ]
-        more = {"name": path or "?", "row": row, "plots": plots, "acts": (), "stacks": ()}
+        more = {"name": visible(path) or "?", "row": row, "plots": plots, "acts": (), "stacks": ()}
         return self._shown.fresh(facts, "one.html", "/files", more)
 
     async def job(self, request: web.Request) -> web.Response:
@@ -121,19 +121,19 @@ class Subjects:
                 plots.append((title, self._plot(facts, title, points, words, None, None)))
         acts, stacks = await self._done(check, row.job if row else "")
         more = {
-            "name": subject or "?", "row": row, "plots": plots, "acts": acts, "stacks": stacks,
+            "name": visible(subject) or "?", "row": row, "plots": plots, "acts": acts, "stacks": stacks,
         }  # fmt: skip
         return self._shown.fresh(facts, "one.html", "/jobs", more)
 
-    async def _done(self, check: str, job: str) -> tuple[list[ActionFact], list[Kept]]:
+    async def _done(self, check: str, job: str) -> tuple[list[ActionFact], list[Kept] | None]:
         """What the check asked for, and where the ranks stood: of the job that runs and of those
-        that are meant there."""
+        that are meant there; None while the folder does not answer."""
         around = self._live.around()
         acts = await self._live.source.read(lambda _: detail.asked(around.logbook, check))
         jobs = {job, *(a.target for a in acts)}
-        return acts, await asyncio.to_thread(kept, around.evidence, jobs)
+        return acts, await self._aside.read(lambda: kept(around.evidence, jobs))
 
-    async def _cells(self) -> list[tuple[str, str]]:
+    async def _cells(self) -> Mapping[str, NodesFact]:
         facts = await self._live.facts()
         return await asyncio.to_thread(_cells, facts.nodes)
 
@@ -164,13 +164,9 @@ class Subjects:
         return Markup(plot.svg(made))  # noqa: S704 - drawn here, its texts are escaped
 
 
-@lru_cache(maxsize=4)
-def _cells(groups: tuple[NodesFact, ...]) -> list[tuple[str, str]]:
+@lru_cache(maxsize=1)
+def _cells(groups: tuple[NodesFact, ...]) -> Mapping[str, NodesFact]:
     return grid.cells(groups)
-
-
-def _group(facts: Facts, name: str) -> NodesFact | None:
-    return next((g for g in facts.nodes if any(n == name for n, _ in _cells((g,)))), None)
 
 
 def _percent(value: float) -> str:

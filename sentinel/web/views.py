@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from sentinel.core.model import Status
-from sentinel.web import detail, doing, grid, metrics, render
+from sentinel.web import body, detail, doing, grid, metrics, render
 from sentinel.web.events import Events
 from sentinel.web.gate import Gate, Refused
 from sentinel.web.live import Live
@@ -20,6 +19,9 @@ from sentinel.web.nodestates import OUT
 from sentinel.web.nouns import Facts
 from sentinel.web.shown import Shown, elsewhere, number_of
 from sentinel.web.subjects import Subjects
+
+Deed = Callable[[str, str, Mapping[str, str]], Awaitable[object]]
+"""Of an alert, who asks, and the fields of the form."""
 
 FIRST, SIZE = 25, 200
 """Alerts on the overview, and on one page of the list."""
@@ -60,13 +62,13 @@ class Views:
 
     async def alerts(self, request: web.Request) -> web.Response:
         """A part of all alerts, and what happened lately."""
-        first = number_of(request.query.get("from", ""))
+        wanted = number_of(request.query.get("from", ""))
         past = await self._live.source.read(lambda store: detail.happened(store, limit=50))
 
         def more(f: Facts) -> dict[str, Any]:
-            rows = f.alerts[first : first + SIZE]
+            first = min(wanted, max(0, len(f.alerts) - 1) // SIZE * SIZE)  # some may have ended
             return {
-                "rows": rows,
+                "rows": f.alerts[first : first + SIZE],
                 "first": first,
                 "size": SIZE,
                 "total": len(f.alerts),
@@ -100,26 +102,16 @@ class Views:
 
     async def ack(self, request: web.Request) -> web.Response:
         """Somebody has it."""
-        form = await _form(request)
-        try:
-            self._gate.admit(request.headers, form.get("token", ""))
-            who = self._gate.who(request.headers, form.get("who", ""), "the status page")
-            await doing.acknowledge(self._live, request.match_info["id"], who)
-        except Refused as error:
-            return await self._refused(request, error)
-        return _back(request)
+        return await self._answered(
+            request, lambda alert, who, _: doing.acknowledge(self._live, alert, who)
+        )
 
     async def silence(self, request: web.Request) -> web.Response:
         """Nobody is told for a while."""
-        form = await _form(request)
-        try:
-            self._gate.admit(request.headers, form.get("token", ""))
-            who = self._gate.who(request.headers, form.get("who", ""), "the status page")
-            length = form.get("for", "")
-            await doing.silence(self._live, request.match_info["id"], who, length)
-        except Refused as error:
-            return await self._refused(request, error)
-        return _back(request)
+        return await self._answered(
+            request,
+            lambda alert, who, said: doing.silence(self._live, alert, who, said.get("for", "")),
+        )
 
     async def metrics(self, request: web.Request) -> web.Response:
         """For Prometheus."""
@@ -148,12 +140,17 @@ class Views:
 
         return show
 
-    async def _refused(self, request: web.Request, error: Refused) -> web.Response:
+    async def _answered(self, request: web.Request, deed: Deed) -> web.Response:
+        """Do it for who may, and show the alert: by GET, so that a reload repeats nothing."""
+        said, alert = await body.form(request), request.match_info["id"]
         try:
+            self._gate.admit(request.headers, said.get("token", ""))
+            who = self._gate.who(request.headers, said.get("who", ""), "the status page")
+            await deed(alert, who, said)
+        except Refused as error:
             status = 403 if error.status == 401 else error.status  # 401 asks for another way
             return await self.alert(request, f"Not done: {error}.", status)
-        except web.HTTPNotFound:
-            raise web.HTTPNotFound from None
+        return elsewhere(f"/alerts/{quote(alert, safe='')}")
 
 
 _LISTS = {
@@ -182,18 +179,3 @@ def _overview(f: Facts) -> dict[str, Any]:
 
 def _of(one: Any) -> str:
     return one.check if one.subject in ("", one.check) else f"{one.check} {one.subject}"
-
-
-async def _form(request: web.Request) -> dict[str, str]:
-    """The fields that are texts; none where the body is no form."""
-    try:
-        fields = await asyncio.wait_for(request.post(), 10.0)
-    except asyncio.TimeoutError:
-        raise web.HTTPRequestTimeout from None
-    except (ValueError, LookupError):
-        return {}
-    return {name: value for name, value in fields.items() if isinstance(value, str)}
-
-
-def _back(request: web.Request) -> web.Response:
-    return elsewhere(f"/alerts/{quote(request.match_info['id'], safe='')}")

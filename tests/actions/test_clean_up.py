@@ -194,6 +194,36 @@ def test_listing_ends_nothing(sleeper: Any) -> None:
     assert end("list") == (0, set())
 
 
+HIDDEN = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]
+AS_NOBODY = "mount -o remount,hidepid=2 /proc && setpriv --reuid=65534 --clear-groups "
+
+
+@pytest.mark.parametrize("verb", ["list", "end"])
+def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str) -> None:
+    """With hidepid, or without ps, an empty list says nothing."""
+    words = f"sh -s {verb} {JOB} 1000 1"
+    blind = [*HIDDEN, f"{AS_NOBODY} --regid=65534 {words}; exit $?"]
+    without = [
+        "env",
+        "-i",
+        "PATH=/none",
+        "/bin/sh",
+        "-c",
+        f"ps() {{ false; }}; {script().decode()}",
+    ]
+    for argv in (blind, [*without, "sh", *words.split()[2:]]):
+        done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (3, b"")
+        assert b"cannot be seen" in done.stderr
+
+
+def test_why_it_was_not_done_is_told() -> None:
+    """Not that nothing is left there."""
+    blind = remote.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
+    reply = CleanUp().perform(WISH, Hands(blind))  # type: ignore[arg-type]
+    assert "cannot be seen" in reply.text
+
+
 def test_what_runs_below_another_jobs_step_is_that_jobs(sleeper: Any) -> None:
     """Somebody exports the failed job's id inside a healthy job: the slurmstepd above decides."""
     child = (

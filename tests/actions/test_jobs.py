@@ -184,6 +184,44 @@ def test_one_element_of_an_array_is_meant_even_if_it_has_the_arrays_number(
     assert others.count("RUNNING") == 2
 
 
+@pytest.mark.parametrize("action", ["cancel", "requeue", "hold"])
+def test_a_heterogeneous_job_is_changed_as_a_whole(desk: Desk, action: str) -> None:
+    """Slurm refuses to cancel or requeue one of its parts."""
+    later = ["--begin=now+1hour"] if action == "hold" else []
+    argv = ["sbatch", "--parsable", *later, "-N1", ":", "-N1"]
+    job = desk.lab.ask(argv, stdin="#!/bin/sh\nexec sleep 600\n").strip()
+    desk.lab.wait_state(job, "PENDING" if later else "RUNNING")
+    record = desk.ask(action, job)
+    assert (record.target, record.outcome) == (job, Outcome.DONE)
+    reasons = [j.reason for j in desk.hands.jobs(job) if j.state == "PENDING"]
+    assert reasons == {"hold": ["JobHeldUser"] * 2, "requeue": ["BeginTime"] * 2}.get(action, [])
+
+
+def test_a_job_that_may_not_be_requeued_goes_on(desk: Desk) -> None:
+    """Slurm's refusal is told in its words, and nobody waits for what will not come."""
+    job = desk.lab.sbatch("sleep 600", no_requeue=True)
+    desk.lab.wait_state(job, "RUNNING")
+    record = desk.ask("requeue", job)
+    assert record.outcome is Outcome.ERROR
+    assert "Requested operation is presently disabled" in record.detail
+    assert desk.lab.states(job) == ["RUNNING"]
+
+
+def test_a_run_that_is_over_is_left_alone_and_so_is_the_next(desk: Desk) -> None:
+    """Requeued meanwhile, it runs again under the same number: this one was not meant."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    request = about("cancel", desk.job(job), "no progress")
+    earlier = replace(request, params={**request.params, "started": "1000000000"})
+    record = desk.actor().act(earlier, ME)
+    assert (record.outcome, record.detail) == (Outcome.UNNEEDED, "it was started anew since")
+    foreign = replace(request, params={**request.params, "user": "bob"})
+    record = desk.actor().act(foreign, ME)
+    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    assert "it belongs to root" in record.why
+    assert desk.lab.states(job) == ["RUNNING"]
+
+
 def test_the_kill_switch_is_made_once_and_through_no_link(desk: Desk) -> None:
     """A link that a user put there leads nowhere; a file that is there is left alone."""
     job = desk.lab.sbatch("sleep 600")

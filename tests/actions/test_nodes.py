@@ -83,6 +83,16 @@ def test_a_drain_without_a_reason_is_not_ready() -> None:
     assert Drain().look(replace(request("drain"), reason=" "), View(IDLE)).not_ready
 
 
+@pytest.mark.parametrize("flag", ["POWERED_DOWN", "POWERING_UP", "POWER_UP"])
+def test_a_drain_never_ends_a_job(flag: str) -> None:
+    """Slurm requeues the jobs for which a node is being powered up when that is drained; one that
+    sleeps for nobody can be drained."""
+    for state, ready in (("ALLOCATED", False), ("MIXED", False), ("IDLE", True)):
+        asleep = replace(IDLE, state=state, flags=frozenset({"CLOUD", flag}))
+        assert bool(Drain().look(request("drain"), View(asleep)).not_ready) is not ready
+    assert not Drain().look(request("drain"), View(replace(IDLE, state="ALLOCATED"))).not_ready
+
+
 UNFIT_NODES = [
     *(flagged(flag) for flag in sorted(UNFIT)),
     *(replace(DRAINED, state=state) for state in ("DOWN", "ERROR", "FUTURE", "UNKNOWN")),
@@ -132,6 +142,12 @@ def test_the_reason_that_was_seen_must_still_be_there(
     assert kind.look(wish, View(DRAINED)).mark != (
         kind.look(wish, View(replace(DRAINED, reason="RMA"))).mark
     )
+
+
+def test_an_undrain_notes_every_flag() -> None:
+    """What changes between the proof and the change stops it, be it a flag that nobody knows."""
+    wish, looks = request("undrain"), [flagged(), flagged("RESERVED"), flagged("QUARANTINED")]
+    assert len({Undrain().look(wish, View(node)).mark for node in looks}) == 3
 
 
 @pytest.mark.parametrize("kind", [Drain(), Undrain()])

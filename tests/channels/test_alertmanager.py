@@ -109,6 +109,19 @@ def test_all_instances_are_told_and_one_is_enough() -> None:
     assert receipt.refused == ("http://localhost:1",)
 
 
+def test_one_instance_named_twice_is_still_one_that_failed() -> None:
+    """Nobody took it."""
+    with Web(answers(503)) as one:
+        error = failure(Alertmanager(urls=[one.url, one.url]))
+    assert error.reason == "server"
+
+
+def test_what_is_acknowledged_does_not_end_by_itself() -> None:
+    """It is not repeated any more, and its end is told."""
+    made = alert(notification(reason="ack"), NOW, 60)
+    assert made["endsAt"] == "2026-10-30T01:40:00+00:00"
+
+
 def test_of_several_failures_the_one_that_may_pass_counts() -> None:
     """Trying again may reach that one."""
     with Web(answers(400)) as one:
@@ -265,5 +278,6 @@ def test_a_route_that_repeats_too_rarely_is_warned_of(
 def test_what_sentinel_did_is_no_alert() -> None:
     """Alertmanager has no place for a note; an alert of its own would end only by expiring."""
     with Web(taking()) as server:
-        send(manager(server.url), notification(reason="action", status=Status.OK))
+        receipt = send(manager(server.url), notification(reason="action", status=Status.OK))
         assert server.bodies == []
+    assert "nothing to send" in receipt.text

@@ -100,7 +100,7 @@ def test_a_length_for_phones() -> None:
 
 def test_what_hangs_is_not_piled_upon() -> None:
     """While a thread waits, no second one is started; when it has ended, all is as before."""
-    mood = [hangs]
+    mood: list[Any] = [hangs]
 
     async def answer(request: Any) -> Any:
         return await mood[0](request)

@@ -161,7 +161,6 @@ def test_colour_is_for_terminals() -> None:
         assert not wants_colour(terminal, {"TERM": "dumb"})
         assert not wants_colour(terminal, {})
         assert not wants_colour(pipe, {"TERM": "xterm"})
-        assert not wants_colour(None, {"TERM": "xterm"})
     os.close(master)
 
 
@@ -200,14 +199,17 @@ def test_a_second_print_does_not_wait_behind_a_hanging_one(tmp_path: Path) -> No
             with pytest.raises(ChannelError) as caught:
                 send(channel, notification())
             assert caught.value.reason == "timeout"
-        assert [t.name for t in threading.enumerate()].count("sentinel-console") == 1
+        assert [t.name for t in threading.enumerate()].count("sentinel-aside") == 1
 
 
 def test_without_a_standard_output_it_is_an_error() -> None:
     """As a daemon whose streams were closed."""
-    with redirect_stdout(None), pytest.raises(ChannelError, match="no standard output") as caught:
-        send(Console(), notification())
-    assert caught.value.permanent
+    closed = StringIO()
+    closed.close()
+    for stream in (None, closed):
+        with redirect_stdout(stream), pytest.raises(ChannelError, match="no standard") as caught:
+            send(Console(), notification())
+        assert caught.value.permanent
 
 
 def test_any_text_stream_will_do() -> None:

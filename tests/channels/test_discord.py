@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import pytest
+from aiohttp import web
 
 from sentinel.channels.discord import Discord
 from sentinel.core.errors import Invalid
@@ -33,12 +34,35 @@ class TestContract(ServiceContract):
         return Discord(url=Secret(f"{url}/api/webhooks/1234/{SECRET}"), timeout=timeout)
 
 
+@pytest.mark.parametrize("query", ["", "?thread_id=42"])
+def test_it_is_taken_only_when_it_is_kept(query: str) -> None:
+    """Discord's default is to answer before, and an error afterwards is nobody's."""
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(dict(request.query))
+        return web.json_response({"id": "1"})
+
+    with Web(answer) as server:
+        send(Discord(url=Secret(f"{server.url}/api/webhooks/1234/{SECRET}{query}")), notification())
+    assert asked == [{"wait": "true", **({"thread_id": "42"} if query else {})}]
+
+
 def test_nobody_is_mentioned() -> None:
     """Whatever an alert holds, the message allows no mention; `<@…>` is plain text."""
     with Web(answers(204)) as server:
         body = sent(discord(server), server, notification(summary="<@99> @everyone <#7>"))
     assert body["allowed_mentions"] == {"parse": []}
     assert "\\<@99\\> @everyone \\<\\#7\\>" in body["embeds"][0]["description"]
+
+
+def test_an_answer_is_one_word() -> None:
+    """Its address is long, and a key."""
+    with Web(answers(204)) as server:
+        links = {"Acknowledge": "https://s.example.org/a/t_1/"}
+        body = sent(discord(server), server, notification(links=links))
+    text = body["embeds"][0]["description"]
+    assert "[Acknowledge](https://s.example.org/a/t_1/)" in text.split("\n")
 
 
 def test_limits_hold() -> None:

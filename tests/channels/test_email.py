@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from sentinel.channels.email import Email
 from sentinel.channels.folding import folded
+from sentinel.channels.smtp import greeting
 from sentinel.core.errors import ChannelError, Invalid
-from sentinel.core.model import Receipt
+from sentinel.core.model import Receipt, Status
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -136,6 +137,15 @@ def test_a_group_is_one_mail_that_belongs_to_the_threads_of_all(smtp: SmtpServer
     assert mail["In-Reply-To"] == alone[0][0]
     assert "2 alerts" in mail["Subject"]
     assert all("tr11-176B" in b and "other" in b for b in bodies(mail))
+
+
+def test_filters_see_the_worst_of_a_group(smtp: SmtpServer) -> None:
+    """Whoever lets only what is critical ring the phone hears of it wherever it stands."""
+    over = notification(reason="resolved", status=Status.OK, alert="a", key="a-2")
+    mild = notification(severity=Status.WARNING, status=Status.WARNING, alert="b", key="b-1")
+    mail = told(smtp, over, mild, notification(subject="bad", alert="c", key="c-1"))
+    assert (mail["X-Sentinel-Severity"], mail["X-Sentinel-Subject"]) == ("critical", "bad")
+    assert mail["Importance"] == "high"
 
 
 def test_after_an_outage_every_alert_is_still_in_its_thread(smtp: SmtpServer) -> None:
@@ -310,16 +320,52 @@ def test_a_server_that_wants_a_login_first_is_an_auth_error(smtp_server: Start) 
     assert (error.reason, error.permanent) == ("auth", False)
 
 
+def test_whether_the_server_lets_us_in_is_told_without_a_mail(smtp_server: Start) -> None:
+    """For doctor: connection, encryption and login as for a mail, and its errors."""
+    server = smtp_server(security="starttls", logins={"me": "right"})
+    login = {"username": "me", "password": Secret("right"), "ca_file": FilePath(server.ca)}
+    said = asyncio.run(email(server, **login).reach())
+    assert said == f"{server.host}:{server.port} answers and takes the login"
+    with pytest.raises(ChannelError, match="check username and password"):
+        asyncio.run(email(server, **(login | {"password": Secret("wrong")})).reach())
+    with pytest.raises(ChannelError, match="set ca_file"):
+        asyncio.run(email(server).reach())
+    assert server.mails == []
+
+
+def test_a_mail_program_is_looked_for_without_a_mail(tmp_path: Path) -> None:
+    """For doctor: it is called with mails only."""
+    there, gone = ["/bin/false"], [str(tmp_path / "sendmail")]
+    common: dict[str, Any] = {"to": [ANN], "from_": BOB}
+    assert "/bin/false is there" in asyncio.run(Email(sendmail=there, **common).reach())
+    with pytest.raises(ChannelError, match="no program"):
+        asyncio.run(Email(sendmail=gone, **common).reach())
+
+
 def test_a_server_that_is_down_is_a_network_error(smtp: SmtpServer) -> None:
     """With host and port; up again, it takes the same mail."""
     channel = email(smtp)
     smtp.down()
     error = failure(channel)
     assert (error.reason, error.permanent) == ("network", False)
-    assert f"{smtp.host}" in str(error)
-    assert str(smtp.port) in str(error)
+    assert str(error) == f"cannot connect to {smtp.host}:{smtp.port}: Connection refused"
     smtp.up()
     assert send(channel, notification()).text
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("login1.hpc.example.org", "login1.hpc.example.org"),
+        ("login1", "[127.0.0.1]"),
+        ("gpu_01.cluster", "[127.0.0.1]"),
+        ("nöde.example.org", "[127.0.0.1]"),
+        ("a..b", "[127.0.0.1]"),
+    ],
+)
+def test_the_name_for_the_greeting_is_one_that_servers_take(host: str, name: str) -> None:
+    """Many refuse a name without a domain or with an underscore, which nodes may have."""
+    assert greeting(host) == name
 
 
 HELLO, EHLO = b"220 a", b"250 a"

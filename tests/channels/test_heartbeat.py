@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from sentinel.channels.heartbeat import WebPulse, pulse
-from sentinel.core.errors import ChannelError
+from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, HeartbeatSettings, Secret
 
 
@@ -43,6 +43,25 @@ def test_a_good_pass_pings_the_address() -> None:
         await WebPulse(HeartbeatSettings(url=Secret(url))).beat(True, "")
 
     assert beats(story) == [("GET", "/uuid-1", "")]
+
+
+def test_the_address_is_taken_as_it_is() -> None:
+    """Some services know it with a slash at its end only, and answer a redirect without."""
+
+    async def story(url: str) -> None:
+        await WebPulse(HeartbeatSettings(url=Secret(f"{url}/"))).beat(True, "")
+        well = HeartbeatSettings(url=Secret(f"{url}/"), style="healthchecks")
+        await WebPulse(well).begin()
+
+    assert [path for _, path, _ in beats(story)] == ["/uuid-1/", "/uuid-1/start"]
+
+
+@pytest.mark.parametrize("url", ["https://hc.example.org:99999/x", "https://[x/", "https://"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    """When the file is read, not at night."""
+    with pytest.raises(Invalid) as caught:
+        HeartbeatSettings(url=Secret(url))
+    assert caught.value.path == ("url",)
 
 
 def test_a_blind_pass_is_silence_or_a_failure() -> None:

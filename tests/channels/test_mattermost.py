@@ -32,6 +32,14 @@ class TestContract(ServiceContract):
         return Mattermost(url=Secret(f"{url}/hooks/{SECRET}"), timeout=timeout)
 
 
+def test_an_answer_is_one_word() -> None:
+    """Its address is long, and a key."""
+    with Web(answers(200, "ok")) as server:
+        links = {"Acknowledge": "https://s.example.org/a/t_1/"}
+        body = sent(mattermost(server), server, notification(links=links))
+    assert "[Acknowledge](https://s.example.org/a/t_1/)" in body["text"].split("\n")
+
+
 MARKUP = [
     ("@channel @here @alice", "＠channel ＠here ＠alice"),
     ("a_b_c *x* ~~y~~ `z`", r"a\_b\_c \*x\* \~\~y\~\~ \`z\`"),

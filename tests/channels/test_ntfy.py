@@ -55,6 +55,7 @@ PRIORITIES = [
     ({"status": Status.UNKNOWN}, 4),
     ({"status": Status.OK, "reason": "resolved"}, 3),
     ({"reason": "test"}, 3),
+    ({"reason": "ack"}, 3),
 ]
 
 
@@ -72,6 +73,15 @@ def test_the_runbook_is_a_button() -> None:
         plain = sent(ntfy(server), server, notification(runbook="call Ann"))
     assert button["url"] == "https://wiki.example.org/oncall"
     assert "actions" not in plain
+
+
+def test_what_may_be_answered_is_a_button_and_no_text() -> None:
+    """The address is long and says nothing."""
+    with Web(TAKES) as server:
+        links = {"Acknowledge": "https://s.example.org/a/t/"}
+        body = sent(ntfy(server), server, notification(links=links))
+    assert [a["label"] for a in body["actions"]] == ["Acknowledge", "Runbook"]
+    assert "s.example.org" not in body["message"]
 
 
 @pytest.mark.parametrize("letter", ["x", "Ω", "作", "🚨"])

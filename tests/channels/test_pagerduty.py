@@ -112,5 +112,6 @@ def test_wrong_settings_are_refused(fields: dict[str, Any], key: str) -> None:
 def test_what_sentinel_did_is_no_incident() -> None:
     """It would open one that nothing ever ends, or open a closed one again."""
     with Web(TOOK) as server:
-        send(pagerduty(server.url), notification(reason="action", status=OK))
+        receipt = send(pagerduty(server.url), notification(reason="action", status=OK))
         assert server.bodies == []
+    assert "nothing to send" in receipt.text

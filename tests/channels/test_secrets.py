@@ -32,6 +32,13 @@ def example(kind: str) -> str:
     return "checks: {disks: {kind: fs}}\n" + KEPT.sub(plain, text)
 
 
+def with_key(text: str, kind: str, key: str) -> str:
+    """The example with one more key of its channel."""
+    flow = f"{{kind: {kind}" in text
+    more = f"kind: {kind}, {key}" if flow else f"kind: {kind}\n    {key}"
+    return text.replace(f"kind: {kind}", more, 1)
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_no_secret_is_shown(kind: str, tmp_path: Path) -> None:
     """Not by config show, not by repr, not by a warning."""
@@ -50,11 +57,7 @@ def test_no_secret_is_shown(kind: str, tmp_path: Path) -> None:
 def test_no_secret_is_in_an_error(kind: str, tmp_path: Path) -> None:
     """Of a file that has others beside it, nor in its traceback."""
     file = tmp_path / "sentinel.yaml"
-    text = example(kind)
-    flow = f"{{kind: {kind}" in text
-    more = f"kind: {kind}, nonsense: true" if flow else f"kind: {kind}\n    nonsense: true"
-    text = text.replace(f"kind: {kind}", more, 1)
-    file.write_text(text)
+    file.write_text(with_key(example(kind), kind, "nonsense: true"))
     with pytest.raises(ConfigError) as caught:
         load(str(file), CHECKS, CHANNELS, env={})
     told = [str(caught.value), *traceback.format_exception(caught.value)]

@@ -71,6 +71,25 @@ def test_only_addresses_become_links() -> None:
     assert found == [{"type": "link", "url": "https://wiki.example.org/oncall"}]
 
 
+@pytest.mark.parametrize(
+    "text", ["http:///x", "https://-/", "http://.a", "https://a:/", "see http://", "https://:80/"]
+)
+def test_what_has_no_host_is_no_link(text: str) -> None:
+    """Slack refuses a message with a link that leads nowhere, and a job may be called so."""
+    with Web(answers(200, "ok")) as server:
+        body = sent(slack(server), server, notification(summary=text, runbook=""))
+    assert {e["url"] for e in elements(body) if e["type"] == "link"} <= {"https://a"}
+
+
+def test_an_answer_is_one_word() -> None:
+    """Its address is long, and a key."""
+    with Web(answers(200, "ok")) as server:
+        links = {"Acknowledge": "https://s.example.org/a/t/"}
+        body = sent(slack(server), server, notification(links=links, runbook=""))
+    found = [e for e in elements(body) if e["type"] == "link"]
+    assert found == [{"type": "link", "url": "https://s.example.org/a/t/", "text": "Acknowledge"}]
+
+
 def test_no_element_is_empty() -> None:
     """Slack refuses a message with one."""
     with Web(answers(200, "ok")) as server:

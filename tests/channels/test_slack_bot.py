@@ -150,13 +150,24 @@ def test_what_follows_is_told_in_the_thread() -> None:
     assert "conversations.history" not in space.calls
 
 
-def test_worse_is_shown_to_the_whole_channel() -> None:
+def test_worse_and_reminders_are_shown_to_the_whole_channel() -> None:
     """A thread alone would be read by those only who follow it."""
     space = Workspace()
     with Web(space) as server:
-        for told in (notification(), worse(), resolved()):
+        for told in (notification(), worse(), worse(reason="repeat"), resolved()):
             send(bot(server.url), told)
-    assert [m.get("reply_broadcast") for m in space.messages] == [None, True, False]
+    assert [m.get("reply_broadcast") for m in space.messages] == [None, True, True, False]
+
+
+def test_what_sentinel_did_leaves_the_first_message_as_it_is() -> None:
+    """It shows how the trouble stands, and that has not changed by it."""
+    space = Workspace()
+    with Web(space) as server:
+        send(bot(server.url), notification())
+        send(bot(server.url), notification(reason="action", status=Status.OK, key="01J9:done"))
+    assert "CRITICAL" in json.dumps(space.tops[0]["blocks"])
+    assert "chat.update" not in space.calls
+    assert len(space.tops) == 1
 
 
 @pytest.mark.parametrize("page", [200, 2])

@@ -62,6 +62,15 @@ def test_a_card_with_a_line_for_each() -> None:
     assert card(server.bodies[0])["actions"][0]["url"] == "https://wiki.example.org/oncall"
 
 
+def test_what_may_be_answered_is_a_button_and_no_text() -> None:
+    """The address is long and says nothing."""
+    with Web(answers(202)) as server:
+        send(teams(server), notification(links={"Acknowledge": "https://s.example.org/a/t/"}))
+    found = card(server.bodies[0])
+    assert [a["title"] for a in found["actions"]] == ["Acknowledge", "Runbook"]
+    assert "s.example.org" not in "".join(lines(server.bodies[0]))
+
+
 def test_markup_stays_as_it_is_written() -> None:
     """Text runs know none, so nothing is escaped either."""
     with Web(answers(202)) as server:

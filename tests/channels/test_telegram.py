@@ -77,6 +77,24 @@ def test_html_is_escaped() -> None:
     assert "<pre>&lt;i&gt;</pre>" in body["text"]
 
 
+def test_an_answer_is_one_word() -> None:
+    """Its address is long, and a key."""
+    with Web(TAKES) as server:
+        links = {"Acknowledge": "https://s.example.org/a/t/?a=1&b=2"}
+        body = sent(telegram(server), server, notification(links=links))
+    link = '<a href="https://s.example.org/a/t/?a=1&amp;b=2">Acknowledge</a>'
+    assert link in body["text"].split("\n")
+
+
+def test_a_value_stays_within_an_attribute_of_a_template() -> None:
+    """A quotation mark in a name would end it and lead elsewhere."""
+    templates = ChatTemplates(text='<a href="https://x/{{ subject }}">x</a>')
+    with Web(TAKES) as server:
+        alert = notification(subject='"onto')
+        body = sent(telegram(server, templates=templates), server, alert)
+    assert '<a href="https://x/&quot;onto">x</a>' in body["text"]
+
+
 def test_a_message_is_bounded() -> None:
     """4,096 characters, however much has to be escaped."""
     with Web(TAKES) as server:
@@ -84,12 +102,15 @@ def test_a_message_is_bounded() -> None:
     assert 1000 < len(body["text"]) <= 4096
 
 
-def test_only_what_is_over_comes_silently() -> None:
-    """No phone rings at night because something is good again."""
+def test_what_nobody_has_to_get_up_for_comes_silently() -> None:
+    """No phone rings at night because something is good again, or because somebody has it."""
     over = notification(reason="resolved", status=Status.OK)
+    taken = notification(reason="ack")
     with Web(TAKES) as server:
         assert sent(telegram(server), server, over)["disable_notification"]
+        assert sent(telegram(server), server, taken, over)["disable_notification"]
         assert not sent(telegram(server), server)["disable_notification"]
+        assert not sent(telegram(server), server, notification(), over)["disable_notification"]
 
 
 def test_topics_of_a_forum() -> None:

@@ -13,7 +13,7 @@ from sentinel.channels import template
 from sentinel.channels.email import Email
 from sentinel.channels.template import LONGEST, MailTemplates, check, words
 from sentinel.core.errors import ChannelError, Invalid
-from sentinel.core.model import Notification
+from sentinel.core.model import Notification, Status
 from sentinel.core.sample import SAMPLES
 from tests.channels.contract import assert_inert, send
 from tests.channels.samples import HOSTILE, hostile, notification
@@ -49,9 +49,17 @@ FILLED = [
 
 @pytest.mark.parametrize(("source", "made"), FILLED)
 def test_what_a_template_may_name(source: str, made: str | None) -> None:
-    """The documented fields of the first alert, its card, and all alerts."""
+    """The documented fields of the worst alert, its card, and all alerts."""
     filled = text(source)
     assert filled if made is None else filled == made
+
+
+def test_the_worst_alert_of_a_group_comes_first() -> None:
+    """A subject that names one alert and counts the others names that one."""
+    mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
+    templates = MailTemplates(subject="{{ card.word }} {{ subject }}, {{ alerts[1].subject }}")
+    made = words(templates, [mild, notification(subject="bad")])
+    assert made.subject == "CRITICAL bad, mild"
 
 
 def test_all_alerts_of_a_group() -> None:

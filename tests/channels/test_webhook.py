@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
+from socket import gaierror
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import trustme
 from aiohttp import web
 
 from sentinel.channels.http import proxy, waiting
+from sentinel.channels.quoted import unconnected
 from sentinel.channels.webhook import Webhook
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -188,6 +190,18 @@ async def chunks() -> AsyncIterator[bytes]:
         yield b"\x1b[31m<b>" * 1000
 
 
+def test_answers_are_not_packed() -> None:
+    """Slack and many a proxy pack what they may, and what is packed cannot be read here."""
+
+    async def packs(request: web.Request) -> web.Response:
+        response = web.Response(status=400, text="no such channel " * 20)
+        response.enable_compression()
+        return response
+
+    with Web(packs) as server:
+        assert "no such channel" in str(failure(hook(server)))
+
+
 def test_a_body_that_never_ends_does_not_undo_a_success() -> None:
     """The server has said 200: sending it again would tell it twice."""
 
@@ -264,6 +278,27 @@ async def against(said: bytes) -> ChannelError:
     return caught.value
 
 
+def test_why_nobody_is_there_is_said_plainly() -> None:
+    """In the system's words, not in those of the event loop."""
+    error = failure(Webhook(url=Secret("http://127.0.0.1:1/x")))
+    assert str(error) == "cannot connect to http://127.0.0.1:1: Connection refused"
+
+
+SEVERAL = "Multiple exceptions: [Errno 111] Connect call failed ('::1', 1, 0, 0), [Errno 111] …"
+TROUBLES = [
+    (OSError(111, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
+    (OSError(SEVERAL), "Connection refused"),
+    (gaierror(-2, "Name or service not known"), "Name or service not known"),
+    (OSError(), "no connection"),
+]
+
+
+@pytest.mark.parametrize(("error", "said"), TROUBLES)
+def test_what_keeps_a_connection_from_being_made(error: OSError, said: str) -> None:
+    """Once, however many addresses were tried."""
+    assert unconnected(error) == said
+
+
 PROXIES: list[tuple[str, dict[str, str], str | None]] = [
     ("https://hooks.example.org/x", {}, None),
     ("https://hooks.example.org/x", {"https_proxy": "http://p:3128"}, "http://p:3128"),
@@ -276,6 +311,10 @@ PROXIES: list[tuple[str, dict[str, str], str | None]] = [
     ("https://ab.org/", {"https_proxy": "http://p", "no_proxy": "b.org"}, "http://p"),
     ("https://b.org/", {"https_proxy": "http://p", "no_proxy": "*"}, None),
     ("https://b.org/", {"https_proxy": "http://p", "no_proxy": ""}, "http://p"),
+    ("http://10.1.2.3:9093/", {"http_proxy": "http://p", "no_proxy": "x,10.0.0.0/8"}, None),
+    ("http://11.1.2.3:9093/", {"http_proxy": "http://p", "no_proxy": "10.0.0.0/8"}, "http://p"),
+    ("http://am:9093/", {"http_proxy": "http://p", "no_proxy": "10.0.0.0/8"}, "http://p"),
+    ("http://[fd00::1]:9093/", {"http_proxy": "http://p", "no_proxy": "fd00::/8"}, None),
 ]
 
 

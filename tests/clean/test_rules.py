@@ -44,10 +44,54 @@ def test_what_may_go_of_six(rules: Rules, left: list[str]) -> None:
 
 
 def test_numbers_order_not_names_nor_times() -> None:
-    """step10 is newer than step9, and touching an old one does not make it new."""
+    """step10 is newer than step9, and touching old ones takes nothing from the new ones."""
     entries = steps(8, 9, 10, 11)
-    entries[0].at = NOW - 1.0
-    assert gone(entries, Rules(STEP)) == ["8", "9"]
+    entries[0].at = entries[1].at = NOW - 1.0
+    assert gone(entries, Rules(STEP)) == []
+    assert gone(steps(8, 9, 10, 11), Rules(STEP)) == ["8", "9"]
+
+
+def test_a_run_that_began_anew_keeps_its_own_newest() -> None:
+    """It counts from 1 again, beside what an older run left behind."""
+    entries = [*steps(900, 1000, age=60.0), *steps(1, 2, 3, age=20.0)]
+    assert gone(entries, Rules(STEP, older_than=DAY)) == ["1"]
+
+
+def test_numbers_of_many_digits_are_compared_to_the_last() -> None:
+    """A moment to the microsecond is more than a float holds."""
+    names = [f"step2024010112000000000{n}" for n in range(4)]
+    entries = [Entry(name, NOW - DAY, 1) for name in reversed(names)]
+    assert removable(entries, Rules(STEP), NOW)[0].name == names[0]
+
+
+def test_a_name_without_the_number_that_orders_the_others_stays_and_counts_for_nothing() -> None:
+    """Its place among them is not known."""
+    entries = [*steps(1, 2, 3, 4), Entry("step", NOW - 40 * DAY, 1)]
+    assert gone(entries, Rules(r"step(\d+)?")) == ["1", "2"]
+
+
+def test_what_is_named_stays_and_what_is_held_cannot_go() -> None:
+    """A pointer is obeyed; what cannot be removed is told apart from what may not."""
+    entries = steps(1, 2, 3, 4, 5)
+    entries[0].named, entries[1].held = True, "it belongs to somebody else"
+    assert gone(entries, Rules(STEP)) == ["2", "3"]
+    free, refused = still_removable({"step1", "step2", "step3"}, entries, Rules(STEP), NOW)
+    assert [e.name for e in free] == ["step3"]
+    assert [e.name for e in refused] == ["step1", "step2"]
+
+
+@pytest.mark.parametrize(
+    ("match", "name", "fits"),
+    [
+        (".*", "step1", True),
+        (".*", ".ssh", False),
+        (r".+", ".snapshot", False),
+        (r"\.old-.*", ".old-1", True),
+    ],
+)
+def test_hidden_names_have_to_be_meant(match: str, name: str, fits: bool) -> None:
+    """As with a shell's star: a pattern for everything is not one for .ssh."""
+    assert Rules(match).fits(name) is fits
 
 
 def test_without_a_number_time_orders() -> None:
@@ -88,7 +132,7 @@ def test_only_what_was_named_and_may_still_go() -> None:
     free, refused = still_removable(
         {"step1", "step6", "none"}, steps(1, 2, 3, 4, 5, 6), Rules(STEP), NOW
     )
-    assert ([e.name for e in free], refused) == (["step1"], ["step6"])
+    assert ([e.name for e in free], [e.name for e in refused]) == (["step1"], ["step6"])
 
 
 @given(

@@ -1,65 +1,27 @@
 """Rules of removing: never outside the root, never through a link, never what was not looked at."""
 
-import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import pytest
 
+from sentinel.clean.program import removed
 from sentinel.clean.rules import Rules, removable
 from sentinel.clean.tree import GONE, Refused, Root
-from sentinel.proc.cleaning import argv
-
-RULES = Rules(r"step(\d+)", older_than=60.0)
-
-
-def checkpoint(root: Path, number: int, *, days: float = 10.0, size: int = 10_000) -> Path:
-    """A directory of two levels, last written to so long ago."""
-    folder = root / f"step{number}"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "weights").write_bytes(b"w" * size)
-    (folder / "inner" / "more").write_bytes(b"m" * 100)
-    aged(folder, days)
-    return folder
-
-
-def aged(path: Path, days: float) -> None:
-    at = time.time() - days * 86_400
-    for found in (*path.rglob("*"), path):
-        os.utime(found, (at, at), follow_symlinks=False)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """Five checkpoints, and a treasure outside."""
-    root = tmp_path / "ckpt"
-    for number in range(1, 6):
-        checkpoint(root, number)
-    treasure = tmp_path / "treasure"
-    treasure.mkdir()
-    (treasure / "gold").write_text("gold")
-    return root
-
-
-def treasure(root: Path) -> str:
-    return (root.parent / "treasure" / "gold").read_text()
-
-
-def asked(mode: str, root: Path, rules: Rules = RULES, names: tuple[str, ...] = ()) -> Any:
-    """The program's answer and what it complained about."""
-    command = argv(mode, str(root), rules.text(), names)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    return (json.loads(done.stdout) if done.stdout else None), done.stderr.strip()
-
-
-def names(root: Path) -> list[str]:
-    return sorted(p.name for p in root.iterdir())
+from tests.clean.world import (
+    RULES,
+    asked,
+    checkpoint,
+    first,
+    mounted,
+    names,
+    renewed,
+    soon,
+    treasure,
+)
 
 
 def test_a_list_removes_nothing(root: Path) -> None:
@@ -83,7 +45,7 @@ def test_what_the_rules_keep_does_not_go_by_its_name(root: Path) -> None:
     """Neither the newest nor what lies elsewhere, however it is asked for."""
     told, complaint = asked("remove", root, names=("step5", "step4", "../treasure", "/etc", "."))
     assert told["removed"] == 0
-    assert "'step4' may not go any more" in complaint
+    assert "'step4': may not go any more" in complaint
     assert len(names(root)) == 5
     assert treasure(root) == "gold"
 
@@ -95,7 +57,7 @@ def test_links_inside_go_as_links(root: Path) -> None:
     (root / "step1" / "inner" / "file").symlink_to(outside / "gold")
     (root / "step1" / "dangling").symlink_to("/nowhere")
     os.link(outside / "gold", root / "step1" / "hard")
-    aged(root / "step1", 10)
+    renewed(root)
     told, complaint = asked("remove", root, names=("step1",))
     assert (told["removed"], complaint) == (1, "")
     assert treasure(root) == "gold"
@@ -104,6 +66,7 @@ def test_links_inside_go_as_links(root: Path) -> None:
 def test_a_hard_link_frees_nothing(root: Path) -> None:
     """What has another name stays on disk, and is not promised."""
     os.link(root / "step1" / "weights", root.parent / "kept")
+    renewed(root)
     told, _ = asked("list", root)
     first, second = told["going"][:2]
     assert first["bytes"] < second["bytes"]
@@ -155,22 +118,22 @@ def test_a_file_is_no_root(tmp_path: Path) -> None:
 def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
     """Another directory of its name is not the one that was looked at."""
     opened = Root(str(root))
-    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    victim = first(opened)
     (root / "step1").rename(root.parent / "aside")
     (root.parent / "treasure").rename(root / "step1")
     with pytest.raises(Refused, match="replaced"):
-        opened.remove(first, time.monotonic() + 5)
+        opened.remove(victim, RULES, soon())
     assert (root / "step1" / "gold").read_text() == "gold"
 
 
 def test_a_checkpoint_swapped_for_a_link_is_put_back(root: Path) -> None:
     """The link is left as it is, and so is what it leads to."""
     opened = Root(str(root))
-    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    victim = first(opened)
     (root / "step1").rename(root.parent / "aside")
     (root / "step1").symlink_to(root.parent / "treasure")
     with pytest.raises(Refused, match="replaced"):
-        opened.remove(first, time.monotonic() + 5)
+        opened.remove(victim, RULES, soon())
     assert (root / "step1").is_symlink()
     assert treasure(root) == "gold"
 
@@ -185,7 +148,7 @@ def test_a_root_swapped_for_a_link_stays_the_one_that_was_opened(root: Path) -> 
     root.rename(root.parent / "moved")
     root.symlink_to(decoy)
     for entry in victims:
-        opened.remove(entry, time.monotonic() + 5)
+        opened.remove(entry, RULES, soon())
     assert len(names(decoy)) == 5
     assert names(root.parent / "moved") == ["step4", "step5"]
 
@@ -214,7 +177,7 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
             checkpoint(root, number, size=1)
         for entry in removable(opened.entries(RULES), RULES, time.time()):
             try:
-                opened.remove(entry, time.monotonic() + 5)
+                opened.remove(entry, RULES, soon())
             except (OSError, Refused):
                 continue
     finally:
@@ -229,7 +192,6 @@ def test_a_mount_inside_is_not_entered(root: Path) -> None:
     with mounted(root / "step1" / "inner") as inside, mounted(root / "step2") as entry:
         for point in (inside, entry):
             (point / "data").write_text("data")
-        aged(root / "step1", 10)
         told, complaint = asked("remove", root, names=("step1", "step2", "step3"))
         assert told is None or told["removed"] <= 1
         assert complaint
@@ -242,9 +204,8 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: 
     treasury = root.parent / "treasury"
     treasury.mkdir()
     (treasury / "data").write_text("gold")
-    aged(treasury, 10)
     with mounted(root / where, "--bind", str(treasury)):
-        aged(root / "step1", 10)
+        renewed(root)
         asked("remove", root, names=("step1",))
         assert (treasury / "data").read_text() == "gold"
 
@@ -252,13 +213,27 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: 
 def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
     """It no longer has the name of a checkpoint, and the next run takes it away."""
     opened = Root(str(root))
-    (first, *_) = removable(opened.entries(RULES), RULES, time.time())
+    victim = first(opened)
     with pytest.raises(TimeoutError):
-        opened.remove(first, time.monotonic() - 1)
+        opened.remove(victim, RULES, time.monotonic() - 1)
     assert "step1" not in names(root)
     assert any(name.startswith(GONE) for name in names(root))
-    asked("remove", root, names=("step2",))
-    assert names(root) == ["step3", "step4", "step5"]
+    told, _ = asked("list", root)
+    (left, *others) = [e["name"] for e in told["going"]]
+    assert (left[: len(GONE)], others) == (GONE, ["step2", "step3"])
+    told, complaint = asked("remove", root, names=(left,))
+    assert (told["removed"], complaint, names(root)) == (
+        1,
+        "",
+        ["step2", "step3", "step4", "step5"],
+    )
+
+
+def test_what_there_was_no_time_for_is_told_and_keeps_its_name(root: Path) -> None:
+    """It goes with the next request."""
+    told = removed(Root(str(root)), RULES, ["step1", "step2"], within=-1.0)
+    assert told == {"removed": 0, "freed": 0, "late": ["step1", "step2"], "errors": []}
+    assert len(names(root)) == 5
 
 
 def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> None:
@@ -274,8 +249,7 @@ def test_a_marker_that_is_a_link_makes_nothing_complete(root: Path) -> None:
     """Only a regular file does."""
     for number in range(1, 6):
         (root / f"step{number}" / "done").touch()
-        aged(root / f"step{number}", 10)
-    rules = Rules(r"step(\d+)", older_than=60.0, complete="done")
+    rules = Rules(r"step(\d+)", complete="done")
     assert [e["name"] for e in asked("list", root, rules)[0]["going"]] == [
         "step1",
         "step2",
@@ -290,12 +264,3 @@ def test_a_young_file_deep_inside_keeps_it_all(root: Path) -> None:
     """The age is that of the latest write to anything in it."""
     os.utime(root / "step1" / "inner" / "more")
     assert "step1" not in [e["name"] for e in asked("list", root)[0]["going"]]
-
-
-@contextmanager
-def mounted(point: Path, *how: str) -> Iterator[Path]:
-    subprocess.run(["mount", *(how or ("-t", "tmpfs", "tmpfs")), str(point)], check=True)
-    try:
-        yield point
-    finally:
-        subprocess.run(["umount", "--lazy", str(point)], check=False)

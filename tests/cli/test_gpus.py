@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from sentinel.cli import gpu_bundle
 from sentinel.core.clock import SECOND, Instant, shifted
-from sentinel.core.gpus import GpuEvent, Sighting
+from sentinel.core.gpus import Entry, GpuEvent, Sighting
 from sentinel.core.lemons import DAY, LemonPolicy
 from sentinel.store.opening import open_gpus
 from tests.lab.gpus import Failure, dcgmi_json, gpus_of
@@ -180,6 +181,42 @@ def test_a_bundle_for_the_vendor(shell: Shell, tmp_path: Path) -> None:
     assert names == {"history.json", "missing.txt", "diag/dcgmi-r2-vm-2-20261120T211500Z.json"}
 
 
+def test_the_output_of_root_on_a_node_lies_where_only_root_may_write() -> None:
+    """In /tmp a user of the node could have laid a link to what root would then overwrite or send."""
+    wanted = gpu_bundle._wanted(Entry(subject=BAD.uuid, first=now(), seen=now()), bug_report=True)
+    paths = [word for argv, _ in wanted.values() for word in argv if word.startswith("/")]
+    assert paths
+    assert all(path.startswith("/run/") for path in paths)
+
+
+def test_a_gpu_without_a_name_is_none(tmp_path: Path) -> None:
+    """`gpus mark "$GPU" lemon` in a script that has lost it, while the ledger knows one GPU."""
+    shell = Shell(tmp_path / "here")
+    gpus = open_gpus(str(shell.folder / "state"), LemonPolicy())
+    gpus.see([Sighting(uuid=BAD.uuid, node="vm-1", slot="0")], now())
+    gpus.close()
+    assert "knows no GPU ''" in shell.run("gpus", "mark", "", "lemon", "--reason", "x", code=64)
+    assert shell.json("gpus", "lemons") == []
+    assert shell.out("gpus", "list", "vm-7") == "no GPU was seen there\n"
+
+
+def test_a_list_says_nothing_of_nodes(shell: Shell, tmp_path: Path) -> None:
+    """What is no UUID of a GPU is left: another cluster's list must not condemn a node of ours."""
+    listed = json.loads(shell.out("gpus", "export"))
+    listed["gpus"][0]["uuid"] = "node:vm-1"
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps(listed))
+    other = Shell(tmp_path / "other")
+    assert other.json("gpus", "import", str(path)) == {"marked": [], "left": ["node:vm-1"]}
+    assert other.json("gpus", "lemons") == []
+
+
+def test_a_key_that_is_away_holds_up_no_job(shell: Shell) -> None:
+    """A prolog that ends with anything but 0 drains its node: of every job, on every node."""
+    done = shell.done("gpus", "check", "--list", "/nowhere", "--key-file", "/nowhere/key")
+    assert "cannot tell, and holds up nothing: /nowhere/key: " in done.stderr
+
+
 def test_looking_makes_no_state(tmp_path: Path) -> None:
     """Nothing to see, and nothing made."""
     shell = Shell(tmp_path / "here")
@@ -213,3 +250,21 @@ def test_the_archive_of_diagnostics(shell: Shell, tmp_path: Path) -> None:
     assert "no output of n7" in shell.run("diag", "show", "n7", *place, code=64)
     assert "no output of dcgmi diag" in shell.run("diag", "list", "--archive", str(tmp_path / "no"))
     assert "is no list" in shell.run("diag", "here", "--gpus", "a b", code=64)
+    assert "is no number of seconds" in shell.run("diag", "here", "--limit", "²", code=64)
+
+
+def test_a_node_that_was_never_diagnosed_has_not_passed(shell: Shell, tmp_path: Path) -> None:
+    """`diag list NODES && …`: 3, and which of them it is; what failed is still 2."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for node, failures in (("n0", []), ("n1", [Failure(gpu=5)])):
+        path = archive / f"dcgmi-r2-{node}-20261120T201500Z.json"
+        path.write_text(dcgmi_json("4", failures))
+        Path(f"{path}.rc").write_text("226\n" if failures else "0\n")
+    place = ("--archive", str(archive))
+    assert "no output" not in shell.run("diag", "list", "n0", *place)
+    done = shell.done("diag", "list", "n[0,7-8]", *place, "--json", code=3)
+    assert f"sentinel: no output of n[7-8] in {archive}\n" in done.stderr
+    assert [r["node"] for r in json.loads(done.stdout)] == ["n0"]
+    shell.run("diag", "list", "n7", *place, code=3)
+    shell.run("diag", "list", "n[0-1,7]", *place, code=2)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -202,6 +203,21 @@ def test_a_time_out_that_happens_later_is_found_out_and_not_repeated(desk: Desk)
     assert (later.returncode, len(desk.updates)) == (0, 1)
     assert "nothing to do: it is drained already" in later.stdout
     assert [w for w in desk.outcomes("node-2") if w != "seen"] == ["intended", "done"]
+
+
+def test_each_node_is_told_as_soon_as_it_is_done(desk: Desk) -> None:
+    """Of a thousand nodes the first is done minutes before the last, and Ctrl-C may come between."""
+    go = desk.config.parent / "go"
+    desk.wrap(
+        f'[ "$2" != NodeName=node-2 ] || until [ -e {go} ]; do sleep 0.05; done; exec {{real}} "$@"'
+    )
+    process = desk.start("drain", "node-[1-2]", "--reason", "x", "--force")
+    wait_until(lambda: len(desk.updates) == 2, "the second update begun", 30)
+    assert process.stdout is not None
+    assert select.select([process.stdout], [], [], 0)[0]
+    assert process.stdout.readline().startswith("node-1: drain: done: ")
+    go.touch()
+    assert process.communicate(timeout=60)[0].startswith("node-2: drain: done: ")
 
 
 def test_success_without_effect(desk: Desk) -> None:

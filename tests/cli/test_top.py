@@ -99,6 +99,14 @@ def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
         assert not re.search(r"[\x00-\x1f\x7f\u202e]", line)
 
 
+@pytest.mark.parametrize("chosen", [0, 5, 11])
+def test_the_chosen_alert_is_on_the_screen(chosen: int) -> None:
+    """Of a dozen with long summaries on 80 by 24: what `a` acknowledges must be seen."""
+    facts = scene([alert(n, f"gpu{n:05}", summary="a long word " * 20) for n in range(1, 13)])
+    shown = rendered(body(View(chosen=chosen), facts, timezone.utc, 18), 80, colour=False)[:19]
+    assert any(alerts(View(), facts)[chosen].subject in line for line in shown)
+
+
 def test_only_lines_that_have_changed_are_sent() -> None:
     """A slow line shows a new age without the whole page."""
     before = ["head", "one", "two", "three"]

@@ -1,5 +1,6 @@
 """The examples in config/, and what `config init` writes, work as they stand."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 
 from sentinel.app import CHANNELS, CHECKS
 from sentinel.config import Loaded, load
+from sentinel.config.assemble import SECTIONS
 from sentinel.config.display import show
 from sentinel.config.starter import Surroundings, starter, write_new
 
@@ -118,3 +120,11 @@ def test_the_example_of_the_documentation_loads(tmp_path: Path) -> None:
     path = tmp_path / "sentinel.yaml"
     path.write_text(text.replace("/etc/sentinel/smtp-password", "~/smtp-password"))
     assert loaded(path, tmp_path).warnings == ()
+
+
+def test_the_page_names_every_section() -> None:
+    """One that nobody reads of is not there."""
+    page = (EXAMPLES.parent / "docs" / "configuration.md").read_text()
+    table = page.partition("## Sections")[2].partition("### ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(SECTIONS)

@@ -265,6 +265,16 @@ BAD = [
         "4: checks.a.hidden: expected true or false, got text 'Off'; "
         "in YAML 1.2 that is text, write false",
     ),
+    (
+        in_check("    hidden: 'true'"),
+        "4: checks.a.hidden: expected true or false, got text 'true'; remove the quotes",
+    ),
+    (
+        in_watch("    factor: '2'"),
+        "5: checks.a.factor: expected a number, got text '2'; remove the quotes",
+    ),
+    (in_check("    hidden: '1'"), "4: checks.a.hidden: expected true or false, got text '1'"),
+    (in_watch("    factor: 'true'"), "5: checks.a.factor: expected a number, got text 'true'"),
     (in_check("    hidden: 1"), "4: checks.a.hidden: expected true or false, got the number 1"),
     (
         in_check("    paths: /scratch"),
@@ -304,7 +314,8 @@ BAD = [
     ),
     (
         in_watch("    stale_after: autp"),
-        "5: checks.a.stale_after: expected a duration like 15m or auto, got text 'autp'",
+        "5: checks.a.stale_after: expected a duration like 15m or auto, got text 'autp' "
+        "(did you mean 'auto'?)",
     ),
     (
         in_watch("    progress: '('"),
@@ -643,11 +654,36 @@ def test_no_settings_of_a_kind_make_the_loader_fail_otherwise(
     ("fallback", "words"),
     [
         ("tyt", "there is no channel 'tyt' (did you mean 'tty'?)"),
-        ("mail", "cannot stand in for itself"),
+        ("mail", "a channel cannot stand in for itself"),
+        ("a", "fallbacks go round in a circle: mail, a, b, mail"),
     ],
 )
-def test_a_fallback_is_another_channel(loaded: Loader, fallback: str, words: str) -> None:
-    """Told when the file is read, not when the mail server is down."""
-    text = f"channels:\n  mail: {{kind: mail, to: [a@b], fallback: {fallback}}}\n  tty: {{kind: screen}}"
-    with pytest.raises(ConfigError, match=re.escape(words)):
-        loaded(text)
+def test_a_fallback_is_another_channel(errors: Errors, fallback: str, words: str) -> None:
+    """Told when the file is read, not when the mail server is down: what two refuse would go to
+    and fro between them for ever."""
+    text = f"""\
+channels:
+  mail: {{kind: mail, to: [a@b], fallback: {fallback}}}
+  tty: {{kind: screen}}
+  a: {{kind: screen, fallback: b}}
+  b: {{kind: screen, fallback: {"mail" if fallback == "a" else "tty"}}}
+"""
+    assert f"2: channels.mail.fallback: {words}" in "\n".join(errors(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "channels:\n  tty: {kind: screen, per_hour: -1}",
+            "2: channels.tty.per_hour: at least 1 message, or 0 for no cap",
+        ),
+        (
+            "channels: {tty: {kind: screen}}\nroutes:\n  - to: [tty]\n    repeat: 0s",
+            "4: routes[0].repeat: 0s is too often: every pass would tell it again; at least 1m",
+        ),
+    ],
+)
+def test_a_number_that_silences_or_floods_is_refused(errors: Errors, text: str, error: str) -> None:
+    """Nobody means it so."""
+    assert errors(text) == [error]

@@ -252,3 +252,22 @@ def test_only_paths_are_expanded(loaded: Loader) -> None:
     assert plugin.path == "/x"
     assert plugin.progress.pattern == "^it$X"
     assert plugin.users == ["$X", "~u"]
+
+
+@pytest.mark.parametrize(
+    ("state", "seen"),
+    [
+        ("postgresql://me:PASS@db/s?lease=10s", "postgresql://me:***@db/s?lease=10s"),
+        ("postgresql://me:a/PASS?#@db/s", "postgresql://me:***@db/s"),
+        ("postgresql://:PASS@db/s", "postgresql://:***@db/s"),
+        (
+            "postgresql://db/s?user=me&password=PASS&sslpassword=PASS&lease=10s",
+            "postgresql://db/s?user=me&password=***&sslpassword=***&lease=10s",
+        ),
+        ("postgresql://me@db:5432/s", "postgresql://me@db:5432/s"),
+    ],
+)
+def test_no_password_of_the_state_is_shown(loaded: Loader, state: str, seen: str) -> None:
+    """In whichever of the ways a database takes it."""
+    found = loaded(f"state: '{state}'")
+    assert f'state: "{seen}"' in show(found.settings, found.references)

@@ -70,7 +70,8 @@ def test_several_alerts_in_a_line_each_the_worst_first() -> None:
 @pytest.mark.parametrize(("count", "room"), [(500, 4000), (500, 10**6), (3, 150), (2, 1)])
 def test_alerts_that_do_not_fit_are_counted(count: int, room: int) -> None:
     """The first ones stand; the last line says how many more there are."""
-    lines = read(*(notification(subject=f"n{i:03}") for i in range(count)), room=room).split("\n")
+    alerts = (notification(subject=f"n{i:03}", runbook="") for i in range(count))
+    lines = read(*alerts, room=room).split("\n")
     assert "n000" in lines[0]
     assert lines[-1] == f"and {count - len(lines) + 1} more: sentinel alerts list"
     assert len("\n".join(lines)) <= max(room, 150)
@@ -78,7 +79,32 @@ def test_alerts_that_do_not_fit_are_counted(count: int, room: int) -> None:
 
 def test_five_hundred_alerts_are_not_five_hundred_lines() -> None:
     """Nobody reads them, however much room there is."""
-    assert read(*[notification()] * 500, room=10**6).count("\n") == 100
+    assert read(*[notification(runbook="")] * 500, room=10**6).count("\n") == 100
+
+
+def test_what_may_be_answered_is_a_word_with_an_address() -> None:
+    """The address is long and says nothing."""
+    message = chat([notification(links={"Acknowledge": "https://x.example.org/a/t/"})])
+    (block,) = [b for b in message.blocks if b.url]
+    assert (block.text, block.url) == ("Acknowledge", "https://x.example.org/a/t/")
+
+
+def test_several_alerts_with_one_runbook_name_it() -> None:
+    """It says what to do, and a line each does not; ends need none."""
+    good = notification(subject="c", reason="resolved", status=Status.OK, runbook="else")
+    bad = [notification(subject=s) for s in ("a", "b")]
+    assert read(*bad, good).split("\n")[3:] == ["Runbook: Call https://wiki.example.org/oncall"]
+    assert "Runbook" not in read(*bad, notification(runbook="another"))
+    assert "Runbook" not in read(good, good)
+
+
+def test_a_runbook_stands_below_all_and_takes_little_room() -> None:
+    """Also where alerts are left out; never in place of them."""
+    many = [notification(subject=f"n{i:03}") for i in range(200)]
+    told = read(*many, room=1000).split("\n")
+    assert [told[-2].partition(" ")[0], told[-1].partition(" ")[0]] == ["and", "Runbook:"]
+    assert len("\n".join(told)) <= 1000
+    assert "Runbook" not in read(*many, room=150)
 
 
 GOING = [

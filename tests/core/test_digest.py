@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from sentinel.core.clock import shifted
 from sentinel.core.digest import Plan, digest, forget
 from sentinel.core.lifecycle import Policy
@@ -62,6 +64,37 @@ def test_a_blind_run_ends_no_alert() -> None:
     assert second.closed == ()
     assert reasons(second) == []
     assert second.runs[0].status is Status.UNKNOWN
+
+
+def on(node: str, subject: str, status: Status) -> Finding:
+    return Finding(subject=subject, status=status, summary="!", labels={"node": node})
+
+
+def test_what_a_blind_spot_may_hide_is_not_gone() -> None:
+    """n1 tells nothing any more: nobody knows how its disk is. Of n2 it hides nothing."""
+    full = [on("n1", "n1:/scratch", Status.CRITICAL), on("n2", "n2:/scratch", Status.CRITICAL)]
+    first = after(digest([ran(*full)], {}, PLAN, START))
+    silent = digest([ran(on("n1", "n1", Status.UNKNOWN))], first, PLAN, shifted(START, 60))
+    assert reasons(silent) == [("n2:/scratch", "gone")]
+    seen = digest([ran()], after(silent, first), PLAN, shifted(START, 120))
+    assert reasons(seen) == [("n1:/scratch", "gone")]
+
+
+def test_a_blind_spot_of_nowhere_may_hide_anything() -> None:
+    """A ledger that cannot be read had the word about every card."""
+    first = after(digest([ran(on("n1", "GPU-1", Status.CRITICAL))], {}, PLAN, START))
+    blind = digest([ran(disk("ledger", Status.UNKNOWN))], first, PLAN, shifted(START, 60))
+    assert reasons(blind) == []
+
+
+@pytest.mark.parametrize("second", [Status.OK, Status.UNKNOWN, Status.WARNING])
+def test_of_two_words_about_one_subject_the_worse_counts(second: Status) -> None:
+    """What was seen to be bad is not made good by what came after it, nor by what saw nothing."""
+    for both in (Status.CRITICAL, second), (second, Status.CRITICAL):
+        batch = digest([ran(*(disk("/a", s) for s in both))], {}, PLAN, START)
+        assert [a.severity for a in batch.alerts] == [Status.CRITICAL]
+    batch = digest([ran(disk("/a", Status.WARNING), disk("/a", second))], {}, PLAN, START)
+    assert [a.severity for a in batch.alerts] == [Status.WARNING]
 
 
 def test_a_subject_that_a_good_run_leaves_out_is_gone() -> None:

@@ -1,5 +1,7 @@
 """The list of lemons that clusters share."""
 
+import re
+
 import pytest
 
 from sentinel.core.gpulist import BadList, Listed, read, written
@@ -22,6 +24,7 @@ def test_what_is_written_is_read() -> None:
         (written("h100", 5, [LEMON], b"another key, as long"), "another key"),
         (written("h100", 5, [LEMON], KEY).replace("GPU-1", "GPU-2"), "was changed"),
         (written("h100", 5, [LEMON], KEY).replace('"h100"', '"b200"'), "was changed"),
+        (re.sub('(signature": ")', r"\1é", written("h100", 5, [LEMON], KEY)), "another key"),
         ("", "no list"),
         ("[]", "no list"),
         ('{"form": "sentinel-gpus-9", "cluster": "", "at": 1}', "sentinel-gpus-1"),

@@ -146,6 +146,19 @@ def _with(records: tuple[ActionRecord, ...], facts: Mapping[str, Any]) -> Verdic
     return judge(REQUEST, past, LIMITS, replace(CALM, **seen), START)
 
 
+def test_what_is_about_no_node_neither_trips_the_breaker_nor_waits_for_it_to_trip() -> None:
+    """Nobody has looked at the nodes then: 9 of 0 are no catastrophe."""
+    nowhere = replace(CALM, nodes=0, partitions={})
+    past = Past(left=tuple(left(f"n{i}", 1) for i in range(9)))
+    assert trip(nowhere, past, START) == ""
+    assert judge(REQUEST, past, LIMITS, nowhere, START).allowed
+
+
+def test_the_cooldown_counts_from_the_last_action() -> None:
+    """Else whoever reads it waits too short."""
+    assert "drain 10s ago" in verdict(before(590, "n1"), before(10, "n1", action="drain")).why
+
+
 def test_every_rule_is_in_the_table() -> None:
     """A rule that nobody tests does not exist."""
     assert {row[0] for row in ROWS} == set(RULES)

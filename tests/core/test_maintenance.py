@@ -71,6 +71,12 @@ def test_only_maintenance_silences() -> None:
     assert imported(planned(flags=frozenset(["SPEC_NODES", "NO_HOLD_JOBS_AFTER_END"]))) == []
 
 
+def test_a_reservation_that_never_begins_is_no_silence() -> None:
+    """TIME_FLOAT keeps it some minutes away: it would be a new one at every look."""
+    floating = frozenset(["MAINT", "SPEC_NODES", "TIME_FLOAT"])
+    assert imported(planned(starts=NOW + 600, flags=floating)) == []
+
+
 def test_it_begins_and_ends_with_the_reservation() -> None:
     """One to come is written ahead: slurmctld may be down when it begins."""
     silences = imported(planned(starts=NOW + 100))

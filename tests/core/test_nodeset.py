@@ -76,10 +76,22 @@ def test_the_largest_list_is_allowed() -> None:
         expand(f"n[0-{MOST}]")
 
 
-def test_names_fold_to_the_shortest_list() -> None:
-    """And back again."""
-    assert fold(["gpu08", "gpu10", "gpu09", "login"]) == "gpu[08-10],login"
-    assert fold([]) == ""
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["gpu08", "gpu10", "gpu09", "login"], "gpu[08-10],login"),
+        (["r1n3", "r0n3"], "r0n3,r1n3"),
+        (["r0n3", "r0n4", "r1n3", "r1n4"], "r0n[3-4],r1n[3-4]"),
+        (["gpu1.example.org", "gpu0.example.org"], "gpu0.example.org,gpu1.example.org"),
+        (["n2-ib", "n1-ib", "n1"], "n1,n1-ib,n2-ib"),
+        (["15_3", "15_4"], "15_[3-4]"),
+        ([], ""),
+    ],
+)
+def test_names_fold_to_a_list_that_slurm_reads(names: list[str], text: str) -> None:
+    """Brackets at the end of a name only: `r[0-1]n3` is an invalid host list for scontrol, srun and
+    sbatch (22.05)."""
+    assert fold(names) == text
 
 
 def test_only_names_fold() -> None:

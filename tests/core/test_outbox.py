@@ -82,10 +82,10 @@ def test_a_clock_jump_does_not_prolong_a_wait(jump: int) -> None:
 
 def test_only_rows_that_were_tried_for_a_week_are_given_up() -> None:
     """A service that was off for a month still delivers what it owed."""
-    week = shifted(START, 7 * 86400 + 1)
-    tried = row(1, tried=START, attempts=3)
-    assert expired([tried, row(2)], week) == [tried]
-    assert expired([tried], shifted(START, 7 * 86400)) == []
+    for_a_week = row(1, tried=shifted(START, 7 * 86400 + 1), attempts=300)
+    off_since = row(2, "b", tried=shifted(START, 60), attempts=5)
+    assert expired([for_a_week, off_since, row(3, "c")]) == [for_a_week]
+    assert expired([row(1, tried=shifted(START, 7 * 86400), attempts=300)]) == []
 
 
 def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
@@ -211,5 +211,5 @@ def test_what_a_newer_message_has_overtaken_is_known_by_its_subject() -> None:
 def test_with_a_beginning_that_is_given_up_goes_its_end() -> None:
     """An end alone would be told after a week."""
     week = shifted(START, 7 * 86400 + 1)
-    rows = [refused(1), ended(2, created=week), ended(3, "b", created=week)]
-    assert [r.seq for r in expired(rows, week)] == [1, 2]
+    rows = [replace(refused(1), tried=week), ended(2, created=week), ended(3, "b", created=week)]
+    assert [r.seq for r in expired(rows)] == [1, 2]

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.patterns import expanded, first_host, has_symbols
+from sentinel.core.patterns import expanded, first_host, has_symbols, output_of
 from sentinel.core.slurm import Job
 
 JOB = Job(
@@ -90,3 +90,17 @@ def test_the_first_host_of_a_hostlist(nodes: str, first: str) -> None:
 def test_whether_a_name_depends_on_a_job(pattern: str, depends: bool) -> None:
     """Only then a job has to be named."""
     assert has_symbols(pattern) is depends
+
+
+@pytest.mark.parametrize(
+    ("stdout", "job", "name"),
+    [
+        ("/work/slurm-4.out", ELEMENT, "/work/slurm-2_3.out"),
+        ("/work/slurm-2_3.out", ELEMENT, "/work/slurm-2_3.out"),
+        ("/work/slurm-1.out", JOB, "/work/slurm-1.out"),
+        ("/work/%A-%a.out", ELEMENT, "/work/2-3.out"),
+    ],
+)
+def test_the_default_output_of_an_array_element(stdout: str, job: Job, name: str) -> None:
+    """Up to 23.11 squeue says slurm-JOBID.out, and no such file is ever there."""
+    assert output_of(stdout, job) == name

@@ -92,6 +92,34 @@ def test_processes_have_their_owner_and_start() -> None:
     assert (dead.user, dead.command) == ("", "[sh <defunct>]")
 
 
+def test_a_process_in_a_debugger_leaves_the_others_readable() -> None:
+    """State t (ps(1)): a py-spy at work must not make the node's whole list unreadable."""
+    line = " 6819  6772     0 t Sat Nov 21 07:57:59 2026 python3"
+    [process] = section("processes", line).processes or ()
+    assert (process.pid, process.state) == (6819, "t")
+
+
+def test_a_mount_without_a_source_leaves_the_others_readable() -> None:
+    """mount(2) takes an empty one, and the kernel shows it as it is."""
+    probe = section("mounts", " /job tmpfs rw,relatime 0 0", "/dev/vda1 / ext4 rw 0 0")
+    assert probe.missing_mounts(("/", "/job", "/gpfs")) == ("/gpfs",)
+
+
+def test_a_file_system_may_count_up_to_64_bits() -> None:
+    """What has no fixed number of inodes says 2^64-1."""
+    most = 2**64 - 1
+    found = section("disk.1", f"4096 10 5 4 {most} {most} nfs").disks["/tmp"]
+    assert isinstance(found, Disk)
+    assert (found.total, found.inodes, found.inodes_free) == (40960, most, most)
+
+
+def test_a_counter_may_have_any_name() -> None:
+    """Drivers name those in hw_counters as they like."""
+    ports = section("infiniband", "hfi1_0 1 state 4: ACTIVE", "hfi1_0 1 RxTID-Err 7").infiniband
+    assert isinstance(ports, tuple)
+    assert ports[0].counters == {"RxTID-Err": 7}
+
+
 def test_blocked_threads_tell_the_kernels_own_apart() -> None:
     """A child of kthreadd is the kernel's."""
     assert told().blocked == (
@@ -198,6 +226,8 @@ def test_lines_that_were_overwritten_are_counted(since: Cursor | None, lost: int
     ("source", "line", "text"),
     [
         ("dmesg", "[ 3987.203252] NVRM: Xid", "NVRM: Xid"),
+        ("dmesg", "[ 3987.203252][   T17] NVRM: Xid", "NVRM: Xid"),
+        ("dmesg", "[ 3987.203252] [12] NVRM: Xid", "[12] NVRM: Xid"),
         ("journal", "[ 3987.203252] node-0 kernel: NVRM: Xid", "NVRM: Xid"),
     ],
 )

@@ -315,6 +315,26 @@ def test_an_action_is_told_as_one() -> None:
     assert done.more == ("sentinel explain 01J9",)
 
 
+def test_what_has_settled_well_is_an_end() -> None:
+    """Green, and nobody is asked to do anything; what has settled badly goes on."""
+    good = card(notification(reason="settled", status=Status.OK, summary="good for a while"))
+    assert (good.word, good.tone, good.ended) == ("RESOLVED (settled)", "ok", True)
+    assert (good.lines, good.commands, good.more) == ((), (), ("sentinel explain 01J9",))
+    bad = card(notification(reason="settled"))
+    assert (bad.word, bad.tone, bad.ended) == ("CRITICAL (settled)", "critical", False)
+
+
+def test_an_action_is_of_this_moment() -> None:
+    """`node is idle again (since 03:12)` would say when the trouble began, as if it were the end."""
+    done = notification(reason="action", status=Status.OK, summary="node is idle again")
+    assert subject([done]).endswith("node is idle again")
+
+
+def test_what_somebody_has_is_not_offered_again() -> None:
+    """The message that says so needs no command to say so."""
+    assert card(notification(reason="ack")).more == ("sentinel explain 01J9",)
+
+
 def test_the_worst_stands_first() -> None:
     """In a mail about hundreds only the first are shown in full."""
     mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)

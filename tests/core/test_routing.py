@@ -105,12 +105,21 @@ NIGHT = Instant(wall=1_800_000_000_000_000)  # Fri 2027-01-15 09:00 in Berlin
         (Hours(from_="22:00", until="06:00"), 0, True),
         (Hours(from_="22:00", until="06:00"), 13, False),
         (Hours(from_="22:00", until="06:00"), 20, False),
+        (Hours(days="fri", from_="22:00", until="06:00"), 20, False),
+        (Hours(days="fri", from_="22:00", until="06:00"), 21, True),
+        (Hours(days="mon-fri", from_="22:00", until="06:00"), -4, False),
+        (Hours(days="mon-fri", from_="22:00", until="06:00"), -4 + 3 * 24, True),
+        (Hours(from_="08:00", until="08:00"), 12, False),
+        (Hours(days="fri", from_="08:00", until="08:00"), 22, False),
+        (Hours(days="fri", from_="08:00", until="08:00"), 23, True),
+        (Hours(from_="00:00", until="00:00"), 12, False),
         (Hours(), 12, False),
         (None, 12, False),
     ],
 )
 def test_outside_its_hours_a_route_sleeps(hours: Hours | None, at_hour: int, sleeps: bool) -> None:
-    """Begin inclusive, end exclusive, over midnight where the end lies before the begin."""
+    """Begin inclusive, end exclusive, over midnight where the end is not after the begin; a night
+    belongs to the day on which it began, and one moment twice is a whole day."""
     now = shifted(NIGHT, 3600 * at_hour)
     assert asleep(hours, alert(), now, BERLIN) is sleeps
     assert asleep(hours, alert(severity=Status.CRITICAL), now, BERLIN) is False

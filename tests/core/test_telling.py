@@ -190,6 +190,15 @@ def test_a_new_channel_hears_of_what_already_fires() -> None:
     assert night.passes(1).told == [(0, "mail", "firing"), (1, "chat", "firing")]
 
 
+def test_what_is_only_kept_firing_is_told_to_nobody_else() -> None:
+    """It is good again: a new channel hears of it if it comes back, not of what seems over."""
+    kept = {"disks": Policy(kind="fs", keep_firing_for=600)}
+    night = Night(replace(PLAN, policies=kept)).sees(0, CRIT).sees(1, OK)
+    night.plan = replace(night.plan, channels=["mail", "chat"])
+    assert night.passes(2).told == [(0, "mail", "firing")]
+    assert night.sees(3, CRIT).told[-1] == (3, "chat", "firing")
+
+
 def test_windows_of_the_file_are_silences() -> None:
     """Fixed ones in the file's zone, recurring ones by crontab."""
     fixed = Window(match=DISKS, from_="2027-01-15T08:00", until="2027-01-15T09:00", reason="move")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.chain.nouns import Chain
-from sentinel.cron.entries import NotHere, Timer, calendar, schedule, state_of_entry, without
+from sentinel.cron.entries import NotHere, Timer, calendar, call, schedule, state_of_entry, without
 from sentinel.cron.place import Place
 from tests.lab import needs
 
@@ -32,6 +32,7 @@ esac
         (600, "*/10 * * * *", "*-*-* *:00/10:00"),
         (3600, "0 * * * *", "*-*-* *:00:00"),
         (6 * 3600, "0 */6 * * *", "*-*-* 00/6:00:00"),
+        (24 * 3600, "0 0 * * *", "*-*-* 00:00:00"),
     ],
 )
 def test_intervals_as_tables_write_them(every: int, line: str, oncalendar: str) -> None:
@@ -135,6 +136,41 @@ def test_a_disabled_entry_is_told_and_mended(tools: Path) -> None:
     assert (done.returncode, "disabled by a scancel" in done.stdout) == (1, True)
     assert "is there again" in say(tools, "cron", "ensure").stderr
     assert say(tools, "cron", "status").returncode == 0
+
+
+def test_an_entry_finds_slurm_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cron(8) and the user's systemd hand on neither PATH nor SLURM_CONF: each pass would be blind."""
+    chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
+    place = Place(str(tmp_path / "50% of it"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert call(chain, place).startswith("/bin/true cron link --dir ")
+    _script(tmp_path / "squeue", "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_CONF", "/opt/slurm/slurm.conf")
+    said = f"/usr/bin/env SLURM_CONF=/opt/slurm/slurm.conf PATH={tmp_path}:/usr/local/bin:/usr/bin:/bin"
+    assert call(chain, place).startswith(f"{said} /bin/true cron link --dir ")
+    assert "50%% of it" in Timer(chain, place, str(tmp_path)).text()
+
+
+def test_a_systemd_that_does_not_answer_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the error says what to do. A timer that was there before stays."""
+    _script(tmp_path / "systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
+    timer, units = (
+        Timer(chain, Place(str(tmp_path / "chain")), str(tmp_path / "units")),
+        tmp_path / "units",
+    )
+    with pytest.raises(NotHere, match=r"Failed to connect to bus .* take another --mode"):
+        timer.install()
+    assert list(units.iterdir()) == []
+    (units / "sentinel-x.timer").write_text("old")
+    with pytest.raises(NotHere):
+        timer.install()
+    assert [path.name for path in units.iterdir()] == ["sentinel-x.timer"]
 
 
 def test_units_of_a_timer_are_what_systemd_takes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -164,6 +165,48 @@ def test_a_relay_hands_over(world: World) -> None:
     world.lab.run(["scancel", "--batch", "--signal=TERM", first])
     wait_until(lambda: f"of job {second} " in _leader(world), lambda: _leader(world), 30)
     assert world.sentinel("cron", "remove").returncode == 0
+
+
+def test_a_relay_looks_after_its_successor(fresh: Lab, tmp_path: Path) -> None:
+    """It may be cancelled, or sbatch have failed: at the end of the runner all would be over."""
+    world = World(fresh, tmp_path, every=5, seed=1)
+    world.install("--mode", "relay")
+    wait_until(
+        lambda: "of job" in _leader(world), lambda: world.sentinel("cron", "status").stdout, 20
+    )
+    wait_until(lambda: world.waiting(), "a successor", 20)
+    (first,) = world.waiting()
+    world.lab.run(["scancel", first])
+    wait_until(lambda: world.waiting() not in ([], [first]), "another", 30)
+    assert world.sentinel("cron", "remove").returncode == 0
+    idle(world)
+
+
+HIDDEN = """
+import sys
+from sentinel.core.chain.nouns import Chain
+from sentinel.cron.place import Place
+from sentinel.cron.queue import Queue
+from sentinel.slurm.client import Client
+
+place, chain = Place(sys.argv[1]), Chain(name="s", every=600, command=("x",), revision="r")
+place.install(chain, "#!/bin/sh\\n")
+for _ in range(2):
+    print(Queue(chain, place, Client()).mend())
+"""
+
+
+def test_a_chain_in_a_hidden_partition_is_one_chain(fresh: Lab) -> None:
+    """squeue shows an ordinary user none of it unless asked for all: links would be without end."""
+    fresh.ask(["scontrol", "update", "partitionname=main", "hidden=yes"])
+    try:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        done = fresh.run([*nobody, sys.executable, "-c", HIDDEN, str(fresh.work / "chain")])
+        assert sorted(fresh.ask(["squeue", "-h", "-o", "%j"]).split()) == ["s-a", "s-b", "s-c"], (
+            done
+        )
+    finally:
+        fresh.ask(["scontrol", "update", "partitionname=main", "hidden=no"])
 
 
 def _leader(world: World) -> str:

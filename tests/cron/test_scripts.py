@@ -1,5 +1,7 @@
 """The scripts of slurm/, submitted as their first lines say."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,29 +18,87 @@ def names(lab: Lab, state: str) -> list[str]:
     return sorted(lab.ask(["squeue", "-h", "-t", state, "-o", "%j"]).split())
 
 
+class Folder:
+    """`cron.hourly` or `cron.daily` with two things to run and one not, and their logs."""
+
+    def __init__(self, lab: Lab, base: Path, word: str) -> None:
+        self._lab, self._base, self._word = lab, base, word
+        self._path = base / f"cron.{word}"
+        self._path.mkdir(parents=True)
+        self.logs = base / f"log/cron-{word}"
+        self.script("one.slurm", "echo one")
+        self.script("it's two", "echo two").chmod(0o755)
+        (self._path / "README").write_text("no script")
+
+    def script(self, name: str, text: str) -> Path:
+        path = self._path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        return path
+
+    def begin(self) -> None:
+        script = str(ROOT / f"slurm/cron-{self._word}.slurm")
+        done = self._lab.run(["sbatch", script], env={"CRON_BASE": str(self._base)})
+        assert done.returncode == 0, done.stderr
+
+    def seen(self) -> dict[str, str]:
+        """What each wrote."""
+        return {p.name.rpartition("-")[0]: p.read_text() for p in self.logs.glob("*.log")}
+
+    def settled(self, logs: int) -> None:
+        """Until so many have run, and one successor waits."""
+        wait_until(lambda: len(list(self.logs.glob("*.log"))) == logs, "runs", 30)
+        wait_until(self._resting, lambda: self._lab.ask(["squeue"]), 30)
+        assert len(list(self.logs.glob("*.log"))) == logs
+
+    def _resting(self) -> bool:
+        return not names(self._lab, "R") and len(names(self._lab, "PD")) == 1
+
+
 @pytest.mark.parametrize("word", ["hourly", "daily"])
 def test_the_layout_that_people_know_needs_nothing_but_slurm(
     fresh: Lab, tmp_path: Path, word: str
 ) -> None:
-    """Scripts are submitted, programs run, and one successor waits, whatever is done twice."""
-    folder = tmp_path / f"cron.{word}"
-    folder.mkdir()
-    (folder / "one.slurm").write_text("#!/bin/sh\necho one\n")
-    (folder / "it's two").write_text("#!/bin/sh\necho two\n")
-    (folder / "it's two").chmod(0o755)
-    (folder / "README").write_text("no script")
-    script = str(ROOT / f"slurm/cron-{word}.slurm")
-    env = {"CRON_BASE": str(tmp_path)}
-    assert fresh.run(["sbatch", script], env=env).returncode == 0
-    log = tmp_path / "log"
-    wait_until(lambda: log.exists() and len(list(log.iterdir())) == 2, "two runs", 30)
-    wait_until(lambda: not names(fresh, "R") and len(names(fresh, "PD")) == 1, "their end", 30)
-    logs = {p.name.rpartition("-")[0]: p.read_text() for p in (tmp_path / "log").iterdir()}
-    assert logs == {"one": "one\n", "it's two": "two\n"}
-    waiting = fresh.ask(["squeue", "-h", "-o", "%A"]).split()
-    assert fresh.run(["sbatch", script], env=env).returncode == 0
-    started = fresh.ask(["squeue", "-h", "-o", "%A"]).split()
-    assert set(waiting) <= set(started)
+    """Scripts are submitted, programs run, and one successor waits."""
+    folder = Folder(fresh, tmp_path, word)
+    folder.begin()
+    folder.settled(2)
+    assert folder.seen() == {"one": "one\n", "it's two": "two\n"}
+
+
+def test_begun_again_nothing_runs_twice_and_one_successor_waits(fresh: Lab, tmp_path: Path) -> None:
+    """Nor after a requeue: the node of a link may have died."""
+    folder = Folder(fresh, tmp_path, "hourly")
+    folder.begin()
+    folder.settled(2)
+    waiting = fresh.ask(["squeue", "-h", "-o", "%A"]).strip()
+    folder.begin()
+    fresh.ask(["scontrol", "update", f"jobid={waiting}", "starttime=now"])
+    wait_until(lambda: waiting not in fresh.ask(["squeue", "-h", "-o", "%A"]).split(), "a turn", 30)
+    folder.settled(2)
+
+
+def test_what_is_submitted_has_its_own_limits_and_old_logs_go(fresh: Lab, tmp_path: Path) -> None:
+    """SLURM_MEM_PER_NODE of the link beside --mem-per-cpu of a script would stop srun; and a folder
+    of other logs may be called `log` too."""
+    folder = Folder(fresh, tmp_path, "hourly")
+    folder.script("step.slurm", "#SBATCH --mem-per-cpu=10M\nsrun -n1 echo step")
+    folder.logs.mkdir(parents=True)
+    for path in (folder.logs / "old-1.log", folder.logs.parent / "training.log"):
+        path.write_text("")
+        os.utime(path, (0, 0))
+    folder.begin()
+    folder.settled(3)
+    assert folder.seen()["step"] == "step\n"
+    assert (folder.logs.parent / "training.log").exists()
+
+
+def test_both_say_the_same() -> None:
+    """All but the time."""
+    hourly = (ROOT / "slurm/cron-hourly.slurm").read_text()
+    changed = re.sub("hourly", "daily", hourly).replace("period=3600", "period=86400")
+    for hour, day in (("an hour", "a day"), ("Hours", "Days"), (" hour", " day")):
+        changed = changed.replace(hour, day)
+    assert changed == (ROOT / "slurm/cron-daily.slurm").read_text()
 
 
 def test_the_tick_script_begins_a_chain_once(fresh: Lab, tmp_path: Path) -> None:

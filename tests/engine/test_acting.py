@@ -104,6 +104,21 @@ def test_what_something_else_has_covered_is_unclear() -> None:
         assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNCLEAR]
 
 
+def test_what_no_installed_kind_can_read_again_is_given_up_too() -> None:
+    """A plugin that was removed: its open record must not close the node to everybody for ever."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    act(w)
+    without = Actor(Rules(kinds={}), w.books, w.slurm, w.hosts[0])
+    w.time.now += 599
+    assert [r.outcome for r in without.resolve()] == [Outcome.UNKNOWN]
+    w.time.now += 1
+    [given_up] = without.resolve()
+    assert given_up.outcome is Outcome.UNCLEAR
+    assert "no action undrain is installed" in given_up.detail
+    assert act(w, asker=FORCED).outcome is not Outcome.REFUSED
+
+
 def test_another_host_waits_by_its_own_clock() -> None:
     """It cannot date the first one's record: it counts from when it first looked itself."""
     w = world()

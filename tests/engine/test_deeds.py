@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.errors import StoreError
 from sentinel.core.limits import ActionSettings, BreakerSettings, GuardSettings, Limits
 from sentinel.core.model import ActionRequest, Finding, Report, Status
@@ -16,6 +17,7 @@ from sentinel.engine.deeds import Deeds
 from sentinel.engine.engine import World
 from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.memory import MemoryStore
+from sentinel.testing import START
 from tests.actions.model import Host, SimSlurm, Time
 from tests.actions.world import DRAINED, KINDS, node
 from tests.engine.worlds import Book, Grouped, Scene, play, world
@@ -150,6 +152,26 @@ def test_a_death_between_deed_and_word_loses_no_word() -> None:
     third = Stage(Wishes("n1"), [node("n1", drained=False)], book, state=state)
     play(passes, third.world, store)
     assert len(actions(book)) == 1
+
+
+def test_what_turns_out_late_is_told_however_much_was_done_since() -> None:
+    """A test of 300 nodes lies between the undrain that timed out and the look that finds it done."""
+    book, state = Book(), BookState()
+    open_ = ActionRecord(
+        id="old",
+        action="undrain",
+        target="n1",
+        reason="clean",
+        by="drained",
+        at=START,
+        outcome=Outcome.UNKNOWN,
+    )
+    tested = (replace(open_, id=f"t{n}", action="test", outcome=Outcome.DONE) for n in range(300))
+    state.records = {r.id: r for r in (open_, *tested)}
+    stage = Stage(Wishes("n1"), [node("n1", drained=False)], book, state=state)
+    play(passes, stage.world)
+    told = [summary for _, _, summary in actions(book) if summary.startswith("undrain")]
+    assert told == ["undrain n1: done: when read again: IDLE"]
 
 
 def test_a_breaker_is_one_message_however_many_nodes_wait() -> None:

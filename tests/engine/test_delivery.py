@@ -1,7 +1,9 @@
 """What delivery remembers of earlier messages, and whom a fallback has to tell the end."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+import pytest
 from msgspec.structs import replace
 
 from sentinel.core.errors import ChannelError
@@ -281,3 +283,25 @@ def test_a_channel_that_works_keeps_its_ends_to_itself() -> None:
     play(story, stood_in(mail, sms, disk))
     reasons: Mapping[str, list[str]] = {"mail": mail.reasons, "sms": sms.reasons}
     assert reasons == {"mail": ["firing", "resolved"], "sms": []}
+
+
+@pytest.mark.parametrize("answer", [None, "ok", Receipt(None), Receipt(5), Receipt("ok", None)])  # type: ignore[arg-type]
+def test_a_channel_that_gives_no_proper_receipt_is_not_sent_to_for_ever(answer: Any) -> None:
+    """It took the message: that is written, and can be read again."""
+
+    class Careless(Book):
+        async def send(self, notifications: Sequence[Notification]) -> Receipt:
+            await super().send(notifications)
+            return cast("Receipt", answer)
+
+    book = Careless()
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        assert await scene.engine.deliver() is None
+
+    store = play(story, world({"disk": Says(Status.CRITICAL)}, {"book": book}))
+    assert book.reasons == ["firing"]
+    ((_, at, text),) = store.deliveries(book.got[0].alert)
+    assert at is not None
+    assert isinstance(text, str)

@@ -2,15 +2,22 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from sentinel.core.errors import ChannelError
-from sentinel.core.model import Report, Status
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.errors import ChannelError, StoreError
+from sentinel.core.model import Batch, Report, Run, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon, Match, Route
 from sentinel.engine import selfcheck
 from sentinel.engine.tick import due, tick
+from sentinel.store.errors import Unstorable
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import START
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
 
 DOWN = ChannelError("connection refused")
@@ -305,7 +312,7 @@ def test_a_tick_runs_what_is_due_and_delivers() -> None:
     disk, book = Says(Status.CRITICAL), Book()
 
     async def story(scene: Scene) -> None:
-        for seconds, expected in ((0, 1), (59, 1), (1, 2)):
+        for seconds, expected in ((0, 1), (53, 1), (1, 2)):
             now = scene.clock.advance(seconds)
             await tick(scene.engine, now)
             assert disk.runs == expected
@@ -313,6 +320,40 @@ def test_a_tick_runs_what_is_due_and_delivers() -> None:
         assert disk.runs == 3
 
     play(story, world({"disk": disk}, {"book": book}))
+    assert book.reasons == ["firing"]
+
+
+@pytest.mark.parametrize(
+    ("began", "took", "now", "is_due"),
+    [(3.0, 20.0, 60.0, True), (0.0, 50.0, 59.0, True), (0.0, 0.1, 54.0, True), (7.0, 9.0, 60.0, False)],
+)  # fmt: skip
+def test_a_check_of_every_minute_runs_with_the_passes_of_every_minute(
+    began: float, took: float, now: float, is_due: bool
+) -> None:
+    """Though its run takes a while, and passes are some seconds late or early. What the state has
+    is when the run had ended."""
+    ended = shifted(START, began + took)
+    run = Run(check="disk", kind="fs", at=ended, status=Status.OK, summary="", duration=took)
+    found = due(world({"disk": Says()}, {}), {"disk": run}, shifted(START, now))
+    assert found == ["disk"] * is_due
+
+
+def test_a_check_that_fails_inside_keeps_no_pass_from_telling() -> None:
+    """A bug of sentinel itself: it is logged, and costs what it touches."""
+
+    class Forgetful(MemoryStore):
+        def memory(self, check: str) -> Mapping[str, Any]:
+            if check == "odd":
+                raise RuntimeError("bug")
+            return super().memory(check)
+
+    book = Book()
+
+    async def story(scene: Scene) -> None:
+        await tick(scene.engine, scene.clock.now())
+
+    checks: dict[str, object] = {"odd": Says(), "disk": Says(Status.CRITICAL)}
+    play(story, world(checks, {"book": book}), Forgetful())
     assert book.reasons == ["firing"]
 
 
@@ -338,6 +379,72 @@ def test_a_run_that_ends_while_another_is_committed_is_committed_too() -> None:
         assert {r.check for r in scene.store.runs()} == {"slow", "quick"}
 
     play(story, world({"slow": Slow(0.2), "quick": Slow(0.0)}, {}))
+
+
+class Choosy(MemoryStore):
+    """A store that cannot write what one check remembers."""
+
+    def commit(self, batch: Batch) -> None:
+        if "odd" in batch.memory:
+            raise Unstorable("a dict cannot be stored")
+        super().commit(batch)
+
+
+def test_a_run_that_cannot_be_written_counts_as_blind_and_costs_no_other_its_alert() -> None:
+    """Also when both are written together, and again and again."""
+    book = Book()
+
+    async def story(scene: Scene) -> None:
+        for _ in range(3):
+            await asyncio.gather(*(scene.engine.check(name) for name in ("odd", "disk")))
+        await scene.engine.deliver()
+
+    checks: dict[str, object] = {"odd": Says(Status.CRITICAL), "disk": Says(Status.CRITICAL)}
+    play(story, world(checks, {"book": book}), Choosy())
+    assert {(n.check, n.subject, n.reason) for n in book.got} == {
+        ("disk", "/scratch", "firing"),
+        ("odd", "", "firing"),
+    }
+    odd = next(n for n in book.got if n.check == "odd")
+    assert "what it saw cannot be written" in odd.summary
+    assert "a dict cannot be stored" in odd.summary
+
+
+def test_a_check_whose_history_cannot_be_read_is_blind_and_says_why() -> None:
+    """A state that is away is no bug of the check."""
+
+    class Looks(Says):
+        def run(self, ctx: Context) -> Report:
+            ctx.history("/scratch", "used", 3600)
+            return super().run(ctx)
+
+    class Away(MemoryStore):
+        def samples(self, *_args: object) -> list[tuple[Instant, float]]:
+            raise StoreError("the server closed the connection")
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        (run,) = await scene.engine.runs()
+        assert run.blind
+        assert run.summary == "its history cannot be read: the server closed the connection"
+
+    play(story, world({"disk": Looks()}, {}), Away())
+
+
+def test_a_pulse_that_fails_costs_the_run_nothing() -> None:
+    """A line in a file is not worth an alert."""
+
+    class Breathless(Says):
+        def pulse(self, _report: Report, _now: Instant) -> tuple[str, str]:
+            raise KeyError("job")
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("disk")
+        await scene.engine.deliver()
+
+    book = Book()
+    play(story, world({"disk": Breathless(Status.CRITICAL)}, {"book": book}))
+    assert book.reasons == ["firing"]
 
 
 class Slow(Says):

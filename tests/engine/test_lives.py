@@ -28,7 +28,7 @@ class Nodes:
     def run(self, ctx: Context) -> Report:
         return Report(
             findings=tuple(
-                Finding(subject=name, status=status, summary=status.value)
+                Finding(subject=name, status=status, summary=status.value, labels={"node": name})
                 for name, status in self.statuses.items()
                 if status is not None
             )
@@ -66,7 +66,9 @@ def assert_sense(messages: list[Notification]) -> str:
         if n.reason in ("firing", "flapping"):
             assert state == "good", [m.reason for m in messages]
             state = "bad" if n.reason == "firing" else "flapping"
-        elif n.reason in ("worse", "repeat"):
+        elif n.reason == "worse":
+            assert state != "good", [m.reason for m in messages]
+        elif n.reason == "repeat":
             assert state == "bad", [m.reason for m in messages]
         elif n.reason == "ack":
             assert state != "good", [m.reason for m in messages]

@@ -1,8 +1,11 @@
 """Whatever a check does, its run ends in time and in an answer."""
 
+import sys
 import threading
 import time
+from typing import Any
 
+import pytest
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
@@ -55,6 +58,10 @@ def config(plugin: object, **common: object) -> CheckConfig:
     return CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
 
 
+def found(**changed: Any) -> Finding:
+    return Finding(**{"subject": "x", "status": Status.OK, "summary": "so", **changed})
+
+
 def test_a_good_run_says_that_the_check_sees() -> None:
     """So that an alert about its blindness can end."""
     outcome = Runner().run(config(Says(Status.OK)), context())
@@ -76,6 +83,46 @@ def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
     """Named with the kind, so that its author can be told."""
     outcome = Runner().run(config(Broken()), context())
     assert outcome.itself.summary.startswith("internal error of kind fs: ZeroDivisionError")
+
+
+ODD: list[tuple[object, str]] = [
+    (None, "Expected `object`, got `null`"),
+    ([found()], "Expected `object`, got `array`"),
+    (Report(findings=None), "`$.findings`"),  # type: ignore[arg-type]
+    (Report(findings=(found(summary=5),)), "`$.findings[0].summary`"),
+    (Report(findings=(found(status="bad"),)), "`$.findings[0].status`"),
+    (Report(findings=(found(labels={"node": 1}),)), "`$.findings[0].labels[...]`"),
+    (Report(findings=(found(commands="ls"),)), "`$.findings[0].commands`"),
+    (Report(findings=(), memory={"last": object()}), "of type object cannot be stored"),
+    (Report(findings=(), samples=(Sample("a", "b", 10**400),)), "`$.samples[0].value`"),
+]
+
+
+@pytest.mark.parametrize(("told", "why"), ODD)
+def test_a_report_that_could_not_be_stored_and_read_again_is_a_bug_of_its_kind(
+    told: object, why: str
+) -> None:
+    """Met at once, and only by the check whose it is."""
+
+    class Odd(Struct):
+        def run(self, ctx: Context) -> Any:
+            return told
+
+    outcome = Runner().run(config(Odd()), context())
+    assert outcome.report is None
+    assert outcome.itself.summary.startswith("internal error of kind fs: ")
+    assert why in outcome.itself.summary
+
+
+def test_a_kind_that_ends_the_program_ends_its_run() -> None:
+    """The words say so; "did not end in time" would send a person to the wrong place."""
+
+    class Exits(Struct):
+        def run(self, ctx: Context) -> Report:
+            sys.exit(3)
+
+    outcome = Runner().run(config(Exits()), context())
+    assert outcome.itself.summary == "internal error of kind fs: SystemExit(3)"
 
 
 def test_an_unknown_subject_makes_the_run_blind_in_part() -> None:

@@ -104,6 +104,15 @@ def test_what_the_driver_cannot_read_is_a_trouble(words: str) -> None:
     assert gpu.troubles == (f"gpu_temp: {words.strip('[]')}",)
 
 
+@pytest.mark.parametrize("words", ["[Unknown Error]", "ERR!", "GPU is lost", "N/A"])
+def test_a_complaint_is_no_name(words: str) -> None:
+    """Two lost GPUs are not one and the same."""
+    from dataclasses import replace
+
+    gpu = only(nvidia_smi([replace(BAD, uuid=words, serial=words, model=words)]))
+    assert (gpu.uuid, gpu.serial, gpu.model) == ("", "", "")
+
+
 def test_a_program_cannot_pose_as_a_trouble() -> None:
     """Names of processes are users' text."""
     from dataclasses import replace

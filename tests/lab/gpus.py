@@ -251,15 +251,18 @@ def dcgmi_json(
     failures: Sequence[Failure] = (),
     *,
     gpus: int = 8,
+    node: int = 0,
     skipped: Sequence[str] = (),
 ) -> str:
     """The output of `dcgmi diag -r 2 -j`; generation "2" (to 3.2), "3" (3.3) or "4"."""
-    return json.dumps(_document(generation, failures, gpus, skipped), indent=2)
+    serials = [gpu.serial for gpu in gpus_of(node, gpus)]
+    return json.dumps(_document(generation, failures, serials, skipped), indent=2)
 
 
 def _document(
-    generation: str, failures: Sequence[Failure], gpus: int, skipped: Sequence[str]
+    generation: str, failures: Sequence[Failure], serials: Sequence[str], skipped: Sequence[str]
 ) -> dict[str, object]:
+    gpus = len(serials)
     tests = {"Deployment": ["software"], "Hardware": ["memory"], "Integration": ["pcie"]}
     categories = [
         {
@@ -274,8 +277,8 @@ def _document(
             "entity_groups": [
                 {
                     "entities": [
-                        {"device_id": "2330", "entity_id": i, "serial_num": f"165000000{i:04}"}
-                        for i in range(gpus)
+                        {"device_id": "2330", "entity_id": i, "serial_num": serial}
+                        for i, serial in enumerate(serials)
                     ],
                     "entity_group": "GPU",
                     "entity_group_id": 1,
@@ -287,7 +290,7 @@ def _document(
         "DCGM GPU Diagnostic": {
             "Driver Version Detected": "535.104.12",
             "GPU Device IDs": ["2330"] * gpus,
-            "GPU Device Serials": {str(i): f"165000000{i:04}" for i in range(gpus)},
+            "GPU Device Serials": {str(i): serial for i, serial in enumerate(serials)},
             "test_categories": categories,
             "version": "3.3.9" if generation == "3" else "2.4.7",
         }

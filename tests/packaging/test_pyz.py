@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.lab import needs
 from tests.lab.systemd import ROOT
 
 
@@ -98,6 +100,56 @@ def test_a_folder_that_others_could_have_filled_is_not_used(
     argv = [sys.executable, str(pyz)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.startswith(str(other))) == (7, True)
+
+
+def aged(cache: Path, days: float) -> Path:
+    """As if it had been unpacked so many days ago."""
+    (place,) = cache.iterdir()
+    then = time.time() - days * 86400
+    os.utime(place / ".whole", (then, then))
+    return place
+
+
+@pytest.mark.parametrize("what", ["a module", "all but the folder"])
+def test_what_a_cleaner_has_taken_is_unpacked_again(pyz: Path, cache: Path, what: str) -> None:
+    """Files of /tmp go after ten days without use: those of a command that nobody called."""
+    run(pyz, cache)
+    place = aged(cache, 11)
+    (place / "sentinel/cli.py").unlink()
+    if what != "a module":
+        (place / ".whole").unlink()
+    done = run(pyz, cache)
+    assert (done.returncode, done.stderr) == (7, "")
+    assert [path.name for path in cache.iterdir()] == [place.name]
+
+
+def test_what_is_used_is_kept_from_cleaners(pyz: Path, cache: Path) -> None:
+    """Every second day all files are touched, also those that are seldom read."""
+    run(pyz, cache)
+    place = aged(cache, 3)
+    seldom = place / "sentinel/__init__.py"
+    os.utime(seldom, (0, 0))
+    assert run(pyz, cache).returncode == 7
+    assert seldom.stat().st_mtime > time.time() - 3600
+
+
+def test_a_full_disk_leaves_nothing_behind_and_another_place_is_taken(
+    pyz: Path, cache: Path
+) -> None:
+    """Each start would leave one piece more."""
+    if os.geteuid():
+        (pytest.fail if needs.required() else pytest.skip)("needs root, to mount a small disk")
+    other = cache.parent / "other"
+    other.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=4", "none", str(cache)], check=True)
+    try:
+        env = {"PATH": "/usr/bin:/bin", "SENTINEL_CACHE": str(cache), "TMPDIR": str(other)}
+        argv = [sys.executable, str(pyz)]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.startswith(str(other))) == (7, True)
+        assert list(cache.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(cache)], check=True)
 
 
 def test_another_python_is_told_what_it_was_built_for(pyz: Path, cache: Path) -> None:

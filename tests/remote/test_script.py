@@ -103,6 +103,33 @@ def test_half_a_script_does_nothing(host: Host, share: float) -> None:
         parse(done.out, MARK, EVERYTHING)
 
 
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("ps", ""),
+        ("sed", "daemon"),
+        ("grep", "job_"),
+        ("sed", "cgroup"),
+        ("sort", "-u"),
+        ("grep", "SLURM_JOB_ID"),
+        ("tr", "n"),
+        ("sed", "environment"),
+        ("awk", 'print " "'),
+        ("tr", "-d"),
+    ],
+)
+def test_a_tool_that_fails_makes_nothing_empty(host: Host, tool: str, words: str) -> None:
+    """Where memory is short the kernel ends whom it likes: what was not seen to its end is not
+    told as none."""
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    real, wants = shutil.which(tool), Wants(parts=("steps", "gpu_processes"))
+    assert not host.probe(wants).unread
+    host.tool(tool, f'case "$*" in *\'{words}\'*) exit 9 ;; esac; exec {real} "$@"')
+    probe = host.probe(wants)
+    assert "steps" in probe.unread
+    assert "gpu_processes" in probe.unread or len(probe.gpu_processes or ()) == 1  # type: ignore[arg-type]
+
+
 def test_the_mark_is_in_no_list_of_processes(host: Host) -> None:
     """Whoever looks at /proc while it runs cannot forge an end."""
     seen = host.folder / "seen"

@@ -44,8 +44,8 @@ class Writing(Struct, frozen=True, kw_only=True):
 
 WRITING = (
     Writing(buffer=0, hidden=0),
-    Writing(buffer=0, hidden=30),  # NFS, attributes cached
-    Writing(buffer=0, hidden=90),
+    Writing(buffer=0, hidden=30),
+    Writing(buffer=0, hidden=60),  # nfs(5): attributes are cached for so long by default, acregmax
     Writing(buffer=4096, hidden=0),  # stdout of libc into a file
     Writing(buffer=8192, hidden=3),  # and of Python
 )

@@ -129,7 +129,7 @@ def test_what_happens_while_all_are_down_is_told_once_they_are_up(
     assert_errors(
         watch,
         {
-            "mail": "Error connecting to localhost on port",
+            "mail": "cannot connect to localhost:",
             "hook": "cannot connect to http://127.0.0.1:",
             "pager": "No such file or directory",
         },

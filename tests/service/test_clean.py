@@ -2,7 +2,7 @@
 
 import json
 import os
-import time
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ checks:
     every: 1s
     root: {folder}/ckpt
     match: 'step(\\d+)'
-    older_than: 7d
+    older_than: {age}
     {more}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
@@ -26,7 +26,7 @@ SIZE = 1_000_000
 
 @pytest.fixture
 def root(watch: Watch) -> Path:
-    """Six checkpoints of 1 MB, a month old, and a link to what has to stay."""
+    """Six checkpoints of 1 MB, and a link to what has to stay."""
     root = watch.folder / "ckpt"
     for number in range(1, 7):
         checkpoint(root, number)
@@ -37,12 +37,10 @@ def root(watch: Watch) -> Path:
 
 
 def checkpoint(root: Path, number: int) -> None:
-    """A directory with 1 MB, last written to a month ago."""
-    folder, at = root / f"step{number}", time.time() - 30 * 86_400
+    """A directory with 1 MB."""
+    folder = root / f"step{number}"
     folder.mkdir(parents=True)
     (folder / "weights").write_bytes(os.urandom(SIZE))
-    for path in (folder / "weights", folder):
-        os.utime(path, (at, at))
 
 
 def passed(watch: Watch, *words: str) -> None:
@@ -71,14 +69,14 @@ ALL = [f"step{n}" for n in range(1, 7)]
 
 def test_without_being_asked_to_it_only_tells(watch: Watch, root: Path) -> None:
     """`remove` is off unless it is written: nothing goes, nothing is in the log."""
-    watch.configure(CONFIG, more="keep_last: 2")
+    watch.configure(CONFIG, age="1ms", more="keep_last: 2")
     passed(watch)
     assert (left(root), acted(watch), logged(watch, root)) == (ALL, [], [])
 
 
 def test_a_rehearsal_says_what_would_go_and_how_much_it_frees(watch: Watch, root: Path) -> None:
     """Nothing goes, and the log holds nothing that would count against a cap."""
-    watch.configure(CONFIG, more="remove: true")
+    watch.configure(CONFIG, age="1ms", more="remove: true")
     passed(watch, "--dry-run")
     (told,) = acted(watch)
     assert told["dry_run"] is True
@@ -89,7 +87,7 @@ def test_a_rehearsal_says_what_would_go_and_how_much_it_frees(watch: Watch, root
 
 def test_what_may_go_goes_and_the_log_tells_what_went(watch: Watch, root: Path) -> None:
     """Not the two newest, nothing through a link; a second pass finds nothing more to do."""
-    watch.configure(CONFIG, more="remove: true")
+    watch.configure(CONFIG, age="1ms", more="remove: true")
     passed(watch)
     passed(watch)
     assert left(root) == ["step5", "step6"]
@@ -104,8 +102,7 @@ def test_what_may_go_goes_and_the_log_tells_what_went(watch: Watch, root: Path) 
 
 def test_no_more_removals_than_the_cap(watch: Watch, root: Path) -> None:
     """The second one within the hour is refused, which is in the log and wakes nobody."""
-    limits = "limits: {per_hour: 1, cooldown: 0s, share: 100%, per_node: 9 in 7d}"
-    watch.configure(CONFIG, more=f"remove: true\n    {limits}")
+    watch.configure(CONFIG, age="1ms", more="remove: true\n    limits: {per_hour: 1}")
     passed(watch)
     checkpoint(root, 7)
     passed(watch)
@@ -113,3 +110,36 @@ def test_no_more_removals_than_the_cap(watch: Watch, root: Path) -> None:
     assert len(acted(watch)) == 1
     refused = logged(watch, root)[-1]
     assert (refused["what"], refused["rule"]) == ("refused", "per_hour")
+
+
+def test_limits_that_are_not_named_are_those_of_cleaning(watch: Watch, root: Path) -> None:
+    """Not those of a node, which rests for half an hour and may be helped three times a week."""
+    watch.configure(CONFIG, age="1ms", more="remove: true\n    limits: {per_hour: 9}")
+    for number in range(6, 11):
+        checkpoint(root, number + 1)
+        passed(watch)
+    assert left(root) == ["step10", "step11"]
+
+
+def test_old_dates_do_not_make_a_copy_old(watch: Watch, root: Path) -> None:
+    """Brought back from the archive a moment ago: nothing goes."""
+    for path in root.rglob("*"):
+        os.utime(path, (0, 0), follow_symlinks=False)
+    watch.configure(CONFIG, age="7d", more="remove: true")
+    passed(watch)
+    assert (left(root), acted(watch)) == (ALL, [])
+
+
+def test_what_cannot_be_removed_is_an_alert(watch: Watch, root: Path) -> None:
+    """Where it is asked for: whoever waits for room has to know."""
+    weights = root / "step1" / "weights"
+    subprocess.run(["mount", "--bind", str(weights.parent), str(weights.parent)], check=True)
+    try:
+        watch.configure(CONFIG, age="1ms", more="remove: true")
+        passed(watch)
+        told = watch.told(reason="firing")
+    finally:
+        subprocess.run(["umount", "-l", str(weights.parent)], check=True)
+    assert [t["status"] for t in told] == ["warning"]
+    assert "1 may go and cannot: 'step1'" in told[0]["summary"]
+    assert left(root) == ["step1", "step5", "step6"]

@@ -1,5 +1,6 @@
 """Nodes go back to work, or do not, on a real cluster: Slurm drains, sentinel proves and undrains."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,29 @@ def test_a_reason_that_hides_another_is_not_touched(ward: Ward) -> None:
         assert ward.drained(node), ward.log(node)
         assert f"its reason replaced another one: '{note}'" in ward.told(), ward.log(node)
         assert ward.acted(node) == []
+
+
+def test_a_node_that_was_drained_before_the_first_look(ward: Ward) -> None:
+    """slurmctld's log gives it back where it goes back to a job on that node; a reason that was
+    replaced in it, or a log that begins later, does not."""
+    log, tail = ward.lab.folder / "log/slurmctld", ward.watch.folder / "tail"
+    for node in (NODE, "node-3"):
+        ward.lab.ask(["srun", f"--nodelist={node}", "true"])
+    ward.drain("node-3", "RMA GPU3")
+    for node in (NODE, "node-3"):
+        ward.drain(node)
+    shutil.rmtree(ward.watch.state)
+    drains = [n for n, line in enumerate(log.read_text().splitlines()) if "reason set" in line]
+    tail.write_text("\n".join(log.read_text().splitlines()[drains[-2] :]) + "\n")
+    for keys in ("", f", slurmctld_log: {tail}"):
+        ward.configure(keys)
+        ward.tick()
+        assert "drained while sentinel did not look" in ward.told()
+        assert ward.acted() == []
+    ward.configure(f", slurmctld_log: {log}")
+    ward.tick_until(lambda: not ward.drained())
+    assert ward.drained("node-3")
+    assert ward.acted("node-3") == []
 
 
 def test_what_cannot_be_seen_is_not_clean(ward: Ward) -> None:

@@ -52,8 +52,8 @@ MARK steps ok 3
 MARK gpu_processes ok 0
 MARK gpus ok 4
  <nvidia_smi_log>
- <gpu id="0"><gpu id="1"><gpu id="2"><gpu id="3">
- <gpu id="4"><gpu id="5"><gpu id="6"><gpu id="7">
+ <gpu id="0"/><gpu id="1"/><gpu id="2"/><gpu id="3"/>
+ <gpu id="4"/><gpu id="5"/><gpu id="6"/><gpu id="7"/>
  </nvidia_smi_log>
 MARK kernel ok 2
  kmsg

@@ -42,6 +42,16 @@ channels:
 """
 
 
+ALONE = """\
+cluster: lab
+state: {url}
+checks:
+  one: {{kind: exec, command: [/bin/false], every: 60s}}
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+"""
+
+
 class Send(Struct, frozen=True):
     """A line of the pager."""
 
@@ -121,6 +131,26 @@ def test_whatever_becomes_of_the_leader_another_goes_on(cluster: Cluster) -> Non
         one.terminate()
     _assert_nobody_spoke_out_of_turn(cluster, moments)
     _assert_nothing_was_lost(cluster, failovers=len(moments))
+
+
+def test_a_leader_that_loses_its_state_says_so_while_it_may(
+    tmp_path: Path, service: Callable[..., Service], postgres: Postgres, postgres_url: str
+) -> None:
+    """Its lease ends in seconds, and with that its right to speak."""
+    server, book = Path(postgres_url.partition("host=")[2]), tmp_path / "book.jsonl"
+    config = tmp_path / "sentinel.yaml"
+    with ExitStack() as stack:
+        wire = stack.enter_context(Wire(tmp_path / "wire", server))
+        url = postgres_url.partition("?")[0] + f"?host={wire.folder}&lease=6s"
+        config.write_text(ALONE.format(url=url, folder=tmp_path))
+        only = service("run", "-c", config)
+        only.wait_for(book.exists, "a first message")
+        time.sleep(1.0)  # its first look at itself is over, the next is far
+        stack.close()
+        only.wait_for(lambda: '"subject":"state"' in book.read_text(), "the word about the state")
+    said = json.loads(book.read_text().splitlines()[-1])
+    assert (said["check"], said["status"], said["reason"]) == ("sentinel", "critical", "firing")
+    only.terminate()
 
 
 def _kill(cluster: Cluster, leader: str) -> float:

@@ -56,6 +56,20 @@ def test_sighup_with_a_bad_file_keeps_the_old_and_says_what_is_wrong(watch: Watc
     watch.wait_told(service, check="light")
 
 
+def test_a_reload_does_not_take_the_log_of_actions_to_another_state(watch: Watch) -> None:
+    """What was done within the hour would be forgotten, and caps with it: that takes a restart."""
+    service = started(watch, 0)
+    wait_leads(watch, service)
+    good = watch.config.read_text()
+    other = watch.folder / "other"
+    watch.config.write_text(good.replace(f"state: {watch.state}", f"state: {other}"))
+    service.signal(signal.SIGHUP)
+    service.wait_for(lambda: "taken up by a restart" in service.err, "the refusal")
+    assert "the old one stays in force" in service.err
+    assert not other.exists()
+    assert service.terminate() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_delivers_what_is_pending(watch: Watch, smtp: SmtpServer, number: int) -> None:
     """The mail that a slow server is taking is finished, and then the exit code is 0."""

@@ -1,5 +1,6 @@
 """Slurm hangs, is dead, unreachable or cannot prove who asks: sentinel says that it is blind."""
 
+import os
 import shutil
 import signal
 import time
@@ -69,6 +70,32 @@ def test_a_service_stops_while_slurm_hangs_and_leaves_no_process(
     service.wait_for(lambda: clients(night, service), "a command that hangs")
     assert service.terminate(15) == 0
     wait_gone(str(night.folder), 3.0)
+
+
+def test_a_start_while_slurm_is_down_goes_on_with_the_alerts_of_before(
+    night: Watch, fresh: Lab
+) -> None:
+    """Alerts are kept by the cluster's name, which slurmctld says: one that is down must not turn
+    each of them into another one under the name of this host."""
+    night.lamp(2)
+    night.configure("""\
+        checks:
+          LAMP
+        channels:
+          book: {{kind: file, path: {folder}/book.jsonl}}
+    """)
+    night.config.write_text(night.config.read_text().replace("cluster: lab\n", ""))
+    service = night.run()
+    (fired,) = night.wait_told(service)
+    assert service.terminate() == 0
+    fresh.kill_controller(signal.SIGTERM)
+    night.lamp(0)
+    service = night.run()
+    (ended,) = night.wait_told(service, reason="resolved")
+    assert service.terminate() == 0
+    assert [line["reason"] for line in night.book] == ["firing", "resolved"]
+    assert ended["cluster"] == fired["cluster"] != os.uname().nodename
+    fresh.start_controller()
 
 
 def test_a_dead_job_is_told_of_as_soon_as_slurm_answers_again(night: Watch, fresh: Lab) -> None:

@@ -29,7 +29,7 @@ CLEAN = """\
 #!/bin/sh
 case "$*" in
 *query-compute-apps*) exit 0 ;;
-"-q -x") echo '<nvidia_smi_log>'; for g in 0 1 2 3 4 5 6 7; do echo "<gpu id=\\"$g\\">"; done
+"-q -x") echo '<nvidia_smi_log>'; for g in 0 1 2 3 4 5 6 7; do echo "<gpu id=\\"$g\\"></gpu>"; done
     echo '</nvidia_smi_log>' ;;
 esac
 """

@@ -231,7 +231,7 @@ def test_of_an_array_one_element_is_named(fresh: Lab) -> None:
     argv = [sys.executable, "-m", "sentinel", "stacks", "--no-save"]
     both = fresh.run([*argv, array])
     assert both.returncode == 64
-    assert f"{array} is an array with 2 running jobs; name one: {array}_" in both.stderr
+    assert f"{array} has 2 running jobs; name one: {array}_" in both.stderr
     one = fresh.run([*argv, f"{array}_1"])
     assert "runs sleep, not Python" in headline(one)
 
@@ -240,7 +240,7 @@ def test_of_an_array_one_element_is_named(fresh: Lab) -> None:
     ("job", "said"),
     [
         ("4711", "Slurm knows no job 4711"),
-        ("x; rm", "'x; rm' is no job id; write 4711 or 4711_3"),
+        ("x; rm", "'x; rm' is no job id; write 4711, 4711_3 or 4711+1"),
         ("held", "is PENDING: it has no processes"),
         ("over", "it has no processes"),
     ],
@@ -265,3 +265,42 @@ def test_native_frames_leave_every_rank_running(fresh: Lab, config: Path) -> Non
     assert f" from {ODD}; ranks 0-1,3 (node-[0-1,3]) in " in headline(done)
     states = [training.on(r, f"ps -o state= -p {training.pid(r)}").strip() for r in range(4)]
     assert states == ["S"] * 4
+
+
+PARTS = """\
+import os, time
+
+
+def part():
+    time.sleep(10_000)
+
+
+open(f"part-{os.environ['SLURM_PROCID']}-{os.uname().nodename}", "w").close()
+part()
+"""
+
+
+@pytest.fixture
+def parts(fresh: Lab) -> str:
+    """A heterogeneous job with one task on its first part's node and two on its second's."""
+    (fresh.work / "part.py").write_text(PARTS)
+    run = f"exec srun --het-group=0,1 {sys.executable} -ISu part.py"
+    argv = ["sbatch", "--parsable", "--job-name=parts", "-N1", "-n1", ":", "-N2", "-n2"]
+    job = fresh.ask(argv, stdin=f"#!/bin/sh\n{run}\n").strip()
+    wait_until(lambda: len(list(fresh.work.glob("part-?-*"))) == 3, "all tasks", 20.0)
+    return job
+
+
+def test_each_part_of_a_heterogeneous_job_has_its_stacks(
+    fresh: Lab, config: Path, parts: str
+) -> None:
+    """Its number alone is ambiguous; srun knows a part as a group of the first one's job."""
+    argv = [sys.executable, "-m", "sentinel", "stacks", "-c", str(config)]
+    both = fresh.run([*argv, parts])
+    assert (both.returncode, both.stdout) == (64, "")
+    assert f"{parts} has 2 running jobs; name one: {parts}+0, {parts}+1" in both.stderr
+    told = [headline(fresh.run([*argv, f"{parts}+{part}"], limit=60)) for part in range(2)]
+    assert told == ["rank 0 (node-0) in part (part.py:5)", "all 2 ranks in part (part.py:5)"]
+    assert f"job-{parts}+1-" in " ".join(
+        p.name for p in (config.parent / "state/evidence").iterdir()
+    )

@@ -192,6 +192,14 @@ class BooksContract:
         books.observe([replace(DRAINED, name="n2")], at(1))
         assert books.past("n1").left == ()
 
+    def test_an_hour_of_very_many_actions_hides_none_of_them(self, books: Books) -> None:
+        """Caps count it: tests of 1,000 nodes must not make them forget what was undrained."""
+        write(books, record("undrained", "n9", Outcome.DONE))
+        for number in range(1000):
+            write(books, record(f"t{number}", "n2", Outcome.DONE))
+        judged_by = write(books, record("next", "n1")).records
+        assert [r.id for r in judged_by][:2] == ["undrained", "t0"]
+
     def test_pruning(self, books: Books) -> None:
         """What is old goes; what is open, the newest of each node, and the newest thousand stay."""
         old = {"a": Outcome.DONE, "b": Outcome.UNKNOWN}

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Batch, Receipt
-from sentinel.store.buffered import SPACING, Buffered
+from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable, Unstorable
 from sentinel.store.memory import MemoryStore
+from sentinel.store.pair import SPACING
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.flaky import Flaky
 from tests.store.nouns import (
@@ -291,6 +293,21 @@ def test_what_cannot_be_stored_is_refused_at_once(bench: Bench) -> None:
     bench.mend()
     assert bench.store.catch_up()
     assert summaries(bench.place.open().outbox()) == ["good"]
+
+
+def test_what_became_of_a_row_is_refused_at_once_too(bench: Bench) -> None:
+    """A channel's words of another type must not hold up all that waits behind them."""
+    bench.store.commit(told("a"))
+    bench.break_()
+    (row,) = bench.store.outbox()
+    with pytest.raises(Unstorable):
+        bench.store.failed([replace(row, error=5)])
+    with pytest.raises(Unstorable):
+        bench.store.dropped([row], at(), 5)  # type: ignore[arg-type]
+    bench.store.commit(told("good"))
+    bench.mend()
+    assert bench.store.catch_up()
+    assert summaries(bench.place.open().outbox()) == ["a", "good"]
 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from sentinel.core.clock import Instant
 from sentinel.store.codec import Unreadable, decode, digest, encode
 from sentinel.store.errors import Unstorable
+from sentinel.store.rows import Outcome
 from tests.store.nouns import HOSTILE, alert, at
 
 
@@ -27,6 +28,21 @@ def test_the_text_is_one_that_every_database_takes() -> None:
 def test_what_has_no_json_is_refused(value: Any) -> None:
     """Before any transaction begins."""
     with pytest.raises(Unstorable, match="cannot be stored"):
+        encode(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        alert(summary=5),
+        alert(labels={"node": 1}),
+        alert(commands="ls"),
+        Outcome(at(), True, text=None),  # type: ignore[arg-type]
+    ],
+)
+def test_what_could_not_be_read_again_is_refused(value: Any) -> None:
+    """Else the next start takes the whole state for damaged."""
+    with pytest.raises(Unstorable, match="Expected"):
         encode(value)
 
 

@@ -68,3 +68,19 @@ def test_a_file_system_without_locks_is_refused_with_the_remedy(lockless: Path) 
     """Before anything is written that two could write at once."""
     with pytest.raises(StoreError, match=r"has no locks \(No locks available\); set state: to"):
         open_store(str(lockless / "state"), Instant(0))
+
+
+def test_several_that_start_at_once_all_find_that_locks_work(tmp_path: Path) -> None:
+    """Services, ticks and commands on one state: none may be refused because of another's test."""
+    program = (
+        "import sys\n"
+        "from sentinel.store.locks import require_locks\n"
+        "for _ in range(500):\n"
+        "    require_locks(sys.argv[1])\n"
+    )
+    several = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    assert [one.communicate(timeout=100)[1] for one in several] == [b""] * 4
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """The units under a real systemd: start, ready, reload, watchdog, crash, stop, credentials."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -140,6 +141,56 @@ def test_the_timer_makes_a_pass(init: Systemd) -> None:
     assert "sentinel-tick.timer" in init.ctl("list-timers", "--no-pager")
     init.ctl("stop", "sentinel-tick.timer")
     init.put("/etc/sentinel/sentinel.yaml", CONFIG)
+
+
+SSHD = """\
+ip link set lo up
+useradd -p '*' -m -d /var/lib/probe -s /bin/sh probe
+mkdir -p /var/lib/probe/.ssh /run/sshd /etc/systemd/system/sentinel.service.d
+ssh-keygen -q -t ed25519 -N '' -f /etc/sentinel/ssh-key
+ssh-keygen -q -t ed25519 -N '' -f /run/host-key
+cp /etc/sentinel/ssh-key.pub /var/lib/probe/.ssh/authorized_keys
+chown -R probe /var/lib/probe
+chmod 700 /var/lib/probe/.ssh
+systemd-run --quiet /usr/sbin/sshd -D -p 2222 -h /run/host-key -o UsePAM=no
+cp "$1" /etc/systemd/system/sentinel.service.d/
+systemctl daemon-reload
+"""
+
+
+def test_it_asks_nodes_by_ssh_from_inside_its_walls(init: Systemd) -> None:
+    """With the drop-in as it is, and the options that its first lines name."""
+    drop_in = ROOT / "systemd/sentinel-ssh.conf"
+    said = re.search(r'ssh_options: "(.+)"', drop_in.read_text())
+    assert said
+    init.ctl("stop", "sentinel.service")
+    done = init.run("sh", "-ec", SSHD, "sh", str(drop_in))
+    assert done.returncode == 0, done.stderr
+    init.put(
+        "/etc/sentinel/sentinel.yaml",
+        f"cluster: init\nremote: {{ssh_options: '-p 2222 -l probe {said[1]}'}}\n"
+        "checks: {memory: {kind: memory, nodes: localhost, every: 1s}}\n"
+        "channels: {book: {kind: file, path: /var/log/sentinel/nodes.jsonl}}\n",
+    )
+    try:
+        init.ctl("start", "sentinel.service")
+        wait_until(lambda: _summary(init).startswith("localhost: "), lambda: _summary(init), 20)
+        assert "% used" in _summary(init)
+    finally:
+        init.ctl("stop", "sentinel.service")
+        init.run("rm", "/etc/systemd/system/sentinel.service.d/sentinel-ssh.conf")
+        init.ctl("daemon-reload")
+        init.put("/etc/sentinel/sentinel.yaml", CONFIG)
+
+
+def _summary(init: Systemd) -> str:
+    """What the check of that node said last."""
+    state = ["env", "XDG_STATE_HOME=/var/lib", "sentinel", "status", "--json"]
+    done = init.run("runuser", "-u", "sentinel", "--", *state, "-c", "/etc/sentinel/sentinel.yaml")
+    checks = json.loads(done.stdout or "{}").get("checks", [])
+    return next(
+        (str(c["summary"]) for c in checks if c.get("check", c.get("name")) == "memory"), ""
+    )
 
 
 @pytest.mark.parametrize("unit", ["sentinel.service", "sentinel-tick.service"])

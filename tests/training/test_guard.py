@@ -20,9 +20,12 @@ LAUNCHERS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 
 
 @pytest.fixture(autouse=True)
-def _outside_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def _outside_of_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in (*LAUNCHERS, "SLURM_JOB_ID", "SLURM_JOB_END_TIME"):
         monkeypatch.delenv(name, raising=False)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture
@@ -93,10 +96,10 @@ def test_a_save_switch_that_cannot_be_removed_counts_once(guard_with: type, tmp_
     assert "save_switch" in guard.troubles
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1", "SIGHUP", "SIGINT"])
 def test_a_signal_is_a_reason_to_stop(guard_with: type, name: str) -> None:
-    """It is told at the next call, whenever the next look is due."""
-    guard = guard_with(every=3600.0)
+    """It is told at the next call, whenever the next look is due; also where it is Ctrl-C."""
+    guard = guard_with(every=3600.0, signals=[name])
     assert not guard.should_stop()
     os.kill(os.getpid(), getattr(signal, name))
     assert guard.should_stop()
@@ -137,6 +140,39 @@ def test_a_forked_worker_dies_of_sigterm_alone(guard_with: type, sent: str, ends
     os.close(up)
     code = os.waitstatus_to_exitcode(status)
     assert code == (-signal.SIGTERM if ends else 7)
+
+
+def test_a_forked_rank_with_a_guard_of_its_own_lives_to_save(guard_with: type) -> None:
+    """main() asks before it forks its ranks; each rank has its own guard, and stops by it."""
+    guard_with()
+    pid = os.fork()
+    if pid == 0:
+        guard = guard_with()
+        os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(7 if guard.should_stop() else 8)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def test_who_ignores_hangups_goes_on_ignoring_them() -> None:
+    """nohup: the training outlives its shell."""
+    code = (
+        "import os, signal; from sentinel.training import Guard; guard = Guard(memory=None)\n"
+        "os.kill(os.getpid(), signal.SIGHUP); print(guard.should_stop(), guard.troubles)"
+    )
+    argv = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", code]
+    assert subprocess.check_output(argv, text=True) == "False {}\n"
+
+
+def test_a_handler_of_a_library_in_c_does_not_hinder_the_end() -> None:
+    """Python neither knows it nor can set it again."""
+    code = (
+        "import ctypes, signal\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.signal(signal.SIGUSR1, ctypes.cast(libc.getpid, ctypes.c_void_p))\n"
+        "from sentinel.training import Guard\n"
+        "Guard(signals=['SIGUSR1'], memory=None).close()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_in_a_thread_signals_are_told_as_a_trouble(guard_with: type) -> None:

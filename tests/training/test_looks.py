@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from sentinel.training import memory_used
+from sentinel.training import end_of_allocation, looks, memory_used
+from tests.lab.cluster import Lab
+from tests.lab.fuse import Fuse
 
 MEMINFO = "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 900 kB\n"
 
@@ -121,3 +125,58 @@ def test_page_cache_is_no_use_and_memory_is_in_a_real_group(group: Path, tmp_pat
     before, cached, kept = (float(word) for word in told)
     assert cached - before < 0.1
     assert 0.4 < kept - cached < 0.6
+
+
+@pytest.fixture
+def in_job(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.delenv("SLURM_JOB_END_TIME", raising=False)
+    monkeypatch.setenv("SQUEUE_STATES", "PENDING")
+    return monkeypatch
+
+
+def test_the_end_is_that_of_the_very_element(fresh: Lab, in_job: pytest.MonkeyPatch) -> None:
+    """The last element of an array has the array's number, by which squeue lists all of them.
+
+    What a user set for squeue (here SQUEUE_STATES) does not hide the job.
+    """
+    array = fresh.sbatch("sleep 600", array="0-2", time=10)
+    fresh.wait_state(array, "RUNNING")
+    fresh.ask(["scontrol", "update", f"JobId={array}_0", "TimeLimit=5"])
+    fresh.ask(["scontrol", "update", f"JobId={array}_2", "TimeLimit=20"])
+    in_job.setenv("SLURM_CONF", fresh.env["SLURM_CONF"])
+    rows = fresh.ask(["squeue", "-h", "-j", array, "-o", "%A %K"]).splitlines()
+    limits = {"0": 5, "1": 10, "2": 20}
+    found = {}
+    for job_id, task in map(str.split, rows):
+        in_job.setenv("SLURM_JOB_ID", job_id)
+        found[task] = round(((end_of_allocation() or 0) - time.time()) / 60)
+    assert found == limits
+    fresh.scancel(array)
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running")
+def test_a_squeue_that_hangs_in_the_kernel_does_not_hang_the_training(
+    fuse: Fuse, tmp_path: Path, in_job: pytest.MonkeyPatch
+) -> None:
+    """Its slurm.conf may lie on a file system that hangs: not even SIGKILL ends it then."""
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\nexec cat {fuse.point}/data\n")
+    (tmp_path / "squeue").chmod(0o755)
+    in_job.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    in_job.setenv("SLURM_JOB_ID", "7")
+    in_job.setattr(looks, "SLURM_LIMIT", 0.3)
+    fuse.hold("open")
+    said: list[str] = []
+
+    def ask() -> None:
+        try:
+            end_of_allocation()
+        except subprocess.TimeoutExpired as error:
+            said.append(str(error))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(10)
+    alive = thread.is_alive()
+    fuse.release()
+    assert not alive
+    assert "timed out after 0.3 seconds" in said[0]

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from sentinel.core.model import Status
 from tests.channels.samples import HOSTILE
+from tests.lab.waiting import wait_until
 from tests.web.browser import Visitor, browser
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, Stage, stage
@@ -151,6 +152,60 @@ def test_a_cell_of_the_grid_opens_its_node(chromium: Browser, shown: Stage) -> N
     page.locator("input[type=image]").click(position={"x": 75, "y": 6})
     page.wait_for_url("**/nodes/one?name=gpu00007")
     assert page.get_by_text("Not responding").first.is_visible()
+
+
+LIVE = "#live:text-is('live')"
+
+
+def test_an_open_page_finds_its_way_back(chromium: Browser) -> None:
+    """A proxy answers 502 while sentinel restarts: the browser itself would never ask again. What
+    happened meanwhile is there at once, and nothing looks live that is not."""
+    with stage([]) as s:
+        page = Visitor(chromium).page
+        page.goto(s.url)
+        page.wait_for_selector(LIVE, timeout=5000)
+        page.route("**/events", lambda route: route.fulfill(status=502))
+        page.route(f"{s.url}/", lambda route: route.fulfill(status=503))
+        with page.expect_response(lambda r: r.status == 502, timeout=10_000):
+            s.server._further._events.close()  # type: ignore[union-attr]
+        page.wait_for_selector("#live:text-matches('^not live: ')", timeout=10_000)
+        s.fire.status = Status.CRITICAL
+        s.do(s.engine.check("late"))
+        page.unroute("**/events")
+        page.unroute(f"{s.url}/")
+        page.wait_for_selector("#alerts a:text('late /late')", timeout=10_000)
+        page.wait_for_selector(LIVE)
+
+
+def test_a_page_that_is_told_nothing_does_not_look_live(chromium: Browser) -> None:
+    """A connection on which nothing comes, and nobody says so, as after a laptop's sleep."""
+    with stage([]) as s:
+        page = Visitor(chromium).page
+        page.clock.install()
+        page.route("**/events", lambda _: None)
+        page.goto(s.url)
+        page.clock.fast_forward(60_000)
+        page.wait_for_selector("#live:text-matches('^not live: ')", timeout=5000)
+
+
+def test_a_page_that_nobody_sees_lets_go_of_its_connection(chromium: Browser) -> None:
+    """Browsers have six a server for all their windows: the seventh page would never load."""
+    with stage([]) as s:
+        pages = s.server._further._events._open  # type: ignore[union-attr]
+        page = Visitor(chromium).page
+        page.goto(s.url)
+        page.wait_for_selector(LIVE, timeout=5000)
+        assert len(pages) == 1
+        page.evaluate("Object.defineProperty(document, 'hidden', {value: true, writable: true})")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        wait_until(lambda: not pages, "the page let go", 15)
+        s.fire.status = Status.CRITICAL
+        s.do(s.engine.check("late"))
+        page.evaluate(
+            "document.hidden = false; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        page.wait_for_selector("#alerts a:text('late /late')", timeout=5000)
+        assert len(pages) == 1
 
 
 def test_what_is_being_typed_is_not_lost_when_the_page_is_renewed(chromium: Browser) -> None:

@@ -11,6 +11,7 @@ from sentinel.core.clock import shifted
 from sentinel.core.looks import CheckLook
 from sentinel.core.model import Batch, Run, Status
 from sentinel.core.mute import Ack, Silence, exactly
+from sentinel.core.settings import Match
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from sentinel.web.facts import facts, pace
@@ -65,6 +66,23 @@ def test_a_forecast_grows_shorter_while_nothing_is_measured() -> None:
     for hours, left in ((0, 10.0), (1, 9.0), (20, 0.0)):
         [d] = facts(gather(state, around(), shifted(START, 3600.0 * hours))).disks
         assert d.full_in_s == left * 3600
+
+
+def test_a_silence_is_worded_as_it_is_typed() -> None:
+    """Alternatives, labels, nodes of a reservation; one that fits all says so."""
+    state = store([])
+    ends = shifted(START, 3600).wall
+    matches = {
+        "check=fs node=n1,n2 rack=7": Match(check="fs", node=["n1", "n2"], labels={"rack": "7"}),
+        "kind=job 2 nodes": Match(kind="job"),
+        "everything": Match(),
+    }
+    for text, match in matches.items():
+        nodes = frozenset(("a", "b")) if "2 nodes" in text else None
+        state.silence(Silence(id=text, match=match, starts=START.wall, ends=ends, nodes=nodes))
+    assert {s.id: s.match for s in facts(gather(state, around(), START)).silences} == {
+        text: text for text in matches
+    }
 
 
 def test_a_blind_run_leaves_what_was_seen_before() -> None:
@@ -167,7 +185,8 @@ def test_a_pace_is_told_in_steps_a_minute(rate: float | None, words: str) -> Non
 def test_the_grid_has_a_cell_for_each_node_in_the_order_of_their_names() -> None:
     """n2 before n10; a node that is in two groups has the worse state."""
     found = cells([group("idle", "n[1-3,10]", 4), group("down", "n2", 1)])
-    assert found == [("n1", "idle"), ("n2", "down"), ("n3", "idle"), ("n10", "idle")]
+    states = [(name, g.state) for name, g in found.items()]
+    assert states == [("n1", "idle"), ("n2", "down"), ("n3", "idle"), ("n10", "idle")]
     assert natural("a2b") < natural("a10b")
 
 

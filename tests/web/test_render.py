@@ -4,10 +4,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from datetime import timedelta, timezone
 from io import BytesIO
 from pathlib import Path
 
+import pytest
+
+from sentinel.core.model import Status
 from sentinel.web import render
+from sentinel.web.nouns import Facts, SilenceFact
 from tests.packaging.test_pyz import builder
 
 PACKAGE = Path(render.__file__).parent.parent
@@ -23,6 +28,16 @@ page = render.Pages(timezone.utc).page("list.html", facts, "/files", name="File 
 assert "in-a-zip" in page and render.asset("style.css") in page
 print(len(render.content("live.js")))
 """
+
+
+@pytest.mark.parametrize("hours", [-12, 0, 14])
+def test_a_silence_without_an_end_that_a_calendar_has_is_shown(hours: int) -> None:
+    """`until: 9999-12-31` in the file, somewhere: it must not take the page from everybody."""
+    silence = SilenceFact(id="s", match="check=x", ends=253_402_300_799.0 + 12 * 3600)
+    facts = Facts(at=0.0, cluster="c", status=Status.OK, silences=(silence,))
+    more = {"headline": "", "tones": (), "pending": 0, "quiet": 0, "blind": 0, "shown": ()}
+    pages = render.Pages(timezone(timedelta(hours=hours)))
+    assert "until 9999-12-3" in pages.page("overview.html", facts, "/", out=(), strip="", **more)
 
 
 def test_pages_are_made_from_inside_a_zip_file(tmp_path: Path) -> None:

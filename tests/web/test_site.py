@@ -14,7 +14,9 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
+from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
+from sentinel.core.mute import Ack
 from sentinel.testing import START
 from sentinel.web import door
 from sentinel.web.gate import Gate, Refused
@@ -122,6 +124,27 @@ def test_a_name_that_is_none_of_ours_gives_no_orders(host: str, status: int) -> 
         assert len(s.orders()[0]) == (status == 303)
 
 
+STRANGER = {"Host": "evil.example:9650"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/alerts/00000001", "/nodes/grid.svg", "/events", "/api/v1", "/api/v1/alerts", "/x"],
+)
+def test_a_name_that_is_none_of_ours_reads_nothing(shown: Stage, path: str) -> None:
+    """By DNS rebinding a page of a stranger's could read all that its visitor may see."""
+    status, page, _ = ask(shown, "GET", path, headers=STRANGER)
+    assert status == 421
+    assert "gpu00001" not in page
+    assert "hosts: […]" in page
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics"])
+def test_monitoring_names_the_host_as_it_likes(shown: Stage, path: str) -> None:
+    """Prometheus and load balancers have their own names for it."""
+    assert ask(shown, "GET", path, headers=STRANGER)[0] == 200
+
+
 def test_the_header_of_a_user_is_believed_only_where_it_is_configured() -> None:
     """Else whoever asks could sign with another's name."""
     assert Gate(TOKEN).user({"X-Remote-User": "root", "": "root"}) == ""
@@ -189,6 +212,40 @@ def test_an_alert_that_is_not_there_is_404_for_all(shown: Stage, name: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("GET", "/api/v1/alerts/a/b", 404, None),
+        ("GET", "/api/v1/alertsx", 404, None),
+        ("GET", "/api/v1/alerts/00000001/ack", 405, "POST"),
+        ("POST", "/api/v1/alerts", 405, "GET, HEAD"),
+        ("DELETE", "/api/v1/alerts/00000001", 405, "GET, HEAD"),
+    ],
+)
+def test_what_the_api_does_not_have_is_told_from_what_it_does_not_do(
+    shown: Stage, method: str, path: str, status: int, allow: str | None
+) -> None:
+    """404 and 405, the latter with what may be done (RFC 9110, section 15.5.6)."""
+    got, text, headers = ask(shown, method, path)
+    assert (got, headers.get("Allow")) == (status, allow)
+    assert json.loads(text)["error"]
+
+
+def test_a_page_of_alerts_that_is_no_more_is_the_last_one(shown: Stage) -> None:
+    """While somebody reads page three most of them end: what still fires is not `No alert`."""
+    status, page, _ = ask(shown, "GET", "/alerts?from=400")
+    assert (status, "gpu00001" in page, "No alert" in page) == (200, True, False)
+
+
+def test_no_command_is_offered_for_what_is_no_node(shown: Stage) -> None:
+    """A link is anybody's; what stands there to be copied into a shell is ours."""
+    _, page, _ = ask(shown, "GET", "/nodes/one?name=" + quote("x; rm -rf \u202e~"))
+    assert "no node of this name" in page
+    assert "<pre>" not in page
+    assert "\u202e" not in page
+    assert "sentinel nodes probe gpu00003" in ask(shown, "GET", "/nodes/one?name=gpu00003")[1]
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/static/x/../../../../etc/passwd",
@@ -203,7 +260,9 @@ def test_an_alert_that_is_not_there_is_404_for_all(shown: Stage, name: str) -> N
 def test_no_path_leads_out(shown: Stage, path: str) -> None:
     """Sent as it is written, as no client of good manners would."""
     with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
-        wire.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        wire.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
         answer = b""
         while part := wire.recv(65536):
             answer += part
@@ -278,6 +337,7 @@ def test_every_answer_forbids_what_is_not_needed(shown: Stage) -> None:
         assert headers["X-Frame-Options"] == "DENY"
         assert headers["Cache-Control"] == "no-store"
         assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Server"] == "sentinel"
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
@@ -296,30 +356,34 @@ def test_hostile_names_leave_pages_api_and_metrics_whole(text: str) -> None:
 
 
 def test_an_open_page_hears_of_a_change(shown: Stage) -> None:
-    """Within two seconds of the commit, by server-sent events."""
+    """At once, for what was missed, and within two seconds of the commit, by server-sent events."""
 
-    async def listen() -> str:
+    async def event(content: aiohttp.StreamReader) -> list[str]:
+        """Its lines."""
+        lines = []
+        while line := (await asyncio.wait_for(content.readline(), 2)).strip():
+            lines.append(line.decode())
+        return lines
+
+    async def listen() -> list[str]:
         async with (
             aiohttp.ClientSession() as session,
             session.get(shown.url + "/events") as answer,
         ):
             assert answer.headers["Content-Type"] == "text/event-stream"
-            await answer.content.readline()
+            assert "event: changed" in await event(answer.content)
             shown.fire.status = Status.CRITICAL
             await asyncio.to_thread(shown.do, shown.engine.check("late"))
-            line = b""
-            while not line.strip():
-                line = await asyncio.wait_for(answer.content.readline(), 2)
-            return line.decode()
+            return await event(answer.content)
 
-    assert asyncio.run(listen()) == "event: changed\n"
+    assert asyncio.run(listen())[0] == "event: changed"
     assert "/late" in ask(shown, "GET", "/")[1]
 
 
 def test_a_server_that_ends_does_not_wait_for_open_pages(shown: Stage) -> None:
     """They may stay open all night."""
     with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
-        wire.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert wire.recv(12) == b"HTTP/1.1 200"
         before = time.monotonic()
         shown.do(shown.server.stop())
@@ -351,6 +415,39 @@ def test_what_is_shown_is_made_once_for_all_who_ask() -> None:
         return source.readings
 
     assert asyncio.run(many()) == 1
+
+
+def test_a_state_that_cannot_be_read_is_not_shown_as_it_was() -> None:
+    """The page of before would look live: every question is refused until one is answered."""
+
+    class Source:
+        commits, broken = 0, False
+        state = store([alert(1, "gpu00001")])
+
+        async def read(self, reading: Any) -> Any:
+            if self.broken:
+                raise StoreError("disk full")
+            return reading(self.state)
+
+        async def order(self, order: Any) -> None: ...
+
+    class Clock:
+        def now(self) -> Any:
+            return START
+
+    async def story() -> None:
+        source, seen = Source(), around()
+        live = Live(source, Clock(), lambda: seen)
+        assert await live.facts()
+        await live.order(Ack(alert="00000001", at=START))
+        source.broken = True
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                await live.facts()
+        source.broken = False
+        assert await live.facts()
+
+    asyncio.run(story())
 
 
 def test_nothing_of_the_page_is_imported_where_it_is_off() -> None:

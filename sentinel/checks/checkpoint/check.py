@@ -10,7 +10,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.checkpoint.files import Folder, unknown_ones
+from sentinel.checks.checkpoint.files import Entry, Folder, unknown_ones
 from sentinel.checks.checkpoint.judge import (
     Begun,
     Found,
@@ -21,7 +21,7 @@ from sentinel.checks.checkpoint.judge import (
     quiet_since,
 )
 from sentinel.checks.checkpoint.settings import Rule, judge_where
-from sentinel.checks.users import watched
+from sentinel.checks.users import running, watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status
@@ -33,8 +33,6 @@ from sentinel.core.values import Duration
 
 LOOKUP = 20.0
 """Seconds for one question to the file system: a sharded checkpoint has thousands of files."""
-WHO = 5.0
-"""Seconds for finding out who the members of a group are."""
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -46,6 +44,13 @@ class Memory(Struct, frozen=True, kw_only=True):
     unseen: list[str] = []
     looked: bool = False
     stuck: dict[str, proc.Stuck] = {}
+
+    def before(self, name: str) -> Begun | None:
+        """What was in it when it was last looked into."""
+        found = self.complete.get(name)
+        if found is None:
+            return self.begun.get(name)
+        return Begun(size=found.size, changed=found.written, since=found.since)
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +77,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name or the folder; CannotTell when it cannot be read."""
-        jobs = self._running(ctx) if self.job else []
+        jobs = running(ctx, self.job, self.users) if self.job else []
         if self.job and not jobs:
             nothing = "no such job is running, so no checkpoint is awaited"
             return Report(findings=(self._finding(Status.OK, nothing),))
@@ -97,7 +102,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users, WHO) if self.job else frozenset()
+        return watched(self.users) if self.job else frozenset()
 
     @property
     def subject(self) -> str:
@@ -111,20 +116,28 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         known = {e.name: memory.complete[e.name] for e in entries if e.name in memory.complete}
         named = folder.named(self.complete.latest) if self.complete.latest else ""
         highest = highest_named(named, entries)
+        same = {e.name for e in entries if e.step != highest and _untouched(e, known)}
         begun, lacks = dict[str, Begun](), dict[str, str]()
-        for entry in unknown_ones(entries, known):
+        for entry in unknown_ones(entries, same):
             if (known or begun) and folder.hurries:
                 break
             inside = folder.look_into(entry, self.complete)
             first = not memory.looked or entry.name in memory.unseen
-            since = quiet_since(inside, memory.begun.get(entry.name), now, first=first)
+            since = quiet_since(inside, memory.before(entry.name), now, first=first)
             quiet = elapsed(since, now)
             why = incomplete(entry, inside, self.complete, named, highest, quiet)
+            known.pop(entry.name, None)
             if why:
                 begun[entry.name] = Begun(size=inside.size, changed=inside.changed, since=since)
                 lacks[entry.name] = why
             else:
-                known[entry.name] = Found(step=entry.step, size=inside.size, since=since)
+                known[entry.name] = Found(
+                    step=entry.step,
+                    size=inside.size,
+                    since=since,
+                    changed=entry.changed,
+                    written=inside.changed,
+                )
         top = entries[0].name if entries else ""
         unseen = [e.name for e in entries if e.name not in known and e.name not in begun]
         sight = Sight(
@@ -135,16 +148,6 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ran=ran,
         )
         return sight, Memory(complete=known, begun=begun, unseen=unseen, looked=True)
-
-    def _running(self, ctx: Context) -> list[Job]:
-        users = watched(self.users, min(WHO, ctx.limit / 4))
-        return [
-            job
-            for job in ctx.slurm.jobs()
-            if job.name == self.job
-            and job.state == "RUNNING"
-            and (users is None or job.user in users)
-        ]
 
     def _finding(
         self,
@@ -180,6 +183,11 @@ def _longest(jobs: list[Job], now: Instant) -> float | None:
     """How long the job runs; of several the longest, whose loss would be the greatest."""
     ran = [now.wall / SECOND - job.started for job in jobs if job.started is not None]
     return max(0.0, *ran) if ran else None
+
+
+def _untouched(entry: Entry, known: Mapping[str, Found]) -> bool:
+    """Known, and neither replaced nor begun to be deleted since it was looked into."""
+    return entry.name in known and known[entry.name].changed == entry.changed
 
 
 def _recalled(memory: Mapping[str, Any]) -> Memory:

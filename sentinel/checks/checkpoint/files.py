@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 
 from msgspec import Struct
 
@@ -68,7 +68,7 @@ class Folder:
         form = r"%f\0%T@\0"
         argv = ["find", "-H", self._path, "-mindepth", "1", "-maxdepth", "1", "!", "-type", "l"]
         done = self._run([*argv, "-printf", form])
-        if done.code:
+        if done.code and not (done.out and _says_absent(done.err)):
             raise CannotTell(_refused(done.err, self._path))
         words = os.fsdecode(done.out).split("\0")
         pairs = list(zip(words[::2], words[1::2], strict=False))
@@ -78,10 +78,10 @@ class Folder:
         return sorted(found, key=lambda e: (e.step, e.changed, e.name), reverse=True)
 
     def look_into(self, entry: Entry, rule: Rule) -> Inside:
-        """All its files, links not followed; CannotTell."""
+        """All its files, links not followed, without those that go meanwhile; CannotTell."""
         path = os.path.join(self._path, entry.name)
         done = self._run(["find", path, "-type", "f", "-printf", "%s %T@\\n"])
-        if done.code:
+        if done.code and not _says_absent(done.err):
             raise CannotTell(_refused(done.err, path))
         rows = [line.split() for line in done.out.decode("ascii").splitlines()]
         return Inside(
@@ -129,13 +129,15 @@ class Folder:
             raise CannotTell(f"{visible(self._path)} hangs: {late}") from late
 
 
-def unknown_ones(entries: Sequence[Entry], known: Mapping[str, object]) -> list[Entry]:
+def unknown_ones(entries: Sequence[Entry], known: Collection[str] = ()) -> list[Entry]:
     """Which to look into now: the newest that are not known to be complete."""
     return [e for e in entries if e.name not in known][:_NEWEST]
 
 
 def _says_absent(err: bytes) -> bool:
-    return any(words in os.fsdecode(err) for words in _ABSENT)
+    """Whether every complaint is about something that is not there."""
+    lines = os.fsdecode(err).splitlines()
+    return bool(lines) and all(any(words in line for words in _ABSENT) for line in lines)
 
 
 def _refused(err: bytes, path: str) -> str:

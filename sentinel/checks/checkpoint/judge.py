@@ -15,11 +15,16 @@ from sentinel.core.values import duration_text, size_text
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A complete checkpoint: its bytes, and since when it is complete."""
+    """A complete checkpoint: its bytes, and since when it is complete.
+
+    `changed`: of its own name, `written`: of the last of its files, by the file server's clock.
+    """
 
     step: float
     size: int
     since: Instant
+    changed: float = 0.0
+    written: float = 0.0
 
 
 class Begun(Struct, frozen=True, kw_only=True):
@@ -84,11 +89,11 @@ def highest_named(named: str, entries: Sequence[Entry]) -> float | None:
     return float(named) if named.isdigit() else None
 
 
-def newest(complete: Mapping[str, Found]) -> tuple[str, Found] | None:
-    """The complete one of the highest step."""
+def newest(complete: Mapping[str, Found], now: Instant) -> tuple[str, Found] | None:
+    """The last that became complete: after a fall back to an earlier step, higher ones are old."""
     if not complete:
         return None
-    return max(complete.items(), key=lambda pair: (pair[1].step, pair[1].since.wall))
+    return min(complete.items(), key=lambda pair: (elapsed(pair[1].since, now), -pair[1].step))
 
 
 def at_risk(complete: Mapping[str, Found], now: Instant, ran: float | None) -> float | None:
@@ -96,7 +101,7 @@ def at_risk(complete: Mapping[str, Found], now: Instant, ran: float | None) -> f
 
     What a job has not done it cannot lose: after a start it is at most as long as it runs.
     """
-    last = newest(complete)
+    last = newest(complete, now)
     ages = [] if last is None else [elapsed(last[1].since, now)]
     ages += [] if ran is None else [ran]
     return min(ages, default=None)
@@ -104,7 +109,7 @@ def at_risk(complete: Mapping[str, Found], now: Instant, ran: float | None) -> f
 
 def risk_text(complete: Mapping[str, Found], now: Instant, ran: float | None) -> str:
     """`2h 14m of work since checkpoint global_step1200 are at risk`, for any message."""
-    seconds, last = at_risk(complete, now, ran), newest(complete)
+    seconds, last = at_risk(complete, now, ran), newest(complete, now)
     if seconds is None:
         return "no complete checkpoint is known"
     since = f"since checkpoint {visible(last[0])}" if last else "without any complete checkpoint"
@@ -128,7 +133,7 @@ def judge(sight: Sight, late_after: float, fewest: int) -> Verdict:
 
 
 def _summary(sight: Sight, late_after: float, fewest: int, late: bool) -> str:
-    last = newest(sight.complete)
+    last = newest(sight.complete, sight.at)
     parts = [_newest(last, sight.at) if last else "no complete checkpoint"]
     if late:
         parts.append(
@@ -150,7 +155,8 @@ def _newest(last: tuple[str, Found], now: Instant) -> str:
 
 
 def _values(sight: Sight) -> dict[str, Value]:
-    last, risk = newest(sight.complete), at_risk(sight.complete, sight.at, sight.ran)
+    last = newest(sight.complete, sight.at)
+    risk = at_risk(sight.complete, sight.at, sight.ran)
     return {
         "age_seconds": round(elapsed(last[1].since, sight.at), 1) if last else None,
         "at_risk_seconds": None if risk is None else round(risk, 1),

@@ -44,7 +44,7 @@ def _newest_complete(folder: Folder, where: Where, now: Instant) -> dict[str, Fo
     entries, rule = folder.entries(), where.complete
     named = folder.named(rule.latest) if rule.latest else ""
     highest = highest_named(named, entries)
-    for entry in unknown_ones(entries, {}):
+    for entry in unknown_ones(sorted(entries, key=lambda e: e.changed, reverse=True)):
         inside = folder.look_into(entry, rule)
         since = quiet_since(inside, None, now, first=True)
         if not incomplete(entry, inside, rule, named, highest, elapsed(since, now)):

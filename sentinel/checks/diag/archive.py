@@ -7,6 +7,7 @@ import re
 from datetime import datetime, timezone
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
@@ -79,25 +80,26 @@ def verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, Inventory | 
         gpus=gpus,
     )
     try:
-        inventory = smi.parse(_text(f"{path}.gpus"))
+        found = smi.parse(_text(f"{path}.gpus"))
     except Unreadable:
-        inventory = None
-    return judge(ran), inventory
+        return judge(ran), None
+    return judge(ran), replace(found, attached=max(gpus, found.attached or 0))
 
 
 def who(blame: Blame, inventory: Inventory | None) -> tuple[str, str]:
     """UUID and serial of a blamed GPU; empty where nobody knows.
 
-    By serial, which DCGM prints; else by index, which is NVML's in both tools.
+    By serial, which DCGM prints; where either tool hides it by index, which is NVML's in both as
+    long as no GPU is lost.
     """
     if inventory is None or blame.entity != "GPU":
         return "", blame.serial
-    by_serial = [g for g in inventory.gpus if blame.serial and g.serial == blame.serial]
-    if by_serial:
-        return by_serial[0].uuid, by_serial[0].serial
-    if blame.index is None or blame.index >= len(inventory.gpus):
+    gpus = inventory.gpus
+    if blame.serial and any(gpu.serial for gpu in gpus):
+        return next((g.uuid for g in gpus if g.serial == blame.serial), ""), blame.serial
+    if blame.index is None or not blame.index < len(gpus) == inventory.attached:
         return "", blame.serial
-    gpu = inventory.gpus[blame.index]
+    gpu = gpus[blame.index]
     return gpu.uuid, gpu.serial or blame.serial
 
 

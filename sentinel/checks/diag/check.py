@@ -93,7 +93,7 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         last, queue = _last(ctx), _jobs(ctx)
         active = [runs.in_queue(run, queue, ctx.now) for run in _runs(ctx)]
         active += self._by_others(ctx, active)
-        ended, events, waiting = self._followed(ctx, active)
+        ended, events, waiting = self._followed(ctx, active, seen=queue is not None)
         last |= {one.node: one for one in ended}
         failed = [one for one in ended if one.outcome == "fail"]
         drains = [telling.drain(one) for one in failed] if self.on_fail == "drain" else []
@@ -121,9 +121,12 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [run for run in found if run.out not in known]
 
     def _followed(
-        self, ctx: Context, active: Sequence[Run]
+        self, ctx: Context, active: Sequence[Run], *, seen: bool
     ) -> tuple[list[Last], list[GpuEvent], list[Run]]:
-        """What has ended, what of it the ledger is told, and what is waited for still."""
+        """What has ended, what of it the ledger is told, and what is waited for still.
+
+        No run is given up while the queue is not `seen`.
+        """
         done = archive.finished([run.out for run in active])
         ended, events, waiting = list[Last](), list[GpuEvent](), list[Run]()
         for run in active:
@@ -131,7 +134,9 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 found, gpus = archive.verdict(run.out, run.level, run.gpus)
                 ended.append(telling.last_of(run, found, gpus, ctx.now))
                 events += telling.events(run, found, gpus, ctx.now)
-            elif why := _refused(ctx, run) or runs.lost(run, ctx.slurm.job_end, ctx.now):
+            elif why := _refused(ctx, run) or (
+                runs.lost(run, ctx.slurm.job_end, ctx.now) if seen else ""
+            ):
                 ended.append(telling.gone(run, why, ctx.now))
             else:
                 waiting.append(run)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sentinel.checks.diag import archive
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpubook import blamed
 from sentinel.core.gpus import NODE, GpuEvent
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened
@@ -74,15 +75,21 @@ def under_way(run: Run, now: Instant) -> Finding:
 
 
 def events(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> Iterator[GpuEvent]:
-    """For the ledger: each GPU that failed, once; the node where nobody knows which it was."""
+    """For the ledger: each GPU that failed, once; the node where nobody knows which it was, or
+    where it is half of its GPUs."""
+    due = (gpus.attached or 0) if gpus is not None else run.gpus
+    yield from blamed([*_events(run, found, gpus, now)], run.node, due)
+
+
+def _events(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> Iterator[GpuEvent]:
     if found.outcome != "fail":
         return
-    blamed: dict[str, list[Blame]] = {}
+    struck: dict[str, list[Blame]] = {}
     for blame in found.blames:
         if blame.kind in ("hardware", "unknown"):
             uuid = archive.who(blame, gpus)[0]
-            blamed.setdefault(uuid or f"{NODE}{run.node}", []).append(blame)
-    for subject, blames in blamed.items():
+            struck.setdefault(uuid or f"{NODE}{run.node}", []).append(blame)
+    for subject, blames in struck.items():
         yield GpuEvent(
             id=f"{os.path.basename(run.out)} {subject}",
             subject=subject,

@@ -87,7 +87,13 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Slurm."""
         known = ctx.slurm.nodes()
         rules = self._rules(frozenset(node.name.lower() for node in known))
-        sights = evidence.gather([node for node in known if self._concerns(node)], ctx, self)
+        sights = evidence.gather(
+            [node for node in known if self._concerns(node)],
+            ctx,
+            queue=self.clean_up,
+            slurmctld_log=self.slurmctld_log,
+            slurmd_log=self.slurmd_log,
+        )
         items = {s.node.name: self._proof(s, rules) for s in sights}
         sights, items = self._with_commands(sights, items, rules, ctx)
         past = _recalled(ctx)

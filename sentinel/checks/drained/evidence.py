@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sentinel import proc
 from sentinel.checks.drained import logs
 from sentinel.checks.drained.proof import askable
@@ -13,11 +15,10 @@ from sentinel.core import nodeset
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.ports import Context
-from sentinel.core.probe import Wants
+from sentinel.core.probe import NodeProbe, Wants
 
 if TYPE_CHECKING:
-    from sentinel.checks.drained.check import Drained
-    from sentinel.core.remote import Answer
+    from sentinel.core.remote import Answer, Unreached
     from sentinel.core.slurm import Node
 
 WANTS = Wants(parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel"))
@@ -28,16 +29,28 @@ PROBE, LOGS, PROOFS = 0.5, 0.1, 0.3
 """Shares of a run's limit."""
 
 
-def gather(nodes: Sequence[Node], ctx: Context, settings: Drained) -> list[Sight]:
-    """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell."""
+def gather(
+    nodes: Sequence[Node],
+    ctx: Context,
+    *,
+    queue: bool,
+    slurmctld_log: str | None = None,
+    slurmd_log: str | None = None,
+) -> list[Sight]:
+    """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell.
+
+    `queue`: with the jobs that Slurm has on each of them.
+    """
     if not nodes:
         return []
-    running = _running(ctx) if settings.clean_up else None
-    log = _controller_log(settings.slurmctld_log, ctx.limit * LOGS)
-    sights = [_sight(node, ctx, running, log) for node in nodes]
+    running = _running(ctx) if queue else None
+    log = _controller_log(slurmctld_log, ctx.limit * LOGS)
+    histories = logs.histories(log, [node.name for node in nodes])
+    lines = logs.telling(log)
+    sights = [_sight(node, ctx, running, histories[node.name], lines) for node in nodes]
     names = [s.node.name for s in sights if askable(s)]
     answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
-    told = _daemon_logs(names, settings.slurmd_log, ctx)
+    told = _daemon_logs(names, slurmd_log, ctx)
     return [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
 
 
@@ -56,24 +69,27 @@ def prove(
 
 
 def _sight(
-    node: Node, ctx: Context, running: Mapping[str, frozenset[str]] | None, log: str
+    node: Node,
+    ctx: Context,
+    running: Mapping[str, frozenset[str]] | None,
+    history: logs.History,
+    lines: Sequence[str],
 ) -> Sight:
     book = ctx.logbook
+    text = logs.shown(logs.about(lines, node.name))
     return Sight(
         node=node,
         now=ctx.now.wall // SECOND,
         readings=None if book is None else book.readings(node.name),
         records=() if book is None else book.records(node.name),
         running=None if running is None else running.get(node.name, frozenset()),
-        earlier=logs.reasons(log, node.name),
-        logs={"slurmctld": text} if (text := logs.lines_about(log, node.name)) else {},
+        history=history,
+        logs={"slurmctld": text} if text else {},
     )
 
 
-def _asked(sight: Sight, answer: object, log: str) -> Sight:
-    from msgspec.structs import replace
-
-    text = logs.telling(log)
+def _asked(sight: Sight, answer: NodeProbe | Unreached | None, log: str) -> Sight:
+    text = logs.shown(logs.telling(log))
     more = {"slurmd": text} if text else {}
     return replace(sight, answer=answer, logs={**sight.logs, **more})
 

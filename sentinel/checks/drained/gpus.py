@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from sentinel.checks.drained.people import unread
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core import gres as core
-from sentinel.core.probe import Identity, KernelLog, NodeProbe, Unread
+from sentinel.core.model import Status
+from sentinel.core.probe import KernelLog, NodeProbe, Unread
 from sentinel.core.text import shortened, visible
 
-LOOK_BACK = 600
-"""Seconds before the drain from which on an Xid counts: a task may hang because of it."""
+if TYPE_CHECKING:
+    from sentinel.gpu.nouns import Gpu
+
+LOOK_BACK = 3600
+"""Seconds before the drain from which on an Xid counts. What hangs because of it is ended late:
+collective calls wait 10 minutes, in older PyTorch 30, and then comes UnkillableStepTimeout. An
+hour also covers a clock of the node that is off by what munge lets pass (5 minutes)."""
 
 OF_PROGRAMS = frozenset({13, 31, 43, 45})
 """Xids of what a program did, or of its being killed; docs.nvidia.com/deploy/xid-errors."""
 
+_DIAG = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
+"""dcgmi diag, or its worker; by the kernel's short name where command lines were not read."""
+
 _XID = re.compile(r"NVRM: Xid \([^)]*\): (\d+)")
-_WORSE = re.compile(r"SXid \([^)]*\): \d+, (?!Non-fatal|Data)|NVRM: GPU .*fallen off the bus")
+_WORSE = re.compile(r"SXid \([^)]*\): \d+, (?!Non-fatal|Data)|NVRM: .*fallen off the bus")
 
 
 def expected(gres: str, told: int | None = None) -> int | None:
@@ -26,29 +36,50 @@ def expected(gres: str, told: int | None = None) -> int | None:
 
 
 def processes(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
-    """nvidia-smi was asked, and answered with none."""
+    """nvidia-smi was asked, and answered with none; no diagnostic is between two of its tests."""
     if _none(sight, rules):
         return Item(name="gpu processes", good=True, text="no GPUs in Slurm")
     told = probe.gpu_processes
     if told is None or isinstance(told, Unread):
         return Item(name="gpu processes", good=None, text=unread(told))
-    if not told:
+    found = [f"{p.name}({p.pid}) on {p.gpu}" for p in told]
+    if isinstance(probe.processes, tuple):
+        found += [f"a diagnostic({p.pid})" for p in probe.processes if _DIAG.search(p.command)]
+    if not found:
         return Item(name="gpu processes", good=True, text="none")
-    shown = ", ".join(f"{p.name}({p.pid}) on {p.gpu}" for p in told[:5])
-    return Item(name="gpu processes", good=False, text=visible(shown))
+    return Item(name="gpu processes", good=False, text=visible(", ".join(found[:5])))
 
 
 def present(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
-    """As many as Slurm promises to jobs."""
+    """As many as Slurm promises to jobs, and none with which something is wrong."""
     if _none(sight, rules):
         return Item(name="gpus", good=True, text="no GPUs in Slurm")
-    told = probe.gpus
-    if told is None or isinstance(told, Unread):
-        return Item(name="gpus", good=None, text=unread(told))
-    there, must = told.count("<gpu id="), expected(sight.node.gres, rules.gpus)
+    if probe.gpus is None or isinstance(probe.gpus, Unread):
+        return Item(name="gpus", good=None, text=unread(probe.gpus))
+    from sentinel.gpu import smi
+    from sentinel.gpu.errors import Unreadable
+
+    try:
+        found = smi.parse(probe.gpus).gpus
+    except Unreadable as error:
+        return Item(name="gpus", good=None, text=visible(f"not understood: {error}"))
+    if sick := [f"{g.uuid or g.bus or 'one of them'}: {why}" for g in found if (why := _sick(g))]:
+        more = f" (and {len(sick) - 1} more)" if len(sick) > 1 else ""
+        return Item(name="gpus", good=False, text=visible(f"{sick[0]}{more}"))
+    there, must = len(found), expected(sight.node.gres, rules.gpus)
     good = there > 0 if must is None else there >= must
     wanted = "at least one" if must is None else str(must)
     return Item(name="gpus", good=good, text=f"{there} of {wanted} there")
+
+
+def _sick(gpu: Gpu) -> str:
+    """What is wrong with it by its own account, or waits for the reset that an idle node can have."""
+    from sentinel.checks.gpu import judge
+
+    found = judge.problems(gpu, judge.Limits(), judge.Limits())
+    waits = any(part is not None and part.pending for part in (gpu.remapped, gpu.retired))
+    waits = waits or gpu.recovery not in ("", "None")
+    return next((text for status, text in found if waits or status is Status.CRITICAL), "")
 
 
 def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
@@ -60,19 +91,21 @@ def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
         return Item(name="xids", good=None, text=unread(log))
     if isinstance(identity, Unread) or sight.node.reason_time is None:
         return Item(name="xids", good=None, text="nobody knows since when to look")
-    since = sight.node.reason_time - LOOK_BACK - (identity.time - identity.uptime)
-    return _xids(log, since, identity)
+    # Whichever of the clocks is behind must not hide what came shortly before.
+    booted = max(identity.time, sight.now) - identity.uptime
+    return _xids(log, sight.node.reason_time - LOOK_BACK - booted)
 
 
-def _xids(log: KernelLog, since: float, identity: Identity) -> Item:
+def _xids(log: KernelLog, since: float) -> Item:
+    if not log.lines:
+        return Item(name="xids", good=None, text="the kernel's log is empty")
     found = [line.text for line in log.lines if line.at >= since and _is_error(line.text)]
     if found:
         text = f"{len(found)} errors, the last: {shortened(found[-1], 160)}"
         return Item(name="xids", good=False, text=visible(text))
-    first = log.lines[0].at if log.lines else 0.0
-    if first > max(since, 60.0):
+    if log.lines[0].at > max(since, 60.0):
         return Item(name="xids", good=None, text="the kernel's log does not go back to the drain")
-    return Item(name="xids", good=True, text="none since ten minutes before the drain")
+    return Item(name="xids", good=True, text="none since an hour before the drain")
 
 
 def _is_error(text: str) -> bool:

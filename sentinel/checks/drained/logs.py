@@ -1,46 +1,80 @@
-"""What the logs of slurmctld and slurmd say about a node. Pure; both are evidence, never needed."""
+"""What the logs of slurmctld and slurmd say about nodes. Pure; both are evidence, never needed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
+from sentinel.core import nodeset
+from sentinel.core.errors import Invalid
 from sentinel.core.text import shortened, visible
 
 MOST_LINES = 5
 LONGEST_LINE = 240
 
-# "[2026-11-21T04:25:00.123] update_node: node node-2 reason set to: bad dimm": update_node() in
-# src/slurmctld/node_mgr.c.
-_SET = re.compile(r"update_node: node (\S+) (reason|state) set to:? (.*)")
-_BACK = re.compile(r"IDLE|RESUME|UNDRAIN|POWER", re.IGNORECASE)
+UNTOLD = "drained by slurmctld, which does not log why"
+
+# Lines of slurmctld at its usual level, the same from 20.11 to 25.05: update_node() and
+# drain_nodes() in src/slurmctld/node_mgr.c; job_scheduler.c, proc_req.c and sched/backfill for a
+# job that is given nodes. "state set to IDLE" says nothing: a cancelled reboot logs it too, and
+# leaves the node drained.
+_EVENT = re.compile(
+    r"^\[[^]\n]*\] (?:"
+    r"update_node: node (?P<given>\S+) reason set to: (?P<reason>.*)"
+    r"|drain_nodes: node (?P<drained>\S+) state set to DRAIN$"
+    r"|sched: (?:Allocate|_slurm_rpc_allocate_resources) JobId=\S+ NodeList=(?P<allocated>\S+) .*"
+    r"|sched/backfill: _start_job: Started JobId=\S+ in \S+ on (?P<started>\S+)$)",
+    re.MULTILINE,
+)
 _TELLING = re.compile(r"CANCELLED AT|NOT ENDING|UNKILLABLE|Kill task failed|reason set|state set")
 
 
-def lines_about(log: str, node: str) -> str:
-    """The last telling lines with that name as a word, ready to be shown."""
-    word = re.compile(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])")
-    return _last(line for line in log.splitlines() if word.search(line) and _TELLING.search(line))
+class History(Struct, frozen=True):
+    """The reasons a node was given, oldest first, since the log saw it given to a job.
+
+    `whole`: it did see that, and no drained node is: all reasons of its absence are here.
+    """
+
+    reasons: tuple[str, ...] = ()
+    whole: bool = False
 
 
-def telling(log: str) -> str:
-    """The last telling lines of a log that is about one node anyway."""
-    return _last(line for line in log.splitlines() if _TELLING.search(line))
-
-
-def reasons(log: str, node: str) -> Sequence[str]:
-    """The reasons that the node was given since it was last put to work, oldest first."""
-    found: list[str] = []
-    for match in _SET.finditer(log):
-        if match[1] != node:
-            continue
-        if match[2] == "reason":
-            found.append(match[3].strip())
-        elif _BACK.search(match[3]):
-            found.clear()
+def histories(log: str, nodes: Collection[str]) -> Mapping[str, History]:
+    """Of these nodes, by what slurmctld's log holds."""
+    found, wanted = dict.fromkeys(nodes, History()), frozenset(nodes)
+    meant: dict[str, frozenset[str]] = {}
+    for event in _EVENT.finditer(log):
+        if at_work := event["allocated"] or event["started"]:
+            if at_work not in meant:
+                meant[at_work] = wanted & _expanded(at_work)
+            found.update(dict.fromkeys(meant[at_work], History(whole=True)))
+        elif (node := event["given"] or event["drained"]) in found:
+            before, reason = found[node], (event["reason"] or UNTOLD).strip()
+            found[node] = History((*before.reasons, reason), before.whole)
     return found
 
 
-def _last(lines: Iterable[str]) -> str:
-    chosen = list(lines)[-MOST_LINES:]
-    return "\n".join(shortened(visible(line.strip()), LONGEST_LINE) for line in chosen)
+def telling(log: str) -> Sequence[str]:
+    """The lines of a log that may be of interest."""
+    return [line for line in log.splitlines() if _TELLING.search(line)]
+
+
+def about(lines: Iterable[str], node: str) -> Sequence[str]:
+    """Those that have the name as a word."""
+    word = re.compile(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])")
+    return [line for line in lines if word.search(line)]
+
+
+def shown(lines: Sequence[str]) -> str:
+    """The last of them, ready to be shown."""
+    last = lines[-MOST_LINES:]
+    return "\n".join(shortened(visible(line.strip()), LONGEST_LINE) for line in last)
+
+
+def _expanded(hostlist: str) -> frozenset[str]:
+    try:
+        return frozenset(nodeset.expand(hostlist))
+    except Invalid:
+        return frozenset()

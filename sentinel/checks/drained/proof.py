@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sentinel.checks.drained import gpus, people
-from sentinel.checks.drained.reasons import hidden, note_in, seen_from_the_start
+from sentinel.checks.drained.reasons import hidden, note_in, seen_from_the_start, typed_by
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.nodestate import UP, state_of, unfit
 from sentinel.core.probe import Identity, NodeProbe, Unread
@@ -18,12 +18,26 @@ VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"}
 YOUNG = 3
 """Seconds of age below which state D may be the probe's own ps waiting for its pages."""
 
+MILD = frozenset(
+    [
+        "DRAIN",
+        "CLOUD",
+        "DYNAMIC",
+        "DYNAMIC_FUTURE",
+        "DYNAMIC_NORM",
+        "PERFCTRS",
+        "PLANNED",
+        "RESERVED",
+    ]
+)
+"""Flags that are no reason to leave a node alone; one that no Slurm until 26.05 has is."""
+
 BOOT_SLACK = 120
 """Seconds by which slurmd's and the node's own account of its boot may differ."""
 
 
-_BEFORE_US = (
-    "it was drained before sentinel first looked, and nobody knows what its reason replaced; "
+_NOT_SEEN = (
+    "it was drained while sentinel did not look, and nobody knows what its reason replaced; "
     "undrain it by hand once, or give `slurmctld_log`"
 )
 
@@ -60,6 +74,9 @@ def _state(sight: Sight) -> Item:
     node, text = sight.node, state_of(sight.node)
     if why := unfit(node):
         return Item(name="drained", good=False, text=f"it is {why}")
+    if strange := sorted(node.flags - MILD):
+        text = f"it is {strange[0]}, and nobody here knows what that means for it"
+        return Item(name="drained", good=None, text=visible(text))
     if node.state != "IDLE":
         return Item(name="drained", good=False, text=f"jobs still run there ({text})")
     return Item(name="drained", good=True, text=f"{text}, no job there")
@@ -73,14 +90,16 @@ def _reservation(sight: Sight) -> Item:
 
 def _history(sight: Sight, rules: Rules) -> Item:
     """Only the reasons of this absence from service count, and all of them."""
+    if giver := typed_by(sight.node):
+        return _no("history", f"its reason was given by {visible(giver)}, not by Slurm")
     if note := note_in(sight.node.reason):
         return _no("history", f"its reason goes on with somebody's note: '{visible(note)}'")
     if sight.readings is None:
         return Item(name="history", good=None, text="no ledger of reasons here")
-    if found := hidden(sight.readings, sight.earlier, rules.reasons):
+    if found := hidden(sight.readings, sight.history.reasons, rules.reasons):
         return _no("history", f"its reason replaced another one: '{visible(found)}'")
-    if not (seen_from_the_start(sight.readings) or sight.earlier):
-        return Item(name="history", good=None, text=_BEFORE_US)
+    if not (seen_from_the_start(sight.readings) or sight.history.whole):
+        return Item(name="history", good=None, text=_NOT_SEEN)
     return Item(name="history", good=True, text="no other reason since it left service")
 
 
@@ -97,13 +116,14 @@ def _responds(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
 
 def _same_host(sight: Sight, told: Identity, rules: Rules) -> bool:
     """By its name; by its boot where its own name is that of no other node."""
-    name = told.hostname.partition(".")[0].lower()
-    if name == sight.node.name.partition(".")[0].lower():
+    node, full = sight.node.name.lower(), told.hostname.lower()
+    name, booted = full.partition(".")[0], sight.node.boot_time
+    if full in rules.names - {node}:
+        return False
+    if name == node.partition(".")[0]:
         return True
-    booted = sight.node.boot_time
-    foreign = name in rules.names or told.hostname in rules.names
     near = booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
-    return near and not foreign
+    return near and name not in rules.names
 
 
 def _silence(sight: Sight) -> str:

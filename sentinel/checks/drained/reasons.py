@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sentinel.core.actions import Reading
+from sentinel.core.slurm import Node
 
 KILL = "Kill task failed"
 """stepd_drain_node() in src/slurmd/slurmstepd/step_terminate_monitor.c, up to 24.11 all of it."""
 
-# " (JobId=1 StepId=batch)" since 25.05.
-_KILL = re.compile(re.escape(KILL) + r"(?: \(JobId=(\d+)[^()]*\))?")
+# " (JobId=1 StepId=batch)" since 25.05; anything else in the brackets is a person's.
+_KILL = re.compile(re.escape(KILL) + r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?")
 
 # What slurmctld itself appends: set_node_reason() since 23.02, "reboot issued" in all versions.
 _APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached))+$")
@@ -43,6 +44,17 @@ def note_in(reason: str) -> str:
     return rest.strip(" :-;,")
 
 
+def typed_by(node: Node) -> str:
+    """The person who gave Slurm's own "Kill task failed"; empty where Slurm may have done it.
+
+    slurmstepd gives it as root; what slurmctld appends is signed by SlurmUser.
+    """
+    appended = _plain(node.reason) != node.reason.strip()
+    if not _KILL.match(node.reason) or appended or node.reason_user in ("", "root"):
+        return ""
+    return node.reason_user
+
+
 def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequence[str]) -> str:
     """The newest other reason of this absence from service; empty if there was none.
 
@@ -53,10 +65,13 @@ def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequen
 
 
 def seen_from_the_start(readings: Sequence[Reading]) -> bool:
-    """Whether the ledger holds how this absence from service began: a node that was out at the
-    very first look may have had any reason before."""
+    """Whether this absence from service began between two looks of the ledger that were close.
+
+    Who was out at the very first look, or after a long time without any, may have had any reason
+    before.
+    """
     absence = [*_absence(readings)]
-    return len(absence) < len(readings) or bool(absence and absence[-1].left)
+    return bool(absence) and absence[-1].left == absence[-1].seen
 
 
 def _absence(readings: Sequence[Reading]) -> Iterable[Reading]:

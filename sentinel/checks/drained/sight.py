@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sentinel.checks.drained.logs import History
 from sentinel.core.actions import ActionRecord, Reading
 from sentinel.core.probe import NodeProbe
 from sentinel.core.remote import Answer, Unreached
@@ -17,7 +18,7 @@ class Sight(Struct, frozen=True, kw_only=True):
 
     `answer` None: it was not asked. `readings` None: there is no ledger here. `running`: ids of
     the jobs that Slurm has on the node; None where nobody asked. `ran`: the answers to the
-    configured proofs, by their names; `earlier`: reasons out of slurmctld's log, oldest first.
+    configured proofs, by their names; `history`: what slurmctld's log has of its reasons.
     """
 
     node: Node
@@ -26,7 +27,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     readings: Sequence[Reading] | None = None
     records: Sequence[ActionRecord] = ()
     running: frozenset[str] | None = None
-    earlier: Sequence[str] = ()
+    history: History = History()
     logs: dict[str, str] = {}
     ran: dict[str, Answer] = {}
 

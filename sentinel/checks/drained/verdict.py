@@ -15,6 +15,9 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
 
 _MARKS = {True: "+", False: "-", None: "?"}
+_BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})
+"""Items without which not even left-over processes are ended."""
+
 _CLEARED_BY_REBOOT = frozenset({"blocked", "steps", "users", "gpu processes"})
 """Items that may be bad before a reboot; all others must be as good as before an undrain."""
 
@@ -58,7 +61,7 @@ def undrain(sight: Sight, items: Sequence[Item]) -> ActionRequest:
 def clean_up(sight: Sight, items: Sequence[Item], rules: Rules) -> ActionRequest | None:
     """The wish to end what a failed job left behind, where something can be ended at all."""
     jobs = people.jobs_left(sight)
-    untouchable = any(i.name in ("reservation", "history") and not i.good for i in items)
+    untouchable = any(i.name in _BEFORE_ANYTHING and not i.good for i in items)
     if untouchable or not _endable(sight, jobs, rules):
         return None
     return ActionRequest(

@@ -1,26 +1,23 @@
 """The `fs` check: asks each path, judges what it says against limits and memory."""
 
-import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.fs.du_settings import Du
-from sentinel.checks.fs.limits import Limits, completed, refuse_reversed
+from sentinel.checks.fs.limits import completed
 from sentinel.checks.fs.mounts import Mounts, parse
 from sentinel.checks.fs.probe import Answer, probe, probe_all
+from sentinel.checks.fs.settings import Settings
 from sentinel.checks.fs.usage import trusted
 from sentinel.checks.fs.verdict import KEPT, Rules, Seen, Sight, finding, remembered, samples
-from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
-from sentinel.core.values import Duration, Share
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
@@ -28,26 +25,8 @@ LOOKUP = 5.0
 TABLE = "/proc/self/mountinfo"
 FSTAB = "/etc/fstab"
 
-Measure = (
-    Literal[
-        "auto",
-        "statfs",
-        "quota",
-        "repquota",
-        "xfs",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "ceph",
-        "zfs",
-        "btrfs",
-    ]
-    | Literal["du", "command"]
-)
-KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup")
 
-
-class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Space, inodes, hangs and lost mounts of file systems.
 
     Without `paths`: all file systems on this machine's own disks. `nodes` (a host list or `all`)
@@ -61,47 +40,6 @@ class Fs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 10
-
-    paths: list[FilePath] = []
-    warn: Limits = Limits()
-    crit: Limits = Limits()
-    nodes: str = ""
-    job: str = ""
-    users: list[str] = []
-    mounted: bool | None = None
-    read_only: Literal["critical", "warning", "ok"] = "critical"
-    measure: Measure = "auto"
-    quotas: list[str] = []
-    command: list[str] = []
-    pattern: re.Pattern[str] | None = None
-    du: Du = Du()
-    reliable: Share = Share(100)
-    lag: Duration = Duration(0)
-    headroom: str = ""
-    write_probe: bool = False
-
-    def __post_init__(self) -> None:
-        refuse_reversed(self.warn, self.crit)
-        self._judge_nodes()
-        self._judge_measure()
-        for number, path in enumerate(self.paths):
-            if not path.startswith("/"):
-                raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
-
-    def _judge_nodes(self) -> None:
-        if self.nodes or self.job:
-            from sentinel.checks.nodes_asked import judge_choice
-
-            judge_choice(self.nodes, self.job)
-            if not self.paths:
-                raise Invalid("name the paths to look at on those nodes", "paths")
-
-    def _judge_measure(self) -> None:
-        if self.measure == "auto" and not (self.headroom or self.quotas or self.command):
-            return
-        from sentinel.checks.fs.judging import judge_measure
-
-        judge_measure(self)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
+from sentinel import proc
 from sentinel.clean.rules import Rules
-from sentinel.core.errors import Invalid
-from sentinel.core.limits import Limits
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.limits import CleanLimits, Limits
 from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
@@ -24,12 +27,25 @@ LONGEST = 3500
 """Names in one request, and their length: the log of actions keeps every one."""
 
 
+LEAP = 60.0
+"""Seconds by which a clock is not set in small corrections."""
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """The last look, when this host's clock was set forward, and a child that hangs."""
+
+    at: Instant | None = None
+    leapt: Instant | None = None
+    stuck: proc.Stuck | None = None
+
+
 class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Old logs and checkpoints of a directory: what may go, and its removal where that is on.
 
     `match`: names it is about; a first group that is a number orders them. `keep_last` complete
-    ones stay (two at least), of numbers every `keep_every`-th, and what was written to within
-    `older_than`. `complete`: a file that only a complete directory holds. `remove`: do it.
+    ones stay (two at least), of numbers every `keep_every`-th, what was changed within
+    `older_than`, and what a link or `latest` beside them names. `complete`: a file that only a
+    complete directory holds. `remove`: do it.
     """
 
     EVERY: ClassVar[float] = 3600
@@ -42,11 +58,14 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_every: Annotated[int, Meta(ge=0)] = 0
     complete: str = ""
     remove: bool = False
-    limits: Limits | None = None
+    limits: CleanLimits | None = None
 
     def __post_init__(self) -> None:
         if not self.root.startswith("/"):
             raise Invalid(f"{self.root!r} is no absolute path; begin it with /", "root")
+        steps = [step for step in self.root.split("/") if step]
+        if len(steps) < 2 or {".", ".."} & set(steps):
+            raise Invalid(f"{self.root!r} is too much; name a directory two steps down", "root")
         if self.keep_every and not self.match.groups:
             raise Invalid(r"needs a number in match, such as step(\d+)", "keep_every")
         if "/" in self.complete:
@@ -60,10 +79,20 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
-        found = listing(str(self.root), self.rules().text(), 0.8 * ctx.limit)
+        before = _recalled(ctx.memory)
+        if before.stuck and proc.still_stuck(before.stuck):
+            raise CannotTell(f"an earlier look still hangs (process {before.stuck.pid})")
+        try:
+            found = listing(str(self.root), self.rules().text(), 0.8 * ctx.limit)
+        except proc.TimedOut as late:
+            if late.stuck is None:
+                raise
+            return self._hung(replace(before, stuck=late.stuck), late)
+        leapt = _leapt(before, ctx.now, self.older_than)
         return Report(
-            findings=(self._finding(found, ctx),),
-            requests=self._requests(found) if self.remove else (),
+            findings=(self._finding(found, leapt, ctx),),
+            requests=self._requests(found) if self.remove and not leapt else (),
+            memory=to_builtins(Memory(at=ctx.now, leapt=leapt)),
         )
 
     def rules(self) -> Rules:
@@ -76,46 +105,78 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             complete=self.complete,
         )
 
-    def _finding(self, found: Listing, ctx: Context) -> Finding:
-        freed = sum(e.bytes for e in found.going)
-        text = f"{len(found.going)} of {found.entries} may go, {size_text(freed)}"
+    def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:
+        finding = Finding(subject=visible(self.root), status=Status.UNKNOWN, summary=str(late))
+        return Report(findings=(finding,), memory=to_builtins(memory))
+
+    def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
+        text = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
+        text = text if found.removable else f"nothing may go of {found.entries}"
+        if found.held:
+            text += f"; {len(found.held)} may go and cannot: {visible(found.held[0])}"
+        if leapt:
+            ago = duration_text(elapsed(leapt, ctx.now))
+            text += f"; this host's clock was set forward {ago} ago: what is old is not known, "
+            text += f"nothing goes until {self.older_than} after that"
+        lines = [*(_line(e, ctx.now.wall / 1e6) for e in found.going), *map(visible, found.held)]
         return Finding(
             subject=visible(self.root),
-            status=Status.OK,
-            summary=text if found.going else f"nothing may go of {found.entries}",
+            status=Status.WARNING if self.remove and (found.held or leapt) else Status.OK,
+            summary=text,
             values={
                 "entries": found.entries,
                 "used_bytes": found.bytes,
-                "removable": len(found.going),
-                "removable_bytes": freed,
+                "removable": found.removable,
+                "removable_bytes": found.removable_bytes,
             },
-            details="\n".join(_line(e, ctx.now.wall / 1e6) for e in found.going[:MOST]),
+            details="\n".join(lines[:MOST]),
         )
 
     def _requests(self, found: Listing) -> tuple[ActionRequest, ...]:
-        names = _some([e.name for e in found.going])
-        if not names:
+        going = _some(found.going)
+        if not going:
             return ()
-        freed = sum(e.bytes for e in found.going[: len(names)])
+        freed = size_text(sum(e.bytes for e in going))
         return (
             ActionRequest(
                 action="clean",
                 target=str(self.root),
-                reason=f"{len(names)} older than {self.older_than}, {size_text(freed)}",
-                params={"rules": self.rules().text(), "names": json.dumps(names)},
-                evidence={"first": _evidence(found.going[0]), "may go": str(len(found.going))},
+                reason=f"{len(going)} older than {self.older_than}, {freed}",
+                params={
+                    "rules": self.rules().text(),
+                    "names": json.dumps([e.name for e in going]),
+                },
+                evidence={"first": _evidence(going[0]), "may go": str(found.removable)},
             ),
         )
 
 
-def _some(names: Sequence[str]) -> list[str]:
+def _recalled(memory: Mapping[str, Any]) -> Memory:
+    try:
+        return convert(memory, Memory)
+    except ValidationError:
+        return Memory()
+
+
+def _leapt(before: Memory, now: Instant, older_than: float) -> Instant | None:
+    """When this host's clock was last set forward, while that makes young things look old: once
+    `older_than` has passed since, all that was there then is as old as it looks."""
+    if before.at is None:
+        return None
+    leap = (now.wall - before.at.wall) / SECOND - elapsed(before.at, now)
+    if abs(leap) > LEAP:
+        return now if leap > 0 else None
+    return before.leapt if before.leapt and elapsed(before.leapt, now) < older_than else None
+
+
+def _some(going: Sequence[Going]) -> list[Going]:
     """The oldest ones, as many as are written down."""
-    taken, length = list[str](), 0
-    for name in names[:MOST]:
-        length += len(json.dumps(name)) + 2
-        if length > LONGEST or visible(name) != name:
+    taken, length = list[Going](), 0
+    for entry in going[:MOST]:
+        length += len(json.dumps(entry.name)) + 2
+        if length > LONGEST:
             break
-        taken.append(name)
+        taken.append(entry)
     return taken
 
 

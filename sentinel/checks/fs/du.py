@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -22,9 +23,13 @@ GENTLE = 5000
 """Calls a second on file systems that are not this machine's own disks: a login node's `ls -l`
 asks as much, a metadata server answers a hundred times that."""
 
+ANSWER = 2.5
+HANGS = 3
+"""Seconds from the end of the walk to its answer, and its exit code where there is none."""
+
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
 _START = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from sentinel.du.program import main; main()"
+    "import sys; sys.path.append(sys.argv.pop(1)); from sentinel.du.program import main; main()"
 )
 
 
@@ -52,12 +57,12 @@ class Tree(Struct, frozen=True, kw_only=True):
     stuck: int = 0
 
 
-def walked(path: str, du: Du, local: bool, limit: float, *, everything: bool = False) -> Tree:
+def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
     """Walk a tree for at most `limit` seconds and what proc takes to end a hung child.
 
-    `local`: the cap on calls is not needed. Raises CannotTell.
+    `local`: the cap on calls is not needed. Raises CannotTell, and TimedOut where it hangs.
     """
-    within = min(limit, float(du.within or limit)) - 0.5
+    within = min(limit - ANSWER, float(du.within or limit))
     order = {
         "path": path,
         "within": max(0.2, within),
@@ -65,27 +70,31 @@ def walked(path: str, du: Du, local: bool, limit: float, *, everything: bool = F
         "processes": max(1, min(4, os.cpu_count() or 1)),
         "calls": du.calls if du.calls is not None else (0 if local else GENTLE),
         "top": du.top,
-        "all": everything,
     }
-    argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, msgspec.json.encode(order).decode()]
-    done = proc.run(argv, limit=max(0.7, within) + 2.0)
+    argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, json.dumps(order)]
+    done = proc.run(argv, limit=max(0.2, within) + ANSWER)
+    if done.code == HANGS:
+        stuck = proc.left_behind(int(done.out))
+        raise proc.TimedOut(f"du of {visible(path)} hangs, and so does process {stuck.pid}", stuck)
     if done.code:
         why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
         raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
-    return msgspec.json.decode(done.out.decode("utf-8", "surrogateescape"), type=Tree)
+    return msgspec.json.decode(done.out, type=Tree)
 
 
 def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Finding:
-    """What the tree weighs against its allowed size; one that was not walked to its end is never
-    called well against a limit."""
+    """What the tree weighs against its allowed size; one that was not walked to its end, or not
+    everywhere, is never called well against a limit."""
     usage = _usage(tree, du.size)
     status, text = judge(usage, warn, crit) if du.size else (Status.OK, "")
-    least = "" if tree.complete else "at least "
+    whole = tree.complete and not tree.unread
+    least = "" if whole else "at least "
     text = f"{text}: " if text else ""
     text += f"{least}{size_text(tree.allocated)} in {least}{tree.entries} files and directories"
     if not tree.complete:
         text += " (partial: the time was over)"
-        status = Status.UNKNOWN if du.size and not status.bad else status
+    if not whole and du.size and not status.bad:
+        status = Status.UNKNOWN
     if tree.stuck:
         text += f"; a part of it hangs (process {tree.stuck})"
         status = max(status, Status.WARNING, key=lambda s: s.rank)

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
 
-from sentinel.core.disk.words import headroom
+from sentinel.core.disk.words import headroom as parsed
 from sentinel.core.errors import Invalid
 
-if TYPE_CHECKING:
-    from sentinel.checks.fs.check import Fs
-
+KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup")
 _NO_QUOTA = ("statfs", "du", "command")
 
 
-def judge_measure(fs: Fs) -> None:
-    """Raises Invalid, naming the key."""
-    from sentinel.checks.fs.check import KINDS
-
-    if fs.headroom:
+def judge_measure(
+    measure: str,
+    *,
+    named: bool,
+    headroom: str,
+    quotas: Sequence[str],
+    command: Sequence[str],
+    pattern: re.Pattern[str] | None,
+) -> None:
+    """Raises Invalid with the key. `named`: whether paths are given."""
+    if headroom:
         try:
-            headroom(fs.headroom)
+            parsed(headroom)
         except Invalid as error:
             raise Invalid(str(error), "headroom") from None
-    if fs.measure not in ("auto", "statfs") and not fs.paths:
-        raise Invalid(f"name the paths to measure by {fs.measure}", "paths")
-    if (fs.measure == "command") != bool(fs.command):
+    if measure not in ("auto", "statfs") and not named:
+        raise Invalid(f"name the paths to measure by {measure}", "paths")
+    if (measure == "command") != bool(command):
         raise Invalid("measure: command and a command belong together", "command")
-    if fs.pattern is not None:
+    if pattern is not None:
         from sentinel.core.disk.command import refuse
 
-        refuse(fs.pattern)
-    if fs.quotas and fs.measure in _NO_QUOTA:
-        raise Invalid(f"measure: {fs.measure} knows no quotas of people or projects", "quotas")
-    for number, text in enumerate(fs.quotas):
+        refuse(pattern)
+    if quotas and measure in _NO_QUOTA:
+        raise Invalid(f"measure: {measure} knows no quotas of people or projects", "quotas")
+    _judge_quotas(quotas)
+
+
+def _judge_quotas(quotas: Sequence[str]) -> None:
+    for number, text in enumerate(quotas):
         kind, _, _ = text.partition(":")
         if kind not in KINDS:
             known = ", ".join(KINDS)

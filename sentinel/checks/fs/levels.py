@@ -43,7 +43,7 @@ def targets_finding(path: str, targets: Sequence[Target], warn: Limits, crit: Li
     if away:
         names = ", ".join(visible(t.name) for t in away[:5])
         reason = visible(away[0].trouble)
-        problems.append((Status.WARNING, f"{len(away)} away: {names} ({reason})"))
+        problems.append((Status.WARNING, f"{len(away)} in trouble: {names} ({reason})"))
     bad = [text for status, text in problems if status is not Status.OK]
     status = worst(status for status, _ in problems)
     return Finding(
@@ -161,7 +161,8 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Value]:
 
 def _table(targets: Sequence[Target]) -> str:
     """The ten fullest."""
-    known = sorted((t for t in targets if not t.trouble), key=lambda t: -(t.used_percent or 0.0))
+    measured = (t for t in targets if t.used_percent is not None)
+    known = sorted(measured, key=lambda t: -(t.used_percent or 0.0))
     rows = (
         f"{visible(t.name)}  {floored(t.used_percent or 0.0)}  {size_text(t.free)} free"
         for t in known[:10]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.fs import sources
@@ -20,7 +21,7 @@ from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:
-    from sentinel.checks.fs.check import Fs
+    from sentinel.checks.fs.settings import Settings
     from sentinel.core.ports import Context
 
 MEMORY = "stuck"
@@ -34,14 +35,14 @@ class Asked(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any]
 
 
-def wanted(fs: Fs, sights: Sequence[Sight]) -> bool:
+def wanted(fs: Settings, sights: Sequence[Sight]) -> bool:
     """Whether there is anything to ask beyond statfs; cheap, since most checks ask nothing."""
     if fs.measure != "auto" or fs.write_probe:
         return True
     return any(s.mount is not None and s.mount.type in sources.ALWAYS for s in sights)
 
 
-def asked(fs: Fs, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
+def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
     """Ask about every path that answered; `deadline` by time.monotonic."""
     asker = _Asker(fs, ctx, deadline)
     findings = [
@@ -56,9 +57,12 @@ def asked(fs: Fs, sights: Sequence[Sight], ctx: Context, deadline: float) -> Ask
 class _Asker:
     """One run: what is left of its time, and what hangs."""
 
-    def __init__(self, fs: Fs, ctx: Context, deadline: float) -> None:
+    def __init__(self, fs: Settings, ctx: Context, deadline: float) -> None:
         self._fs, self._ctx, self._deadline = fs, ctx, deadline
-        self._warn, self._crit = completed(fs.warn, fs.crit)
+        self._shares = completed(replace(fs.warn, free=None), replace(fs.crit, free=None))
+        # So many bytes free are meant of a file system, not of a quota that nobody asked about.
+        asked = fs.measure != "auto"
+        self._warn, self._crit = completed(fs.warn, fs.crit) if asked else self._shares
         self._now = ctx.now.wall / 1e6
         self.stuck: dict[str, Any] = {}
 
@@ -129,13 +133,13 @@ class _Asker:
             found = lustre.targets(space, sources.said([*argv, "-i", mount.point], left))
         else:
             found = beegfs.targets(sources.said(["beegfs-df", "-p", mount.point], self._left()))
-        return targets_finding(sight.path, found, self._warn, self._crit)
+        return targets_finding(sight.path, found, *self._shares)
 
     def _tree(self, sight: Sight, mount: Mount) -> Finding:
         from sentinel.checks.fs import du
 
         fs = self._fs
-        tree = du.walked(_real(sight), fs.du, mount.type in LOCAL, self._left() - 2.5)
+        tree = du.walked(_real(sight), fs.du, mount.type in LOCAL, self._left())
         if tree.stuck:
             self.stuck[visible(f"{sight.path} tree")] = to_builtins(proc.left_behind(tree.stuck))
         return du.finding(sight.path, tree, fs.du, self._warn, self._crit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sentinel.checks.fs.limits import judge
-from sentinel.checks.fs.usage import Usage
+from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
 from sentinel.checks.fs.verdict import Rules
 from sentinel.checks.nodes_asked import probed, silent, unread
 from sentinel.core.model import Finding, Report, Sample, Status, worst
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from sentinel.core.remote import Unreached
 
 _GONE = "No such file or directory"
-_BLIND = ("denied", "missing", "cut", "garbage", "absent")
 
 
 def on_nodes(
     names: Sequence[str], paths: Sequence[str], rules: Rules, kept: Sequence[str], ctx: Context
 ) -> Report:
-    """A finding per node and path (`node-3:/tmp`), or one per node that told nothing.
+    """A finding per node and path (`node-3:/tmp`), unknown where the node told nothing.
 
     `kept`: the numbers worth a history. Where a path was a mount point it has to stay one.
     """
@@ -54,8 +53,8 @@ def _of_node(
     rules: Rules,
     memory: Mapping[str, Any],
 ) -> list[Finding]:
-    if not isinstance(answer, NodeProbe):
-        return [silent(node, answer)]
+    if not isinstance(answer, NodeProbe):  # what was bad there is bad until somebody sees it
+        return [silent(node, answer, visible(f"{node}:{path}")) for path in paths]
     mounted = memory.get("mounted", {}).get(node, [])
     return [_of_path(node, answer, path, path in mounted, rules) for path in paths]
 
@@ -64,7 +63,7 @@ def _of_path(node: str, probe: NodeProbe, path: str, was: bool, rules: Rules) ->
     subject = visible(f"{node}:{path}")
     disk = probe.disks.get(path, Unread(kind="absent"))
     if isinstance(disk, Unread):
-        return _unread(node, subject, disk)
+        return _unread(node, subject, disk, path)
     mount = _mount(probe, path)
     must = was if rules.mounted is None else rules.mounted
     if must and mount is None:
@@ -95,13 +94,13 @@ def _finding(
     )
 
 
-def _unread(node: str, subject: str, disk: Unread) -> Finding:
+def _unread(node: str, subject: str, disk: Unread, path: str) -> Finding:
     """A path that hangs or is not there is bad; one that could not be asked is unknown."""
     if disk.kind in ("hung", "late"):
-        return _finding(node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), "")
+        return _finding(node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), path)
     if disk.kind == "failed" and "Permission denied" not in disk.why:
         why = "does not exist" if _GONE in disk.why else f"cannot be read: {disk.why}"
-        return _finding(node, subject, Status.CRITICAL, visible(why), "")
+        return _finding(node, subject, Status.CRITICAL, visible(why), path)
     return unread(node, disk, subject)
 
 
@@ -114,12 +113,13 @@ def _mount(probe: NodeProbe, path: str) -> Mount | None:
 
 
 def _usage(disk: Disk) -> Usage:
+    """Of the same numbers that a probe here reads: `stat -f`."""
     return Usage(
         size=disk.total,
-        used=max(0, disk.total - disk.free),
-        free=disk.available,
-        inodes=disk.inodes,
-        inodes_free=disk.inodes_free,
+        used=max(0, disk.total - unsigned(disk.free)),
+        free=unsigned(disk.available),
+        inodes=0 if disk.inodes_free in UNCOUNTED else disk.inodes,
+        inodes_free=min(unsigned(disk.inodes_free), disk.inodes),
         type=disk.type,
     )
 
@@ -137,10 +137,12 @@ def _values(usage: Usage) -> dict[str, float | int | str | bool | None]:
 def _remembered(
     answers: Mapping[str, NodeProbe | Unreached], paths: Sequence[str], memory: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Which of the paths have been mount points on which node; never forgotten while asked."""
+    """Which of the paths have been mount points on which node. Never forgotten while a path is
+    asked about: a node comes back from a reboot, and a mount does not."""
     before: Mapping[str, Any] = memory.get("mounted", {})
     known = {}
-    for node, answer in answers.items():
+    for node in dict.fromkeys((*before, *answers)):
+        answer = answers.get(node)
         now = {p for p in paths if isinstance(answer, NodeProbe) and _mount(answer, p)}
         if both := sorted(now.union(before.get(node, [])).intersection(paths)):
             known[node] = both

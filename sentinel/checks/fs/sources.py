@@ -43,6 +43,11 @@ ALWAYS = frozenset({"lustre", "gpfs", "beegfs", "ceph"})
 nobody when he can write no more."""
 
 TARGETS = frozenset({"lustre", "beegfs"})
+PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
+"""Where such tools are, and what ordinary users and cron have not in their PATH."""
+
+NO_ATTRIBUTE = "No such attribute"
+"""What getfattr(1) says of an attribute that is not set, in strerror(3)'s words for ENODATA."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -57,10 +62,12 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @property
     def who(self) -> str:
-        """The name, or who runs this: numbers are understood by all tools."""
-        if self.name:
-            return self.name
-        return str(os.getgid() if self.kind == "group" else os.getuid())
+        """The name, or who runs this: numbers are understood by all tools. Raises CannotTell
+        where nobody is meant."""
+        own = {"user": os.getuid, "group": os.getgid}
+        if self.name or self.kind in own:
+            return self.name or str(own[self.kind]())
+        raise CannotTell(f"quotas: name the {self.kind}, as in {self.kind}:NAME")
 
 
 def tool_for(measure: str, mount: Mount) -> str:
@@ -83,39 +90,58 @@ def quotas(tool: str, question: Question) -> list[Quota]:
         raise CannotTell(f"{tool}: {visible(str(error))}") from error
 
 
-def said(argv: Sequence[str], limit: float, *, codes: tuple[int, ...] = (0,)) -> str:
-    """What a command prints; raises CannotTell where it ends otherwise than it should."""
-    env = {**os.environ, "LC_ALL": "C"}
-    done = proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
-    text = os.fsdecode(done.out)
-    if done.code in codes:
-        return text
-    why = shortened(visible(" ".join(os.fsdecode(done.err or done.out).split())), 300)
-    raise CannotTell(f"{argv[0]}: {why or f'exit code {done.code}'}")
+def said(argv: Sequence[str], limit: float) -> str:
+    """What a command prints; raises CannotTell where it ends otherwise than well."""
+    done = told(argv, limit)
+    if done.code:
+        raise CannotTell(f"{argv[0]}: {_why(done)}")
+    return os.fsdecode(done.out)
+
+
+def told(argv: Sequence[str], limit: float) -> proc.Done:
+    """The end of a command, in no language, found where tools of administrators are."""
+    path = f"{os.environ.get('PATH', os.defpath)}:{PLACES}"
+    env = {**os.environ, "LC_ALL": "C", "PATH": path}
+    return proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
+
+
+def _why(done: proc.Done) -> str:
+    text = " ".join(os.fsdecode(done.err or done.out).split())
+    return shortened(visible(text), 300) or f"exit code {done.code}"
 
 
 def _quota(q: Question) -> list[Quota]:
+    """quota(1) exits 1 where somebody is over quota, too, and where a server did not answer it
+    leaves that file system out: only what it printed tells."""
     from sentinel.core.disk import linux
 
     argv = ["quota", "--raw-grace", "--no-wrap", "--hide-device", "--show-mntpoint"]
-    # quota(1) exits 1 where somebody is over quota, too: what it printed tells which it was
-    text = said([*argv, f"--{q.kind}", "--", q.who], q.limit, codes=(0, 1))
-    if "Disk quotas for" not in text:
-        raise CannotTell("quota: it printed nothing about quotas")
-    return linux.quota(text, q.kind, q.name, q.mount.point, q.now)
+    done = told([*argv, f"--{q.kind}", "--", q.who], q.limit)
+    text = os.fsdecode(done.out)
+    if done.code not in (0, 1) or "Disk quotas for" not in text:
+        why = f": {_why(done)}" if done.err else ""
+        raise CannotTell(
+            f"quota: it printed nothing about quotas{why or '; are they switched on?'}"
+        )
+    found = linux.quota(text, q.kind, q.name, q.mount.point, q.now)
+    if done.err and not found:
+        raise CannotTell(f"quota: {_why(done)}")
+    return found
 
 
 def _repquota(q: Question) -> list[Quota]:
     from sentinel.core.disk import linux
 
-    argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", "--", q.mount.point]
-    return _named(linux.repquota(said(argv, q.limit), q.kind, q.now), q)
+    numbers = ["--no-names"] if q.name.isdigit() else []
+    argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", *numbers]
+    return _named(linux.repquota(said([*argv, "--", q.mount.point], q.limit), q.kind, q.now), q)
 
 
 def _xfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import linux
 
-    report = f"report -{q.kind[0]} -N -n -b -i"
+    numbers = "-n" if q.name.isdigit() or not q.name else ""
+    report = f"report -{q.kind[0]} -N -b -i {numbers}".strip()
     text = said(["xfs_quota", "-x", "-c", report, "--", q.mount.point], q.limit)
     if not text.strip():  # it exits 0 whatever goes wrong
         raise CannotTell("xfs_quota: it printed nothing; it needs root, and quotas switched on")
@@ -167,31 +193,40 @@ def _ceph(q: Question) -> list[Quota]:
 
 
 def _ceph_one(q: Question, name: str) -> dict[str, str]:
-    text = said(["getfattr", "--absolute-names", "-n", name, "--", q.path], q.limit, codes=(0, 1))
-    found = _attribute(text, name)
-    return {name: found} if found else {}
+    """What it says; nothing where it is not set, which for a limit is none."""
+    done = told(["getfattr", "--absolute-names", "-n", name, "--", q.path], q.limit)
+    if done.code == 1 and NO_ATTRIBUTE in os.fsdecode(done.err):
+        return {}
+    if done.code:
+        raise CannotTell(f"getfattr: {_why(done)}")
+    return {name: _attribute(os.fsdecode(done.out), name)}
 
 
 def _attribute(text: str, name: str) -> str:
     import re
 
     found = re.search(rf'^{re.escape(name)}="(\d+)"$', text, re.M)
-    return found[1] if found else ""
+    if not found:
+        raise Unexpected(text)
+    return found[1]
 
 
 def _zfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import trees
 
-    kind = q.kind if q.name else "dataset"
-    properties = ",".join(trees.zfs_properties(kind, q.who))
-    argv = ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", q.mount.source]
-    return trees.zfs(said(argv, q.limit), kind, q.name or q.mount.source)
+    person = q.kind != "dataset"
+    dataset = q.mount.source if person else q.name or q.mount.source
+    properties = ",".join(trees.zfs_properties(q.kind, q.who if person else ""))
+    argv = ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset]
+    return trees.zfs(said(argv, q.limit), q.kind, q.who if person else dataset)
 
 
 def _btrfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import trees
 
-    return trees.btrfs(said(["btrfs", "qgroup", "show", "--raw", "-re", "-f", q.path], q.limit))
+    only = [] if q.name else ["-f"]  # the subvolume's own
+    text = said(["btrfs", "qgroup", "show", "--raw", "-re", *only, q.path], q.limit)
+    return _named(trees.btrfs(text), q) if q.name else trees.btrfs(text)
 
 
 def _named(found: list[Quota], q: Question) -> list[Quota]:

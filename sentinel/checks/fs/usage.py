@@ -6,6 +6,9 @@ from msgspec.structs import replace
 # GNU stat(1): fundamental block size; total, free, available blocks; total, free inodes; type
 FORMAT = "%S %b %f %a %c %d %T"
 _SIGN = 1 << 63
+UNCOUNTED = (-1, (1 << 64) - 1)
+"""Free inodes of a file system that does not count them, such as CephFS (fs/ceph/super.c); df(1)
+shows a dash."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -42,15 +45,15 @@ def parse(text: str) -> Usage:
     unit, blocks, free, available, inodes, inodes_free = map(int, numbers)
     return Usage(
         size=blocks * unit,
-        used=max(0, blocks - free) * unit,
-        free=_unsigned(available) * unit,
-        inodes=inodes,
-        inodes_free=min(_unsigned(inodes_free), inodes),
+        used=max(0, blocks - unsigned(free)) * unit,
+        free=unsigned(available) * unit,
+        inodes=0 if inodes_free in UNCOUNTED else inodes,
+        inodes_free=min(unsigned(inodes_free), inodes),
         type=kind,
     )
 
 
-def _unsigned(number: int) -> int:
+def unsigned(number: int) -> int:
     """Some servers send less than nothing once the reserve itself is used; df knows it too."""
     return 0 if number >= _SIGN else number
 

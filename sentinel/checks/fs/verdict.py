@@ -20,6 +20,8 @@ _UNSEEN = {
     "Not a directory": "is not a directory; give the directory that is to be watched",
     "Too many levels of symbolic links": "is a loop of symbolic links",
     "File name too long": "has too long a name",
+    "Required key not available": "may not be looked at without a ticket (Kerberos): none is there",
+    "Key has expired": "may not be looked at: the ticket (Kerberos) has expired",
 }
 KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
 Problem = tuple[Status, str]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert
 
-from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals
+from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, unseen
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
 from sentinel.checks.gpu.round import (
@@ -19,14 +19,15 @@ from sentinel.checks.gpu.round import (
     lemons,
     remembered,
 )
-from sentinel.checks.gpu.sight import Sight, plain, sight_of
+from sentinel.checks.gpu.sight import Sight, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, chosen, judge_choice, probed, silent
-from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpus import GpuEvent
 from sentinel.core.limits import Limits as Caps
 from sentinel.core.model import Finding, Report, Sample, Status
-from sentinel.core.probe import Cursor, NodeProbe, Wants
+from sentinel.core.probe import Cursor, NodeProbe, Unread, Wants
 from sentinel.core.settings import FilePath
+from sentinel.core.text import visible
 from sentinel.core.values import Duration
 
 if TYPE_CHECKING:
@@ -90,9 +91,11 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """A finding per GPU seen or missed, and per node that told nothing. Raises CannotTell."""
         slurm = self._slurm(ctx)
-        sights, silences = self._look(ctx)
+        sights, silences = self._look(ctx, slurm)
         this = Round(
-            check=self,
+            expect=self.expect,
+            warn=self.warn,
+            crit=self.crit,
             now=ctx.now,
             sights=sights,
             slurm=slurm,
@@ -105,6 +108,9 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
         found += self._others(silences, book, ctx)
+        nodes = {*sights, *silences, *slurm}
+        found += unseen.unseen(plain(ctx.memory, "told"), found, sights, nodes)
+        memory["told"] = unseen.told(found)
         return Report(
             findings=tuple(found),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
@@ -112,7 +118,9 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )
 
-    def _look(self, ctx: Context) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
+    def _look(
+        self, ctx: Context, slurm: Mapping[str, Node]
+    ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
         """What the nodes tell, and those that told nothing."""
         name, cursors = local.name(), _cursors(ctx.memory)
         names = chosen(self.nodes, "", None, ctx) if self.nodes else (name,)
@@ -120,10 +128,12 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             from sentinel.checks.gpu import amd
 
             return amd.sights(names, ctx) if self.nodes else ({name: amd.here(name, ctx.limit)}, {})
-        if self.nodes:
-            answers = probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
-        else:
-            answers = {name: local.here(ctx.limit, cursors.get(name))}
+        if not self.nodes:
+            here = local.here(ctx.limit, cursors.get(name))
+            return _sights({name: here}, ctx, self.remember), {}
+        told = probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
+        known = {node.lower() for node in (*names, *slurm)}
+        answers = {node: _own(node, answer, known) for node, answer in told.items()}
         silent = {n: a for n, a in answers.items() if not isinstance(a, NodeProbe)}
         return _sights(answers, ctx, self.remember), silent
 
@@ -172,11 +182,36 @@ def _sights(
     answers: Mapping[str, NodeProbe | Unreached], ctx: Context, remember: float
 ) -> dict[str, Sight]:
     seen = plain(ctx.memory, "cursors")
-    return {
+    sights = {
         name: sight_of(name, answer, ctx.now, remember, first=name not in seen)
         for name, answer in answers.items()
         if isinstance(answer, NodeProbe)
     }
+    return {n: named(s, _slots(n, ctx)) if s.nameless else s for n, s in sights.items()}
+
+
+def _slots(node: str, ctx: Context) -> dict[str, str]:
+    """Who sat where on the node when the ledger last saw it."""
+    try:
+        entries = ctx.gpus.entries(node) if ctx.gpus is not None else ()
+    except StoreError:
+        return {}
+    by_age = sorted(entries, key=lambda e: e.seen.wall)
+    return {e.slot: e.subject for e in by_age if e.slot and not e.is_node}
+
+
+def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> NodeProbe | Unreached:
+    """A name that leads to another node would move that one's GPUs in the ledger."""
+    if not isinstance(answer, NodeProbe) or isinstance(answer.identity, Unread):
+        return answer
+    full = answer.identity.hostname.lower()
+    names = {full, full.partition(".")[0]}
+    others = {k for k in known if k != node.lower()}
+    if not names & others or node.lower() in names:
+        return answer
+    from sentinel.core.remote import Garbage
+
+    return Garbage(f"{visible(answer.identity.hostname)} answered in its place")
 
 
 def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:

@@ -33,16 +33,11 @@ def known_on(node: str, entries: Iterable[Entry], remembered: Iterable[Known]) -
     return sorted(by_uuid.values(), key=lambda k: (-k.seen, k.uuid))
 
 
-def count_due(expect: int | None, gres: int | None, before: int) -> int | None:
-    """How many there should be: by the file, by Slurm, else as many as were there before."""
-    return expect if expect is not None else gres if gres is not None else before or None
-
-
 def missing(sight: Sight, due: int | None, known: Sequence[Known]) -> list[Known | None]:
     """Those that are not there; None for each of which nobody knows the name."""
     there = {gpu.uuid for gpu in sight.gpus}
-    slots = {gpu.bus for gpu in sight.gpus}
-    count = len(sight.inventory.gpus) if sight.inventory else 0
+    gpus = sight.inventory.gpus if sight.inventory else ()
+    slots, count = {gpu.bus for gpu in gpus}, len(gpus)
     short = max(0, (due or 0) - count)
     gone = [k for k in known if k.uuid not in there and k.slot not in slots][:short]
     return [*gone, *[None] * (short - len(gone))]

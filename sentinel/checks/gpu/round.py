@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from sentinel.checks.gpu import judge, lemon, missing, open_xids
-from sentinel.checks.gpu.judge import Problem
+from sentinel.checks.gpu.judge import Limits, Problem
 from sentinel.checks.gpu.missing import Known
 from sentinel.checks.gpu.open_xids import Open
 from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
+from sentinel.core.gpubook import blamed
 from sentinel.core.gpus import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
 from sentinel.core.gres import gpus as gpus_in
 from sentinel.core.lemons import Standing
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.slurm import Node
 from sentinel.core.text import visible
-
-if TYPE_CHECKING:
-    from sentinel.checks.gpu.check import GpuCheck
+from sentinel.gpu.nouns import Gpu
 
 TOLD = 3
 """Problems of one GPU that fit its summary; all of them are in the details."""
@@ -46,19 +45,29 @@ class Book(Struct, kw_only=True):
 
 
 class Round(Struct, frozen=True, kw_only=True):
-    """All that one run judges by. `memory` is what the last one remembered."""
+    """All that one run judges by: limits, GPUs a node has to have (None: not said), sights.
 
-    check: GpuCheck
+    `memory` is what the last run remembered.
+    """
+
+    expect: int | None
+    warn: Limits
+    crit: Limits
     now: Instant
     sights: Mapping[str, Sight]
     slurm: Mapping[str, Node] = {}
     memory: Mapping[str, Any] = {}
 
-    def due(self, node: str) -> int | None:
-        """How many GPUs it has to have."""
+    def said(self, node: str) -> int | None:
+        """How many GPUs the file or Slurm says that it has."""
         listed = self.slurm.get(node)
         gres = (gpus_in(listed.gres) or None) if listed else None
-        return missing.count_due(self.check.expect, gres, len(self.remembered(node)))
+        return self.expect if self.expect is not None else gres
+
+    def due(self, node: str) -> int | None:
+        """How many it has to have: as said, else as many as were there before."""
+        said = self.said(node)
+        return said if said is not None else len(self.remembered(node)) or None
 
     def remembered(self, node: str) -> list[Known]:
         """Those that were there at the last look."""
@@ -103,10 +112,12 @@ def _sightings(sights: Mapping[str, Sight]) -> Iterator[Sighting]:
 
 def _events(this: Round, book: Book) -> Iterator[GpuEvent]:
     for sight in this.sights.values():
-        yield from ledger_events(sight)
+        events = [*ledger_events(sight)]
         for gpu in sight.gpus:
-            yield from judge.events(gpu, sight.node, sight.boot, this.now)
-        yield from missing.events(sight, this.gone(sight, book), this.now)
+            events += judge.events(gpu, sight.node, sight.boot, this.now)
+        events += missing.events(sight, this.gone(sight, book), this.now)
+        there = len(sight.inventory.gpus) if sight.inventory else len(sight.uuids)
+        yield from blamed(events, sight.node, max(there, this.due(sight.node) or 0))
 
 
 class Said(Struct, kw_only=True):
@@ -135,7 +146,7 @@ def findings(this: Round, book: Book, opened: Sequence[Open]) -> list[Finding]:
 def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> None:
     for gpu in sight.gpus:
         about = Said(node=sight.node, problems=[], values=judge.values(gpu))
-        about.problems += judge.problems(gpu, this.check.warn, this.check.crit)
+        about.problems += judge.problems(gpu, this.warn, this.crit)
         about.well = _well(about.values, book.standings.get(gpu.uuid))
         said[gpu.uuid] = about
     gone = this.gone(sight, book)
@@ -151,8 +162,16 @@ def _of_node(said: dict[str, Said], sight: Sight) -> None:
         problems.append((Status.CRITICAL if sight.dark else Status.UNKNOWN, sight.blind))
     if sight.log_blind:
         problems.append((Status.UNKNOWN, sight.log_blind))
+    problems += map(_nameless, sight.nameless)
     if problems:
         said.setdefault(sight.node, Said(node=sight.node, problems=[])).problems += problems
+
+
+def _nameless(gpu: Gpu) -> Problem:
+    troubles = f" ({'; '.join(gpu.troubles[:3])})" if gpu.troubles else ""
+    where = f"at {gpu.bus}" if gpu.bus else "in an unknown slot"
+    status = Status.CRITICAL if troubles else Status.UNKNOWN
+    return status, f"the GPU {where} does not tell its UUID{troubles}"
 
 
 def _well(values: Mapping[str, Value], standing: Standing | None) -> str:
@@ -212,12 +231,14 @@ def lemon_findings(this: Round, book: Book) -> Iterator[Finding]:
 def remembered(
     this: Round, opened: Sequence[Open], kept: bool, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """For the next run. With a ledger (`kept`) it need not know the GPUs itself."""
+    """For the next run. With a ledger (`kept`) it need not know the GPUs itself, but where only
+    their number of before tells how many there have to be."""
     cursors = dict(plain(this.memory, "cursors"))
     cursors |= {n: to_builtins(s.cursor) for n, s in this.sights.items() if s.cursor}
-    known = {} if kept else dict(plain(this.memory, "known"))
-    if not kept:
-        known |= {n: _known(s, this) for n, s in this.sights.items() if s.inventory}
+    known = dict(plain(this.memory, "known"))
+    known |= {n: _known(s, this) for n, s in this.sights.items() if s.inventory}
+    if kept:
+        known = {n: gpus for n, gpus in known.items() if this.said(n) is None}
     return {"cursors": cursors, "known": known, "open": to_builtins(list(opened)), **extra}
 
 

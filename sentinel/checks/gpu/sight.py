@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
+from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpus import GpuEvent
@@ -55,6 +56,11 @@ class Sight(Struct, frozen=True, kw_only=True):
         """Those that have a UUID to be known by."""
         return tuple(g for g in self.inventory.gpus if g.uuid) if self.inventory else ()
 
+    @property
+    def nameless(self) -> tuple[Gpu, ...]:
+        """Those that have none."""
+        return tuple(g for g in self.inventory.gpus if not g.uuid) if self.inventory else ()
+
     def uuid_at(self, bus: str) -> str:
         """Who sits there, by nvidia-smi, else by the driver's own lines; empty if nobody knows."""
         found = next((g.uuid for g in self.gpus if g.bus == bus), "")
@@ -79,6 +85,16 @@ def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: 
         log_blind=log_blind,
         lost=(log.lost or 0) if log else 0,
     )
+
+
+def named(sight: Sight, slots: Mapping[str, str]) -> Sight:
+    """With the GPUs that do not tell their UUID named by the driver's own lines, else by `slots`:
+    who sat there when it was last seen."""
+    if sight.inventory is None or all(gpu.uuid for gpu in sight.inventory.gpus):
+        return sight
+    known = {**slots, **sight.uuids}
+    gpus = (g if g.uuid else replace(g, uuid=known.get(g.bus, "")) for g in sight.inventory.gpus)
+    return replace(sight, inventory=replace(sight.inventory, gpus=tuple(gpus)))
 
 
 def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:

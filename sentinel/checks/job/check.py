@@ -16,6 +16,7 @@ from sentinel.checks.job.storm import requests
 from sentinel.checks.job.view import View
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
+from sentinel.core.jobstates import leads
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Sample
 from sentinel.core.ports import Context
@@ -43,7 +44,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         memory = noticed(before, mine, ctx.now, often.window if often else 0.0)
         memory = with_ends(memory, ctx.slurm)
         files = Files(min(LOOKUP, ctx.limit / 4), memory.stuck)
-        queue = arranged(mine, memory, ctx.now)
+        queue = arranged(mine, memory, ctx.now, jobs)
         view = View(now=ctx.now, queue=queue, memory=memory, others=jobs)
         view = with_files(self, view, files, one_shot=ctx.one_shot)
         finding = judge(self, view)
@@ -57,7 +58,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users, LOOKUP)
+        return watched(self.users)
 
     def grants(self) -> Mapping[str, Limits | None]:
         """Naming an action in `on_storm` switches it on, within its own limits."""
@@ -84,6 +85,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             job
             for job in jobs
             if self.names(job.name)
+            and leads(job)
             and (users is None or job.user in users)
             and (self.partition is None or self.partition in job.partition.split(","))
         ]

@@ -13,7 +13,7 @@ TAIL = 2**20  # bytes of the log in which the line is looked for
 def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) -> str:
     """What proves that it has finished, or "" when nothing does. Raises CannotTell."""
     if when.file:
-        return f"{visible(when.file)} is there" if files.info(when.file) else ""
+        return f"{visible(when.file)} is there" if files.there(when.file) else ""
     if when.log:
         return _line(when, files.tail(when.log, TAIL))
     return _state(last_run(memory), one_shot)
@@ -21,8 +21,8 @@ def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) ->
 
 def last_run(memory: Memory) -> Gone | None:
     """Of the jobs that are gone, the one that began last."""
-    ran = [g for g in memory.gone if g.seen.ran]
-    return max(ran, key=lambda g: g.seen.started or 0, default=None)
+    ran = [g for g in memory.gone if g.ran]
+    return max(ran, key=lambda g: g.started or 0, default=None)
 
 
 def _line(when: DoneWhen, text: str) -> str:

@@ -24,10 +24,9 @@ def last_moment(gone: Gone, now: Instant) -> Instant:
 
 def lasted(gone: Gone, now: Instant) -> float | None:
     """Seconds for which its last run ran; None where its start is not known."""
-    started = (gone.end.started if gone.end else None) or gone.seen.started
-    if started is None:
+    if gone.started is None:
         return None
-    return max(0.0, last_moment(gone, now).wall / SECOND - started)
+    return max(0.0, last_moment(gone, now).wall / SECOND - gone.started)
 
 
 def told(gone: Gone, now: Instant) -> str:
@@ -78,14 +77,13 @@ def _where(gone: Gone, end: JobEnd) -> str:
     if end.failed_node:
         return f": {shortened(visible(end.failed_node), 80)}"
     nodes = end.nodes or gone.seen.nodes
-    return f" on {shortened(visible(nodes), 80)}" if nodes and gone.seen.ran else ""
+    return f" on {shortened(visible(nodes), 80)}" if nodes and gone.ran else ""
 
 
 def _when(gone: Gone, end: JobEnd, now: Instant) -> str:
     if end.ended is None:
         return ""
     ago = f" {duration_text(max(0.0, now.wall / SECOND - end.ended))} ago"
-    started = end.started or gone.seen.started
-    if not gone.seen.ran or started is None or started > end.ended:
+    if not gone.ran or gone.started is None or gone.started > end.ended:
         return ago
-    return f"{ago} after {duration_text(end.ended - started)}"
+    return f"{ago} after {duration_text(end.ended - gone.started)}"

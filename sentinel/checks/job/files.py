@@ -3,21 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.logtext import decoded
 from sentinel.core.text import shortened, visible
+from sentinel.proc.owned import tail_of
 
 _ABSENT = ("No such file or directory", "Not a directory")
-
-
-class FileInfo(Struct, frozen=True):
-    """What stat(1) says: the type in words, the owner's name and uid."""
-
-    type: str
-    owner: str
-    uid: str
 
 
 class Files:
@@ -31,25 +23,27 @@ class Files:
         self.limit = limit
         self.stuck = {p: s for p, s in stuck.items() if proc.still_stuck(s)}
 
-    def info(self, path: str) -> FileInfo | None:
-        """What is there, links followed; None where nothing is. Raises CannotTell."""
-        done = self._run(["stat", "-L", "-c", "%F\n%U\n%u", "--", path], path)
-        if done.code == 0:
-            return FileInfo(*done.out.decode("utf-8", "backslashreplace").splitlines()[:3])
+    def there(self, path: str) -> bool:
+        """Whether anything is there, links followed. Raises CannotTell."""
+        done = self._run(["stat", "-L", "-c", "%F", "--", path], path)
         error = done.err.decode("utf-8", "backslashreplace")
-        if any(text in error for text in _ABSENT):
-            return None
+        if not done.code or any(text in error for text in _ABSENT):
+            return not done.code
         raise CannotTell(f"cannot look at {visible(path)}: {_one_line(error)}")
 
     def tail(self, path: str, size: int) -> str:
         """The last `size` bytes as text, or "" where there is no file. Raises CannotTell."""
-        if self.info(path) is None:
+        if not self.there(path):
             return ""
         done = self._run(["tail", "-c", str(size), "--", path], path)
         if done.code:
             error = done.err.decode("utf-8", "backslashreplace")
             raise CannotTell(f"cannot read {visible(path)}: {_one_line(error)}")
-        return done.out.decode("utf-8", "backslashreplace")
+        return decoded(done.out)
+
+    def own_tail(self, path: str, size: int, user: str) -> str:
+        """As `tail`, of a regular file of that user; CannotTell for any other."""
+        return tail_of(path, size, user, lambda argv: self._run(argv, path)) or ""
 
     def _run(self, argv: Sequence[str], path: str) -> proc.Done:
         if path in self.stuck:

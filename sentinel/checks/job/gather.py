@@ -10,11 +10,11 @@ from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import stdout
 from sentinel.checks.job.queue import Queue
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.states import Phase, phase
 from sentinel.checks.job.view import View
 from sentinel.core.errors import CannotTell
+from sentinel.core.jobstates import Phase, phase
 from sentinel.core.ports import Slurm
-from sentinel.core.text import shortened, visible, visible_lines
+from sentinel.core.text import shortened, visible_lines
 
 ASKED = 3  # jobs whose end is asked for in one run: each is one more request to slurmctld
 LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
@@ -59,7 +59,7 @@ def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
     if not settings.kill_switch or not view.queue.pending:
         return view
     try:
-        there = files.info(settings.kill_switch) is not None
+        there = files.there(settings.kill_switch)
     except CannotTell as error:
         return _noted(view, f"kill switch: {error}")
     return structs.replace(view, kill_switch=there)
@@ -110,20 +110,11 @@ def _with_tail(view: View, files: Files) -> View:
 
 
 def _tail(last: Gone, files: Files) -> str:
-    """The last lines of its output, if that is a regular file of the job's own user.
-
-    Sentinel may be root, and the path is whatever the user wrote: a pipe would hang it, a
-    link to somebody else's file would be mailed around.
-    """
+    """The last lines of its output, if that is a regular file of the job's own user."""
     path = stdout(last)
     if not path.startswith("/"):
         return ""
-    info = files.info(path)
-    if info is None:
-        return ""
-    if not info.type.startswith("regular") or last.seen.user not in (info.owner, info.uid):
-        raise CannotTell(f"{visible(path)} is no regular file of {visible(last.seen.user)}")
-    lines = visible_lines(files.tail(path, BYTES)).splitlines()[-LINES:]
+    lines = visible_lines(files.own_tail(path, BYTES, last.seen.user)).splitlines()[-LINES:]
     return "\n".join(shortened(line, WIDTH) for line in lines)
 
 

@@ -74,7 +74,7 @@ def _storm(settings: JobSettings, view: View) -> list[str]:
 
 
 def _main(gone: tuple[Gone, ...]) -> Gone:
-    return next((g for g in gone if g.seen.ran), gone[0])
+    return next((g for g in gone if g.ran), gone[0])
 
 
 def _finding(settings: JobSettings, view: View, status: Status, summary: str) -> Finding:

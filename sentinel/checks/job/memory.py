@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from sentinel.checks.job.states import Phase, phase
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.jobstates import Phase, phase
 from sentinel.core.reasons import explain
 from sentinel.core.slurm import Job, JobEnd
 from sentinel.proc import Stuck
@@ -55,6 +55,16 @@ class Gone(Struct, frozen=True, kw_only=True):
     asked: bool = False
     end: JobEnd | None = None
     tail: str | None = None
+
+    @property
+    def ran(self) -> bool:
+        """Whether it ever had nodes: it may have begun and ended between two looks."""
+        return self.seen.ran or bool(self.end and self.end.nodes)
+
+    @property
+    def started(self) -> int | None:
+        """When its last run began, by Slurm's clock."""
+        return (self.end.started if self.end else None) or self.seen.started
 
 
 class Memory(Struct, frozen=True, kw_only=True):

@@ -1,22 +1,14 @@
 """Where the job that is gone wrote its output."""
 
 from sentinel.checks.job.memory import Gone, Seen
-from sentinel.core.patterns import expanded
+from sentinel.core.patterns import output_of
 from sentinel.core.slurm import Job
 
 
 def stdout(gone: Gone) -> str:
-    """The absolute path of its standard output, or "" where it is not known.
-
-    Slurm hands out the pattern as the user wrote it, and up to 23.11 squeue names an array
-    element's default output wrongly: slurm-JOBID.out for slurm-ARRAYID_TASK.out
-    (`_print_job_std_out()` in src/squeue/print.c).
-    """
-    seen, pattern = gone.seen, gone.end.stdout if gone.end else ""
-    folder, slash, name = pattern.rpartition("/")
-    if seen.task.isdigit() and name == f"slurm-{seen.job_id}.out":
-        pattern = f"{folder}{slash}slurm-{seen.array_id}_{seen.task}.out"
-    return expanded(pattern, _job(seen)) if pattern else ""
+    """The absolute path of its standard output, or "" where it is not known."""
+    told = gone.end.stdout if gone.end else ""
+    return output_of(told, _job(gone.seen)) if told else ""
 
 
 def _job(seen: Seen) -> Job:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sentinel.checks.job.chained import chained, depends
 from sentinel.checks.job.memory import Memory
-from sentinel.checks.job.states import Phase, phase
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.jobstates import Phase, phase
 from sentinel.core.reasons import Ends, explain
 from sentinel.core.slurm import Job
 
@@ -43,11 +44,16 @@ def elements(jobs: Sequence[Job]) -> int:
     return sum(max(1, job.elements) for job in jobs)
 
 
-def arranged(jobs: Sequence[Job], memory: Memory, now: Instant) -> Queue:
-    """Sort jobs into a Queue; `memory` tells for how long each has had its reason."""
+def arranged(
+    jobs: Sequence[Job], memory: Memory, now: Instant, others: Sequence[Job] = ()
+) -> Queue:
+    """Sort jobs into a Queue; `memory` tells for how long each has had its reason, `others` are
+    what they may depend on."""
+    stuck = chained(others, _held) if any(map(depends, jobs)) else frozenset()
     places: dict[Phase, list[Job]] = {}
     for job in jobs:
-        places.setdefault(_place(job, memory, now), []).append(job)
+        place = Phase.HELD if job.id in stuck else _place(job, memory, now)
+        places.setdefault(place, []).append(job)
     places.pop(Phase.OVER, None)
     return Queue(**{place.value: tuple(members) for place, members in places.items()})
 
@@ -62,6 +68,13 @@ def _place(job: Job, memory: Memory, now: Instant) -> Phase:
     if reason.ends is Ends.ITSELF and reason.patience is not None and shown > reason.patience:
         return Phase.HELD
     return _PHASE[reason.ends]
+
+
+def _held(job: Job) -> bool:
+    """Whether by its state and reason alone a person is needed."""
+    where = phase(job.state)
+    waits = where is Phase.WAITING and explain(job.reason).ends is Ends.PERSON
+    return waits or where is Phase.HELD
 
 
 _PHASE = {Ends.ITSELF: Phase.WAITING, Ends.PERSON: Phase.HELD, Ends.UNKNOWN: Phase.UNCLEAR}

@@ -48,7 +48,7 @@ def _earliest(job: Job, view: View) -> float | None:
     Where Slurm has no estimate, a job that waits for the end of running ones can start when
     the last of these reaches its time limit.
     """
-    if job.started is not None:
+    if words.expected(job, view.now) is not None:
         return job.started
     before = set(_AFTER_END.findall(job.dependency))
     ends = [j.ends for j in view.others if before & {j.job_id, j.array_id} and j.ends]

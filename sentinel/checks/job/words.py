@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from sentinel.checks.job.chained import depends
 from sentinel.checks.job.queue import Queue, elements
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.reasons import Ends, explain
@@ -10,6 +11,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
 SHOWN = 3  # jobs named one by one; the rest is counted
+PASSED = 600.0  # seconds after which an estimate that did not come true is none
 ENDLESS = 300 * 86400.0  # seconds: for squeue a job without a limit ends a year after its start
 
 
@@ -30,7 +32,14 @@ def pending(jobs: Sequence[Job], queue: Queue, now: Instant) -> str:
 
 def stuck(jobs: Sequence[Job]) -> str:
     """`4711 (JobHeldUser: held …)` for each that only a person can let go."""
-    return _some(jobs, lambda job: f"{_id(job)} ({why(job)})")
+    return _some(jobs, lambda job: f"{_id(job)} ({_why_stuck(job)})")
+
+
+def _why_stuck(job: Job) -> str:
+    if not depends(job):
+        return why(job)
+    whom = shortened(visible(job.dependency), 160)
+    return f"Dependency: waits for a job that needs a person: {whom}"
 
 
 def resting(jobs: Sequence[Job]) -> str:
@@ -57,8 +66,12 @@ def commands(jobs: Sequence[Job]) -> tuple[str, ...]:
 
 
 def expected(job: Job, now: Instant) -> float | None:
-    """Seconds until Slurm expects a pending job to start (0: any moment); None: no estimate."""
-    return None if job.started is None else max(0.0, job.started - now.wall / SECOND)
+    """Seconds until Slurm expects a pending job to start (0: any moment); None: no estimate.
+
+    One that has passed stays until the scheduler comes to the job again, which may be never.
+    """
+    left = None if job.started is None else job.started - now.wall / SECOND
+    return None if left is None or left < -PASSED else max(0.0, left)
 
 
 def _some(jobs: Sequence[Job], one: Callable[[Job], str]) -> str:

@@ -162,16 +162,14 @@ def quiet_limit(
     if not cadence.known:
         need = f"{ENOUGH * WINDOW / 3600:g} h"
         return Limit(bounds.ceiling, f"auto: {hours:.1f} of {need} watched so far")
-    due, usual = cadence.due(number), cadence.usual
+    due, usual, young = cadence.due(number), cadence.usual, cadence.total < SURE * WINDOW
+    told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
+    margin = usual if young else cadence.ordinary
     if due > usual:
-        seconds = bounds.limit(due, due, spacing)
         told = f"auto: a pause of {duration_text(due)} is usual at this number"
-    else:
-        seconds = bounds.limit(usual, cadence.ordinary, spacing)
-        told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
-    if cadence.total < SURE * WINDOW:
-        seconds = max(seconds, bounds.ceiling / 3)
-    return Limit(seconds, told)
+        margin = due
+    seconds = bounds.limit(max(due, usual), margin, spacing)
+    return Limit(max(seconds, bounds.ceiling / 3) if young else seconds, told)
 
 
 def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> Limit:

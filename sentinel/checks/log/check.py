@@ -1,7 +1,7 @@
 """The `log` check: which files, what do they show, how bad is it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec import Struct
@@ -18,18 +18,15 @@ from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
-from sentinel.checks.users import watched
+from sentinel.checks.users import running, watched
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.patterns import has_symbols
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
-
-LOOKUP = 5.0  # seconds for one question to a file system or a directory service
 
 
 class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +85,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         there was something to say. Raises CannotTell when the queue cannot be read.
         """
         memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        jobs = self._running(ctx) if self.job else []
+        jobs = running(ctx, self.job, self.users) if self.job else []
         if self.job and not jobs:
             nothing = "no such job is running, so there is no log to watch"
             finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
@@ -97,7 +94,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users, LOOKUP) if self.job else frozenset()
+        return watched(self.users) if self.job else frozenset()
 
     def watched_logs(self) -> list[str]:
         """Paths and patterns of the logs that nothing but the job may write into."""
@@ -116,16 +113,6 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def subject(self) -> str:
         """What the alert is about: the job's configured name, else the path."""
         return visible(str(self.job or self.path))
-
-    def _running(self, ctx: Context) -> Sequence[Job]:
-        users = watched(self.users, min(LOOKUP, ctx.limit / 4))
-        return [
-            job
-            for job in ctx.slurm.jobs()
-            if job.name == self.job
-            and job.state == "RUNNING"
-            and (users is None or job.user in users)
-        ]
 
     def _plan(self, ctx: Context) -> Plan:
         known = phases(self.phases)

@@ -8,7 +8,9 @@ from sentinel import proc
 from sentinel.checks.log.place import MOST, Look, Span
 from sentinel.checks.log.settings import ENDINGS
 from sentinel.core.errors import CannotTell
+from sentinel.core.logtext import decoded
 from sentinel.core.text import shortened, visible
+from sentinel.proc.owned import tail_of
 
 _FIELDS = ("%n", "%F", "%s", "%d:%i", "%.6Y", "%U", "%u")
 """stat(1): name, type, size, device and inode, mtime, owner, uid."""
@@ -64,12 +66,15 @@ class Files:
             raise CannotTell(f"{visible(path)} is compressed; name the log that is written now")
         return done.out
 
-    def end(self, path: str, size: int) -> str:
-        """The last `size` bytes as text; raises CannotTell."""
+    def end(self, path: str, size: int, owner: str = "") -> str:
+        """The last `size` bytes as text, of a file of the `owner` alone where there is one given;
+        raises CannotTell."""
+        if owner:
+            return tail_of(path, size, owner, lambda argv: self._run(argv, path)) or ""
         done = self._run(["tail", "-c", str(size), "--", path], path)
         if done.code:
             raise CannotTell(f"{visible(path)} cannot be read: {_complaint(done.err)}")
-        return done.out.decode("utf-8", "backslashreplace")
+        return decoded(done.out)
 
     def newest(self, pattern: str) -> str:
         """The file that fits a shell pattern in its last part and was written last, or empty.
@@ -93,7 +98,7 @@ class Files:
         except CannotTell:
             return ""
 
-    def _run(self, argv: list[str], path: str) -> proc.Done:
+    def _run(self, argv: Sequence[str], path: str) -> proc.Done:
         if path in self.stuck:
             pid = self.stuck[path].pid
             raise CannotTell(f"{visible(path)} hangs: process {pid} still waits for it")

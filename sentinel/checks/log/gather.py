@@ -11,7 +11,7 @@ from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.scan import Event, Patterns, scan
 from sentinel.core import nodeset
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.patterns import expanded
+from sentinel.core.patterns import expanded, output_of
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 from sentinel.core.text import visible
@@ -32,15 +32,15 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
     """One log now; what keeps it from being seen is told in `error`."""
-    now = Sight(path=seen.path if seen else source.path or "", at=ctx.now, job=job)
+    owner = job.user if job and not source.path else ""
+    now = Sight(path=seen.path if seen else source.path or "", at=ctx.now, job=job, owner=owner)
     try:
         now = replace(now, path=path_of(ctx, job, seen, source))
         paths = _paths(now.path, job, source, files)
         looks = files.looks(list(paths)) if paths else {}
         now = replace(now, looks=looks)
-        if job and not source.path:
-            for path, look in looks.items():
-                _refuse_foreign(path, look, job)
+        for path, look in looks.items():
+            _refuse_foreign(path, look, owner)
         return _read(now, paths, seen.places if seen else {}, source, files)
     except CannotTell as error:
         return replace(now, looks={}, error=str(error))
@@ -55,7 +55,7 @@ def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) ->
     end = ctx.slurm.job_end(job.job_id)
     if end is None or not end.stdout:
         raise CannotTell(f"Slurm does not tell where job {visible(job.id)} writes; give the `path`")
-    return expanded(end.stdout, job)
+    return output_of(end.stdout, job)
 
 
 def nodes_of(job: Job | None) -> tuple[str, ...]:
@@ -115,10 +115,10 @@ def new_text(path: str, look: Look, place: Place | None, files: Files) -> tuple[
     return taken(look, span, data)
 
 
-def _refuse_foreign(path: str, look: Look, job: Job) -> None:
+def _refuse_foreign(path: str, look: Look, owner: str) -> None:
     """A job names its output itself: a link must not make root read others' files."""
-    if job.user not in (look.owner, look.uid):
+    if owner and owner not in (look.owner, look.uid):
         raise CannotTell(
-            f"{visible(path)} belongs to {visible(look.owner)}, not to {visible(job.user)} "
+            f"{visible(path)} belongs to {visible(look.owner)}, not to {visible(owner)} "
             f"whose job writes there; give the `path` if that is right"
         )

@@ -24,6 +24,7 @@ from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
 from sentinel.core.clock import shifted
 from sentinel.core.errors import CannotTell
+from sentinel.core.jobstates import leads
 from sentinel.core.model import Finding, Report
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
@@ -174,6 +175,7 @@ class Pass:
             other
             for other in self._ctx.slurm.jobs()
             if (other.name, other.user, other.state) == (job.name, job.user, "PENDING")
+            and leads(other)
         )
 
     def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:

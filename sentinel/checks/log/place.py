@@ -5,9 +5,12 @@ and it is no shorter. Anything else (rotation, copytruncate, a rewritten heartbe
 that was used again) is read from its beginning.
 """
 
+import re
 from zlib import crc32
 
 from msgspec import Struct
+
+from sentinel.core.logtext import decoded
 
 MOST = 2**20
 """Bytes that one look reads at most: of more, the newest."""
@@ -97,12 +100,4 @@ def taken(look: Look, span: Span, data: bytes) -> tuple[Place, str]:
 
 def _from_line_start(span: Span, data: bytes) -> bytes:
     """Half a line at the beginning could hold half a number."""
-    return data.partition(b"\n")[2] if span.start and not span.known else data
-
-
-def decoded(data: bytes) -> str:
-    """As UTF-8; other bytes become escapes. NULs go: they are holes that copytruncate leaves,
-    or the other half of UTF-16, whose digits and letters are read so too.
-    """
-    text = data.replace(b"\0", b"").decode("utf-8", "backslashreplace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.split(b"[\r\n]", data, maxsplit=1)[-1] if span.start and not span.known else data

@@ -89,8 +89,9 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """One log now, `path` as it is remembered (it may be a pattern). No `looks`: no file; `error`: nothing could be seen; `unread`: why it could
-    be looked at, but not read."""
+    """One log now, `path` as it is remembered (it may be a pattern). No `looks`: no file; `error`:
+    nothing could be seen; `unread`: why it could be looked at, but not read; `owner`: whose it
+    has to be, since a job names its own output itself (empty: anybody's)."""
 
     path: str
     at: Instant
@@ -100,6 +101,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     error: str = ""
     unread: str = ""
+    owner: str = ""
 
     @property
     def file(self) -> str:
@@ -219,9 +221,8 @@ class _Step:
         mark = replace(before, value=value, since=self._at, moves=moves, grain=grain)
         settled = seen.settled + (name != GROWTH)
         troubles = () if settled >= SURE else seen.troubles
-        self._seen = replace(
-            seen, marks={**seen.marks, name: mark}, settled=settled, troubles=troubles
-        )
+        marks = {**seen.marks, name: mark}
+        self._seen = replace(seen, marks=marks, settled=settled, troubles=troubles)
         if seen.phase and name != GROWTH:
             phase = replace(seen.phase, advances=seen.phase.advances + 1)
             self._seen = replace(self._seen, phase=phase)
@@ -255,9 +256,8 @@ class _Step:
         mark = self._seen.marks[name]
         if self._timed:
             jump = max(abs(mark.value - before.value), FADING * before.jump)
-            self._seen = replace(
-                self._seen, marks={**self._seen.marks, name: replace(mark, jump=jump)}
-            )
+            marks = {**self._seen.marks, name: replace(mark, jump=jump)}
+            self._seen = replace(self._seen, marks=marks)
 
     def _blur(self, name: str, mark: Mark) -> float:
         """Twice what the number moves by from look to look, or from line to line."""

@@ -21,7 +21,7 @@ LOSS = r"(?i)(?<![a-z])loss['\"]?\s*[:=]\s*([-+]?(?:nan|inf(?:inity)?|\d[\d.]*(?
 """`lm loss: 6.7E+00`, `'loss': nan`, `loss=nan.0`, `loss:  2.9`; not `loss scale: 1.0`."""
 
 _MEMBER = re.compile(
-    r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)"
+    r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d{1,9}), MEMBER: \d{1,9}/(\d{1,9})\b"
 )
 _READY = re.compile(r"All distributed processes registered|Starting with \d+ processes")
 

@@ -12,8 +12,12 @@ from msgspec import Struct
 from sentinel.checks.log.origin import Origin, origin
 from sentinel.core.text import shortened, visible
 
-LONGEST = 2000
-"""Characters of a line that are looked at: nobody's line shall cost its length squared."""
+LONGEST = 1000
+"""Characters of a line that are looked at on each side of what was found there: nobody's line
+shall cost its length squared."""
+
+BEFORE = 150
+"""Characters that are shown before it: structured logs write lines of many thousands."""
 
 MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
@@ -103,12 +107,16 @@ class Finder:
         counts: dict[str, int] = {}
         end = -1
         for position, name in self._hits(text):
-            counts[name] = counts.get(name, 0) + (position > end)
-            if counts[name] > MOST or position <= end:
+            if position <= end or counts.get(name, 0) == MOST:
                 continue
-            line, end = _line(text, position)
-            if not any(pattern.search(line) for pattern in self._ignore):
-                found.append((position, _trouble(name, line, path, node)))
+            begin, end = _line(text, position)
+            head = text[begin : min(end, begin + LONGEST)]
+            near = text[max(begin, position - LONGEST) : min(end, position + LONGEST)]
+            if any(pattern.search(part) for pattern in self._ignore for part in {head, near}):
+                continue
+            counts[name] = counts.get(name, 0) + 1
+            shown = _shown(near, min(LONGEST, position - begin))
+            found.append((position, _trouble(name, shown, origin(head, node), near, path)))
         return found
 
     def _hits(self, text: str) -> list[tuple[int, str]]:
@@ -118,23 +126,26 @@ class Finder:
         return sorted(hits, key=lambda hit: hit[0])
 
 
-def _trouble(name: str, line: str, path: str, node: str) -> Trouble:
+def _trouble(name: str, shown: str, source: Origin, near: str, path: str) -> Trouble:
     from sentinel.checks.log.peers import address
 
-    source = origin(line, node)
     return Trouble(
         kind=name,
-        line=shortened(visible(line.strip()), 300),
+        line=shown,
         host=visible(source.host),
         rank=source.rank,
-        peer=address(line),
+        peer=address(near),
         path=path,
     )
 
 
-def _line(text: str, position: int) -> tuple[str, int]:
-    """The line around a position, and where it ends."""
-    begin = text.rfind("\n", 0, position) + 1
+def _shown(line: str, at: int) -> str:
+    """From its beginning, or from a little before what was found in it."""
+    start = at - BEFORE if at > 2 * BEFORE else 0
+    return ("…" if start else "") + shortened(visible(line[start:].strip()), 300)
+
+
+def _line(text: str, position: int) -> tuple[int, int]:
+    """Where the line around a position begins and ends."""
     end = text.find("\n", position)
-    end = end if end >= 0 else len(text)
-    return text[begin : min(end, begin + LONGEST)], end
+    return text.rfind("\n", 0, position) + 1, end if end >= 0 else len(text)

@@ -3,9 +3,11 @@
 LC_ALL=C
 export LC_ALL
 
+# Tasks by their cgroup: beside them stand slurmstepd (step_N/slurm), and in step_extern a sleep and
+# whoever came by ssh (pam_slurm_adopt), long after the last task has died.
 pids() {
   {
-    grep -lsE "/job_$1(/|\$)" /proc/[0-9]*/cgroup
+    grep -lsE "/job_$1/step_[^/]+/(user/)?task_[0-9]+(/|\$)" /proc/[0-9]*/cgroup
     timeout -k 1 5 grep -lsz "^SLURM_JOB_ID=$1\$" /proc/[0-9]*/environ
   } | cut -d/ -f3 | sort -un | grep -vx "$$"
 }

@@ -81,11 +81,10 @@ def last_lines(one: Watched, files: Files) -> str:
     if newest is None:
         return ""
     try:
-        text = files.end(newest[0], SHOWN)
+        text = files.end(newest[0], SHOWN, one.sight.owner)
     except CannotTell as error:
         return str(error)
-    shown = visible_lines(text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n"))
-    return "\n".join(shortened(line, 300) for line in shown.splitlines()[-QUOTED:])
+    return "\n".join(shortened(line, 300) for line in visible_lines(text).splitlines()[-QUOTED:])
 
 
 def _progress(subject: str, watched: Sequence[Watched], files: Files) -> Finding:

@@ -1,7 +1,5 @@
 """Ranks that announce themselves before the first step: who is missing, who came twice. Pure."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 MOST = 8192
@@ -18,6 +16,8 @@ class World(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """`1 of 16 ranks joined (rank 0)`."""
+        from sentinel.core.stacks.words import ranges
+
         few = f"{len(self.ranks)} of {self.size} ranks joined (rank {ranges(self.ranks)})"
         if not self.again or len(self.ranks) >= self.size:
             return few
@@ -31,14 +31,3 @@ def joined(world: World, rank: int, size: int) -> World:
     if rank in world.ranks or len(world.ranks) >= MOST:
         return World(size=size, ranks=world.ranks, again=True)
     return World(size=size, ranks=(*world.ranks, rank), again=world.again)
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """`0-3,7`."""
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

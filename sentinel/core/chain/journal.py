@@ -9,6 +9,9 @@ from sentinel.core.chain.nouns import Chain
 
 What = Literal["begin", "ran", "busy", "repeat", "failed"]
 
+LOOKED_BACK = 20_000
+"""Slots before this moment that are counted at most."""
+
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the journal: at `at` (epoch seconds) a link did this about a slot.
@@ -57,6 +60,7 @@ def was_run(entries: Sequence[Entry], slot: int) -> str:
 
 def standing(chain: Chain, entries: Sequence[Entry], now: float) -> Standing:
     """The sum of a journal. The slot of this moment is not yet missing."""
+    entries = _believed(chain, entries, now)
     if not entries:
         return Standing()
     runs = [e for e in entries if e.what == "ran"]
@@ -81,12 +85,19 @@ def standing(chain: Chain, entries: Sequence[Entry], now: float) -> Standing:
 def blind_since(chain: Chain, entries: Sequence[Entry], now: float) -> Gap | None:
     """The gap that ended with the slot of this moment, if one did."""
     gaps = standing(chain, entries, now).gaps
-    current = chain.slot(now)
     if not gaps:
         return None
-    done = _accounted(entries)
+    done = _accounted(_believed(chain, entries, now))
     after = sum(1 for slot in done if slot > gaps[-1].last)
-    return gaps[-1] if after <= 1 and gaps[-1].last < current else None
+    return gaps[-1] if after <= 1 else None
+
+
+def _believed(chain: Chain, entries: Sequence[Entry], now: float) -> list[Entry]:
+    """The entries about slots of this chain: of the same spacing, and not by the clock of a host
+    that believed to be in 1970, or in a future in which silence would be no silence."""
+    newest = chain.slot(now) + chain.every
+    oldest = newest - LOOKED_BACK * chain.every
+    return [e for e in entries if oldest < e.slot <= newest and e.slot % chain.every == 0]
 
 
 def _accounted(entries: Sequence[Entry]) -> set[int]:

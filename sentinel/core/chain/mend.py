@@ -56,8 +56,8 @@ def steps(
         found = _strand(chain, chain.names[0], slot, now, links, me, tried)
         return (*found, *_strangers(chain, links))
     missing: list[Step] = []
-    for number, name in enumerate(chain.names):
-        slot = chain.next_slot(number, now)
+    turns = sorted((chain.next_slot(n, now), name) for n, name in enumerate(chain.names))
+    for slot, name in turns:  # the next turn first: not all may be taken
         missing += _strand(chain, name, slot, now, links, me, tried)
     return (*missing, *_strangers(chain, links))
 

@@ -1,5 +1,6 @@
 """A chain as it was installed, and its links as the queue shows them."""
 
+from shlex import quote
 from typing import Literal
 
 from msgspec import Struct, field
@@ -53,6 +54,10 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def in_slurm(self) -> bool:
         """Whether its links are jobs that submit one another."""
         return self.mode in ("chain", "relay")
+
+    def call(self, verb: str) -> str:
+        """What to type about it: `sentinel cron status`, with the file that it was installed with."""
+        return f"sentinel cron {verb}" + (f" -c {quote(self.config)}" if self.config else "")
 
     def slot(self, now: float) -> int:
         """The slot that this moment (epoch seconds) belongs to."""

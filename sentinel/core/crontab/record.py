@@ -62,13 +62,22 @@ class Due(Struct, frozen=True, kw_only=True):
     skipped: int = 0
 
 
+def found(record: Record | None, runs: Sequence[Submitted], now: float) -> Record:
+    """The record as a pass finds it, with what became of its runs since; a new script begins with
+    its next slot, and so do all when the clock was put back: nothing is due in a future."""
+    if record is None:
+        return Record(handled=now)
+    return replace(record, handled=min(record.handled, now), runs=tuple(runs))
+
+
 def due(script: Script, record: Record, now: float, zone: tzinfo) -> Due:
-    """Which slots since the last pass are run now; a script seen first begins with its next."""
-    found = list(slots(script.schedule, record.handled, now, zone))
-    if not found:
+    """Which slots since the last pass are run now; none that was run already."""
+    known = {run.slot for run in record.runs}
+    missing = [s for s in slots(script.schedule, record.handled, now, zone) if s not in known]
+    if not missing:
         return Due()
-    run = _chosen(script, found, now)
-    missed = len(found) - len(run)
+    run = _chosen(script, missing, now)
+    missed = len(missing) - len(run)
     if script.overlap == "skip" and record.open:
         return Due(missed=missed, skipped=len(run))
     if script.overlap == "queue" and len(record.open) > 1:
@@ -91,14 +100,15 @@ def after(record: Record, due: Due, submitted: Sequence[Submitted], now: float) 
     )
 
 
-def failed(record: Record, due: Due, why: str) -> Record:
-    """The record when nothing could be submitted: the slot stays due, the next pass tries it."""
-    return replace(record, trouble=why)
+def failed(record: Record, submitted: Sequence[Submitted], why: str) -> Record:
+    """The record when only these, or none, were submitted: what was not stays due."""
+    runs = tuple(sorted((*submitted, *record.runs), key=lambda run: (-run.slot, run.job)))
+    return replace(record, runs=runs, trouble=why)
 
 
-def _chosen(script: Script, found: list[int], now: float) -> list[int]:
+def _chosen(script: Script, missing: list[int], now: float) -> list[int]:
     if script.catchup == "all":
-        return found[-MOST_MADE_UP:]
-    if script.catchup == "none" and now - found[-1] > ON_TIME:
+        return missing[-MOST_MADE_UP:]
+    if script.catchup == "none" and now - missing[-1] > ON_TIME:
         return []
-    return found[-1:]
+    return missing[-1:]

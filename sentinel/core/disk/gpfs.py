@@ -23,6 +23,8 @@ def quota(text: str) -> list[Quota]:
             columns = words
             continue
         found.append(_quota(dict(zip(columns, map(_plain, words), strict=False)), line))
+    if not columns:
+        raise Unexpected(text or "nothing at all")
     return found
 
 

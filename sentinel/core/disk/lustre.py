@@ -13,7 +13,13 @@ from sentinel.core.disk.targets import Target
 _KIB = 1024
 _INACCURATE = 'data in "[]" is inaccurate'
 _KINDS = {"MDT": "metadata", "OST": "data"}
-_ROW = re.compile(r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(\S+)\[(MDT|OST):(\w+)\]\s*")
+_ROW = re.compile(
+    r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(.+)\[(MDT|OST):(\w+)\](?:\s+(\w+))?\s*"
+)
+_STATES = {"R": "read-only", "N": "takes no new files", "S": "out of space", "I": "out of inodes"}
+"""Letters after a target in trouble, lfs-df(1); others (D: its RAID is degraded, f: flash) do not
+keep anybody from writing."""
+
 _DOWN = re.compile(r"(\S*?((?:MDT|OST)[0-9a-f]{4})\S*)\s+:\s*(.+)")
 
 
@@ -38,7 +44,7 @@ def targets(space: str, inodes: str) -> list[Target]:
     if not seen:
         raise Unexpected(space)
     for target in _read(inodes):
-        if not target.trouble and target.name in seen:
+        if target.size and target.name in seen:
             old = seen[target.name]
             # inodes are in the columns in which the other report has KiB
             seen[target.name] = replace(
@@ -64,7 +70,9 @@ def _target(line: str) -> Target | None:
         uuid, *sizes = match.groups()[:4]
         size, used, free = (int(number) * _KIB for number in sizes)
         name = uuid.removesuffix("_UUID")
-        return Target(name=name, kind=_KINDS[match[7]], size=size, used=used, free=free)
+        trouble = ", ".join(_STATES[letter] for letter in match[9] or "" if letter in _STATES)
+        kind = _KINDS[match[7]]
+        return Target(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
     if match := _DOWN.fullmatch(line):
         kind = _KINDS[match[2][:3]]
         return Target(name=match[1].removesuffix("_UUID"), kind=kind, trouble=match[3].strip())

@@ -10,7 +10,7 @@ from msgspec import Struct
 class Target(Struct, frozen=True, kw_only=True):
     """A storage or metadata target. Bytes; inodes 0 where they are not counted.
 
-    `trouble`: why it says nothing (inactive, unavailable), in the tool's words.
+    `trouble`: why it says nothing (inactive, unavailable) or takes nothing, in the tool's words.
     """
 
     name: str
@@ -42,5 +42,5 @@ def fullest(targets: Sequence[Target], kind: str) -> Target | None:
 
 def median_percent(targets: Sequence[Target], kind: str) -> float:
     """The usual share used of that kind, so that one that stands out is told as such."""
-    shares = sorted(t.used_percent or 0.0 for t in targets if t.kind == kind and not t.trouble)
+    shares = sorted(p for t in targets if t.kind == kind and (p := t.used_percent) is not None)
     return shares[len(shares) // 2] if shares else 0.0

@@ -7,7 +7,8 @@ from sentinel.core.probe.nouns import Cursor, KernelLine, KernelLog
 
 # https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg
 _KMSG = re.compile(r"([0-9]{1,9}),([0-9]{1,19}),([0-9]{1,19}),[^;]*;(.*)")
-_TIMED = re.compile(r"\[ *([0-9]{1,12})\.([0-9]{1,9})\] (.*)")
+# The second bracket is who printed it, where the kernel has PRINTK_CALLER: "[    T1]".
+_TIMED = re.compile(r"\[ *([0-9]{1,12})\.([0-9]{1,9})\](?:\[ *[TC][0-9]{1,9}\])? (.*)")
 _JOURNAL = re.compile(r"\S+ kernel: ")
 
 

@@ -31,10 +31,10 @@ _STARTED = (
     r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([12][0-9]{3})"
 )
 _PID = r" *([0-9]{1,10})"
-_PROCESS = re.compile(rf"{_PID}{_PID}{_PID} ([A-Z]) {_STARTED} (.*)")
+_PROCESS = re.compile(rf"{_PID}{_PID}{_PID} ([A-Za-z]) {_STARTED} (.*)")
 _COMMAND = re.compile(rf"{_PID} ([^ ]+) *(.*)")
 _BLOCKED = re.compile(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
-_MOUNT = re.compile(r"([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
+_MOUNT = re.compile(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
 _OCTAL = re.compile(r"\\([0-3][0-7]{2})")
 _DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)")
 _CGROUP = re.compile(r"cgroup ([0-9]{1,10}) ([0-9]{1,10}) ?(?:/step_([^/ ]+))?(?:/.*)?")
@@ -43,8 +43,8 @@ _SAW = ("saw daemons", "saw cgroups", "saw environments")
 _GPU_PROCESS = re.compile(
     r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
 )
-_PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([A-Za-z0-9_.]+) (.*)")
-_DISK = re.compile(" ".join([r"([0-9]{1,19})"] * 6) + " (.*)")
+_PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
+_DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
 _KERNEL = 2
 """The pid of kthreadd, parent of every thread of the kernel."""

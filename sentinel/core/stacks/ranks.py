@@ -16,6 +16,9 @@ from sentinel.core.errors import Invalid
 from sentinel.core.nodeset import expand
 from sentinel.core.stacks.nouns import Dump, Process
 
+MOST = 200_000
+"""Ranks that a job may have: their number is in an environment, which is the user's own."""
+
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _BATCH = frozenset({"batch", "extern", "interactive"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "tcsh", "csh", "env", "time", "numactl"})
@@ -39,6 +42,9 @@ def seats(dump: Dump) -> tuple[Seat, ...]:
         by_step.setdefault(_step(process), []).append(process)
     missed = [m.node for m in dump.missed]
     found = [seat for step, some in by_step.items() for seat in _step_seats(step, some, missed)]
+    # A step may go over nodes that nobody asked: those of a heterogeneous job's other parts.
+    asked = {"", *missed, *(n.node for n in dump.nodes)}
+    found = [seat for seat in found if seat.process or seat.node in asked]
     return tuple(sorted(found, key=lambda s: (s.step, s.rank is None, s.rank or 0, s.node)))
 
 
@@ -158,6 +164,8 @@ def _env(process: Process, key: str) -> int | None:
 def _torch_homes(processes: Sequence[Process], missed: Sequence[str]) -> dict[int, str]:
     """torchrun's ranks by node: those of a group are together on one (GROUP_RANK)."""
     size = max((n for p in processes if (n := _env(p, "WORLD_SIZE"))), default=0)
+    if size > MOST:
+        return {}
     each = max((n for p in processes if (n := _env(p, "LOCAL_WORLD_SIZE"))), default=0)
     if not size or not each:
         return _task_homes(processes) if size in (0, _tasks(processes)) else {}
@@ -206,7 +214,7 @@ def _unfolded(text: str) -> list[int]:
     counts: list[int] = []
     for part in text.split(","):
         match = _REPEATED.fullmatch(part)
-        if not match or int(match[2] or 1) > 100_000:
+        if not match or (int(match[1]) or 1) * int(match[2] or 1) + sum(counts) > MOST:
             raise ValueError(f"{text!r} are no tasks per node")
         counts += [int(match[1])] * int(match[2] or 1)
     return counts

@@ -46,11 +46,15 @@ def packed(out: bytes, mark: str) -> dict[str, bytes]:
 
 
 def unfolded(data: bytes) -> str:
-    """The text of one node; CannotTell. One at a time: all together are gigabytes of a large job."""
+    """The text of one node, whole; CannotTell, since a process that is cut off would be taken for
+    gone. One at a time: all together are gigabytes of a large job."""
+    packed = zlib.decompressobj(wbits=31)
     try:
-        raw = zlib.decompressobj(wbits=31).decompress(b64decode(data, validate=True), MOST)
+        raw = packed.decompress(b64decode(data, validate=True), MOST)
     except (zlib.error, NotBase64) as error:
         raise CannotTell(f"its answer was damaged on the way: {error}") from None
+    if not packed.eof:
+        raise CannotTell("its answer was cut off on the way, or is longer than 64 MiB")
     return raw.decode("utf-8", "backslashreplace")
 
 

@@ -2,13 +2,15 @@
 // same page again and puts what has changed in place. Without it the page is as complete.
 "use strict";
 (() => {
-  const PAUSE = 700;
+  const PAUSE = 700, ANSWER = 10000, AGAIN = 3000;
+  const SILENCE = 16000;  // the server speaks every 5 seconds
   const sign = document.getElementById("live");
   // An answer that was refused stands at an address that only takes answers.
   const here = document.querySelector("link[rel=canonical]")?.href ?? location.href;
-  let busy = false, again = false;
+  let busy = false, again = false, events = null, watch = 0;
 
   const say = (text) => { if (sign && sign.textContent !== text) sign.textContent = text; };
+  const lost = (why) => say(`not live: ${why}`);
 
   const typing = (part) => {
     const at = document.activeElement;
@@ -37,19 +39,39 @@
   };
 
   const refresh = async () => {
-    if (busy || document.hidden) { again = true; return; }
+    if (busy) { again = true; return; }
     busy = true; again = false;
+    const limit = new AbortController(), late = setTimeout(() => limit.abort(), ANSWER);
     try {
-      const answer = await fetch(here, {cache: "no-store"});
+      const answer = await fetch(here, {cache: "no-store", signal: limit.signal});
       if (answer.ok) { swap(new DOMParser().parseFromString(await answer.text(), "text/html")); say("live"); }
-    } catch { say("not live: no answer from sentinel"); }
+      else lost(`sentinel answers ${answer.status}`);
+    } catch { lost("no answer from sentinel"); }
+    clearTimeout(late);
     setTimeout(() => { busy = false; if (again) refresh(); }, PAUSE);
   };
 
-  const events = new EventSource("/events");
-  events.addEventListener("open", () => { say("live"); });
-  events.addEventListener("changed", refresh);
-  events.addEventListener("error", () => { say("not live: no answer from sentinel"); });
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && again) refresh(); });
-  window.addEventListener("pagehide", () => events.close());
+  const heard = () => { clearTimeout(watch); watch = setTimeout(retry, SILENCE); };
+  const retry = () => { lost("no answer from sentinel"); listen(); };
+  const leave = () => { clearTimeout(watch); events?.close(); events = null; };
+
+  // A browser goes on by itself after a broken connection, but neither after an answer that was not
+  // 200 (a proxy's while sentinel restarts) nor where a connection is dead and nobody says so. A page
+  // that nobody sees lets go: browsers have six connections a server for all their windows.
+  const listen = () => {
+    leave();
+    if (document.hidden) return;
+    events = new EventSource("/events");
+    events.addEventListener("changed", () => { heard(); refresh(); });
+    events.addEventListener("error", () => {
+      lost("no answer from sentinel");
+      if (events?.readyState === EventSource.CLOSED) { clearTimeout(watch); watch = setTimeout(listen, AGAIN); }
+    });
+    heard();
+  };
+
+  document.addEventListener("visibilitychange", () => { listen(); if (!document.hidden) refresh(); });
+  window.addEventListener("pagehide", leave);
+  window.addEventListener("pageshow", (shown) => { if (shown.persisted) { listen(); refresh(); } });
+  listen();
 })();

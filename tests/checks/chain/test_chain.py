@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.checks.chain import ChainCheck
 from sentinel.core.chain.journal import Entry
@@ -46,6 +47,7 @@ def found(place: Place, *jobs: Job) -> dict[str, tuple[Status, str]]:
     [
         ((job("s-a"), *REST), Status.OK, "3 waiting, 0 at work"),
         ((job("s-a", "RUNNING"), *REST), Status.OK, "2 waiting, 1 at work"),
+        ((job("s-a", "CONFIGURING"), *REST), Status.OK, "2 waiting, 1 at work"),
         ((*REST, job("other")), Status.WARNING, "no link of s-a is in the queue"),
         ((job("s-a", reason="JobHeldUser", number=9), *REST), Status.WARNING, "held: 9"),
         ((job("other"),), Status.CRITICAL, "nothing runs sentinel any more"),
@@ -55,6 +57,14 @@ def test_links(place: Place, jobs: tuple[Job, ...], status: Status, said: str) -
     """One missing warns, none at all is critical."""
     seen = found(place, *jobs)["links"]
     assert (seen[0], said in seen[1]) == (status, True)
+
+
+def test_a_relay_without_a_successor_would_end_with_its_link(place: Place) -> None:
+    """Told while there is somebody to tell it."""
+    place.install(replace(CHAIN, mode="relay", strands=1, time_limit=86400), "")
+    seen = found(place, job("s-a", "RUNNING"))["links"]
+    assert seen == (Status.WARNING, "no successor waits behind the link at work")
+    assert found(place, job("s-a", "RUNNING"), job("s-a", number=2))["links"][0] is Status.OK
 
 
 @pytest.mark.parametrize(
@@ -85,6 +95,13 @@ def test_a_chain_that_was_taken_away_is_no_answer(tmp_path: Path) -> None:
     """Nobody can say how it is."""
     with pytest.raises(CannotTell, match="no chain is installed"):
         ChainCheck(dir=FilePath(str(tmp_path))).run(context(FixedSlurm(jobs=())))
+
+
+def test_a_journal_that_cannot_be_read_is_no_empty_one(place: Place) -> None:
+    """It is blind, and says where."""
+    Path(place.folder, "links.jsonl").mkdir()
+    with pytest.raises(CannotTell, match=r"links\.jsonl: Is a directory"):
+        found(place)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import os
 import re
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 
 from sentinel.checks.checkpoint import Checkpoint, Rule, Where, work_at_risk
+from sentinel.checks.checkpoint.files import Folder
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
@@ -62,7 +64,7 @@ def only(report: Report) -> Finding:
 
 
 def test_the_newest_complete_one_is_told_with_age_size_and_number(tmp_path: Path) -> None:
-    """The highest step is the newest; links, such as `latest`, are none of them."""
+    """Links, such as `latest`, are none of them."""
     save(tmp_path, "global_step100", age=2 * HOUR)
     save(tmp_path, "global_step200", age=HOUR, size=5000)
     (tmp_path / "latest-200").symlink_to("global_step200")
@@ -72,6 +74,13 @@ def test_the_newest_complete_one_is_told_with_age_size_and_number(tmp_path: Path
     assert finding.values == {
         "age_seconds": HOUR, "at_risk_seconds": HOUR, "size_bytes": 5000, "complete": 2, "step": 200,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "SIGNALING", "RESIZING"])
+def test_a_job_with_a_flag_still_runs(tmp_path: Path, state: str) -> None:
+    """squeue shows such a flag in place of RUNNING."""
+    late = run(check(tmp_path, job="llm", users=["*"]), jobs=(job(ran=5 * HOUR, state=state),))
+    assert only(late).status is Status.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -168,6 +177,56 @@ def test_one_that_grows_is_not_complete(tmp_path: Path) -> None:
         assert only(report).values["complete"] == 0
     report = run(rule, now=shifted(START, 1200.0), before=report)
     assert only(report).values["age_seconds"] == 300.0
+
+
+def test_after_a_fall_back_to_an_earlier_step_what_is_saved_anew_counts(tmp_path: Path) -> None:
+    """The higher steps of the branch that was given up are old, and one is written over."""
+    rule = Rule(marker="done")
+    for step, age in [(100, 9 * HOUR), (200, 8 * HOUR), (300, 7 * HOUR)]:
+        save(tmp_path, f"step_{step}", age=age, marker="done")
+    checkpoint = check(tmp_path, complete=rule)
+    before = run(checkpoint)
+    assert only(before).status is Status.CRITICAL
+    for moment, step in [(600, 150), (1200, 200)]:
+        save(tmp_path, f"step_{step}", age=-moment, marker="done")
+        before = run(checkpoint, now=shifted(START, moment), before=before)
+        finding = only(before)
+        assert (finding.status, finding.values["step"]) == (Status.OK, step)
+        assert finding.values["age_seconds"] == 0.0
+    where = Where(path=FilePath(tmp_path), complete=rule)
+    assert work_at_risk(where, shifted(START, 1260), None, limit=10.0) == (
+        "1m of work since checkpoint step_200 at risk"
+    )
+
+
+def test_a_folder_that_is_touched_is_no_new_checkpoint(tmp_path: Path) -> None:
+    """Whoever puts a note into it has saved nothing."""
+    place = save(tmp_path, "step_100", age=HOUR, marker="done")
+    checkpoint = check(tmp_path, complete=Rule(marker="done"))
+    before = run(checkpoint)
+    os.utime(place, (NOW, NOW))
+    after = run(checkpoint, now=shifted(START, 600), before=before)
+    assert only(after).values["age_seconds"] == HOUR + 600
+
+
+def test_one_that_is_being_deleted_is_complete_no_more(tmp_path: Path) -> None:
+    """Deleting terabytes takes long, and nobody could load what is left."""
+    place = save(tmp_path, "step_100", age=HOUR, marker="done")
+    checkpoint = check(tmp_path, complete=Rule(marker="done"))
+    before = run(checkpoint)
+    (place / "done").unlink()
+    finding = only(run(checkpoint, now=shifted(START, 60), before=before))
+    assert finding.values["complete"] == 0
+    assert "step_100 is not complete: it has no done" in finding.summary
+
+
+def test_files_that_go_while_they_are_looked_at_blind_nobody(tmp_path: Path) -> None:
+    """Writers rename temporary files, and old checkpoints are deleted meanwhile."""
+    place = save(tmp_path, "step_100", age=HOUR)
+    folder = Folder(str(tmp_path), check(tmp_path).match, limit=5.0, total=5.0)
+    (entry,) = folder.entries()
+    rmtree(place)
+    assert folder.look_into(entry, Rule()).size == 0
 
 
 def test_those_that_were_deleted_are_forgotten(tmp_path: Path) -> None:

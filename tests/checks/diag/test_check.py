@@ -1,5 +1,6 @@
 """What a pass asks for, follows, and says."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ from sentinel.actions.diag import SCRIPT
 from sentinel.actions.diag import Diag as DiagAction
 from sentinel.checks.diag import Diag, archive
 from sentinel.checks.diag.dispatch import Sbatch, seconds_of
-from sentinel.core.actions import ActionRecord, Outcome, Reading
+from sentinel.core.actions import ActionRecord, Answer, Outcome, Reading
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.gpus import GpuEvent, Gpus, Sighting
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.remote import Answered, Partial, TimedOut, Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, JobEnd, Node
 from sentinel.core.values import Duration, Share
@@ -176,7 +178,7 @@ def test_a_failure_is_told_recorded_and_drained(tmp_path: Path) -> None:
     site = Site(tmp_path, on_fail="drain")
     first = site.look()
     site.queue(first)
-    site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)]), 226, number=1)
+    site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)], node=1), 226, number=1)
     report = site.look()
     bad = gpus_of(1)[5]
     found = of(report, "n1")
@@ -201,6 +203,43 @@ def test_serials_join_before_indexes(tmp_path: Path) -> None:
     text = dcgmi_json("4", [Failure(gpu=5)]).replace("1650000000005", bad.serial)
     site.end(first, "n1", text, 226, number=1)
     assert bad.uuid in of(site.look(), "n1").summary
+
+
+def test_a_gpu_that_is_lost_shifts_no_blame_to_its_neighbour(tmp_path: Path) -> None:
+    """nvidia-smi shows seven: neither its index nor a serial it does not show names one of them."""
+    for text in (
+        dcgmi_json("4", [Failure(gpu=5)], node=1),
+        re.sub('"1650[0-9]+"', '"<<<NOT_SUPPORTED>>>"', dcgmi_json("4", [Failure(gpu=5)])),
+    ):
+        site = Site(tmp_path)
+        first = site.look()
+        site.queue(first)
+        site.end(first, "n1", text, 226, number=1)
+        out = next(r.params["out"] for r in first.requests if r.target == "n1")
+        shown = [gpu for gpu in gpus_of(1) if gpu.index != 5]
+        Path(f"{out}.gpus").write_text(nvidia_smi(shown))
+        assert of(site.look(), "n1").status is Status.CRITICAL
+        assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
+
+
+def test_a_serial_that_is_not_there_is_not_looked_up_by_its_number(tmp_path: Path) -> None:
+    """DCGM's numbers need not be those of nvidia-smi."""
+    site = Site(tmp_path)
+    first = site.look()
+    site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)]).replace("1650000000005", "4711"), 226)
+    assert "serial 4711" in of(site.look(), "n1").summary
+    assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
+
+
+def test_a_fault_of_all_gpus_at_once_is_the_nodes(tmp_path: Path) -> None:
+    """A fabric that fails makes no lemons; the node is drained all the same."""
+    site = Site(tmp_path, on_fail="drain")
+    first = site.look()
+    failures = [Failure(gpu=g, test="pcie", error_id=14, text="NVLink error") for g in range(8)]
+    site.end(first, "n1", dcgmi_json("4", failures), 226, number=1)
+    report = site.look()
+    assert [r.target for r in report.requests if r.action == "drain"] == ["n1"]
+    assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
 
 
 def test_only_told_unless_the_file_says_drain(tmp_path: Path) -> None:
@@ -303,6 +342,18 @@ def test_a_blind_queue_changes_nothing(tmp_path: Path) -> None:
     assert "passed" in of(site.look(), "n1").summary
 
 
+def test_a_run_is_not_given_up_while_nobody_can_see_the_queue(tmp_path: Path) -> None:
+    """It was asked for, and squeue has not answered since: a failure it finds is still heard."""
+    site = Site(tmp_path)
+    first = site.look()
+    site.jobs = None
+    assert "under way" in of(site.look(600), "n1").summary
+    site.queue(first)
+    assert "running" in of(site.look(), "n1").summary
+    site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)]), 226)
+    assert of(site.look(), "n1").status is Status.CRITICAL
+
+
 def test_between_its_times_it_only_follows(tmp_path: Path) -> None:
     """With `cron` it is run in between, and begins nothing then."""
     site = Site(tmp_path)
@@ -318,7 +369,7 @@ def test_outputs_of_people_and_epilogs_are_read_too(tmp_path: Path) -> None:
     site = Site(tmp_path, [node("n9", "DOWN")])
     site.look()
     path = tmp_path / archive.name_of(1, "n9", site.clock.now())
-    path.write_text(dcgmi_json("4", [Failure(gpu=0)]))
+    path.write_text(dcgmi_json("4", [Failure(gpu=0)], node=9))
     Path(f"{path}.gpus").write_text(nvidia_smi(gpus_of(9)))
     Path(f"{path}.rc").write_text("226\n")
     assert of(site.look(), "n9").status is Status.CRITICAL
@@ -405,6 +456,50 @@ def test_a_drained_node_is_reached_by_ssh(tmp_path: Path) -> None:
     assert "not drained any more" in DiagAction().look(request, _View(node("n0"))).not_ready
     busy = node("n0", "MIXED", "DRAIN")
     assert "jobs still on it" in DiagAction().look(request, _View(busy)).not_ready
+
+
+class _Hands:
+    """A drained node that answers to its name with `hostname`; `ran` is what it was told to do."""
+
+    def __init__(self, hostname: str = "n0.cluster", *, started: Any = None) -> None:
+        self.hostname, self.started, self.ran = hostname, started, list[str]()
+
+    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> Any:
+        if argv == ("uname", "-n"):
+            return Answered(code=0, out=f"{self.hostname}\n".encode())
+        self.ran.append(" ".join(argv))
+        return self.started or Answered(code=0)
+
+
+def test_a_diagnostic_through_ssh_runs_on_that_node_or_nowhere(tmp_path: Path) -> None:
+    """A name that leads to another host leads to somebody's job."""
+    site = Site(tmp_path, [node("n0", "IDLE", "DRAIN")], nodes="n0")
+    (request,) = site.look().requests
+    hands = _Hands()
+    assert DiagAction().perform(request, hands).answer is Answer.ACCEPTED  # type: ignore[arg-type]
+    assert len(hands.ran) == 1
+    for name in ("n1", "login", ""):
+        hands = _Hands(name)
+        reply = DiagAction().perform(request, hands)  # type: ignore[arg-type]
+        assert (reply.answer, hands.ran) == (Answer.REFUSED, [])
+
+
+@pytest.mark.parametrize(
+    ("started", "answer"),
+    [
+        (TimedOut("x"), Answer.UNSURE),
+        (Partial(why="x"), Answer.UNSURE),
+        (Unreachable("x"), Answer.REFUSED),
+        (Answered(code=127), Answer.REFUSED),
+    ],
+)
+def test_a_start_that_was_not_seen_may_have_happened(
+    tmp_path: Path, started: Any, answer: Answer
+) -> None:
+    """Then none is begun beside it."""
+    site = Site(tmp_path, [node("n0", "IDLE", "DRAIN")], nodes="n0")
+    (request,) = site.look().requests
+    assert DiagAction().perform(request, _Hands(started=started)).answer is answer  # type: ignore[arg-type]
 
 
 class _View:

@@ -56,7 +56,7 @@ class Site:
     def dcgmi(self, number: int, *failures: Failure) -> None:
         """What dcgmi prints there, once the test lets it (`go`)."""
         node = self.lab.nodes[number]
-        node.stand_in("dcgmi", dcgmi_json("4", failures), 226 if failures else 0)
+        node.stand_in("dcgmi", dcgmi_json("4", failures, node=number), 226 if failures else 0)
         script, wait = node.bin / "dcgmi", f"until [ -e {self.go} ]; do sleep 0.1; done"
         script.write_text(script.read_text().replace("cat ", f"{wait}\ncat ", 1))
 

@@ -19,6 +19,7 @@ from sentinel.core.probe import (
     Steps,
 )
 from sentinel.core.slurm import Node
+from tests.lab.gpus import gpus_of, nvidia_smi
 
 DRAINED_AT = 1_800_000_000
 BOOTED = DRAINED_AT - 86_400
@@ -46,9 +47,7 @@ LEFT_SERVICE = Reading(
     left=Instant(wall=DRAINED_AT * SECOND),
 )
 """The ledger saw it leave service."""
-PAGE = (
-    '<nvidia_smi_log>\n<gpu id="00000000:18:00.0">\n<gpu id="00000000:2A:00.0">\n</nvidia_smi_log>'
-)
+GPUS = gpus_of(1, 2)
 
 
 def process(pid: int, uid: int = 0, user: str = "root", **more: Any) -> Process:
@@ -85,7 +84,7 @@ CLEAN = NodeProbe(
     blocked=(blocked(kernel=True), blocked(wait="kernel_clone")),
     steps=Steps(processes=()),
     gpu_processes=(),
-    gpus=PAGE,
+    gpus=nvidia_smi(GPUS),
     kernel=kernel(),
 )
 

@@ -12,7 +12,7 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import NodeProbe, Steps, Wants
+from sentinel.core.probe import Identity, NodeProbe, Steps, Wants
 from sentinel.core.remote import Answered, Unreachable, Unreached
 from sentinel.core.slurm import Job, Node
 from sentinel.core.values import Duration
@@ -328,6 +328,16 @@ def test_everybodys_jobs_are_asked_for_only_where_they_matter() -> None:
     """A user without the right to see them can still have drained nodes proven."""
     assert CLEANING.jobs_of() is None
     assert UNDRAIN.jobs_of() == frozenset()
+
+
+def test_no_clean_up_through_a_name_that_leads_elsewhere() -> None:
+    """There the job may run rightly: its processes would be ended."""
+    told = LEFT.identity
+    assert isinstance(told, Identity)
+    elsewhere = replace(LEFT, identity=replace(told, hostname="n2"))
+    nodes = [NODE, replace(NODE, name="n2", flags=frozenset())]
+    assert run(CLEANING, nodes=nodes, remote=Nodes({"n1": LEFT})).requests
+    assert run(CLEANING, nodes=nodes, remote=Nodes({"n1": elsewhere})).requests == ()
 
 
 STUCK = replace(

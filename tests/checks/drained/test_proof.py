@@ -1,11 +1,13 @@
 """Each item of the proof: what is clean, what is not, and what nobody knows."""
 
+from dataclasses import replace as dataclass_replace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.drained.gpus import expected
+from sentinel.checks.drained.logs import History
 from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.probe import GpuProcess, NodeProbe, Steps, Unread
@@ -21,6 +23,7 @@ from sentinel.core.remote import (
 )
 from tests.checks.drained.nodes import (
     CLEAN,
+    GPUS,
     LEFT_SERVICE,
     NODE,
     RULES,
@@ -31,11 +34,13 @@ from tests.checks.drained.nodes import (
     spoilt,
     step,
 )
+from tests.lab.gpus import nvidia_smi
 
 LATE = Unread(kind="late", why="no answer within 5 s; it was ended")
 HUNG = Unread(kind="hung", why="not even SIGKILL ends it", pid=99)
 XID = "NVRM: Xid (PCI:0000:10:1c): {}, pid=1896, name=python"
 FELL_OFF = "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."
+OLD_FELL_OFF = "NVRM: fallen off the bus and is not responding to commands."
 SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): {}, Link 32"
 ALICE = process(50, 1000, "alice")
 
@@ -69,9 +74,16 @@ SPOILT = [
         "gpu processes",
         "python(9) on GPU-1",
     ),
-    ({"gpus": CLEAN.gpus.partition('\n<gpu id="00000000:2A')[0]}, "gpus", "1 of 2 there"),  # type: ignore[union-attr]
-    ({"kernel": kernel((-599, XID.format(79)))}, "xids", "1 errors, the last: NVRM: Xid"),
+    (
+        {"processes": (process(50, command="/usr/libexec/datacenter-gpu-manager/nvvs -s"),)},
+        "gpu processes",
+        "a diagnostic(50)",
+    ),
+    ({"processes": (process(50, command="dcgmi diag -r 4"),)}, "gpu processes", "a diagnostic(50)"),
+    ({"gpus": nvidia_smi(GPUS[:1])}, "gpus", "1 of 2 there"),
+    ({"kernel": kernel((-3599, XID.format(79)))}, "xids", "1 errors, the last: NVRM: Xid"),
     ({"kernel": kernel((60, FELL_OFF))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
+    ({"kernel": kernel((60, OLD_FELL_OFF))}, "xids", "1 errors, the last: NVRM: fallen"),
     ({"kernel": kernel((60, SXID.format("20034, Fatal")))}, "xids", "1 errors, the last: nvidia"),
 ]
 
@@ -87,7 +99,8 @@ def test_what_is_not_clean(parts: dict[str, Any], name: str, text: str) -> None:
 HARMLESS = [
     {"processes": (process(50, 999, "slurm"), process(51, 65534, "nobody"))},
     {"processes": (process(50, 1000, "alice", state="Z"),)},
-    {"kernel": kernel((-601, XID.format(79)), (5, XID.format(43)), (6, XID.format(45)))},
+    {"processes": (process(50, command="dcgmi dmon -e 155"),)},
+    {"kernel": kernel((-3601, XID.format(79)), (5, XID.format(43)), (6, XID.format(45)))},
     {"kernel": kernel((5, SXID.format("12028, Non-fatal")), (5, SXID.format("20034, Data {0x0}")))},
     {"steps": Steps(processes=(), blind=("environments: only root may read them",))},
 ]
@@ -158,12 +171,32 @@ def test_another_host_in_its_place_is_not_believed() -> None:
         assert items(spoilt(identity=same), rules)["responds"].good
 
 
+def test_nodes_that_differ_behind_the_first_dot() -> None:
+    """The full name counts where it is another node's."""
+    told = CLEAN.identity
+    assert not isinstance(told, Unread)
+    rules = replace(RULES, names=frozenset({"n1.east", "n1.west"}))
+    node = replace(NODE, name="n1.east")
+    for name, good in (("n1.east", True), ("n1", True), ("n1.west", False)):
+        probe = replace(CLEAN, identity=replace(told, hostname=name))
+        assert items(sight(node, answer=probe), rules)["responds"].good is good
+
+
+def test_a_flag_that_nobody_knows_is_no_proof() -> None:
+    """A Slurm that is newer than this sentinel may mean anything by it."""
+    for flags in ({"DRAIN", "CLOUD"}, {"DRAIN", "RESERVED", "PLANNED", "DYNAMIC_NORM"}):
+        assert all(i.good for i in items(sight(replace(NODE, flags=frozenset(flags)))).values())
+    bad = one(sight(replace(NODE, flags=frozenset({"DRAIN", "QUARANTINED"}))))
+    assert (bad.name, bad.good) == ("drained", None)
+
+
 SLURM = [
     ({"state": "DOWN"}, "drained", "it is DOWN"),
     ({"state": "MIXED"}, "drained", "jobs still run there (MIXED+DRAIN)"),
     ({"flags": frozenset({"DRAIN", "COMPLETING"})}, "drained", "it is IDLE and COMPLETING"),
     ({"flags": frozenset({"DRAIN", "NOT_RESPONDING"})}, "drained", "it is IDLE and NOT_RESPONDING"),
     ({"reason": "Kill task failed, RMA GPU3"}, "history", "its reason goes on with somebody's"),
+    ({"reason_user": "alice"}, "history", "its reason was given by alice, not by Slurm"),
 ]
 
 
@@ -185,17 +218,17 @@ def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
     )
 
 
-def test_a_node_that_was_drained_before_the_first_look() -> None:
-    """What its reason replaced is known by a log of slurmctld alone; nobody guesses."""
+def test_a_node_that_was_drained_while_nobody_looked() -> None:
+    """What its reason replaced is known by a log of slurmctld alone, and only where that goes back
+    to when the node was at work; nobody guesses."""
     before_us = replace(LEFT_SERVICE, left=None)
+    tail = History(("Kill task failed",), whole=False)
     for readings in ((), (before_us,), (before_us, before_us)):
-        item = one(sight(readings=readings))
-        assert (item.name, item.good) == ("history", None)
-        assert all(
-            i.good for i in items(sight(readings=readings, earlier=["Kill task failed"])).values()
-        )
-    served = replace(LEFT_SERVICE, out=False, reason="", left=None)
-    assert all(i.good for i in items(sight(readings=(before_us, served))).values())
+        for log in (History(), tail):
+            item = one(sight(readings=readings, history=log))
+            assert (item.name, item.good) == ("history", None)
+        whole = sight(readings=readings, history=replace(tail, whole=True))
+        assert all(i.good for i in items(whole).values())
 
 
 def test_users_who_may_be_there() -> None:
@@ -215,6 +248,51 @@ def test_a_blind_witness_counts_where_users_are_there() -> None:
     assert one(spoilt(steps=steps, processes=(ALICE,)), rules).name == "steps"
     daemons = Steps(processes=(), blind=("daemons: nothing was said of them",))
     assert one(spoilt(steps=daemons)).name == "steps"
+
+
+SICK = [
+    ({"trouble": "GPU is lost"}, "does not answer properly"),
+    ({"recovery": "Reset"}, "the driver asks for: Reset"),
+    ({"recovery": "Dance"}, "the driver asks for 'Dance'"),
+    ({"failed": True}, "row remapping failed"),
+    ({"pending": True}, "a row remapping is pending"),
+]
+
+
+@pytest.mark.parametrize(("fields", "text"), SICK)
+def test_a_gpu_that_is_listed_may_be_broken(fields: dict[str, Any], text: str) -> None:
+    """What the driver says of it counts as in the check of GPUs; an idle node can be reset."""
+    bad = one(spoilt(gpus=nvidia_smi([GPUS[0], dataclass_replace(GPUS[1], **fields)])))
+    assert (bad.name, bad.good) == ("gpus", False)
+    assert bad.text.startswith(f"{GPUS[1].uuid}: {text}")
+
+
+def test_old_errors_of_a_gpus_memory_do_not_matter() -> None:
+    """A warning of the check of GPUs is no reason to keep a node out."""
+    hit = dataclass_replace(GPUS[1], ecc={"dram_uncorrectable": 1}, life={"dram_uncorrectable": 1})
+    assert all(i.good for i in items(spoilt(gpus=nvidia_smi([GPUS[0], hit]))).values())
+
+
+def test_half_a_page_of_nvidia_smi_proves_nothing() -> None:
+    """Its beginning lists as many GPUs as there should be."""
+    page = nvidia_smi(GPUS)
+    assert one(spoilt(gpus=page[: page.rindex("</gpu>")])).good is None
+
+
+def test_a_clock_that_is_behind_hides_no_error() -> None:
+    """The node's or sentinel's: the later of the two counts."""
+    told = CLEAN.identity
+    assert not isinstance(told, Unread)
+    late = kernel((-3000, XID.format(79)))
+    for seconds in (-3000, 0, 3000):
+        off = replace(told, time=told.time + seconds)
+        assert one(spoilt(identity=off, kernel=late)).name == "xids"
+
+
+def test_an_empty_kernel_log_proves_nothing() -> None:
+    """Somebody has cleared it (dmesg -C)."""
+    empty = replace(kernel(), lines=())
+    assert one(spoilt(kernel=empty)).text == "the kernel's log is empty"
 
 
 def test_a_kernel_log_that_is_too_short_proves_nothing() -> None:
@@ -243,6 +321,9 @@ def test_a_node_without_gpus_needs_none() -> None:
         ("gpu", 1),
         ("shard:64", 0),
         ("gpu:1g.10gb:7", None),
+        ("gpu:a100:1,gpu:nvidia_a100_3g.20gb:2", None),
+        ("gpu:a100_1c.2g.20gb:2", None),
+        ("gpu:rtx_4090:2", 2),
         ("gpu:h100:no_consume:8", None),
         ("gpus:8", 0),
         ("(null)", 0),

@@ -1,11 +1,23 @@
 """Reasons: by prefix, with what Slurm appends, and what they may have replaced."""
 
 import pytest
+from msgspec.structs import replace
 
-from sentinel.checks.drained.logs import lines_about, reasons, telling
-from sentinel.checks.drained.reasons import KILL, fits, hidden, job_of, note_in
+from sentinel.checks.drained import logs
+from sentinel.checks.drained.logs import UNTOLD, History, histories
+from sentinel.checks.drained.reasons import (
+    KILL,
+    fits,
+    hidden,
+    job_of,
+    note_in,
+    seen_from_the_start,
+    typed_by,
+)
 from sentinel.core.actions import Reading
+from sentinel.core.clock import Instant
 from sentinel.testing import START
+from tests.checks.drained.nodes import LEFT_SERVICE, NODE
 
 NEW = "Kill task failed (JobId=4711 StepId=batch)"
 
@@ -25,6 +37,8 @@ def reading(reason: str, *, out: bool = True) -> Reading:
         (f"{KILL} : Not responding : reboot issued", True, "", ""),
         (f"{KILL}, RMA GPU3", True, "", "RMA GPU3"),
         (f"{NEW} do not resume - alice", True, "4711", "do not resume - alice"),
+        (f"{KILL} (JobId=4711 StepId=batch) RMA", True, "4711", "RMA"),
+        (f"{KILL} (JobId=4711 RMA)", True, "", "(JobId=4711 RMA)"),
         ("RMA: Kill task failed", False, "", ""),
         ("kill task failed", False, "", ""),
         ("", False, "", ""),
@@ -54,31 +68,78 @@ def test_what_a_reason_replaced(before: list[Reading], found: str) -> None:
     assert hidden(before, [], [KILL]) == found
 
 
+@pytest.mark.parametrize(
+    ("reason", "user", "giver"),
+    [
+        (KILL, "root", ""),
+        (NEW, "root", ""),
+        (KILL, "", ""),
+        (KILL, "alice", "alice"),
+        (f"{NEW} : Not responding", "slurm", ""),
+        ("maintenance over", "alice", ""),
+    ],
+)
+def test_a_person_who_uses_slurms_words(reason: str, user: str, giver: str) -> None:
+    """slurmstepd signs as root, slurmctld as SlurmUser what it appends: all others are people."""
+    assert typed_by(replace(NODE, reason=reason, reason_user=user)) == giver
+
+
+def test_the_beginning_of_an_absence_is_known_by_close_looks_alone() -> None:
+    """A sentinel that was away for a weekend knows the last reason of it, and no other."""
+    was_away = replace(LEFT_SERVICE, seen=Instant(wall=LEFT_SERVICE.seen.wall + 10**12))
+    assert seen_from_the_start([LEFT_SERVICE])
+    assert not seen_from_the_start([was_away])
+    assert not seen_from_the_start([replace(LEFT_SERVICE, left=None)])
+    assert not seen_from_the_start([])
+
+
 LOG = """\
 [2026-11-21T04:00:00.000] update_node: node n1 reason set to: old trouble
-[2026-11-21T04:00:01.000] update_node: node n1 state set to UNDRAIN
+[2026-11-21T04:00:01.000] sched/backfill: _start_job: Started JobId=12_3(15) in prod on n[0-1]
 [2026-11-21T04:10:00.000] update_node: node n1 reason set to: RMA GPU3
 [2026-11-21T04:10:00.000] update_node: node n10 reason set to: something else
+[2026-11-21T04:10:01.000] update_node: node n1 state set to IDLE
 [2026-11-21T04:11:00.000] update_node: node n1 reason set to: Kill task failed
 [2026-11-21T04:11:00.001] update_node: node n1 state set to DRAINING
 [2026-11-21T04:11:00.002] error: slurmd error running JobId=2 on node(s)=n1: Kill task failed
-[2026-11-21T04:11:00.003] sched: Allocate JobId=3 NodeList=n1 #CPUs=1
+[2026-11-21T04:11:00.003] sched: Allocate JobId=3 NodeList=n3 #CPUs=1 Partition=prod
+[2026-11-21T04:11:00.004] drain_nodes: node n3 state set to DRAIN
+[2026-11-21T04:11:00.005] sched: _slurm_rpc_allocate_resources JobId=4 NodeList=n4 usec=1
 """
 
 
 def test_slurmctlds_log_knows_reasons_that_the_ledger_never_saw() -> None:
-    """Given and replaced between two looks; a return to work ends what was before."""
-    assert reasons(LOG, "n1") == ["RMA GPU3", "Kill task failed"]
-    assert hidden([], reasons(LOG, "n1"), [KILL]) == "RMA GPU3"
-    assert reasons("", "n1") == []
+    """Given and replaced between two looks; only a job that is given the node ends what was
+    before: a cancelled reboot, which leaves it drained, is logged as IDLE too."""
+    found = histories(LOG, ["n1", "n2", "n3", "n4", "n10"])
+    assert found["n1"] == History(("RMA GPU3", "Kill task failed"), whole=True)
+    assert hidden([], found["n1"].reasons, [KILL]) == "RMA GPU3"
+    assert found["n2"] == History()
+    assert hidden([], found["n3"].reasons, [KILL]) == UNTOLD
+    assert found["n4"] == History(whole=True)
+
+
+def test_a_log_that_begins_within_the_absence_does_not_know_its_beginning() -> None:
+    """It was rotated since: what it holds counts against the node, and not for it."""
+    assert histories(LOG, ["n10"])["n10"] == History(("something else",), whole=False)
+    tail = LOG[LOG.index("[2026-11-21T04:11:00.000]") :]
+    assert histories(tail, ["n1"])["n1"] == History(("Kill task failed",), whole=False)
+
+
+def test_a_reason_that_quotes_the_log_proves_nothing() -> None:
+    """Only a line of its own says that the node was at work."""
+    reason = "see sched: Allocate JobId=3 NodeList=n1 #CPUs=1"
+    log = f"[2026-11-21T04:10:00.000] update_node: node n1 reason set to: {reason}\n"
+    assert histories(log, ["n1"])["n1"] == History((reason,), whole=False)
 
 
 def test_lines_that_tell_something_of_a_node() -> None:
     """By its whole name, the last five, none too long, nothing in them that a terminal obeys."""
-    assert lines_about(LOG, "n1").count("\n") == 4
-    assert "n10" not in lines_about(LOG, "n1")
-    assert lines_about(LOG, "n2") == ""
-    line = f"[2.batch] error: *** JOB 2 ON n1 CANCELLED AT \x1b[31m{'x' * 999}"
-    assert "\\x1b[31m" in telling(line)
-    assert len(telling(line)) == 240
-    assert telling("nothing of interest\n") == ""
+    lines = logs.telling(LOG)
+    assert logs.shown(logs.about(lines, "n1")).count("\n") == 4
+    assert "n10" not in logs.shown(logs.about(lines, "n1"))
+    assert logs.shown(logs.about(lines, "n2")) == ""
+    line = logs.shown(logs.telling(f"[2.batch] error: *** JOB 2 CANCELLED AT \x1b[31m{'x' * 999}"))
+    assert "\\x1b[31m" in line
+    assert len(line) == 240
+    assert logs.shown(logs.telling("nothing of interest\n")) == ""

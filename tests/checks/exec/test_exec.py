@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from sentinel import proc
-from sentinel.checks.exec import Exec, numbers, parse
+from sentinel.checks.exec import MOST_NUMBERS, Exec, numbers, parse
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.proc import NotFound, TimedOut, TooMuch
@@ -116,6 +116,18 @@ def test_long_output_is_details_and_may_carry_more_numbers() -> None:
     answer = parse("DISK OK | /=1MB\nline one\nline two | /boot=2MB\n/home=3MB\n")
     assert (answer.line, answer.details) == ("DISK OK", "line one\nline two")
     assert answer.numbers == {"/": 1.0, "/boot": 2.0, "/home": 3.0}
+
+
+@pytest.mark.parametrize("word", ["a", "' ", "''' ", "'", "a ", "1=", "a=1;", "a=."])
+def test_a_megabyte_of_anything_is_read_in_one_pass(word: str) -> None:
+    """A pattern that is tried at every letter holds up all of sentinel for hours."""
+    assert parse(f"OK | {word * (1_000_000 // len(word))}").line == "OK"
+
+
+def test_a_flood_of_numbers_is_cut() -> None:
+    """Each is a sample in the state, run after run; what is infinite cannot even be stored."""
+    assert len(numbers(" ".join(f"n{i}={i}" for i in range(10_000)))) == MOST_NUMBERS
+    assert numbers("a=1e999 b=-1e999 c=1") == {"c": 1}
 
 
 @given(st.text())

@@ -70,7 +70,7 @@ def test_a_target_that_is_away_is_told_with_the_tools_words() -> None:
     away = [Target(name=f"OST{n}", kind="data", trouble="inactive\x1b[31m") for n in range(7)]
     finding = found(target(50), *away)
     assert finding.status is Status.WARNING
-    assert "7 away: OST0, OST1, OST2, OST3, OST4 (inactive\\x1b[31m)" in finding.summary
+    assert "7 in trouble: OST0, OST1, OST2, OST3, OST4 (inactive\\x1b[31m)" in finding.summary
     assert (finding.values["targets"], finding.values["targets_away"]) == (8, 7)
     assert finding.values["median_used_percent"] == 50.0
 

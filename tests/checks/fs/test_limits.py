@@ -39,6 +39,14 @@ def test_less_than_nothing_available_is_nothing() -> None:
     """NFS servers send negative numbers as huge ones."""
     assert parse(f"4096 1000 0 {2**64 - 5} 100 50 nfs").free == 0
     assert parse(f"4096 1000 0 {2**64 - 5} 100 50 nfs").used_percent == 100.0
+    assert parse(f"4096 1000 {2**64 - 5} {2**64 - 5} 100 50 nfs").used_percent == 100.0
+
+
+def test_inodes_that_nobody_counts_have_no_share() -> None:
+    """CephFS says how many there are and -1 for what is free; so do many FUSE file systems."""
+    seen = parse(f"4194304 1000 500 500 123456 {2**64 - 1} ceph")
+    assert (seen.inodes_used_percent, seen.used_percent) == (None, 50.0)
+    assert parse(f"4096 1000 500 500 100 {2**64 - 5} nfs").inodes_used_percent == 100.0
 
 
 @pytest.mark.parametrize("text", ["", "4096 1 2 3", "a b c d e f g", "1 2 3 4 5 6"])

@@ -2,8 +2,8 @@
 
 import os
 import re
-import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.fs import Fs, sources
+from sentinel.checks.fs import Fs
 from sentinel.checks.fs.du_settings import Du
-from sentinel.checks.fs.mounts import Mount
-from sentinel.core.errors import CannotTell, Invalid
+from sentinel.checks.fs.limits import Limits
+from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Share, Size
@@ -91,121 +91,6 @@ def test_a_file_system_without_quotas_is_unknown(tmp_path: Path) -> None:
     found = about(look(tmp_path, measure="btrfs"), "qgroup")
     assert found.status is Status.UNKNOWN
     assert "btrfs" in found.summary
-
-
-LUSTRE = Mount(
-    id=1, parent=0, device="0:9", root="/", point="/sc", type="lustre", source="m@tcp:/sc",
-    options=frozenset({"rw"}), super_options=frozenset({"rw"}),
-)  # fmt: skip
-
-
-@pytest.fixture
-def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts a script in the place of a tool."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-    def make(name: str, script: str) -> None:
-        file = folder / name
-        file.write_text(f"#!/bin/sh\n{script}\n")
-        file.chmod(file.stat().st_mode | stat.S_IXUSR)
-
-    return make
-
-
-def ask(tool: str, kind: str = "user", name: str = "alice", limit: float = 5.0) -> Any:
-    question = sources.Question(
-        path="/sc/x", mount=LUSTRE, kind=kind, name=name, limit=limit, now=1_800_000_000.0
-    )
-    return sources.quotas(tool, question)
-
-
-ROW = "/sc 100 0 200 - 5 0 0 -"
-
-
-def test_a_tool_is_asked_in_no_language(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And gets its arguments as they are, one by one."""
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    tool("lfs", f'[ "$LC_ALL:$#:$3:$4" = "C:4:x; rm -rf /:/sc" ] && echo "{ROW}"')
-    (found,) = ask("lustre", name="x; rm -rf /")
-    assert (found.space.used, found.space.hard) == (102400, 204800)
-
-
-@pytest.mark.parametrize(
-    ("script", "why"),
-    [
-        ("echo 'quota: cannot connect' >&2; exit 2", "lfs: quota: cannot connect"),
-        ("exit 3", "lfs: exit code 3"),
-        ("echo all is well", "printed something new: 'all is well'"),
-        ("printf 'x\\033[31m'", r"printed something new"),
-        (":", "printed something new"),
-        ("sleep 60", "did not finish within"),
-        ("exec cat /dev/zero", "printed more than"),
-        (f"echo '{ROW}'; kill -9 $$", "lfs: /sc 100"),
-    ],
-)
-def test_a_tool_that_fails_hangs_or_lies_is_no_answer(tool: Any, script: str, why: str) -> None:
-    """Never no quota, never a good one."""
-    tool("lfs", script)
-    with pytest.raises(CannotTell, match=re.escape(why)):
-        ask("lustre", limit=0.7)
-
-
-def test_a_tool_that_is_missing_is_no_answer() -> None:
-    """It is named."""
-    with pytest.raises(CannotTell, match="cannot start mmlsquota"):
-        ask("gpfs")
-
-
-def test_projects_of_lustre_are_found_by_their_folder(tool: Any) -> None:
-    """`project` alone is the one of the path."""
-    tool("lfs", f'case "$1" in project) echo "77 P $3";; *) [ "$3" = 77 ] && echo "{ROW}";; esac')
-    (found,) = ask("lustre", kind="project", name="")
-    assert found.title == "project:77"
-
-
-def test_quota_1_exits_1_when_somebody_is_over_quota(tool: Any) -> None:
-    """That is an answer; without a word about quotas it is none."""
-    head = "Disk quotas for user alice (uid 1000):"
-    tool("quota", f"echo '{head}'; echo '/sc 200* 100 0 1800000060 5 0 0 0'; exit 1")
-    (found,) = ask("quota")
-    assert (found.space.over_soft, found.space.grace) == (True, 60.0)
-    tool("quota", "echo 'quota: not found' >&2; exit 1")
-    with pytest.raises(CannotTell, match="nothing about quotas"):
-        ask("quota")
-
-
-def test_xfs_quota_exits_0_whatever_happens(tool: Any) -> None:
-    """So its silence is no answer."""
-    tool("xfs_quota", "echo 'report: foreign filesystem' >&2")
-    with pytest.raises(CannotTell, match="printed nothing"):
-        ask("xfs", kind="project", name="7")
-
-
-@pytest.mark.parametrize(
-    ("measure", "kind", "tool"),
-    [
-        ("auto", "lustre", "lustre"),
-        ("auto", "gpfs", "gpfs"),
-        ("auto", "beegfs", "beegfs"),
-        ("auto", "ceph", "ceph"),
-        ("auto", "xfs", ""),
-        ("auto", "nfs4", ""),
-        ("statfs", "lustre", ""),
-        ("quota", "xfs", "quota"),
-        ("quota", "nfs", "quota"),
-        ("quota", "zfs", "zfs"),
-        ("xfs", "lustre", "xfs"),
-    ],
-)
-def test_the_tool_fits_the_mount(measure: str, kind: str, tool: str) -> None:
-    """What is asked without being told to is what costs nothing and says most."""
-    mount = Mount(
-        id=1, parent=0, device="0:9", root="/", point="/x", type=kind,
-        options=frozenset(), super_options=frozenset(),
-    )  # fmt: skip
-    assert sources.tool_for(measure, mount) == tool
 
 
 def test_a_type_without_a_tool_is_unknown(tmp_path: Path) -> None:
@@ -296,6 +181,43 @@ def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
     assert "partial" in found.summary
 
 
+def test_a_tree_that_could_not_be_read_everywhere_is_never_called_well(tmp_path: Path) -> None:
+    """Whatever is in there is not counted."""
+    from sentinel.checks.fs.du import Tree, finding
+
+    tree = Tree(
+        apparent=10, allocated=10, entries=2, complete=True, unread=1,
+        errors={"/x/y": "Permission denied"}, calls=1, dirs={}, owners={},
+    )  # fmt: skip
+    warn, crit = Limits(used=Share(85)), Limits(used=Share(95))
+    found = finding("/x", tree, Du(size=Size(1000)), warn, crit)
+    assert (found.status, "at least 10 B" in found.summary) == (Status.UNKNOWN, True)
+    assert finding("/x", tree, Du(), warn, crit).status is Status.OK
+    assert finding("/x", tree, Du(size=Size(10)), warn, crit).status is Status.CRITICAL
+
+
+def test_names_in_no_encoding_are_told(tmp_path: Path) -> None:
+    """The largest directory may have one."""
+    folder = tmp_path / os.fsdecode(b"\xff\xfe")
+    folder.mkdir()
+    (folder / "x").write_bytes(b"x" * 100_000)
+    found = about(look(tmp_path, measure="du"), "tree")
+    assert (found.status, "\\xff\\xfe" in found.details) == (Status.OK, True)
+
+
+def test_a_tree_that_hangs_is_walked_once(fuse: Fuse) -> None:
+    """What is left behind in it is remembered, as of any other question."""
+    settings: Any = {"measure": "du", "du": Du(calls=0, threads=1)}
+    fuse.hold("opendir")
+    first = look(fuse.point, limit=4.0, **settings)
+    assert "hangs" in about(first, "tree").summary
+    waiting = fuse.withheld()
+    second = about(look(fuse.point, memory=first.memory, limit=4.0, **settings), "tree")
+    assert "still hangs" in second.summary
+    assert fuse.withheld() == waiting
+    fuse.release()
+
+
 def test_a_small_write(tmp_path: Path) -> None:
     """It leaves nothing behind, and its time is kept as history."""
     report = look(tmp_path, write_probe=True)
@@ -327,6 +249,19 @@ def test_a_write_where_there_is_no_room(tmp_path: Path) -> None:
         "cannot be written: No space left on device",
     )
     assert left == ["ballast"]
+
+
+def test_the_name_of_what_is_written_goes_before_the_disk_is_waited_for(tmp_path: Path) -> None:
+    """Whoever is ended while a slow disk syncs leaves no file, however often that happens."""
+    program = (
+        "import os, sys; from sentinel.checks.fs import tap\n"
+        "def hook(name, args):\n"
+        "    if name == 'os.remove': print(os.stat(args[0]).st_size)\n"
+        "sys.addaudithook(hook); tap.tap(sys.argv[1])"
+    )
+    argv = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert (done.stdout, list(tmp_path.iterdir())) == ("0\n", [])
 
 
 def test_a_write_that_is_not_allowed_is_unknown(tmp_path: Path) -> None:

@@ -23,6 +23,11 @@ def sight(answer: Answer | None) -> Sight:
     ("answer", "status", "summary"),
     [
         (Answer(error="Permission denied"), Status.UNKNOWN, "may not be looked at: permission"),
+        (
+            Answer(error="Required key not available"),
+            Status.UNKNOWN,
+            "may not be looked at without",
+        ),
         (Answer(error="Stale file handle"), Status.CRITICAL, "cannot be read: Stale file handle"),
         (Answer(error="Input/output error"), Status.CRITICAL, "cannot be read: Input/output"),
         (Answer(blind="cannot start stat"), Status.UNKNOWN, "could not be asked: cannot start"),

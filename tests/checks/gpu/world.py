@@ -25,7 +25,7 @@ class NodeWithGpus:
         self.smi: str | Unread | None = None
         self.kernel: Unread | None = None
         self.gone = False
-        self.version = "v13"
+        self.version, self.hostname = "v13", ""
 
     def say(self, text: str, at: float = UPTIME) -> None:
         self.log.append((at, text))
@@ -46,7 +46,7 @@ class NodeWithGpus:
         log = KernelLog(source="kmsg", lines=tuple(lines), cursor=cursor, lost=0)
         return NodeProbe(
             identity=Identity(
-                hostname="n", kernel="6", boot=self.boot, uptime=UPTIME, time=0, uid=0
+                hostname=self.hostname, kernel="6", boot=self.boot, uptime=UPTIME, time=0, uid=0
             ),
             gpus=self.smi or nvidia_smi(self.gpus, self.version),
             kernel=self.kernel or log,

@@ -85,20 +85,36 @@ def test_the_last_job_completed(end: JobEnd, status: Status) -> None:
 def test_the_last_job_is_the_one_that_began_last() -> None:
     """The end of an earlier one, or of one that never began, proves nothing."""
     watch = Watch(check(done_when=BY_STATE))
-    watch.look(job("10", started=100), job("12", started=200), pending("13"))
-    done = ended("10", "COMPLETED", exit_code=0)
-    assert watch.look(ends=[done, ended("12"), ended("13", "CANCELLED")]).status is CRITICAL
+    never = ended("13", "CANCELLED", nodes="")
+    watch.look(job("10"), job("12"), pending("13"))
+    done = ended("10", "COMPLETED", exit_code=0, started=100)
+    assert watch.look(ends=[done, ended("12", started=200), never]).status is CRITICAL
     watch = Watch(check(done_when=BY_STATE))
-    watch.look(job("10", started=300), job("12", started=200), pending("13"))
-    assert watch.look(ends=[done, ended("12"), ended("13", "CANCELLED")]).status is OK
+    watch.look(job("10"), job("12"), pending("13"))
+    assert watch.look(ends=[done, ended("12", started=50), never]).status is OK
+
+
+def test_a_job_that_ran_between_two_looks_was_the_last_one() -> None:
+    """It was only ever seen waiting, and Slurm knows the nodes on which it has completed."""
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(pending("11"))
+    finding = watch.look(ends=[ended("11", "COMPLETED", exit_code=0)])
+    assert finding.status is OK
+    assert finding.summary == "finished: job 11 COMPLETED with exit code 0"
+    watch = Watch(check(done_when=BY_STATE))
+    watch.look(pending("11"))
+    dead = watch.look(ends=[ended("11", exit_code=1)])
+    assert dead.status is CRITICAL
+    assert "job 11 FAILED with exit code 1 on node-[0-3] 5m ago after 1h" in dead.summary
 
 
 def test_the_last_job_is_not_the_one_that_left_last() -> None:
     """One that began earlier may leave the queue later."""
     watch = Watch(check(done_when=BY_STATE))
     watch.look(job("10", started=100), job("12", started=200))
-    watch.look(job("10", started=100), ends=[ended("12", "COMPLETED", exit_code=0)])
-    assert watch.look(ends=[ended("10")]).status is OK
+    second = ended("12", "COMPLETED", exit_code=0, started=200)
+    watch.look(job("10", started=100), ends=[second])
+    assert watch.look(ends=[ended("10", started=100)]).status is OK
 
 
 def test_a_job_that_completed_is_not_the_end_while_another_runs() -> None:

@@ -62,13 +62,20 @@ def test_the_last_lines_of_a_dead_job(tmp_path: Path) -> None:
     """Twenty of them, at most 300 characters each, inert; others' bytes come out as escapes."""
     out = tmp_path / "-my log.out"
     lines = [b"line %d" % n for n in range(30)]
-    out.write_bytes(b"\n".join([*lines, b"x" * 999, b"\x1b[31mred\xff\n"]))
+    out.write_bytes(b"\n".join([*lines, b"x" * 999, b"\x1b[31mred\x07\xff\n"]))
     details = dead(out).details.splitlines()
     assert details[0] == f"last lines of {out}:"
     assert details[1] == "line 12"
     assert len(details) == 21
     assert len(details[-2]) == 300
-    assert details[-1] == "\\x1b[31mred\\xff"
+    assert details[-1] == "red\\x07\\xff"
+
+
+def test_of_a_progress_bar_the_last_lines_are_its_last(tmp_path: Path) -> None:
+    """tqdm ends each by a return."""
+    out = tmp_path / "out"
+    out.write_bytes(b"".join(b"\r%3d%%|####| 1.2it/s" % n for n in range(99)) + b"\nKilled\n")
+    assert dead(out).details.splitlines()[-2:] == [" 98%|####| 1.2it/s", "Killed"]
 
 
 def test_the_last_lines_are_kept_with_the_alert(tmp_path: Path) -> None:
@@ -132,9 +139,11 @@ def test_a_path_is_never_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "--version").write_text("of the training\n")
     files = Files(5.0, {})
-    assert files.info("--version") is not None
-    assert files.info("--help") is None
+    assert files.there("--version")
+    assert not files.there("--help")
     assert files.tail("--version", 9) == "training\n"
+    assert files.own_tail("--version", 9, ME) == "training\n"
+    assert files.own_tail("--help", 9, ME) == ""
 
 
 def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
@@ -143,14 +152,14 @@ def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
     fuse.hold("lookup", "getattr")
     files = Files(0.3, {})
     with pytest.raises(CannotTell, match="does not answer"):
-        files.info(path)
+        files.there(path)
     with pytest.raises(CannotTell, match="still waits for it"):
-        Files(0.3, files.stuck).info(path)
+        Files(0.3, files.stuck).there(path)
     (child,) = files.stuck.values()
     fuse.release()
     assert wait_gone(child)
     again = Files(5.0, files.stuck)
-    assert again.info(path) is not None
+    assert again.there(path)
     assert again.stuck == {}
 
 

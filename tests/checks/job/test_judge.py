@@ -138,6 +138,9 @@ LIMIT = Duration(12 * HOUR)
         ([pending(reason="Dependency", submitted=NOW - 13 * HOUR), job("12")], OK),
         ([pending(reason="SomethingNew", started=NOW + 3 * DAY)], WARNING),
         ([pending(reason="BeginTime", started=NOW + 3 * DAY)], WARNING),
+        ([pending(started=NOW - 600, submitted=NOW - 3 * DAY)], OK),
+        ([pending(started=NOW - 601, submitted=NOW - 3 * DAY)], WARNING),
+        ([pending(started=NOW - 601)], OK),
     ],
 )
 def test_how_late_it_may_start(jobs: list[Job], status: Status) -> None:
@@ -302,6 +305,19 @@ def test_what_to_run_next_about_jobs_in_the_queue() -> None:
     assert never.commands == ("scontrol show job 11",)
 
 
+def test_a_heterogeneous_job_is_one_job() -> None:
+    """Slurm lists its parts; all start, end and are requeued together with the first."""
+    parts = [("12+0", "12"), ("12+1", "13"), ("12+10", "22")]
+    waiting = [pending(number, job_id=job_id) for number, job_id in parts]
+    finding = glance(check(queued=2), job(), *waiting).findings[0]
+    assert (finding.status, finding.values["queued"]) == (WARNING, 1)
+    watch = Watch(check(restarts="1 in 1h"))
+    for started in (NOW - 500, NOW):
+        rows = [job(number, job_id=job_id, started=started) for number, job_id in parts]
+        finding = watch.look(*rows, after=60)
+    assert (finding.values["running"], finding.values["restarts"]) == (1, 1)
+
+
 def test_many_jobs_are_counted_not_listed() -> None:
     """Three by name are enough for a message."""
     finding = glance(check(), *(job(str(n)) for n in range(10, 20))).findings[0]
@@ -315,3 +331,59 @@ def test_reasons_and_nodes_of_others_are_inert_in_the_summary() -> None:
     summary = glance(check(), evil).findings[0].summary
     assert summary.isprintable()
     assert len(summary) < 500
+
+
+@pytest.mark.parametrize(
+    ("dependency", "more", "waits_for_a_person"),
+    [
+        ("afterany:12(unfulfilled)", {}, True),
+        ("afterok:12_*(unfulfilled)", {}, True),
+        ("after:12+30(unfulfilled)", {}, True),
+        ("afterany:14(unfulfilled),afterany:12(unfulfilled)", {}, True),
+        ("afterany:12(unfulfilled)?afterany:14(unfulfilled)", {}, False),
+        ("afterany:12(unfulfilled)?afterany:13(unfulfilled)", {}, True),
+        ("afterany:12(fulfilled),afterany:14(unfulfilled)", {}, False),
+        ("afterany:120(unfulfilled)", {}, False),
+        ("aftercorr:12_*(unfulfilled)", {}, False),
+        ("afterany:13(unfulfilled)", {}, True),
+        ("singleton(unfulfilled)", {}, True),
+        ("singleton(unfulfilled)", {"number": "11"}, False),
+        ("afterany:12(unfulfilled)", {"reason": "Priority"}, False),
+    ],
+)
+def test_who_waits_for_a_job_that_is_held_waits_for_a_person(
+    dependency: str, more: dict[str, Any], waits_for_a_person: bool
+) -> None:
+    """Slurm calls it Dependency all the same; at any remove, and whatever that job's name is."""
+    held = pending("12", "JobHeldUser", name="train" if "single" in dependency else "data")
+    between = pending("13", "Dependency", name="prepare", dependency="afterok:12(unfulfilled)")
+    waiting = pending(**{"number": "20", "reason": "Dependency", "dependency": dependency, **more})
+    finding = glance(check(), waiting, between, held, pending("14", name="free")).findings[0]
+    assert finding.values["queued"] == (0 if waits_for_a_person else 1)
+    assert finding.status is (CRITICAL if waits_for_a_person else OK)
+    if waits_for_a_person:
+        assert f"waits for a job that needs a person: {dependency}" in finding.summary
+
+
+def test_a_train_whose_second_job_is_held_ends_with_the_first() -> None:
+    """What depends on the held one is not queued behind the running one."""
+    train = [
+        job(),
+        pending("11", "JobHeldUser", dependency="afterany:10(unfulfilled)"),
+        *(
+            pending(str(n), "Dependency", dependency=f"afterany:{n - 1}(unfulfilled)")
+            for n in range(2000, 11, -1)
+        ),
+    ]
+    finding = glance(check(queued=1), *train).findings[0]
+    assert finding.status is WARNING
+    assert "only 0 queued behind the running job" in finding.summary
+
+
+def test_jobs_that_wait_for_each_other_are_not_waited_for_for_ever() -> None:
+    """No Slurm makes such a ring; a damaged answer must not hang the check."""
+    ring = [
+        pending("11", "Dependency", dependency="afterany:12(unfulfilled)"),
+        pending("12", "Dependency", dependency="afterany:11(unfulfilled)"),
+    ]
+    assert glance(check(), *ring).findings[0].status is OK

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.states import STATES
+from sentinel.core.jobstates import STATES
 from sentinel.core.model import Status
 from sentinel.core.reasons import REASONS
 from sentinel.core.slurm import Job

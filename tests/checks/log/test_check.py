@@ -4,6 +4,7 @@ import getpass
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from sentinel.actions.requeue import Requeue
 from sentinel.checks.checkpoint import Where
 from sentinel.checks.log import Log
+from sentinel.checks.log.files import Files
 from sentinel.checks.log.judge import Verdict
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.requests import by_line, culprit
@@ -24,11 +27,14 @@ from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.remote import Answered, Unreachable
-from sentinel.core.settings import FilePath
+from sentinel.core.remote_settings import RemoteSettings
+from sentinel.core.settings import FilePath, SlurmSettings
 from sentinel.core.slurm import Job, JobEnd
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
+from sentinel.stacks import Looker
+from sentinel.stacks.hands import WorkingHands
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 from tests.lab.cluster import Lab
@@ -70,14 +76,14 @@ def test_a_file_that_stops_growing_is_stale_and_quoted(tmp_path: Path) -> None:
     watch = Watch(path=FilePath(log))
     assert watch.look().status is Status.OK
     with log.open("a") as file:
-        file.write("three \x1b[31m\n")
+        file.write("three \x1b[31m\x1b]0;evil\x07\n")
     assert watch.look(10).summary == f"grows ({log})"
     stale = watch.look(10)
     assert (stale.status, stale.summary) == (
         Status.CRITICAL,
         "has not grown for 10m (stale after 10m)",
     )
-    assert stale.details == "one\ntwo\nthree \\x1b[31m"
+    assert stale.details == "one\ntwo\nthree \\x1b]0;evil\\x07"
     assert stale.commands == (f"tail -n 50 {log}",)
     assert (stale.subject, type(stale.subject)) == (str(log), str)
 
@@ -106,6 +112,27 @@ def test_one_look_uses_the_modification_time_and_keeps_nothing(tmp_path: Path) -
     watch = Watch(path=FilePath(log))
     assert watch.look(one_shot=True).summary.startswith("last written 10m 01s ago (one look")
     assert watch.report(one_shot=True).memory is None
+
+
+@pytest.mark.parametrize("state", ["SIGNALING", "RESIZING"])
+def test_a_job_that_is_signalled_or_resized_runs_on(tmp_path: Path, state: str) -> None:
+    """squeue shows such a flag in place of RUNNING; the clock of a hang goes on."""
+    log = tmp_path / "log"
+    log.write_text("iteration 5\n")
+    watch = Watch(mine(), job="train", path=FilePath(log))
+    watch.look()
+    watch.jobs = (mine(state=state),)
+    assert watch.look(5).status is Status.OK
+    watch.jobs = (mine(),)
+    assert watch.look(5).status is Status.CRITICAL
+
+
+def test_of_a_heterogeneous_job_the_first_part_writes_the_log(tmp_path: Path) -> None:
+    """The others have none: no batch script runs there."""
+    (tmp_path / "7.out").write_text("x")
+    parts = [mine(id="7+0"), mine(id="7+1", job_id="8")]
+    watch = Watch(*parts, job="train", path=FilePath(f"{tmp_path}/%j.out"))
+    assert watch.look(0).status is Status.OK
 
 
 def special(folder: Path) -> dict[str, tuple[Path, str]]:
@@ -165,6 +192,16 @@ def test_output_that_belongs_to_somebody_else_is_not_read(tmp_path: Path) -> Non
     assert finding.status is Status.UNKNOWN
     assert f"belongs to {ME}, not to mallory" in finding.summary
     assert "s3cret" not in finding.details
+
+
+def test_output_that_becomes_somebody_elses_is_not_quoted(tmp_path: Path) -> None:
+    """The link may be turned between the look and the quotation."""
+    secret, out = tmp_path / "secret", tmp_path / "out"
+    secret.write_text("s3cret\n")
+    out.symlink_to(secret)
+    assert Files(5, 20, {}).end(str(out), 99, ME) == "s3cret\n"
+    with pytest.raises(CannotTell, match="no regular file of mallory"):
+        Files(5, 20, {}).end(str(out), 99, "mallory")
 
 
 def test_only_running_jobs_of_that_very_name_and_user_are_watched(tmp_path: Path) -> None:
@@ -309,6 +346,50 @@ def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path:
     assert first[0].evidence["finding"] == "progress at 2 for 10m (stale after 10m)"
     assert watch.report(29.9).requests == ()
     assert len(watch.report(0.1).requests) == 2
+
+
+class AsItRuns(WorkingHands):
+    """Hands that know the job, and look at real files."""
+
+    def __init__(self, *jobs: Job) -> None:
+        snapshot = Snapshot(Client(), SystemClock(), users=None, max_age=1.0)
+        looker = Looker(snapshot.client, SlurmSettings(), RemoteSettings())
+        super().__init__(snapshot, (), None, looker=looker, folder="")
+        self.known = jobs
+
+    def jobs(self, job_id: str) -> Sequence[Job]:
+        return [one for one in self.known if one.job_id == job_id]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        pytest.param(b"step 8\nstep 9\nWARNING nobody answers\n", id="plain"),
+        pytest.param(b"step 8\r\nstep 9\r\n", id="lines of Windows"),
+        pytest.param(b"step 8\rstep 9\rstep 1", id="a progress bar"),
+        pytest.param(b"\x1b[31mstep 8\n\x1b[31mstep 9\n", id="colours"),
+        pytest.param("step 8\nstep 9\n".encode("utf-16-le"), id="UTF-16"),
+        pytest.param(b"\0" * 5000 + b"step 9\n", id="a hole that copytruncate left"),
+    ],
+)
+def test_what_an_action_reads_again_is_what_the_check_has_read(tmp_path: Path, tail: bytes) -> None:
+    """Else a hang would be taken for one that has moved, and nothing would ever be done."""
+    log = tmp_path / "log"
+    log.write_bytes(tail)
+    watch = Watch(
+        mine(),
+        job="train",
+        path=FilePath(log),
+        progress=re.compile(r"^step (\d+)$"),
+        on_stale=["requeue"],
+    )
+    watch.look()
+    (request,) = watch.report(10).requests
+    assert dict(request.params)["number"] == "9.0"
+    look = Requeue().look(request, AsItRuns(mine()))
+    assert (look.unneeded, look.not_ready) == ("", "")
+    log.write_bytes(tail.replace(b"9", b"7"))
+    assert "its progress went from 9 to 7" in Requeue().look(request, AsItRuns(mine())).not_ready
 
 
 def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
@@ -645,10 +726,16 @@ def test_a_log_on_a_mount_that_hangs_is_unknown_and_not_asked_twice(fuse: Fuse) 
     fuse.release()
 
 
-def test_a_real_jobs_output_is_found_and_followed(fresh: Lab) -> None:
-    """stdout with symbols, of an array element, as Slurm itself named the file."""
+@pytest.mark.parametrize(
+    ("told", "file"),
+    [({"output": "%x-%A_%4a.out"}, "train me-{}_0003.out"), ({}, "slurm-{}_3.out")],
+)
+def test_a_real_jobs_output_is_found_and_followed(
+    fresh: Lab, told: dict[str, Any], file: str
+) -> None:
+    """stdout with symbols or without any, of an array element, as Slurm itself named the file."""
     script = "for i in $(seq 1 1000); do echo iteration $i; sleep 0.1; done"
-    number = fresh.sbatch(script, name="train me", array="3", output="%x-%A_%4a.out")
+    number = fresh.sbatch(script, name="train me", array="3", **told)
     fresh.wait_state(number, "RUNNING")
     slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
     check = Log(job="train me", users=["*"], progress=ITERATION)
@@ -662,6 +749,6 @@ def test_a_real_jobs_output_is_found_and_followed(fresh: Lab) -> None:
         numbers += [progress] if isinstance(progress, float) and progress not in numbers else []
         if len(numbers) > 2:
             break
-    assert report.findings[0].values["path"] == f"{fresh.work}/train me-{number}_0003.out"
+    assert report.findings[0].values["path"] == f"{fresh.work}/{file.format(number)}"
     assert len(numbers) > 2
     assert numbers == sorted(numbers)

@@ -12,10 +12,10 @@ from sentinel.checks.log.place import (
     Place,
     beginning,
     continues,
-    decoded,
     taken,
     wanted,
 )
+from sentinel.core.logtext import decoded
 
 
 class Reader:
@@ -85,6 +85,12 @@ def test_of_a_long_file_the_end_is_read() -> None:
     assert set(text.splitlines()) == {"line 123456"}
 
 
+def test_of_a_long_progress_bar_the_end_is_read() -> None:
+    """tqdm ends its lines by a return alone."""
+    text = Reader().read(b"line 123456\r" * (MOST // 6))
+    assert set(text.splitlines()) == {"line 123456"}
+
+
 def test_of_much_that_is_new_the_end_is_read() -> None:
     """What came before it is left out."""
     reader = Reader()
@@ -110,6 +116,8 @@ def test_a_line_without_end_does_not_hold_up_reading_for_ever() -> None:
         pytest.param("at 7\n".encode("utf-16-le"), "at 7\n", id="UTF-16"),
         pytest.param(b"5/9\r6/9\r", "5/9\n6/9\n", id="progress bars end in a return"),
         pytest.param(b"a\r\nb\r\n", "a\nb\n", id="lines of Windows"),
+        pytest.param(b"\x1b[1;32mat 7\x1b[0m\x1b[K\n", "at 7\n", id="colours"),
+        pytest.param(b"\x1b[\x1b7 \x1b]0;x\x07", "\x1b[\x1b7 \x1b]0;x\x07", id="other escapes"),
     ],
 )
 def test_every_encoding_gives_readable_digits(data: bytes, text: str) -> None:

@@ -8,6 +8,7 @@ from sentinel.checks.log.scan import KNOWN_PHASES, LOSS, Patterns, phases, scan
 from sentinel.checks.log.settings import named
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.logtext import decoded
 from tests.replay.shapes import SHAPES
 
 
@@ -71,6 +72,11 @@ def test_several_patterns_without_names_are_numbered() -> None:
         pytest.param("v_num=0, train_loss=nan.0]", [True], id="Lightning"),
         pytest.param("{'loss': nan, 'grad_norm': nan}", [True], id="Hugging Face"),
         pytest.param("step: 22  loss:  2.91027  grad_norm:  inf", [False], id="torchtitan"),
+        pytest.param(
+            decoded(b"\x1b[31mstep: 22  \x1b[32mloss:  nan  \x1b[34mmemory: 1GiB\x1b[39m"),
+            [True],
+            id="torchtitan writes colours",
+        ),
         pytest.param("total_weights: 524288, loss: -inf", [True], id="MaxText"),
         pytest.param("no loss was seen; the nanny said so", [], id="prose"),
         pytest.param("loss: nano", [], id="another word"),
@@ -79,6 +85,14 @@ def test_several_patterns_without_names_are_numbered() -> None:
 def test_losses_are_found_in_the_lines_of_well_known_trainers(line: str, bad: list[bool]) -> None:
     """A scale of the loss and a norm of the gradient are none."""
     assert [value != value for value in events(line, "loss")] == bad
+
+
+def test_ranks_beyond_all_numbers_announce_nothing() -> None:
+    """A line of a log is anybody's text, and no reason to end in an error."""
+    line = "Initializing distributed: GLOBAL_RANK: {}, MEMBER: 1/{}\n"
+    assert events(line.format(3, 16), "member") == ["16"]
+    for rank, size in [("9" * 400, "16"), ("3", "9" * 5000)]:
+        assert events(line.format(rank, size), "member") == []
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)

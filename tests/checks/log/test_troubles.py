@@ -80,6 +80,23 @@ def test_a_line_is_shown_as_text_that_no_terminal_obeys() -> None:
     assert len(one.line) <= 300
 
 
+def test_of_a_long_line_that_part_is_shown_which_tells_of_the_trouble() -> None:
+    """Structured logs write a whole record into a line; who wrote it stands at its beginning."""
+    text = "[rank7]: {" + "'key': 1, " * 9000 + "'message': 'Bus error', " + "x" * 99_999 + "}\n"
+    ((_, one),) = Finder({}, []).find(text * 2)[:1]
+    assert (one.rank, one.line[0], one.line[-1]) == ("7", "…", "…")
+    assert "'message': 'Bus error'" in one.line
+    assert len(Finder({}, []).find(text * 2)) == 2
+    for ignored in ("'message': 'Bus", r"^\[rank7\]"):
+        assert Finder({}, [re.compile(ignored)]).find(text) == []
+
+
+def test_lines_that_are_ignored_hide_no_other() -> None:
+    """However many there are of them."""
+    text = "wandb: Bus error\n" * (MOST + 1) + "Bus error\n"
+    assert len(Finder({}, [re.compile("wandb")]).find(text)) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "node", "found"),
     [

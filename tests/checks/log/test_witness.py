@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.checks.log import ask as ask_module
 from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, peers
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Testimony, heard, parsed, together
@@ -164,6 +165,46 @@ def test_real_processes_that_wait_stand_still() -> None:
         found = ask(job)
     assert found.words.startswith("the processor time of its tasks stands still")
     assert found.confirms
+
+
+@pytest.fixture
+def groups() -> Iterator[Path]:
+    """A folder of real cgroups; what is made in it goes again."""
+    first, second = Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")
+    top = (first if first.is_dir() else second) / f"sentinel-test-{os.getpid()}"
+    top.mkdir()
+    yield top
+    for path in sorted(top.rglob("*/"), reverse=True):
+        path.rmdir()
+    top.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: cgroups")
+@pytest.mark.parametrize(
+    ("place", "tasks"),
+    [
+        ("step_0/task_1", 1),
+        ("step_batch/user/task_0", 1),
+        ("step_0/user/task_3/inner", 1),
+        ("step_0/slurm", 0),
+        ("step_extern/user/task_special", 0),
+        ("step_extern", 0),
+    ],
+)
+def test_only_tasks_are_processes_of_the_job(groups: Path, place: str, tasks: int) -> None:
+    """As Slurm lays out its cgroups, version 1 and 2: its own helpers outlive every rank."""
+    job = str(7_000_000 + os.getpid())
+    group = groups / f"job_{job}" / place
+    group.mkdir(parents=True)
+    with task("none", "import time; time.sleep(60)") as pid:
+        (group / "cgroup.procs").write_text(str(pid))
+        local = connect(RemoteSettings(via="local"))
+        argv = ["/bin/sh", str(Path(ask_module.__file__).with_name("witness.sh")), job, "0"]
+        answer = local.run(["localhost"], argv, limit=20)["localhost"]
+    assert isinstance(answer, Answered)
+    node = parsed(answer.out, "root")
+    assert node.tasks
+    assert node.tasks.count == tasks
 
 
 def test_real_processes_that_spin_use_cores() -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.fs.check import Fs
+from sentinel.checks.fs.limits import Limits
 from sentinel.checks.memory import Memory
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
@@ -15,20 +16,18 @@ from sentinel.core.probe import Memory as NodeMemory
 from sentinel.core.remote import Answer, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, Node
+from sentinel.core.values import Duration
 from sentinel.testing import FixedSlurm, context
 
 GB = 10**9
+HALF = Disk(type="tmpfs", total=100 * GB, free=50 * GB, available=50 * GB, inodes=10, inodes_free=5)
 WELL = NodeProbe(
     identity=Identity(
         hostname="n1", kernel="6.1", boot="boot-1", uptime=100.0, time=1_800_000_000, uid=0
     ),
     memory=NodeMemory(total=100 * GB, available=50 * GB, swap_total=0, swap_free=0, oom_kills=3),
     mounts=(Mount(device="tmpfs", point="/tmp", type="tmpfs", options=frozenset({"rw"})),),
-    disks={
-        "/tmp": Disk(
-            type="tmpfs", total=100 * GB, free=50 * GB, available=50 * GB, inodes=10, inodes_free=5
-        )
-    },
+    disks={"/tmp": HALF},
 )
 
 
@@ -123,7 +122,38 @@ def test_a_silent_node_is_unknown(check: Any) -> None:
     finding = only(look(check, {"n1": Unreachable("No route to host")}))
     assert finding.status is Status.UNKNOWN
     assert finding.summary == "unreachable: No route to host"
-    assert (finding.subject, finding.labels) == ("n1", {"node": "n1"})
+    assert finding.subject == ("n1" if isinstance(check, Memory) else "n1:/tmp")
+    assert finding.labels == {"node": "n1"}
+
+
+def test_a_node_that_falls_silent_ends_no_alert_about_its_paths() -> None:
+    """They keep their subjects: what a report leaves out is taken for gone."""
+    full = replace(WELL, disks={"/tmp": replace(HALF, available=0, free=0)})
+    before = {f.subject for f in look(fs(), {"n1": full}).findings if f.status.bad}
+    after = look(fs(), {"n1": Unreachable("No route to host")}).findings
+    assert {f.subject for f in after} == before
+    assert {f.status for f in after} == {Status.UNKNOWN}
+
+
+def test_a_node_that_was_not_asked_for_a_while_keeps_its_mounts() -> None:
+    """It was down, and came back without them."""
+    memory = look(fs(), {"n1": WELL}).memory
+    memory = look(fs(nodes="n2"), {"n2": WELL}, memory=memory).memory
+    lost = only(look(fs(), {"n1": replace(WELL, mounts=())}, memory=memory))
+    assert (lost.status, lost.summary) == (Status.CRITICAL, "is not mounted")
+
+
+@pytest.mark.parametrize(
+    ("disk", "inodes", "share"),
+    [({"inodes_free": 2**64 - 1}, None, 50.0), ({"available": (2**64 - 5) * 4096}, 50.0, 100.0)],
+)
+def test_numbers_of_a_node_are_read_as_those_of_this_host(
+    disk: dict[str, int], inodes: float | None, share: float
+) -> None:
+    """Inodes that nobody counts, and less than nothing free."""
+    seen = replace(WELL, disks={"/tmp": replace(HALF, **disk)})
+    values = only(look(fs(), {"n1": seen})).values
+    assert (values["inodes_used_percent"], values["used_percent"]) == (inodes, share)
 
 
 def test_a_part_that_was_not_read_is_unknown() -> None:
@@ -187,6 +217,7 @@ def test_what_a_path_may_answer(disk: Unread, status: Status, says: str) -> None
     finding = only(look(fs(), {"n1": replace(WELL, disks={"/tmp": disk})}))
     assert finding.status is status
     assert says in finding.summary
+    assert all(command.endswith("df -h /tmp") for command in finding.commands)
 
 
 def test_what_was_a_mount_has_to_stay_one() -> None:
@@ -220,6 +251,23 @@ def test_what_is_no_choice_of_nodes_is_refused(kind: Any, settings: Any, says: s
     """Before anything is asked."""
     with pytest.raises(Invalid, match=says):
         kind(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"write_probe": True}, "write_probe"),
+        ({"quotas": ["user"]}, "quotas"),
+        ({"measure": "du"}, "measure"),
+        ({"headroom": "8 checkpoints"}, "headroom"),
+        ({"warn": Limits(full_in=Duration(60))}, "warn"),
+    ],
+)
+def test_what_is_not_asked_on_nodes_is_refused(settings: dict[str, Any], key: str) -> None:
+    """Nobody shall think that it is watched there."""
+    with pytest.raises(Invalid, match="on this host only") as refused:
+        fs(**settings)
+    assert refused.value.path[0] == key
 
 
 def test_a_node_has_no_disks_of_its_own_to_list() -> None:

@@ -26,8 +26,8 @@ def test_a_full_disk_and_a_lost_node(fresh: Lab, tmp_path: Path) -> None:
     assert found["node-0:/mnt"].status is Status.OK
     assert found["node-1:/mnt"].status is Status.CRITICAL
     assert "used" in found["node-1:/mnt"].summary
-    assert found["node-2"].status is Status.UNKNOWN
-    assert found["node-2"].summary.startswith("unreachable: ")
+    assert found["node-2:/mnt"].status is Status.UNKNOWN
+    assert found["node-2:/mnt"].summary.startswith("unreachable: ")
 
 
 def test_memory_of_nodes(fresh: Lab, tmp_path: Path) -> None:

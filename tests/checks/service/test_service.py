@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,17 +66,42 @@ def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("listed", "status"),
     [
-        ("S munged\n", Status.OK),
-        ("S munged\nD munged\n", Status.OK),
-        ("D munged\n", Status.WARNING),
-        ("Z munged\n", Status.CRITICAL),
-        ("S mungedx\nS xmunged\n", Status.CRITICAL),
+        ("2 S munged\n", Status.OK),
+        ("2 Ss munged\n 3 D munged\n", Status.OK),
+        ("2 D munged\n", Status.WARNING),
+        ("2 T munged\n", Status.WARNING),
+        ("2 T munged\n3 D munged\n", Status.WARNING),
+        ("2 Z munged\n", Status.CRITICAL),
+        ("2 S mungedx\n3 S xmunged\n4 S a munged\n", Status.CRITICAL),
+        ("", Status.CRITICAL),
         (CannotTell("no route"), Status.UNKNOWN),
     ],
 )
 def test_states_of_a_process(listed: Any, status: Status) -> None:
     """One that works is enough; silence says nothing."""
-    assert process("", "munged", listed).status is status
+    said = f"    1 S init\n{listed}" if isinstance(listed, str) else listed
+    assert process("", "munged", said).status is status
+
+
+def test_where_others_processes_are_hidden_nobody_knows() -> None:
+    """hidepid leaves only one's own in the list (proc(5)): munged is not dead for that."""
+    found = process("", "munged", "812 S bash\n913 R ps\n")
+    assert (found.status, "hidepid" in found.summary) == (Status.UNKNOWN, True)
+
+
+def test_a_stopped_process_is_not_alive_enough(daemon: "subprocess.Popen[bytes]") -> None:
+    """Somebody, or a debugger, has stopped it: it answers nobody."""
+    daemon.send_signal(signal.SIGSTOP)
+    wait_until(lambda: "stopped" in look(Service(processes=[NAME])).summary, "the stop")
+
+
+def test_a_moment_in_the_kernel_is_no_hang() -> None:
+    """Whoever writes to a disk is in state D now and then; the host is asked once more."""
+    hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 S munged\n")
+    check = Service(processes=["munged"], nodes="login1")
+    assert look(check, remote=hosts).status is Status.OK
+    hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 D munged\n")
+    assert look(check, remote=hosts).status is Status.WARNING
 
 
 def shown(name: str, load: str, active: str, sub: str, result: str = "success") -> str:
@@ -91,6 +117,9 @@ def shown(name: str, load: str, active: str, sub: str, result: str = "success") 
         (("loaded", "inactive", "dead"), Status.CRITICAL, "is inactive (dead)"),
         (("loaded", "failed", "failed", "oom-kill"), Status.CRITICAL, "(failed): oom-kill"),
         (("not-found", "inactive", "dead"), Status.CRITICAL, "there is no such unit"),
+        (("loaded", "refreshing", "refresh"), Status.OK, "is refreshing"),
+        (("loaded", "levitating", "?"), Status.UNKNOWN, "is levitating"),
+        (("loaded", "", ""), Status.UNKNOWN, ""),
     ],
 )
 def test_states_of_a_unit(told: tuple[str, ...], status: Status, says: str) -> None:
@@ -110,13 +139,25 @@ def test_several_units_are_told_apart_by_their_order() -> None:
     assert unit("", units[0], said.partition("\n\n")[0], units).status is Status.UNKNOWN
 
 
+class Changing:
+    """A way to one host that answers otherwise each time."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self._answers = list(answers)
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Any]:
+        return dict.fromkeys(nodes, Answered(code=0, out=self._answers.pop(0)))
+
+
 class Hosts:
     """A way to hosts; `login2` cannot be reached."""
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Any]:
-        answers = {"login1": Answered(code=0, out=b"S munged\nS sssd\n")}
+        answers = {"login1": Answered(code=0, out=b"1 S init\n2 S munged\n3 S sssd\n")}
         return {node: answers.get(node, Unreachable("no route to host")) for node in nodes}
 
 
@@ -141,9 +182,19 @@ def test_no_way_to_other_hosts_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"units": ["--all"]}, {"units": [""]}, {"processes": ["x"], "nodes": "n["}]
+    "settings",
+    [
+        {},
+        {"units": ["--all"]},
+        {"units": [""]},
+        {"units": ["sssd*"]},
+        {"units": ["sssd"], "processes": ["sssd"]},
+        {"units": ["sssd.service", "sssd.service"]},
+        {"processes": ["x"], "nodes": "n["},
+    ],
 )
 def test_bad_settings(settings: dict[str, Any]) -> None:
-    """Nothing to watch, an option in place of a unit, no host list."""
+    """Nothing to watch, an option or a pattern in place of a unit, two alerts of one name, no
+    host list."""
     with pytest.raises(Invalid):
         Service(**settings)

@@ -37,6 +37,29 @@ def test_lateness_is_of_the_first_beginning() -> None:
     assert standing(CHAIN, begins, 119.0).late == 3.0
 
 
+def test_a_host_that_believes_to_be_in_1970_makes_no_gap_of_half_a_century() -> None:
+    """Neither in what is told nor in memory."""
+    now = 1_800_000_000.0
+    entries = [ran(60), *(ran(CHAIN.slot(now) - n * 60) for n in (2, 1, 0))]
+    found = standing(CHAIN, entries, now)
+    assert (found.slots, found.gaps) == (3, ())
+
+
+def test_a_host_whose_clock_is_ahead_hides_no_silence() -> None:
+    """What it noted lies in the future; the last pass is that of the others."""
+    now = 1_800_000_000.0
+    last = CHAIN.slot(now) - 600
+    found = standing(CHAIN, [ran(last), ran(CHAIN.slot(now) + 86_400)], now)
+    assert (found.last, found.last_at) == (last, last + 1)
+
+
+def test_slots_of_another_spacing_are_none_of_this_chain() -> None:
+    """A link of the older installation may still be at work: no slot of its own would ever count."""
+    now = 1_800_000_000.0
+    entries = [ran(CHAIN.slot(now) - 90), *(ran(CHAIN.slot(now) - n * 60) for n in (1, 0))]
+    assert (standing(CHAIN, entries, now).slots, blind_since(CHAIN, entries, now)) == (2, None)
+
+
 @pytest.mark.parametrize(("entries", "job"), [([ran(60, "7")], "7"), ([ran(60, what="begin")], "")])
 def test_only_what_ended_was_run(entries: list[Entry], job: str) -> None:
     """A node may die in the middle: then the slot is run again."""

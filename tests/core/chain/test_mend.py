@@ -24,7 +24,7 @@ HELD = {"reason": "JobHeldUser"}
 @pytest.mark.parametrize(
     ("links", "me", "tried", "expected"),
     [
-        pytest.param([], "", (), (Submit(A, 7200), Submit(B, 6600)), id="nothing is there"),
+        pytest.param([], "", (), (Submit(B, 6600), Submit(A, 7200)), id="the next turn first"),
         pytest.param([link(2, A), link(3, B)], "", (), (), id="both wait"),
         pytest.param([link(3, B)], "", (), (Submit(A, 7200),), id="one was cancelled"),
         pytest.param(

@@ -4,8 +4,9 @@ import itertools
 from datetime import datetime, timezone
 
 import pytest
+from msgspec.structs import replace
 
-from sentinel.core.crontab.record import Due, Record, Submitted, after, due, failed
+from sentinel.core.crontab.record import Due, Record, Submitted, after, due, failed, found
 from sentinel.core.crontab.schedule import slots
 from sentinel.core.crontab.script import Script, read_script
 from sentinel.core.errors import Invalid
@@ -54,9 +55,28 @@ def test_what_could_not_be_submitted_stays_due() -> None:
     """The next pass tries it again."""
     record = Record(handled=float(T0))
     wanted = due(script(), record, T0 + HOUR, UTC)
-    again = failed(record, wanted, "sbatch: refused")
+    again = failed(record, [], "sbatch: refused")
     assert again.trouble == "sbatch: refused"
     assert due(script(), again, T0 + HOUR + 60, UTC) == wanted
+
+
+def test_what_was_submitted_before_one_failed_is_not_submitted_again() -> None:
+    """Of three slots that are made up, the first was taken."""
+    one = script("#SENTINEL catchup=all")
+    record = Record(handled=float(T0))
+    first, *rest = due(one, record, T0 + 3 * HOUR, UTC).run
+    again = failed(record, [run(first, over=False)], "sbatch: refused")
+    again = replace(again, runs=tuple(replace(r, state="COMPLETED") for r in again.runs))
+    assert due(one, again, T0 + 3 * HOUR + 60, UTC).run == tuple(rest)
+
+
+def test_a_clock_that_is_put_back_stops_no_script_and_runs_none_twice() -> None:
+    """A host believed for a while to be in 2030: without this, nothing would be due until then."""
+    slot = T0 + HOUR
+    record = Record(handled=slot + 4 * 365 * 86400.0, runs=(run(slot, over=True),))
+    for now, expected in ((slot - 60, ()), (slot + 1, ()), (slot + HOUR, (slot + HOUR,))):
+        record = found(record, record.runs, now)
+        assert due(script(), record, now, UTC).run == expected
 
 
 @pytest.mark.parametrize(

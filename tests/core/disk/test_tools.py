@@ -161,6 +161,26 @@ def test_lfs_df_of_space_and_inodes() -> None:
     assert found["sc-OST0003"].trouble == "Resource temporarily unavailable"
 
 
+@pytest.mark.parametrize(
+    ("letters", "trouble"),
+    [("", ""), (" D", ""), (" f", ""), (" DN", "takes no new files"), (" S", "out of space")],
+)
+def test_lfs_df_marks_targets_by_letters(letters: str, trouble: str) -> None:
+    """One that is being rebuilt must not blind for all the others, lfs-df(1)."""
+    text = LFS_DF.replace("/sc[OST:0]", f"/sc[OST:0]{letters}")
+    found = {
+        t.name: t for t in lustre.targets(text, LFS_DF_I.replace("[OST:0]", f"[OST:0]{letters}"))
+    }
+    target = found["sc-OST0000"]
+    assert (target.trouble, target.used_percent, target.inodes) == (trouble, 94.31, 1_000_000)
+
+
+def test_lfs_df_of_a_mount_with_a_blank() -> None:
+    """The name of the target and the numbers come before it."""
+    text = LFS_DF.replace("/sc[", "/my sc[")
+    assert len(lustre.targets(text, LFS_DF_I)) == 5
+
+
 def test_mmlsquota_counts_what_is_in_doubt() -> None:
     """Columns by name, names unescaped, KiB."""
     user, fileset = gpfs.quota(MMLSQUOTA)

@@ -105,3 +105,25 @@ def test_processes_that_are_each_others_parents_end_the_search() -> None:
     """Numbers are used again while the node is being read."""
     one, other = python("node-0", 5, parent=6), python("node-0", 6, parent=5)
     assert seats(dump([one, other])) is not None
+
+
+def test_ranks_of_a_node_that_nobody_asked_are_not_called_gone() -> None:
+    """A step over several parts of a heterogeneous job names the nodes of all of them."""
+    asked = without(step(2, 2), lambda p: p.node == "node-1")
+    assert ranks(seats(dump(asked))) == [(0, "node-0"), (1, "node-0")]
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"RANK": "0", "WORLD_SIZE": "999999999", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "0"},
+        {"SLURM_STEP_TASKS_PER_NODE": "999999(x99999)", "SLURM_STEP_NODELIST": "n[1-99999]"},
+        {"SLURM_STEP_TASKS_PER_NODE": "0(x999999)", "SLURM_STEP_NODELIST": "n1"},
+        {"SLURM_STEP_TASKS_PER_NODE": ",".join(["99999"] * 99), "SLURM_STEP_NODELIST": "n[1-99]"},
+    ],
+)
+def test_a_job_that_claims_a_billion_ranks_is_not_counted_out(env: dict[str, str]) -> None:
+    """Any process may say so of itself; whoever asks must not run out of memory."""
+    found = seats(dump([python("node-0", 5, env=env)]))
+    assert [s.process.pid for s in found if s.process] == [5]
+    assert len(found) == 1

@@ -6,6 +6,8 @@ the first flag hides the base state; meanings: https://slurm.schedmd.com/job_sta
 
 from enum import Enum
 
+from sentinel.core.slurm import Job
+
 
 class Phase(str, Enum):
     """Where a job stands."""
@@ -57,3 +59,14 @@ STATES: dict[str, Phase] = {
 def phase(state: str) -> Phase:
     """The phase of a state word; a word that no Slurm we know prints is unclear."""
     return STATES.get(state, Phase.UNCLEAR)
+
+
+def leads(job: Job) -> bool:
+    """Whether the row stands for the whole job: of a heterogeneous one (`15+0`, `15+1`) only the
+    first part does. It has the batch script, and the others come, start and go with it."""
+    return job.id.partition("+")[2] in ("", "0")
+
+
+def runs(job: Job) -> bool:
+    """Whether it uses its nodes; a flag such as SIGNALING hides the word RUNNING."""
+    return phase(job.state) is Phase.RUNNING

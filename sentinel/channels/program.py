@@ -1,0 +1,44 @@
+"""A message handed to a program on its standard input."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sentinel import proc
+from sentinel.channels.quoted import quoted
+from sentinel.core.errors import ChannelError
+from sentinel.core.text import visible
+
+_OUTPUT = 1 << 20
+
+
+def hand_to(
+    argv: Sequence[str],
+    message: bytes,
+    limit: float,
+    final: Collection[int],
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """What it printed, in a line; ChannelError unless it ended with 0. The exit codes in `final`
+    refuse the message for good."""
+    try:
+        done = proc.run(argv, limit=limit, env=env, stdin=message, max_output=_OUTPUT)
+    except proc.TimedOut as error:
+        raise ChannelError(str(error), reason="timeout") from None
+    except (proc.NotFound, proc.TooMuch) as error:
+        raise ChannelError(str(error), reason="server") from None
+    if done.code:
+        raise _refusal(visible(argv[0]), done, permanent=done.code in final)
+    return quoted(done.out)
+
+
+def _refusal(name: str, done: proc.Done, *, permanent: bool) -> ChannelError:
+    how = (
+        f"was killed by signal {-done.code}"
+        if done.code < 0
+        else f"ended with exit code {done.code}"
+    )
+    said = quoted(done.err.strip() or done.out.strip())
+    return ChannelError(
+        f"{name} {how}{f': {said}' if said else ''}",
+        permanent=permanent,
+        reason="refused" if permanent else "server",
+    )

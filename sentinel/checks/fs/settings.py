@@ -1,0 +1,83 @@
+"""The settings of the `fs` check."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.checks.fs.du_settings import Du
+from sentinel.checks.fs.limits import Limits, refuse_reversed
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration, Share
+
+Measure = Literal[
+    "auto", "statfs", "quota", "repquota", "xfs", "lustre", "gpfs", "beegfs", "ceph", "zfs",
+    "btrfs", "du", "command",
+]  # fmt: skip
+
+
+HERE_ONLY = ("measure", "quotas", "command", "headroom", "reliable", "lag", "write_probe")
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `Fs` explains, and what of it goes together."""
+
+    paths: list[FilePath] = []
+    warn: Limits = Limits()
+    crit: Limits = Limits()
+    nodes: str = ""
+    job: str = ""
+    users: list[str] = []
+    mounted: bool | None = None
+    read_only: Literal["critical", "warning", "ok"] = "critical"
+    measure: Measure = "auto"
+    quotas: list[str] = []
+    command: list[str] = []
+    pattern: re.Pattern[str] | None = None
+    du: Du = Du()
+    reliable: Share = Share(100)
+    lag: Duration = Duration(0)
+    headroom: str = ""
+    write_probe: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_reversed(self.warn, self.crit)
+        self._judge_nodes()
+        self._judge_measure()
+        for number, path in enumerate(self.paths):
+            if not path.startswith("/"):
+                raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
+
+    def _judge_nodes(self) -> None:
+        if self.nodes or self.job:
+            from sentinel.checks.nodes_asked import judge_choice
+
+            judge_choice(self.nodes, self.job)
+            if not self.paths:
+                raise Invalid("name the paths to look at on those nodes", "paths")
+            self._refuse_on_nodes()
+
+    def _refuse_on_nodes(self) -> None:
+        """What a probe of nodes does not ask must not be taken for watched."""
+        usual = Settings()
+        for key in HERE_ONLY:
+            if getattr(self, key) != getattr(usual, key):
+                raise Invalid("is asked on this host only, not on nodes; leave it out", key)
+        for key in ("warn", "crit"):
+            if getattr(self, key).full_in is not None:
+                raise Invalid("is foreseen on this host only, not on nodes", key, "full_in")
+
+    def _judge_measure(self) -> None:
+        if self.measure == "auto" and not (self.headroom or self.quotas or self.command):
+            return
+        from sentinel.checks.fs.judging import judge_measure
+
+        judge_measure(
+            self.measure,
+            named=bool(self.paths),
+            headroom=self.headroom,
+            quotas=self.quotas,
+            command=self.command,
+            pattern=self.pattern,
+        )

@@ -1,0 +1,70 @@
+"""The ledger of GPUs as commands by hand see it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from sentinel import app
+from sentinel.app import BadCall
+from sentinel.cli.gpu_tables import Shown
+from sentinel.cli.parts import settings_of
+from sentinel.clock import SystemClock
+from sentinel.core import gpubook
+from sentinel.core.clock import Instant
+from sentinel.core.gpus import Entry, Gpus
+from sentinel.core.settings import Settings
+from sentinel.core.text import visible
+
+
+class Ledger(NamedTuple):
+    """It, with the moment at which it was opened."""
+
+    settings: Settings
+    gpus: Gpus
+    now: Instant
+
+
+@contextmanager
+def opened(args: argparse.Namespace, *, writing: bool = False) -> Iterator[Ledger]:
+    """Reading makes no state where there is none."""
+    settings = settings_of(args)
+    gpus: Gpus
+    if writing or app.has_state(settings):
+        gpus = app.open_gpus(settings)
+    else:
+        from sentinel.store.gpu_memory import MemoryGpus
+
+        gpus = MemoryGpus(policy=settings.lemons)
+    try:
+        yield Ledger(settings, gpus, SystemClock().now())
+    finally:
+        gpus.close()
+
+
+def find(gpus: Gpus, word: str) -> Entry:
+    """By its whole name, else by the beginning of one, or a serial, that is only one."""
+    if exact := gpus.entry(word):
+        return exact
+    fitting = [
+        e for e in gpus.entries() if word and (e.subject.startswith(word) or e.serial == word)
+    ]
+    if len(fitting) != 1:
+        several = f"{len(fitting)} GPUs begin with" if fitting else "the ledger knows no GPU"
+        raise BadCall(visible(f"{several} {word!r}; see: sentinel gpus list"))
+    return fitting[0]
+
+
+def shown(of: Ledger, entry: Entry, events: int) -> Shown:
+    """All that is known of one, with so many of its newest events."""
+    happened = of.gpus.events(entry.subject, events)
+    return Shown(
+        entry=entry,
+        standing=gpubook.standing(entry, of.now, of.gpus.policy),
+        stays=tuple(of.gpus.stays(entry.subject)),
+        events=tuple(happened),
+        terms=tuple(gpubook.terms(entry, happened, of.now.wall, of.gpus.policy)),
+        policy=of.gpus.policy,
+    )

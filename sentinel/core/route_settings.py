@@ -1,0 +1,133 @@
+"""Which alerts are meant, who hears of them and when: `routes`, `silences`, `inhibit`, `flapping`."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from sentinel.core.errors import Invalid
+from sentinel.core.values import Duration
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which alerts a route, silence or inhibition is about; every key given must fit.
+
+    A value may be one word or a list of alternatives.
+    """
+
+    severity: str | list[str] | None = None
+    status: str | list[str] | None = None
+    check: str | list[str] | None = None
+    kind: str | list[str] | None = None
+    cluster: str | list[str] | None = None
+    subject: str | list[str] | None = None
+    node: str | list[str] | None = None
+    user: str | list[str] | None = None
+    partition: str | list[str] | None = None
+    job: str | list[str] | None = None
+    labels: Mapping[str, str] = {}
+
+
+class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When people may be told of what is not critical: `days: mon-fri, from: "08:00", until:
+    "18:00"`, in the file's time zone. An end that is not after the beginning is on the next day;
+    `days` are those on which it begins."""
+
+    days: str = "mon-sun"
+    from_: str = field(default="00:00", name="from")
+    until: str = "24:00"
+
+    def __post_init__(self) -> None:
+        self.weekdays()
+        _minutes(self.from_, "from")
+        _minutes(self.until, "until")
+
+    def minutes(self) -> tuple[int, int]:
+        """Beginning and end in minutes of the day."""
+        return _minutes(self.from_, "from"), _minutes(self.until, "until")
+
+    def weekdays(self) -> frozenset[int]:
+        """ISO numbers, Monday is 1; a range may run over the weekend."""
+        days: set[int] = set()
+        for part in self.days.lower().split(","):
+            first, _, last = part.strip().partition("-")
+            days |= set(_day_range(_day(first), _day(last or first)))
+        return frozenset(days)
+
+
+class Escalate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who else is told when nobody has acknowledged for so long."""
+
+    after: Duration
+    to: list[str]
+
+
+class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who hears of what: the first route that matches decides, unless it says continue.
+
+    `group_wait`: how long others of a group are waited for; `group_interval`: the least time
+    between two messages about it.
+    """
+
+    to: list[str]
+    match: Match = Match()
+    repeat: Duration | None = None
+    continue_: bool = field(default=False, name="continue")
+    group_by: list[str] | None = None
+    group_wait: Duration = Duration(0)
+    group_interval: Duration = Duration(0)
+    escalate: Escalate | None = None
+    hours: Hours | None = None
+
+
+class Inhibit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """While an alert that fits `when` fires, those that fit `mute` are not told."""
+
+    when: Match
+    mute: Match
+
+
+class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A silence in the file: from one moment to another (ISO 8601, in the file's time zone), or
+    at every `cron` for so long."""
+
+    match: Match = Match()
+    from_: str | None = field(default=None, name="from")
+    until: str | None = None
+    cron: str | None = None
+    for_: Duration | None = field(default=None, name="for")
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        fixed = [self.from_ is not None, self.until is not None]
+        recurring = [self.cron is not None, self.for_ is not None]
+        if [*fixed, *recurring] not in ([True, True, False, False], [False, False, True, True]):
+            raise Invalid("needs `from` and `until`, or `cron` and `for`: a silence always ends")
+
+
+class Flapping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An alert that changes so often within the window is told as flapping; 0: never."""
+
+    changes: int = 6
+    window: Duration = Duration(3600)
+
+
+def _minutes(text: str, key: str) -> int:
+    hour, colon, minute = text.partition(":")
+    if not (colon and hour.isdigit() and minute.isdigit() and len(minute) == 2):
+        raise Invalid(f'{text!r} is no time of the day; write it like "08:00"', key)
+    total = int(hour) * 60 + int(minute)
+    if int(minute) > 59 or total > 24 * 60:
+        raise Invalid(f"{text!r} is no time of the day (00:00 to 24:00)", key)
+    return total
+
+
+def _day(text: str) -> int:
+    if text not in _DAYS:
+        raise Invalid(f"{text!r} is no day; write them like mon-fri or sat,sun", "days")
+    return _DAYS.index(text) + 1
+
+
+def _day_range(first: int, last: int) -> list[int]:
+    return [(first - 1 + n) % 7 + 1 for n in range((last - first) % 7 + 1)]

@@ -1,0 +1,44 @@
+"""The line that a run leaves in a file of the user's (`pulse_log`)."""
+
+import logging
+import threading
+
+from sentinel.core.clock import Instant
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Report
+from sentinel.core.outcome import Outcome
+from sentinel.core.settings import CheckConfig
+from sentinel.core.text import visible
+from sentinel.proc.appending import append_line
+
+LIMIT = 5.0
+"""Seconds for writing it."""
+
+_LOG = logging.getLogger("sentinel")
+
+
+def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
+    """Append it, for a kind that has `pulse`, in a thread of its own. Never raises: a line in a
+    file is not worth an alert."""
+    pulse = getattr(config.plugin, "pulse", None)
+    if pulse is None:
+        return
+    try:
+        line = pulse(outcome.report or Report(findings=outcome.findings), now)
+    except Exception:
+        _LOG.exception("check %s failed inside", config.name)
+        return
+    if line:
+        threading.Thread(target=_append, args=line, name="pulse", daemon=True).start()
+
+
+def _append(path: str, line: str) -> None:
+    text = line.rstrip("\n").encode("utf-8", "backslashreplace")
+    try:
+        done = append_line(path, text, limit=LIMIT)
+    except CannotTell as error:
+        _LOG.warning("pulse_log %s: %s", visible(path), error)
+        return
+    if done.code:
+        said = done.err.decode("utf-8", "replace").strip()
+        _LOG.warning("pulse_log %s: %s", visible(path), visible(said))

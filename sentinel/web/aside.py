@@ -1,0 +1,53 @@
+"""What may hang (a shared disk) is read beside the loop, in a thread that nobody has to wait for.
+
+asyncio.to_thread would not do: the process waits for its threads before it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+LIMIT = 5.0
+"""Seconds that somebody waits."""
+
+Read = TypeVar("Read")
+
+
+class Aside:
+    """One reading at a time; while one hangs no further thread is begun."""
+
+    def __init__(self, limit: float = LIMIT) -> None:
+        self._limit, self._turn = limit, asyncio.Lock()
+        self._reading: asyncio.Future[Any] | None = None
+
+    async def read(self, reading: Callable[[], Read]) -> Read | None:
+        """What it returns; None where it did not come in time, or an earlier one still has not."""
+        async with self._turn:
+            if self._reading is not None and not self._reading.done():
+                return None
+            self._reading = _begun(reading)
+            done, _ = await asyncio.wait([self._reading], timeout=self._limit)
+            read: Read | None = self._reading.result() if done else None
+            return read
+
+
+def _begun(reading: Callable[[], Read]) -> asyncio.Future[Read]:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Read] = loop.create_future()
+
+    def work() -> None:
+        told: Callable[[], object]
+        try:
+            told = partial(future.set_result, reading())
+        except Exception as error:
+            told = partial(future.set_exception, error)
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(told)
+
+    threading.Thread(target=work, name="aside", daemon=True).start()
+    return future

@@ -1,0 +1,68 @@
+"""What the API takes, and what it answers with besides facts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from sentinel.core.model import Status
+from sentinel.web.detail import Delivered, Happened
+from sentinel.web.nouns import AlertFact
+
+LENGTH = r"^([1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$"
+
+
+class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of an acknowledgement."""
+
+    who: str = ""
+    note: str = ""
+
+
+class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
+    """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 7d."""
+
+    for_: Annotated[str, Meta(pattern=LENGTH)]
+    who: str = ""
+    reason: str = ""
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """What was done. `silence`: the id that ends it."""
+
+    alert: str
+    done: str
+    who: str
+    silence: str = ""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """What is wrong, in one line."""
+
+    error: str
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The whole in a few numbers."""
+
+    at: float
+    cluster: str
+    status: Status
+    leader: str
+    notices: tuple[str, ...]
+    firing: int
+    pending: int
+    node_states: dict[str, int]
+    queue: dict[str, int]
+    nodes_seen: float | None
+    nodes_trouble: str
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """One alert; `alert` None: it is over. Newest first in `happened`."""
+
+    id: str
+    alert: AlertFact | None
+    happened: tuple[Happened, ...]
+    told: tuple[Delivered, ...]

@@ -1,0 +1,47 @@
+"""The time zone of this host, also where it is named in no usual way."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from datetime import timezone, tzinfo
+from io import BytesIO
+from struct import pack
+from zoneinfo import ZoneInfo
+
+LOCALTIME = "/etc/localtime"
+USUAL = ",M3.2.0,M11.1.0"
+"""When summer time begins and ends for glibc where a rule has no dates (tzset(3))."""
+
+
+def here() -> tzinfo:
+    """As named by $TZ or the host's files; where that is not possible, what libc goes by."""
+    from tzlocal import get_localzone
+
+    try:
+        return get_localzone()
+    except LookupError:  # a rule in TZ, no zone's name; or files that contradict each other
+        return _of_libc()
+
+
+def _of_libc() -> tzinfo:
+    """tzset(3): a rule like CET-1CEST in $TZ, else /etc/localtime; UTC where neither is one."""
+    rule = os.environ.get("TZ", "")
+    for text in (rule, rule + USUAL):
+        with suppress(OSError, ValueError):
+            return _ruled(text) if rule else _kept()
+    return timezone.utc
+
+
+def _kept() -> tzinfo:
+    with open(LOCALTIME, "rb") as file:
+        return ZoneInfo.from_file(file, key=LOCALTIME)
+
+
+def _ruled(rule: str) -> tzinfo:
+    """From the smallest file (RFC 8536) of a zone without history: its footer is the rule."""
+    head = b"TZif2" + bytes(15)
+    utc = pack(">lbb", 0, 0, 0) + b"UTC\0"
+    counts = pack(">6l", 0, 0, 0, 0, 1, 4)
+    whole = head + bytes(24) + head + counts + utc + b"\n%b\n" % rule.encode()
+    return ZoneInfo.from_file(BytesIO(whole), key=rule)

@@ -1,0 +1,134 @@
+"""Rules of what is old, whole and meant: whatever is in doubt stays."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sentinel.clean.rules import Rules
+from sentinel.clean.tree import GONE, LOOKED, Refused, Root
+from tests.clean.world import HOUR, RULES, asked, first, going, names, renewed, soon
+
+MONTH = 30 * 86_400
+
+
+def dated(path: Path, days: float) -> None:
+    """As a copy that keeps its dates is (cp -p, rsync -a, tar)."""
+    at = time.time() - days * 86_400
+    for found in (*path.rglob("*"), path):
+        os.utime(found, (at, at), follow_symlinks=False)
+
+
+def test_a_young_file_deep_inside_keeps_it_all(root: Path) -> None:
+    """The age is that of the latest change of anything in it."""
+    opened, later = Root(str(root)), time.time() + 7000
+    assert "step1" in going(opened, HOUR, later=7200)
+    os.utime(root / "step1" / "inner" / "more", (later, later))
+    assert "step1" not in going(opened, HOUR, later=7200)
+
+
+def test_a_copy_that_keeps_its_old_dates_is_young(root: Path) -> None:
+    """A checkpoint that was just brought back from the archive is about to be used."""
+    dated(root, 30)
+    assert asked("list", root, HOUR)[0]["going"] == []
+    assert going(Root(str(root)), HOUR, later=7200)
+
+
+def test_the_file_systems_own_clock_has_a_say(root: Path) -> None:
+    """A host whose clock runs ahead takes everything for old; what was renamed is put back."""
+    opened = Root(str(root))
+    victim = first(opened, HOUR, later=7200)
+    with pytest.raises(Refused, match="younger by the clock of its file system"):
+        opened.remove(victim, HOUR, soon())
+    assert names(root) == [f"step{n}" for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("change", ["write", "add", "replace"])
+def test_what_changed_since_the_look_stays(root: Path, change: str) -> None:
+    """A run that goes on from there just then, however long the others took to go."""
+    opened = Root(str(root))
+    victim = first(opened)
+    if change == "write":
+        (root / "step1" / "inner" / "more").write_text("new")
+    elif change == "add":
+        (root / "step1" / "inner" / "new").touch()
+    else:
+        (root / "step1").rename(root.parent / "aside")
+        (root / "step1").mkdir()
+    with pytest.raises(Refused, match="changed or replaced"):
+        opened.remove(victim, RULES, soon())
+    assert (root / "step1").is_dir()
+
+
+def test_files_do_not_count_where_a_marker_tells_the_complete(root: Path) -> None:
+    """Archives beside the directories hold none; they must not take the places of the newest."""
+    for number in range(1, 6):
+        (root / f"step{number}" / "done").touch()
+    for number in (8, 9):
+        (root / f"step{number}").write_text("an archive, or a note")
+    assert going(Root(str(root)), Rules(r"step(\d+)", complete="done")) == [
+        "step1",
+        "step2",
+        "step3",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["directory", "files", "file"])
+def test_what_holds_no_byte_is_not_complete(root: Path, kind: str) -> None:
+    """On a full disk new checkpoints are empty: the last good ones are older than they."""
+    for number in (7, 8):
+        path = root / f"step{number}"
+        if kind == "file":
+            path.touch()
+            continue
+        path.mkdir()
+        if kind == "files":
+            (path / "weights").touch()
+    assert going(Root(str(root))) == ["step1", "step2", "step3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param("newest", "-> step1", id="a link"),
+        pytest.param("best.pt", "-> step1/weights", id="a link into it"),
+        pytest.param("absolute", "-> ROOT/step1", id="a whole path"),
+        pytest.param("latest", "step1\n", id="DeepSpeed"),
+        pytest.param("latest_checkpointed_iteration.txt", "1", id="Megatron-LM"),
+    ],
+)
+def test_what_a_pointer_leads_to_stays(root: Path, name: str, text: str) -> None:
+    """A run that was set back begins there again, however many newer ones there are."""
+    if text.startswith("-> "):
+        (root / name).symlink_to(text[3:].replace("ROOT", str(root)))
+    else:
+        (root / name).write_text(text)
+    assert going(Root(str(root))) == ["step2", "step3"]
+
+
+@pytest.mark.parametrize("text", ["", "step", "../treasure", "9", "\0", "x" * 300])
+def test_a_pointer_to_nothing_holds_nothing(root: Path, text: str) -> None:
+    """And a link that leads elsewhere is none."""
+    (root / "latest").write_text(text)
+    (root / "elsewhere").symlink_to("../treasure")
+    (root / "loop").symlink_to("loop")
+    assert going(Root(str(root))) == ["step1", "step2", "step3"]
+
+
+def test_a_leftover_goes_on_only_while_no_file_in_it_is_young(root: Path) -> None:
+    """Its name alone proves nothing: whoever may write there could have given it."""
+    (root / "step1").rename(root / f"{GONE}{'0' * 16}")
+    renewed(root)
+    assert asked("list", root, HOUR)[0]["going"] == []
+    told, _ = asked("remove", root, HOUR, names=(f"{GONE}{'0' * 16}",))
+    assert (told["removed"], len(names(root))) == (0, 5)
+    assert asked("remove", root, names=(f"{GONE}{'0' * 16}",))[0]["removed"] == 1
+
+
+def test_what_was_not_proven_is_never_gone_on_with(root: Path) -> None:
+    """A run that ended between looking and removing leaves it where a person finds it."""
+    (root / "step1").rename(root / f"{LOOKED}00000000-step1")
+    renewed(root)
+    asked("remove", root, names=("step2", f"{LOOKED}00000000-step1"))
+    assert names(root) == [f"{LOOKED}00000000-step1", "step3", "step4", "step5"]

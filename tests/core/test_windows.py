@@ -1,0 +1,64 @@
+"""Maintenance windows of the file: when each is open."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.core import cron
+from sentinel.core.errors import Invalid
+from sentinel.core.settings import Window
+from sentinel.core.values import Duration
+from sentinel.core.windows import span
+
+BERLIN = ZoneInfo("Europe/Berlin")
+CRONS = ("0 3 * * sun", "*/7 1-4 * * *", "30 22 1,15 * mon", "59 23 31 12 *", "0 0 29 2 *")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"from_": "2027-01-01"},
+        {"from_": "2027-01-01", "for_": Duration(60)},
+        {"cron": "@daily"},
+        {"cron": "@daily", "for_": Duration(60), "until": "2027-01-01"},
+    ],
+)
+def test_a_window_is_one_span_or_recurs(keys: dict[str, Any]) -> None:
+    """A key that would be ignored is refused: a daily silence `until` a day is not what it says."""
+    with pytest.raises(Invalid, match="a silence always ends"):
+        Window(**keys)
+
+
+def weekly(at: datetime) -> tuple[datetime, datetime] | None:
+    return span(Window(cron="0 3 * * sun", for_=Duration(7200)), at)
+
+
+def test_a_recurring_window_is_open_from_its_minute_for_its_length() -> None:
+    """Begin inclusive, end exclusive: two hours from Sunday 03:00 on."""
+    begin = datetime(2027, 1, 17, 3, tzinfo=BERLIN)
+    open_ = (begin, begin + timedelta(hours=2))
+    assert weekly(begin - timedelta(seconds=1)) is None
+    assert weekly(begin) == weekly(begin + timedelta(seconds=7199)) == open_
+    assert weekly(begin + timedelta(hours=2)) is None
+
+
+@given(
+    st.sampled_from(CRONS),
+    st.datetimes(datetime(2023, 12, 1), datetime(2025, 2, 1), timezones=st.just(BERLIN)),
+    st.sampled_from([1, 59, 3600, 90_000, 3 * 86_400]),
+)
+def test_a_window_is_open_when_a_minute_within_its_length_is_a_start(
+    text: str, local: datetime, length: int
+) -> None:
+    """Against the plain way: look at every minute, the last first."""
+    found = span(Window(cron=text, for_=Duration(length)), local)
+    when, last = cron.parse(text), local.replace(second=0, microsecond=0)
+    minutes = (last - timedelta(minutes=back) for back in range(length // 60 + 1))
+    starts = (m for m in minutes if cron.fits(when, m) and local - m < timedelta(seconds=length))
+    begin = next(starts, None)
+    assert (found and found[0]) == begin

@@ -1,0 +1,68 @@
+"""The folder in which evidence is kept, without any Slurm."""
+
+import json
+from gzip import decompress
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.stacks import Dump
+from sentinel.slurm.client import Client
+from sentinel.stacks.bundle import KEPT, NotSaved, save
+from sentinel.stacks.job import Target
+from tests.checks.log.jobs import job
+from tests.core.stacks.making import dump, step
+
+TARGET = Target(job=job(nodes="node-0"), nodes=("node-0",))
+AT = 1_800_000_000
+
+
+def seen(at: int = AT) -> Dump:
+    found = dump(step(1, 2))
+    return Dump(job="7+1", at=at, nodes=found.nodes)
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Client:
+    """A host on which no command of Slurm finds any."""
+    return Client(environ={"PATH": str(tmp_path)})
+
+
+def test_what_slurm_does_not_tell_is_said_and_the_stacks_are_kept(
+    tmp_path: Path, nowhere: Client
+) -> None:
+    """Whoever restarts the job destroys the rest; two of one second are two."""
+    folder = tmp_path / "state" / "evidence"
+    places = [Path(save(str(folder), nowhere, TARGET, seen())) for _ in range(2)]
+    assert [p.name for p in places] == ["job-7+1-20270115T080000Z", "job-7+1-20270115T080000Z-1"]
+    assert places[0].stat().st_mode & 0o777 == 0o700
+    assert "all_reduce" in (places[0] / "stacks.txt").read_text()
+    assert json.loads(decompress((places[0] / "stacks.json.gz").read_bytes()))["job"] == "7+1"
+    for name in ("job.txt", "steps.txt", "nodes.txt", "log.txt"):
+        assert (places[0] / name).read_text().startswith("not known: ")
+
+
+def test_only_the_newest_are_kept_and_nothing_else_is_touched(
+    tmp_path: Path, nowhere: Client
+) -> None:
+    """By the moment in their names; what somebody else put there stays."""
+    for name in ("notes", "job-7-later", "job-7-20200101T000000Z.tar"):
+        (tmp_path / name).mkdir()
+    victim = tmp_path / "notes" / "file"
+    victim.touch()
+    (tmp_path / "job-6-20200101T000000Z").symlink_to(tmp_path / "notes")
+    old = [tmp_path / f"job-{n}-20250101T0000{n % 60:02}Z-{n}" for n in range(KEPT)]
+    for place in old:
+        place.mkdir()
+    place = Path(save(str(tmp_path), nowhere, TARGET, seen()))
+    kept = [p for p in tmp_path.iterdir() if p.is_dir() and not p.is_symlink()]
+    assert len(kept) == KEPT + 3
+    assert place in kept
+    assert victim.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, nowhere: Client) -> None:
+    """What was seen is shown all the same."""
+    (tmp_path / "file").touch()
+    with pytest.raises(NotSaved, match="was not saved in .*Not a directory"):
+        save(str(tmp_path / "file" / "evidence"), nowhere, TARGET, seen())

@@ -1,0 +1,99 @@
+"""What a node's shell does, run here: whose programs it starts, and what it leaves behind."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from sentinel.core.stacks.nouns import NodeStacks
+from sentinel.core.stacks.read import packed, read_node, unfolded
+from sentinel.stacks import script
+from sentinel.stacks.script import Wish
+from tests.lab.waiting import wait_until
+
+JOB = "990077"
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: other users' processes")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that every user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="sentinel-script-"))
+    folder.chmod(0o755)
+    yield folder
+    rmtree(folder)
+
+
+@pytest.fixture
+def environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user's Python that runs in a job, with a py-spy of that user beside it."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
+    own = place / "env"
+    own.mkdir()
+    tool = own / "py-spy"
+    tool.write_text(f'#!/bin/sh\nid -u >>{own}/ran\necho "py-spy 0.4.0"\necho "[]" >&2\n')
+    tool.chmod(0o755)
+    for path in (own, tool):
+        os.chown(path, NOBODY, NOBODY)
+    argv = [f"{own}/python3", "-c", "import time; time.sleep(600)"]
+    env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(
+        argv, executable="/usr/bin/python3", env=env, user=NOBODY, start_new_session=True
+    ) as process:
+        cmdline = Path(f"/proc/{process.pid}/cmdline")
+        wait_until(lambda: f"{own}/python3".encode() in cmdline.read_bytes(), "the program")
+        yield own
+        process.kill()
+
+
+def asked(user: int, temporary: Path) -> NodeStacks:
+    """What the script tells, run as that user."""
+    text = script.text(Wish(job_id=JOB), "MARK", 8.0)
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)}
+    argv = ["/bin/sh", "-c", f"{text}\nmain"]
+    done = subprocess.run(argv, env=env, user=user, capture_output=True, check=True, cwd="/")
+    (data,) = packed(done.stdout, "MARK").values()
+    return read_node(unfolded(data), "node-0")
+
+
+@as_root
+def test_root_never_runs_what_lies_beside_a_users_python(environment: Path, place: Path) -> None:
+    """Whoever has a job could else be root on its nodes, as soon as root asks for its stacks."""
+    told = asked(0, place)
+    assert not (environment / "ran").exists()
+    assert told.no_tool == "py-spy is not installed on this node"
+    assert [p.name for p in told.processes] == ["python3"]
+
+
+@as_root
+def test_a_user_runs_what_lies_beside_ones_own_python(environment: Path, place: Path) -> None:
+    """py-spy comes with many an environment of a training, and the nodes have none."""
+    place.chmod(0o777)
+    told = asked(NOBODY, place)
+    assert set((environment / "ran").read_text().split()) == {str(NOBODY)}
+    assert told.tool == "py-spy 0.4.0"
+
+
+@as_root
+def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
+    """Neither by one that has ended, nor by one that was told to end in between."""
+    place.chmod(0o777)
+    before = set(place.iterdir())
+    asked(0, place)
+    assert set(place.iterdir()) == before
+    slow = environment / "py-spy"
+    slow.write_text(f"#!/bin/sh\n>{environment}/begun\nsleep 30\n")
+    text = script.text(Wish(job_id=JOB), "MARK", 30.0)
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
+    argv = ["/bin/sh", "-c", f"{text}\nmain"]
+    with subprocess.Popen(argv, env=env, user=NOBODY, start_new_session=True, cwd="/") as process:
+        wait_until((environment / "begun").exists, "py-spy")
+        assert set(place.iterdir()) != before
+        os.killpg(process.pid, 15)
+    assert set(place.iterdir()) == before

@@ -1,0 +1,58 @@
+"""The end of a file that has to be somebody's own, on real files."""
+
+import os
+import pwd
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.proc.owned import tail_of
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def run(argv: Sequence[str]) -> proc.Done:
+    return proc.run(argv, limit=5.0, env={**os.environ, "LC_ALL": "C"})
+
+
+def test_the_end_of_ones_own_file_is_read(tmp_path: Path) -> None:
+    """Through a link too; named by user or uid; a folder may have any name."""
+    file = tmp_path / "-$(echo x)\n log"
+    file.write_bytes(b"one\ntwo\r\xff")
+    (tmp_path / "link").symlink_to(file)
+    for path, user in [(file, ME), (tmp_path / "link", str(os.geteuid()))]:
+        assert tail_of(str(path), 5, user, run) == "two\n\\xff"
+    (tmp_path / "empty").touch()
+    assert tail_of(str(tmp_path / "empty"), 5, ME, run) == ""
+    assert tail_of(str(tmp_path / "none"), 5, ME, run) is None
+    assert tail_of(f"{file}/none", 5, ME, run) is None
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device", "somebody's", "loop"])
+def test_nothing_else_is_read(tmp_path: Path, kind: str) -> None:
+    """A pipe would hang, a link to another's file would be shown by root."""
+    path = tmp_path / kind
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "loop":
+        path.symlink_to(path)
+    else:
+        path.symlink_to("/etc/passwd")
+    user = "nobody" if kind == "somebody's" else ME
+    why = "Too many levels" if kind == "loop" else f"is no regular file of {user}"
+    with pytest.raises(CannotTell, match=why):
+        tail_of(str(path), 5, user, run)
+
+
+def test_an_empty_owner_is_nobody(tmp_path: Path) -> None:
+    """What a job's owner is not known to be owns nothing."""
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(CannotTell):
+        tail_of(str(tmp_path / "fifo"), 5, "", run)
