@@ -16,7 +16,8 @@ WINDOW = 3 * 3600.0  # seconds watched
 KEPT = 16  # windows: two days
 ENOUGH = 2  # whole windows before anything is concluded
 SURE = 8  # windows before it is concluded fully: until then a third of the ceiling at least
-ROBUST = 8  # windows from which on the very longest quiet is taken for an accident
+ROBUST = 8  # windows from which on the very longest quiet may have been an accident
+OUTLIER = 2.5  # times the second longest that it then has to be
 LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
 OCCASIONS = 3  # times a phase was seen before its length is known
 LONG = 1.5  # looks without a change from which on a quiet is a pause
@@ -48,8 +49,11 @@ class Cadence(Struct, frozen=True, kw_only=True):
         short = sorted(self.longest, reverse=True)
         recent = pauses.recent(self.pauses, self.total)
         odd = pauses.unexplained(recent, self.rhythms)
-        accidents = 1 if len(self.longest) >= ROBUST else 0
-        return max(short[accidents], *odd[accidents : accidents + 1], 0.0)
+        longest = max(short[0], *odd[:1], 0.0)
+        if len(short) < ROBUST:
+            return longest
+        second = max(short[1], *odd[1:2], 0.0)
+        return longest if longest <= OUTLIER * second else second
 
     @property
     def ordinary(self) -> float:

@@ -52,6 +52,13 @@ def test_one_long_quiet_is_an_accident_and_two_are_a_habit() -> None:
     assert limit(watched(30, {100: (5, 300), 900: (87, 300)})) == 300 + 150 + 30
 
 
+def test_a_quiet_not_much_longer_than_others_is_no_accident() -> None:
+    """What took twice the usual once will take it again."""
+    often = {minute: (float(minute), 60.0) for minute in range(0, 1800, 8)}
+    assert watched(30, {**often, 700: (5, 150)}).usual == 150
+    assert watched(30, {**often, 700: (5, 151)}).usual == 60
+
+
 def test_a_pause_every_so_many_steps_is_expected_there_and_only_there() -> None:
     """An evaluation every 500 iterations that nobody announces."""
     quiets = {minute: (minute / 300 * 500.0, 400.0) for minute in range(300, 1800, 300)}
