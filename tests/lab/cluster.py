@@ -46,13 +46,15 @@ class Lab(Cluster):
         self.nodes[number].join()
 
     def unkillable_job(self, **options: object) -> str:
-        """Submit a job that survives SIGKILL until `fuse.release()`; returns its id.
+        """Start a job that survives SIGKILL until `fuse.release()`; returns its id once it hangs.
 
         Cancelled, it makes Slurm drain its node with "Kill task failed" after
         UnkillableStepTimeout.
         """
         self.fuse.hold("open")
-        return self.sbatch(f"exec cat {self.fuse.point}/data", **options)  # type: ignore[arg-type]
+        job = self.sbatch(f"exec cat {self.fuse.point}/data", **options)  # type: ignore[arg-type]
+        wait_until(self.fuse.withheld, "a call that is withheld", 30.0)
+        return job
 
     def reset(self) -> None:
         """Undo every fault, cancel every job, resume every node: as just started."""

@@ -11,11 +11,16 @@ from tests.lab.slurmconf import GPUS
 INSIDE = """\
 hostname "$1"
 mount --bind "$2/bin/$1" /usr/local/sbin
-mkdir -p /run/sshd
+mkdir -p /run/sshd "$2/munge-$1"
+cp -p "$2/munge/key" "$2/munge-$1/key"
+mount --bind "$2/munge-$1" "$2/munge"
+munged --force --socket="$2/munge/socket" --key-file="$2/munge/key" \
+    --seed-file="$2/munge/seed" --pid-file="$2/munge/pid"
 /usr/sbin/sshd -f "$2/ssh/sshd_config" -E "$2/log/sshd-$1"
 exec env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
 """
-"""Runs as process 1 of the node, so everything in it ends with slurmd."""
+"""Runs as process 1 of the node, so everything in it ends with slurmd. Its munged is its own: one for
+all nodes takes the second use of a credential for a replay, which newer Slurms do not forgive."""
 
 
 class Node:
