@@ -14,10 +14,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import size_text
-from sentinel.proc.cleaning import Going, Removed, argv, listing, removal
-
-LOOKING = 60.0
-"""Seconds for looking once more, as many as a check has to look at first."""
+from sentinel.proc.cleaning import LOOKING, Going, Removed, argv, listing, removal
 
 
 class Clean(Struct, frozen=True):

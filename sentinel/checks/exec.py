@@ -94,7 +94,7 @@ def numbers(performance: str) -> dict[str, float]:
     for match in _PERFORMANCE.finditer(performance):
         label = visible((match[1] or match[2] or "").replace("''", "'").strip())
         with suppress(ValueError):
-            if math.isfinite(value := float(match[3])):
+            if label and math.isfinite(value := float(match[3])):
                 found[label] = value
         if len(found) >= MOST_NUMBERS:
             break

@@ -39,8 +39,10 @@ class Root:
         found = os.fstat(self.fd)
         if self.path in _homes(found.st_uid):
             raise Refused(f"{self.path} is a home directory; name one below it")
-        self.device, self.mount, self._mode = found.st_dev, _mount(self.fd), found.st_mode
-        self._owners = {found.st_uid, 0}
+        self.device, self.mount = found.st_dev, _mount(self.fd)
+        self._barred = _barred(self.fd)
+        # In a sticky directory only these, and an entry's owner, remove it (unlink(2), EPERM).
+        self._mine = not found.st_mode & stat.S_ISVTX or os.geteuid() in {found.st_uid, 0}
 
     def entries(self, rules: Rules) -> list[Entry]:
         """Files and directories of fitting names; links, mounts and devices are not among them."""
@@ -105,20 +107,17 @@ class Root:
         entry.held = entry.held or weight.held
 
     def _forbidden(self, name: str, found: os.stat_result) -> str:
-        """Why nobody can remove that name, or none who runs this; empty where nothing is known."""
-        if os.fstatvfs(self.fd).f_flag & os.ST_RDONLY:
-            return "the file system is read-only"
+        """Why that name cannot be removed, or by none who runs this; empty where nothing is known."""
         if not name.isprintable():
             return "its name cannot be written down"
-        if not _writable(self.fd):
-            return "the root may not be written by who runs this"
-        mine = os.geteuid() in {found.st_uid, *self._owners}
-        return "" if mine or not self._mode & stat.S_ISVTX else "it belongs to somebody else"
+        if not self._mine and os.geteuid() != found.st_uid:
+            return "it belongs to somebody else"
+        return self._barred
 
     def _aside(self, entry: Entry, rules: Rules) -> str:
         """Rename it, prove that it is the one; its new name."""
         end = os.urandom(8).hex()
-        looked = f"{LOOKED}{end[:8]}-{entry.name}"
+        looked = f"{LOOKED}{end[:8]}-{entry.name[:50]}"  # a name has 255 bytes at most
         self._rename(entry.name, looked)
         found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
         if why := _doubt(found, entry, rules):
@@ -247,6 +246,13 @@ def _mount(fd: int) -> str:
 def _writable(fd: int) -> bool:
     """Whether names in an open directory may be removed by who runs this."""
     return os.access(".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True)
+
+
+def _barred(fd: int) -> str:
+    """Why nothing can be removed from an open directory; empty where it can."""
+    if os.fstatvfs(fd).f_flag & os.ST_RDONLY:
+        return "the file system is read-only"
+    return "" if _writable(fd) else "the root may not be written by who runs this"
 
 
 def _is_file(name: str, fd: int) -> bool:

@@ -13,6 +13,7 @@ from sentinel.clean.tree import DEEPEST, Refused, Root
 from tests.clean.world import RULES, asked, checkpoint, going, mounted, names, renewed
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+LONG = "\u00e4" * 126
 FILES = Rules(r"f(\d+)")
 
 
@@ -118,6 +119,14 @@ def test_a_name_that_cannot_be_written_down_holds_up_only_itself(root: Path, nam
     told, _ = asked("list", root, Rules(r"(?s)step(\d+).*"))
     assert [e["name"] for e in told["going"]] == ["step1", "step2", "step3"]
     assert "its name cannot be written down" in told["held"][0]
+
+
+def test_the_longest_names_can_go(root: Path) -> None:
+    """What they are renamed to is no longer than a name may be (NAME_MAX)."""
+    for number in range(1, 4):
+        (root / f"{number}{LONG}").write_text("x")
+    told, complaint = asked("remove", root, Rules(r"(\d)\u00e4+"), names=(f"1{LONG}",))
+    assert (told["removed"], complaint) == (1, "")
 
 
 def test_a_home_directory_is_no_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

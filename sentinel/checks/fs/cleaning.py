@@ -20,12 +20,14 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text, size_text
-from sentinel.proc.cleaning import Going, Listing, listing
+from sentinel.proc.cleaning import LOOKING, Going, Listing, listing
 
-MOST = 40
+MOST = 200
 LONGEST = 3500
 """Names in one request, and their length: the log of actions keeps every one."""
 
+SHOWN = 40
+"""Lines of details."""
 
 LEAP = 60.0
 """Seconds by which a clock is not set in small corrections."""
@@ -83,7 +85,9 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if before.stuck and proc.still_stuck(before.stuck):
             raise CannotTell(f"an earlier look still hangs (process {before.stuck.pid})")
         try:
-            found = listing(str(self.root), self.rules().text(), 0.8 * ctx.limit)
+            # What takes longer than a removal has to look again could be asked for, and never go.
+            limit = min(0.8 * ctx.limit, LOOKING if self.remove else float("inf"))
+            found = listing(str(self.root), self.rules().text(), limit)
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise
@@ -110,26 +114,28 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(findings=(finding,), memory=to_builtins(memory))
 
     def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
-        text = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
-        text = text if found.removable else f"nothing may go of {found.entries}"
+        told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
+        parts = [told if found.removable else f"nothing may go of {found.entries}"]
         if found.held:
-            text += f"; {len(found.held)} may go and cannot: {visible(found.held[0])}"
+            parts.append(f"{len(found.held)} may go and cannot: {visible(found.held[0])}")
         if leapt:
             ago = duration_text(elapsed(leapt, ctx.now))
-            text += f"; this host's clock was set forward {ago} ago: what is old is not known, "
-            text += f"nothing goes until {self.older_than} after that"
+            parts.append(
+                f"this host's clock was set forward {ago} ago: what is old is not known, nothing "
+                f"goes until {self.older_than} after that"
+            )
         lines = [*(_line(e, ctx.now.wall / 1e6) for e in found.going), *map(visible, found.held)]
         return Finding(
             subject=visible(self.root),
             status=Status.WARNING if self.remove and (found.held or leapt) else Status.OK,
-            summary=text,
+            summary="; ".join(parts),
             values={
                 "entries": found.entries,
                 "used_bytes": found.bytes,
                 "removable": found.removable,
                 "removable_bytes": found.removable_bytes,
             },
-            details="\n".join(lines[:MOST]),
+            details="\n".join(lines[:SHOWN]),
         )
 
     def _requests(self, found: Listing) -> tuple[ActionRequest, ...]:

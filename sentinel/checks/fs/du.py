@@ -15,7 +15,7 @@ from sentinel.checks.fs.du_settings import Du
 from sentinel.checks.fs.limits import Limits, judge
 from sentinel.checks.fs.usage import Usage
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Status
+from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible
 from sentinel.core.values import size_text
 
@@ -104,19 +104,23 @@ def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Findin
         subject=visible(f"{path} tree"),
         status=status,
         summary=text,
-        values={
-            "used_percent": usage.used_percent if du.size else None,
-            "free_bytes": usage.free if du.size else None,
-            "used_bytes": tree.allocated,
-            "apparent_bytes": tree.apparent,
-            "entries": tree.entries,
-            "complete": tree.complete,
-            "unread": tree.unread,
-            "calls": tree.calls,
-            "type": "tree",
-        },
+        values=_values(tree, usage if du.size else None),
         details=_details(tree),
     )
+
+
+def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
+    return {
+        "used_percent": usage.used_percent if usage else None,
+        "free_bytes": usage.free if usage else None,
+        "used_bytes": tree.allocated,
+        "apparent_bytes": tree.apparent,
+        "entries": tree.entries,
+        "complete": tree.complete,
+        "unread": tree.unread,
+        "calls": tree.calls,
+        "type": "tree",
+    }
 
 
 def _usage(tree: Tree, size: int | None) -> Usage:

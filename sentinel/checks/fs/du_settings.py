@@ -1,6 +1,8 @@
 """The settings of a walk through a tree."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from sentinel.core.values import Duration, Size
 
@@ -10,7 +12,7 @@ class Du(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     calls a second, 0 without a cap; default 5000, on this machine's own disks without one."""
 
     size: Size | None = None
-    top: int = 10
+    top: Annotated[int, Meta(ge=0, le=1000)] = 10
     within: Duration | None = None
-    calls: int | None = None
-    threads: int = 64
+    calls: Annotated[int, Meta(ge=0)] | None = None
+    threads: Annotated[int, Meta(ge=1, le=512)] = 64

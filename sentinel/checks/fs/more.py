@@ -45,13 +45,14 @@ def wanted(fs: Settings, sights: Sequence[Sight]) -> bool:
 def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
     """Ask about every path that answered; `deadline` by time.monotonic."""
     asker = _Asker(fs, ctx, deadline)
-    findings = [
-        finding
-        for sight in sights
-        if sight.mount is not None and sight.answer is not None and sight.answer.usage
-        for finding in asker.about(sight, sight.mount)
-    ]
-    return Asked(findings=tuple(findings), memory=asker.stuck)
+    found: dict[str, Finding] = {}
+    for sight in sights:
+        if sight.mount is not None and sight.answer is not None and sight.answer.usage:
+            for finding in asker.about(sight, sight.mount):
+                before = found.get(finding.subject)  # named twice: the worse one is told
+                if before is None or before.status.rank < finding.status.rank:
+                    found[finding.subject] = finding
+    return Asked(findings=tuple(found.values()), memory=asker.stuck)
 
 
 class _Asker:

@@ -50,6 +50,21 @@ NO_ATTRIBUTE = "No such attribute"
 """What getfattr(1) says of an attribute that is not set, in strerror(3)'s words for ENODATA."""
 
 
+_LINUX = ("user", "group", "project")
+WHOSE = {
+    "quota": _LINUX,
+    "repquota": _LINUX,
+    "xfs": _LINUX,
+    "lustre": _LINUX,
+    "gpfs": ("user", "group", "fileset"),
+    "beegfs": ("user", "group"),
+    "ceph": ("directory",),
+    "zfs": ("dataset", *_LINUX),
+    "btrfs": ("qgroup",),
+}
+"""What each tool has quotas of."""
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """One quota to ask about: where, whose, by when, and what time it is (s UTC)."""
 
@@ -84,6 +99,9 @@ def tool_for(measure: str, mount: Mount) -> str:
 
 def quotas(tool: str, question: Question) -> list[Quota]:
     """What the tool says; empty where there is no quota. Raises CannotTell."""
+    if question.kind not in WHOSE[tool]:
+        known = ", ".join(WHOSE[tool])
+        raise CannotTell(f"{tool} knows quotas of a {known}, not of a {question.kind}")
     try:
         return TOOLS[tool](question)
     except Unexpected as error:
@@ -166,9 +184,7 @@ def _lustre_project(q: Question) -> str:
 def _gpfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import gpfs
 
-    option = {"user": "-u", "group": "-g", "fileset": "-j"}.get(q.kind)
-    if option is None:
-        raise CannotTell(f"mmlsquota knows users, groups and filesets, not {q.kind}")
+    option = {"user": "-u", "group": "-g", "fileset": "-j"}[q.kind]
     device = q.mount.source.rpartition("/")[2]
     return gpfs.quota(said(["mmlsquota", "-Y", option, q.who, device], q.limit))
 
@@ -176,8 +192,6 @@ def _gpfs(q: Question) -> list[Quota]:
 def _beegfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import beegfs
 
-    if q.kind not in ("user", "group"):
-        raise CannotTell(f"BeeGFS has quotas of users and groups, not of a {q.kind}")
     who = ["--uid" if q.kind == "user" else "--gid", q.who]
     argv = ["beegfs-ctl", "--getquota", "--csv", f"--mount={q.mount.point}", *who]
     return beegfs.quota(said(argv, q.limit), q.kind)

@@ -8,6 +8,7 @@ from sentinel.core.disk.quota import Amount, Quota, Unexpected, counted, number
 from sentinel.core.disk.targets import Target
 
 _HEADER = "name,id,size,hard,files,hard"
+_POOL = "Quota information for storage pool"
 _UNITS = {"": 1, "B": 1} | {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)}
 _COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = r"([\d.]+)(\w*)"
@@ -16,11 +17,13 @@ _SECTIONS = {"METADATA SERVERS:": "metadata", "STORAGE TARGETS:": "data"}
 
 
 def quota(text: str, kind: str) -> list[Quota]:
-    """Of `beegfs-ctl --getquota --csv`: bytes; BeeGFS has no soft limits and no grace."""
+    """Of `beegfs-ctl --getquota --csv`: bytes, once for each storage pool; BeeGFS has no soft
+    limits and no grace."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _HEADER not in lines:
         raise Unexpected(text)
-    return [_quota(line, kind) for line in lines[lines.index(_HEADER) + 1 :]]
+    rows = (line for line in lines[lines.index(_HEADER) :] if not line.startswith(_POOL))
+    return [_quota(line, kind) for line in rows if line != _HEADER]
 
 
 def targets(text: str) -> list[Target]:

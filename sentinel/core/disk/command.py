@@ -68,7 +68,7 @@ def _quota(row: Row) -> Quota:
 def _matched(match: re.Match[str]) -> Quota:
     words = {name: text.strip() for name, text in match.groupdict().items() if text}
     if "percent" in words and "limit" not in words:
-        space = Amount(used=round(float(words["percent"]) * 10**6), hard=100 * 10**6)
+        space = Amount(used=_millionths(words["percent"]), hard=100 * 10**6)
     else:
         used, limit, soft = (_bytes(words.get(name, "0")) for name in ("used", "limit", "soft"))
         space = Amount(used=used, hard=limit, soft=soft)
@@ -78,8 +78,18 @@ def _matched(match: re.Match[str]) -> Quota:
     return Quota(kind="command", name=words.get("name", ""), space=space, entries=files)
 
 
+def _millionths(word: str) -> int:
+    try:
+        return round(float(word.removesuffix("%")) * 10**6)
+    except (ValueError, OverflowError):
+        raise Unexpected(word) from None
+
+
 def _bytes(word: str) -> int:
-    """Plain digits, or with a unit: `2.3TB`, `40T` and `40TiB` (a letter alone is 2^10n)."""
+    """Plain digits, or with a unit: `2.3TB`, `40T` and `40TiB` (a letter alone is 2^10n). A comma
+    parts thousands; where it cannot, it may be a decimal one, and is not guessed at."""
+    if "," in word and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?\D*", word):
+        raise Unexpected(word)
     clean = word.replace(",", "").strip()
     try:
         if clean.isdigit():

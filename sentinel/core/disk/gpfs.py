@@ -13,7 +13,8 @@ _NEEDED = ("quotaType", "name", "blockUsage", "blockQuota", "blockLimit", "block
 
 def quota(text: str) -> list[Quota]:
     """Columns by the names in the HEADER line, KiB. What is in doubt counts as used: it counts
-    against the hard limit (mmlsquota(1), "Checking quotas")."""
+    against the hard limit (mmlsquota(1), "Checking quotas"). Where people have a quota in each
+    fileset, they are named with it."""
     columns, found = list[str](), list[Quota]()
     for line in filter(None, map(str.strip, text.splitlines())):
         words = line.split(":")
@@ -31,9 +32,11 @@ def quota(text: str) -> list[Quota]:
 def _quota(row: Mapping[str, str], line: str) -> Quota:
     if any(name not in row for name in _NEEDED) or row["quotaType"] not in _KINDS:
         raise Unexpected(line)
+    kind, fileset = _KINDS[row["quotaType"]], row.get("filesetname", "")
+    apart = kind != "fileset" and row["name"] and fileset not in ("", "root")
     return Quota(
-        kind=_KINDS[row["quotaType"]],
-        name=row["name"] or row.get("filesetname", ""),
+        kind=kind,
+        name=f"{row['name']}@{fileset}" if apart else row["name"] or fileset,
         space=_amount(row, "block", _KIB),
         entries=_amount(row, "files", 1) if "filesUsage" in row else None,
     )

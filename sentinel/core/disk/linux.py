@@ -68,7 +68,7 @@ def _rows(text: str, columns: int) -> list[list[str]]:
 
 
 def _raw(words: Sequence[str], now: float, unit: int = 1) -> Amount:
-    used, soft, hard = (counted(word, unit) for word in words[:3])
+    used, soft, hard = number(words[0]) * unit, *(counted(word, unit) for word in words[1:3])
     over = bool(soft) and used > soft
     return Amount(used=used, soft=soft, hard=hard, grace=_moment(words[3], over, now))
 

@@ -102,6 +102,7 @@ def test_numbers_become_values_and_samples() -> None:
         pytest.param(
             "a=1e b=1x9 c=2,5", {"a": 1}, id="what follows a number is a unit or spoils it"
         ),
+        pytest.param("''=1 a=2", {"a": 2}, id="a label without a letter is none"),
         pytest.param("", {}, id="nothing"),
         pytest.param("no performance data", {}, id="only words"),
     ],

@@ -80,11 +80,16 @@ def test_limits_that_are_not_named_are_those_of_cleaning(root: Path) -> None:
 
 def test_a_request_names_no_more_than_the_log_keeps(root: Path) -> None:
     """The rest goes with the next one."""
-    for number in range(100, 300):
+    for number in range(100, 500):
         (root / f"run{number}.log").write_text("x")
     (asked,) = looked(check(root), NOW).requests
     assert asked.params["names"].count("log") == MOST
-    assert asked.evidence["may go"] == "203"
+    assert asked.evidence["may go"] == "403"
+    long = check(root, match=re.compile(r".{200}"))
+    for number in range(100):
+        (root / f"{number:0200}").write_text("x")
+    (asked,) = looked(long, NOW).requests
+    assert len(asked.params["names"]) < 4000
 
 
 def test_a_root_that_is_not_there_is_told_once(root: Path) -> None:
@@ -99,6 +104,7 @@ def test_a_root_that_hangs_is_asked_once(fuse: Fuse) -> None:
     fuse.hold("opendir", "getattr")
     report = check(fuse.point).run(context(now=NOW, limit=1.0))
     assert report.status is Status.UNKNOWN
+    assert report.findings[0].summary == f"{fuse.point}: not all of it was looked at within 800ms"
     with pytest.raises(CannotTell, match="still hangs"):
         looked(check(fuse.point), NOW, report)
     assert fuse.withheld() == 1

@@ -164,6 +164,13 @@ def test_the_stricter_limit_decides_and_is_named(
     assert judge(seen, warn, crit) == (status, summary)
 
 
+def test_an_image_is_full_by_its_nature() -> None:
+    """Whoever names one wants to know that it answers and is mounted."""
+    image = parse("131072 100 0 0 50 0 squashfs")
+    status, summary = judge(image, *completed(Limits(), Limits()))
+    assert (status, summary) == (Status.OK, "answers; a squashfs image is full by its nature")
+
+
 def test_a_share_is_never_shown_above_what_it_is() -> None:
     """94.99 must not read as 95."""
     assert [floored(p) for p in (94.99, 95.0, 100.0, 0.04, 66.67)] == [

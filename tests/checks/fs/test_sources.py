@@ -1,5 +1,6 @@
 """Rules of asking quota tools: what they are asked, and what no answer may be taken for a good one."""
 
+import json
 import os
 import re
 import stat
@@ -230,6 +231,25 @@ def test_tools_of_administrators_are_found(tool: Any, monkeypatch: pytest.Monkey
     """cron's PATH is /usr/bin:/bin, and users have no sbin."""
     tool("lfs", 'case "$PATH" in */usr/sbin*/usr/lpp/mmfs/bin*) echo "' + ROW + '";; esac')
     assert ask("lustre")
+
+
+@pytest.mark.parametrize(
+    ("measure", "kind"),
+    [("lustre", "fileset"), ("gpfs", "project"), ("beegfs", "project"), ("ceph", "user")],
+)
+def test_what_a_tool_has_no_quotas_of_is_said(measure: str, kind: str) -> None:
+    """Nothing else is measured in its place."""
+    with pytest.raises(CannotTell, match=f"not of a {kind}"):
+        ask(measure, kind=kind, name="x")
+
+
+def test_of_two_findings_of_one_name_the_worse_is_told(tmp_path: Path) -> None:
+    """Two rows of one name would be one alert that is well and ill by turns."""
+    rows = [{"name": "a", "used_bytes": n, "limit_bytes": 100} for n in (99, 1)]
+    command = ["echo", json.dumps(rows)]
+    check = Fs(paths=[FilePath(tmp_path)], measure="command", command=command)
+    found = [f for f in check.run(context()).findings if f.subject.endswith("command:a")]
+    assert [f.status for f in found] == [Status.CRITICAL]
 
 
 DF = """UUID 1K-blocks Used Available Use% Mounted on

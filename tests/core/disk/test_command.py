@@ -57,11 +57,21 @@ def test_a_share_alone_is_enough() -> None:
     """Of a whole that nobody tells."""
     (found,) = from_text("capacity 87.5 %", re.compile(r"(?P<percent>[\d.]+) %"))
     assert 100 * found.space.used / found.space.limit == 87.5
+    for word in ("8.7.5", "87,5", "1e999"):
+        with pytest.raises(Unexpected):
+            from_text(f"capacity {word} %", re.compile(r"(?P<percent>\S+) %"))
 
 
 @pytest.mark.parametrize(
     ("word", "size"),
-    [("1024", 1024), ("1,024", 1024), ("2K", 2048), ("1.5T", 3 * 2**39), ("40TB", 40 * 10**12)],
+    [
+        ("1024", 1024),
+        ("1,024", 1024),
+        ("1,024,000", 1024000),
+        ("2K", 2048),
+        ("1.5T", 3 * 2**39),
+        ("40TB", 40 * 10**12),
+    ],
 )
 def test_sizes_with_and_without_units(word: str, size: int) -> None:
     """A letter alone is a power of 1024, as du and lfs have it."""
@@ -69,7 +79,7 @@ def test_sizes_with_and_without_units(word: str, size: int) -> None:
     assert found.space.used == size
 
 
-@pytest.mark.parametrize("text", ["", "nothing of the kind", "u=lots l=1"])
+@pytest.mark.parametrize("text", ["", "nothing of the kind", "u=lots l=1", "u=2,3T l=1"])
 def test_a_text_that_does_not_fit_is_no_answer(text: str) -> None:
     """Neither no match nor a number that is none."""
     with pytest.raises(Unexpected):

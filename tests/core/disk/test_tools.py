@@ -202,6 +202,20 @@ def test_mmlsquota_none_is_a_grace_that_never_began() -> None:
     assert gpfs.quota(MMLSQUOTA.replace("6 days", "expired"))[0].space.grace == 0.0
 
 
+def test_mmlsquota_names_people_with_their_fileset() -> None:
+    """They have a quota in each; two of one name would be one alert."""
+    rows = MMLSQUOTA + MMLSQUOTA.splitlines()[1].replace(":::", "::proj7:")[:-1] + "\n"
+    rows = rows.replace("e:on:off::proj7", "e:on:off:7:proj7")
+    assert [q.name for q in gpfs.quota(rows)] == ["alice:ml", "root", "alice:ml@proj7"]
+
+
+def test_beegfs_quota_in_several_pools() -> None:
+    """Each pool has its own rows and heading."""
+    head = "Quota information for storage pool {} (ID: {}):\n\n"
+    text = head.format("Default", 1) + BEEGFS + "\n" + head.format("fast", 2) + BEEGFS
+    assert len(beegfs.quota(text, "user")) == 2
+
+
 def test_beegfs_quota() -> None:
     """Bytes already; unlimited is no limit."""
     (found,) = beegfs.quota(BEEGFS, "user")
