@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from sentinel.core.errors import Invalid
+from sentinel.core.text import shortened
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -88,9 +89,10 @@ def _part(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> 
 def _number(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> int:
     if text in words:
         return list(words).index(text) + (low if name == "month" else 0)
-    if not (text.isascii() and text.isdigit()) or not low <= int(text) <= high:
+    number = text.isascii() and text.isdigit() and len(text) < 10  # int() takes no 4,301 digits
+    if not number or not low <= int(text) <= high:
         names = f" or {words[0]}-{words[-1]}" if words else ""
-        raise Invalid(f"{name} {text!r} is not within {low}-{high}{names}")
+        raise Invalid(f"{name} {shortened(text, 20)!r} is not within {low}-{high}{names}")
     return int(text)
 
 

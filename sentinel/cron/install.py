@@ -199,7 +199,9 @@ def _install_entry(chain: Chain, place: Place, client: Client) -> list[str]:
     entry(chain, place).install()  # first: where it cannot be, what was there goes on
     _leave_other_mode(chain, place, client)
     place.install(replace(chain, installed=int(time.time())), "")
-    return [f"{chain.mode}: every {chain.every} s; look at it with: {chain.call('status')}"]
+    return [
+        f"{chain.mode}: every {duration_text(chain.every)}; look at it with: {chain.call('status')}"
+    ]
 
 
 def _begin(chain: Chain, place: Place, client: Client) -> list[str]:

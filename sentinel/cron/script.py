@@ -8,20 +8,48 @@ from sentinel.cron.place import Place, mount_of
 RESTARTS = 50
 """Times that a link without sentinel requeues itself, 43 minutes each, until it gives up."""
 
-_LINK = """\
+_HEAD = """\
 #!/bin/bash
-# One link of sentinel's chain {name}. Written by `sentinel cron install`, and written anew by it.
+# One link of sentinel's {mode} {name}. Written by `sentinel cron install`, and written anew by it.
+# Slurm starts no job whose output it cannot open, as on a file system that is away: so this does.
+log={log}"${{SLURM_JOB_NAME##*-}}.log"
+{{ : >"$log"; }} 2>/dev/null && exec >"$log" 2>&1
+"""
+
+_LINK = """
 # It makes sure of its successors first, then makes one pass, and ends.
-{command} cron link --dir {folder}
+timeout -k 30 {bound} {command} cron link --dir {folder}
+"""
+
+_RELAY = """
+# It makes sure of its successor, which waits beside it and takes over when it ends, and looks again
+# while it runs: sbatch may have failed, the successor may be held or cancelled. 66: taken away.
+timeout -k 30 600 {command} cron link --dir {folder}
+while sleep {every}; do
+    timeout -k 30 600 {command} cron link --dir {folder}
+    [ "$?" -eq 66 ] && break
+done &
+{command} run --standby{config} &
+service=$!
+trap 'kill -TERM "$service"' TERM
+wait "$service"
+code=$?
+[ "$code" -gt 128 ] && {{ wait "$service"; code=$?; }} # the signal ended the first wait
+[ "$code" -eq 0 ] && exit 0
+timeout -k 30 60 {command} cron link --dir {folder}
+"""
+
+_TAIL = """\
 code=$?
 [ "$code" -eq 0 ] && exit 0
 # Taken away in the meantime, while the file system that it lay on is there.
 [ "$code" -eq 66 ] && [ ! -e {folder}/chain.json ] && mountpoint -q {mount} && exit 0
 [ "${{SLURM_RESTART_COUNT:-0}}" -ge {restarts} ] && exit "$code"
 
-# sentinel could not do its work here (a file system that is away, a broken installation, a node
-# without Python). The chain must not end with that: a successor, unless one waits already.
-echo "sentinel cron link ended with code $code; the chain goes on without it" >&2
+# sentinel could not do its work here (a file system that is away or hangs, a broken installation, a
+# node without Python). The chain must not end with that: a successor, unless one waits already, from
+# this very script as Slurm keeps it on the node.
+echo "sentinel ended with code $code; the chain goes on without it" >&2
 turn=0
 case $SLURM_JOB_NAME in {turns} esac
 for wait in 5 30 120 600 1800; do
@@ -30,8 +58,8 @@ for wait in 5 30 120 600 1800; do
         now=$(date +%s)
         slot=$((((now - turn) / {period} + 1) * {period} + turn))
         if sbatch --job-name="$SLURM_JOB_NAME" --comment="sentinel $slot {revision}" \\
-            --begin="now+$((slot - now))" --output={output}"${{SLURM_JOB_NAME##*-}}.log" \\
-            {again}; then
+            --begin="now+$((slot - now))" \\
+            {again} "$0"; then
             exit "$code"
         fi
     fi
@@ -40,40 +68,29 @@ done
 exec scontrol requeue "$SLURM_JOB_ID"
 """
 
-_RELAY = """\
-#!/bin/bash
-# One runner of sentinel's relay {name}. Written by `sentinel cron install`.
-# It makes sure of its successor, which waits beside it and takes over when it ends, and looks again
-# while it runs: sbatch may have failed, the successor may be held or cancelled. 66: taken away.
-{command} cron link --dir {folder}
-while sleep {every}; do
-    {command} cron link --dir {folder}
-    [ "$?" -eq 66 ] && break
-done &
-exec {command} run --standby{config}
-"""
-
 
 def link_script(chain: Chain, place: Place, submission: list[str]) -> str:
     """What sbatch is given. `submission` is the command by which a link is submitted."""
     config = f" -c {shlex.quote(chain.config)}" if chain.config else ""
-    return (_RELAY if chain.mode == "relay" else _LINK).format(
+    return (_HEAD + (_RELAY if chain.mode == "relay" else _LINK) + _TAIL).format(
+        mode=chain.mode,
         name=chain.name,
         command=shlex.join(chain.command),
         folder=shlex.quote(place.folder),
+        log=shlex.quote(f"{place.folder}/link-"),
         mount=shlex.quote(chain.mount or mount_of(place.folder)),
+        bound=chain.time_limit - min(60, chain.time_limit // 8),
         restarts=RESTARTS,
         turns=" ".join(f"*-{L}) turn={n * chain.every} ;;" for n, L in enumerate(LETTERS)),
         period=chain.every * chain.strands,
         every=chain.every,
         revision=chain.revision,
         config=config,
-        output=shlex.quote(place.output("").removesuffix(".log").replace("%", "%%")),
         again=shlex.join(_again(submission)),
     )
 
 
 def _again(submission: list[str]) -> list[str]:
-    """The words of a submission that do not differ from link to link."""
-    varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable", "--output=")
-    return [word for word in submission if not word.startswith(varying)]
+    """The options of a submission that do not differ from link to link."""
+    varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable")
+    return [word for word in submission[:-1] if not word.startswith(varying)]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sentinel.core.crontab.script import Script, is_script, read_script
 from sentinel.core.errors import Invalid, SentinelError
-from sentinel.core.text import visible
+from sentinel.core.text import shortened, visible
 
 LARGEST = 2**20
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -103,7 +103,7 @@ def _read(text: bytes, path: str, key: str, directory: str) -> Found:
     try:
         script = read_script(key, directory, text.decode("utf-8", "replace"))
     except Invalid as error:
-        return Found(key=key, path=path, refused=str(error))
+        return Found(key=key, path=path, refused=shortened(str(error), 300))
     return Found(key=key, path=path, script=script, text=text)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.core.chain.journal import Standing, standing
+from sentinel.core.chain.journal import GAPS, Standing, silence, standing
 from sentinel.core.chain.mend import whole
 from sentinel.core.chain.nouns import Chain, Link
 from sentinel.core.errors import CannotTell, SentinelError
@@ -34,7 +34,12 @@ def facts(folder: str, client: Client) -> dict[str, Any]:
             {"from": g.first, "to": g.last + chain.every, "slots": g.count} for g in done.gaps
         ],
     }
-    return {**found, **(_queue if chain.in_slurm else _table)(chain, place, client)}
+    found.update((_queue if chain.in_slurm else _table)(chain, place, client))
+    silent = silence(chain, done, now)
+    if silent > GAPS * chain.every:
+        found["problems"].append(f"no pass for {duration_text(silent)}: nothing was watched")
+        found["well"] = found["well"] and chain.in_slurm  # links wait their turn, cron does not
+    return found
 
 
 def lines(facts: dict[str, Any]) -> list[str]:

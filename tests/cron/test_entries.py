@@ -4,14 +4,26 @@ import pwd
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sentinel.core.chain.nouns import Chain
-from sentinel.cron.entries import NotHere, Timer, calendar, call, schedule, state_of_entry, without
+from sentinel.cron import status
+from sentinel.cron.entries import (
+    NotHere,
+    Table,
+    Timer,
+    calendar,
+    call,
+    schedule,
+    state_of_entry,
+    without,
+)
 from sentinel.cron.place import Place
+from sentinel.slurm.client import Client
 from tests.lab import needs
 
 USER = "sentinel-crontab-test"
@@ -63,6 +75,26 @@ def test_intervals_that_no_table_can_say(every: int) -> None:
 def test_an_entry_that_a_scancel_took_out_is_noticed(table: str, state: str) -> None:
     """scrontab(1): the lines are commented out and begin with #DISABLED."""
     assert state_of_entry(table, "BEGIN", "END") == state
+
+
+def test_an_entry_that_nothing_calls_is_no_good_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the table, and there is no cron daemon."""
+    chain = Chain(
+        name="x",
+        every=600,
+        command=("sentinel",),
+        mode="crontab",
+        installed=int(time.time()) - 3600,
+    )
+    place = Place(str(tmp_path / "chain"))
+    place.install(chain, "")
+    (tmp_path / "table").write_text(Table("crontab", chain, place).text())
+    _script(tmp_path / "crontab", f"#!/bin/sh\ncat {tmp_path}/table\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    facts = status.facts(place.folder, Client())
+    assert (facts["well"], facts["problems"]) == (False, ["no pass for 1h: nothing was watched"])
 
 
 def test_nothing_of_others_is_touched() -> None:

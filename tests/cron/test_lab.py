@@ -8,8 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from sentinel.core.chain.mend import Submit
 from sentinel.cron.book import Book, read, write
+from sentinel.cron.queue import Queue
+from sentinel.cron.script import link_script
+from sentinel.slurm.client import Client
 from tests.cron import faults
 from tests.cron.faults import World
 from tests.lab.cluster import Lab
@@ -149,6 +154,44 @@ def test_a_chain_outlives_its_sentinel(world: World) -> None:
     assert len(world.waiting()) == 3
 
 
+def test_a_chain_outlives_its_file_system(fresh: Lab, tmp_path: Path) -> None:
+    """While it is away Slurm could not open a link's output there, and would start none; then they
+    submit each other without sentinel, and when it is back they make passes again."""
+    world = World(fresh, tmp_path, every=5, seed=1)
+    world.install()
+    chain = replace(world.place.chain(), mount=str(tmp_path / "bin"))  # where nothing is mounted
+    submission = Queue(chain, world.place, Client()).submission(Submit(chain.names[0], 0))
+    world.place.install(chain, link_script(chain, world.place, submission))
+    wait_until(lambda: world.place.entries(), "its first pass", 30)
+    (tmp_path / "state").rename(tmp_path / "away")
+    (tmp_path / "state").touch()  # nobody can write there
+    time.sleep(25)
+    assert world.waiting()
+    (tmp_path / "state").unlink()
+    (tmp_path / "away").rename(tmp_path / "state")
+    back = time.time()
+    wait_until(
+        lambda: any(e.what == "ran" and e.at > back for e in world.place.entries()),
+        lambda: world.sentinel("cron", "status").stdout,
+        40,
+    )
+    world.sentinel("cron", "remove")
+    idle(world)
+
+
+def test_a_relay_outlives_its_sentinel(world: World) -> None:
+    """A broken installation: its script submits the next one, as a link's does."""
+    world.install("--mode", "relay")
+    script = Path(world.place.script)
+    script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
+    world.lab.run(["scancel", *world.waiting(), *world.at_work()])
+    name = f"{world.place.chain().name}-a"
+    argv = ["sbatch", "--parsable", f"--job-name={name}", "--output=/dev/null", "--time=10"]
+    job = world.lab.run([*argv, str(script)], env=world.env).stdout.strip()
+    world.lab.wait_state(job, "FAILED", 40)
+    assert len(world.waiting()) == 1
+
+
 def test_a_relay_hands_over(world: World) -> None:
     """The next runner waits beside the running one, and takes over when it ends."""
     world.install("--mode", "relay")
@@ -285,8 +328,6 @@ class Base:
         return done.stdout + done.stderr
 
     def hours_pass(self) -> None:
-        from msgspec.structs import replace
-
         known = read(str(self.path))
         then = time.time() - 3600
         records = {k: replace(r, handled=then) for k, r in known.records.items()}

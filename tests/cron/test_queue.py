@@ -1,14 +1,18 @@
 """The links of a chain in a queue that is not what it should be: programs stand in for Slurm's."""
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from sentinel.core.chain.mend import Submit
 from sentinel.core.chain.nouns import Chain
 from sentinel.cron.place import Place
 from sentinel.cron.queue import Queue, Refused
+from sentinel.cron.script import link_script
 from sentinel.slurm.client import Client
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r")
@@ -58,6 +62,36 @@ def test_links_that_were_over_before_the_next_look_are_known(
     calls = slurm(sbatch=SBATCH, squeue=FORGETFUL, scancel="exit 0")
     queue(tmp_path).mend()
     assert "scancel" not in calls.read_text()
+
+
+def test_what_slurm_says_is_told_once(tmp_path: Path, slurm: Callable[..., Path]) -> None:
+    """Its complaints open with the name of the command."""
+    slurm(sbatch="echo 'sbatch: error: no' >&2; exit 1", squeue=BLIND)
+    with pytest.raises(Refused) as told:
+        queue(tmp_path).mend()
+    assert str(told.value) == "sbatch: error: no"
+
+
+@pytest.mark.parametrize(("name", "turn"), [("s-a", 0), ("s-b", 600), ("s-c", 1200)])
+def test_without_sentinel_the_script_of_a_link_submits_the_next_of_its_strand(
+    tmp_path: Path, slurm: Callable[..., Path], name: str, turn: int
+) -> None:
+    """At its own turn, with its own output."""
+    calls = slurm(sbatch="exit 0", squeue=BLIND, sentinel="exit 1")
+    place = Place(str(tmp_path / "chain of mine"))
+    chain = replace(CHAIN, command=(str(tmp_path / "sentinel"),))
+    place.install(chain, link_script(chain, place, queue(tmp_path).submission(Submit(name, 0))))
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_NAME": name}
+    done = subprocess.run([place.script], env=env, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 1
+    submitted = calls.read_text().splitlines()[-1]
+    assert submitted.endswith(
+        f"--output=/dev/null --time=120 --ntasks=1 --cpus-per-task=1 {place.script}"
+    )
+    assert "goes on without it" in (tmp_path / f"chain of mine/link-{name[-1]}.log").read_text()
+    slot = re.search(f"--job-name={name} --comment=sentinel (\\d+) r ", submitted)
+    assert slot
+    assert int(slot[1]) % 1800 == turn
 
 
 def test_links_in_hidden_partitions_are_asked_for(

@@ -117,6 +117,40 @@ def test_the_tick_script_begins_a_chain_once(fresh: Lab, tmp_path: Path) -> None
     assert world.sentinel("cron", "remove").returncode == 0
 
 
+@pytest.mark.parametrize("limit", ["90s", "08", "0", "-5", "1e9"])
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_an_epilog_tests_whatever_limit_it_was_given(
+    tmp_path: Path, shell: str, limit: str
+) -> None:
+    """A shell that cannot count would never test a GPU."""
+    program = tmp_path / "sentinel"
+    program.write_text('#!/bin/sh\necho "$@" >"$0.args"\n')
+    program.chmod(0o755)
+    env = {"PATH": "/usr/bin:/bin", "SENTINEL": str(program), "SLURM_JOB_GPUS": "0"}
+    epilog = str(ROOT / "slurm/sentinel-epilog-dcgm.sh")
+    argv, env = [shell, epilog], {**env, "SENTINEL_DIAG_LIMIT": limit}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, "is no number of seconds" in done.stderr) == (0, True)
+    args = (tmp_path / "sentinel.args").read_text()
+    assert args == "diag here --gpus 0 --level 1 --limit 90\n"
+
+
+@pytest.mark.parametrize("script", ["sentinel-epilog-dcgm.sh", "sentinel-prolog-gpus.sh"])
+@pytest.mark.parametrize(
+    ("text", "code"), [("echo Loading python/3.11; exit 1", 0), ("kill -9 $$", 0), ("exit 2", 0)]
+)
+def test_what_is_broken_and_talks_drains_nothing(
+    tmp_path: Path, script: str, text: str, code: int
+) -> None:
+    """A wrapper that loads a module, say, in front of a Python that then does not start."""
+    program = tmp_path / "a wrapper"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    env = {"PATH": "/usr/bin:/bin", "SENTINEL": str(program), "SLURM_JOB_GPUS": "0"}
+    argv = ["sh", str(ROOT / "slurm" / script)]
+    assert subprocess.run(argv, env=env, capture_output=True, check=False).returncode == code
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "slurm").glob("*.slurm")), ids=lambda p: p.name)
 def test_scripts_are_shell(path: Path) -> None:
     """bash reads them to their end."""

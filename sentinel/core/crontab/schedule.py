@@ -65,25 +65,6 @@ def slots(schedule: Schedule, after: float, until: float, zone: tzinfo) -> Itera
         yield from _by_wall_clock(schedule.cron, after, until, zone)
 
 
-def next_slot(schedule: Schedule, after: float, zone: tzinfo) -> int:
-    """The first slot after this moment, looked for over a year and more (a 29th of February)."""
-    span = 86400.0
-    while span < 100 * 366 * 86400:
-        for slot in _within(schedule, after, after + span, zone):
-            return slot
-        span *= 8
-    raise Invalid(f"{schedule.text!r} never comes")
-
-
-def _within(schedule: Schedule, after: float, until: float, zone: tzinfo) -> Iterator[int]:
-    if schedule.cron is None:
-        yield (int(after) // schedule.every + 1) * schedule.every
-    elif len(schedule.cron.hours) == 24:
-        yield from _by_real_time(schedule.cron, after, until, zone)
-    else:
-        yield from _by_wall_clock(schedule.cron, after, until, zone)
-
-
 def _by_real_time(cron: Cron, after: float, until: float, zone: tzinfo) -> Iterator[int]:
     for hour in range(int(after) // 3600, int(until) // 3600 + 1):
         local = datetime.fromtimestamp(hour * 3600, tz=zone)

@@ -84,6 +84,10 @@ def test_a_clock_that_is_put_back_stops_no_script_and_runs_none_twice() -> None:
     [
         ('#SENTINEL schedule="61 * * * *"', "minute '61' is not within"),
         ('#SENTINEL schedule="0 0 30 2 *"', "never comes"),
+        (
+            f'#SENTINEL schedule="{"1" * 5000} * * * *"',
+            "minute '1111111111111111111…' is not within",
+        ),
         ("#SENTINEL overlap=maybe", "one of skip, queue, allow"),
         ("#SENTINEL shedule=@daily", "knows schedule="),
         ('#SENTINEL schedule="0 0', "No closing quotation"),
