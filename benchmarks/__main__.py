@@ -1,4 +1,7 @@
-"""`make bench`: every benchmark in turn, ratios measured in this very run."""
+"""`make bench`: one benchmark after the other, ratios measured in this very run.
+
+Not bench_log_replay: it keeps all cores busy for ten minutes.
+"""
 
 from importlib import import_module
 
@@ -9,6 +12,8 @@ for name in (
     "bench_service",
     "bench_web",
     "bench_gpus",
+    "bench_stacks",
+    "bench_training",
     "bench_log_tail",
     "bench_du",
     "bench_forecast",

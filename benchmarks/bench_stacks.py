@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.measure import machine, row
+from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.stacks.training import Training
 
@@ -33,6 +34,9 @@ def seconds(call: Callable[[], object]) -> float:
 
 def main() -> int:
     print(machine())
+    if missing := needs.why_no_lab():
+        print(f"skipped: {missing}")
+        return 0
     tool = f"{sys.executable.rpartition('/')[0]}/py-spy"
     with Lab() as lab:
         training = Training(lab, each=EACH, odd=37)

@@ -29,7 +29,9 @@ def build(out: Path, extras: list[str], pip: list[str]) -> None:
         target = Path(folder) / "site"
         wanted = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
-        subprocess.run([*command, "--target", str(target), *pip, wanted], check=True)
+        done = subprocess.run([*command, "--target", str(target), *pip, wanted], check=False)
+        if done.returncode:
+            sys.exit(f"pyz: pip could not install {wanted}; what it says is above")
         _slim(target)
         # Unchecked: the folder is named by its content, so no source is ever newer.
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.lab import needs
 from tests.lab.alertmanager import Alertmanager, why_no_alertmanager
@@ -16,6 +17,9 @@ from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres, why_no_postgres
 from tests.lab.service import Service
 from tests.lab.smtp import SmtpServer
+
+settings.register_profile("sentinel", deadline=None)  # a busy machine is no fault
+settings.load_profile("sentinel")
 
 LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 

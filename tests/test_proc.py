@@ -116,7 +116,9 @@ def test_the_command_starts_with_default_signals_and_in_its_own_session() -> Non
         pytest.param("sleep 60", "did not finish", id="a command that takes too long"),
         pytest.param("trap '' TERM; sleep 60 & wait; sleep 60", "did not", id="deaf to SIGTERM"),
         pytest.param("exec >&- 2>&-; sleep 60", "did not finish", id="one that closed its output"),
-        pytest.param("sleep 60 &", "left behind", id="a grandchild that holds the output"),
+        pytest.param(
+            "sleep 60 &", "left behind.*was ended too", id="a grandchild that holds the output"
+        ),
         pytest.param("kill -STOP $$", "did not finish", id="a stopped one"),
     ],
 )
@@ -139,6 +141,17 @@ def test_a_grandchild_of_the_group_is_ended_too(tmp_path: Path) -> None:
     with pytest.raises(proc.TimedOut):
         sh(f"sleep 60 & echo $! > {note}; wait", limit=0.5)
     assert eventually(lambda: not alive(int(note.read_text())))
+
+
+def test_a_process_that_left_the_group_is_said_to_run_on(tmp_path: Path) -> None:
+    """It cannot be ended with the group, and nobody may believe that it was."""
+    note = tmp_path / "pid"
+    script = f"setsid sh -c 'echo $$ >{note}; exec sleep 60' & sleep 0.2"
+    with pytest.raises(proc.TimedOut, match="it runs on, in a session of its own"):
+        sh(script, limit=1)
+    pid = int(note.read_text())
+    assert alive(pid)
+    os.kill(pid, signal.SIGKILL)
 
 
 def test_a_background_process_without_the_output_is_none_of_ours() -> None:

@@ -18,6 +18,13 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 
 SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
+LOOK = (
+    "sh",
+    "-c",
+    "uname -n && all=$(ps -e -o args=) && printf '%s\\n' \"$all\" | sed -n '/^slurmstepd: \\[/p'",
+)
+"""Who answers, and a line for each step of a job that is there."""
+
 SPARE = 60
 """Seconds by which dcgmi is ended before its job is."""
 
@@ -55,8 +62,8 @@ class Diag(Struct, frozen=True):
         """By sbatch; on a drained node by ssh, where it goes on by itself."""
         if request.params.get("ssh") != "yes":
             return hands.change(_sbatch(request))
-        if elsewhere := _not_itself(request.target, hands):
-            return Reply(Answer.REFUSED, elsewhere)
+        if objection := _objection(request.target, hands):
+            return Reply(Answer.REFUSED, objection)
         with open(SCRIPT, "rb") as file:
             answer = hands.ask_node(request.target, _by_ssh(request), file.read())
         if isinstance(answer, Answered) and not answer.code:
@@ -65,14 +72,16 @@ class Diag(Struct, frozen=True):
         return Reply(Answer.UNSURE if unsure else Answer.REFUSED, _said(request.target, answer))
 
 
-def _not_itself(node: str, hands: Hands) -> str:
-    """Why it must not be begun: a name that leads to another host would lead to its jobs."""
-    answer = hands.ask_node(node, ("uname", "-n"))
+def _objection(node: str, hands: Hands) -> str:
+    """Why it must not be begun through ssh: a name may lead to another host and to its jobs, and
+    Slurm calls a node idle whose job is suspended."""
+    answer = hands.ask_node(node, LOOK)
     if not isinstance(answer, Answered) or answer.code:
         return _said(node, answer)
-    name = answer.out.decode("utf-8", "backslashreplace").strip()
-    same = name.partition(".")[0].lower() == node.partition(".")[0].lower()
-    return "" if same else visible(f"{node}: a host that calls itself '{name}' answered")
+    name, *steps = answer.out.decode("utf-8", "backslashreplace").splitlines() or [""]
+    if name.partition(".")[0].lower() != node.partition(".")[0].lower():
+        return visible(f"{node}: a host that calls itself '{name}' answered")
+    return visible(f"{node}: a job is still there: {steps[0]}") if steps else ""
 
 
 def _said(node: str, answer: AnswerOfNode) -> str:

@@ -101,9 +101,10 @@ class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if answer.status != 200:
             raise refusal(request, answer)
         try:
-            return msgspec.json.decode(answer.body, type=list[dict[str, Any]])
+            found = msgspec.json.decode(answer.body, type=list[dict[str, Any]])
         except msgspec.MsgspecError:
             raise ChannelError(f"{origin(url)} gave no proper answer", reason="server") from None
+        return [old for old in found if _same(old.get("labels"), labels)]
 
     def _request(self, url: str, path: str, body: Any) -> Request:
         headers = {name: value.reveal() for name, value in self.headers.items()}
@@ -184,6 +185,12 @@ def _replacing(
         return [_ended(old, end) for old in known] or [own]
     others = [old for old in known if old.get("labels") != own["labels"]]
     return [*(_ended(old, now) for old in others), own]
+
+
+def _same(found: Any, labels: Labels) -> bool:
+    """Whether it is about our subject: what belongs to others is never ended."""
+    known = found if isinstance(found, dict) else {}
+    return all(known.get(name, "") == labels.get(name, "") for name in _KEY)
 
 
 def _ended(old: dict[str, Any], end: datetime) -> dict[str, Any]:

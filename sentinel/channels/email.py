@@ -81,8 +81,8 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         mail = message(notifications, addresses, now, own)
         envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
         if self.sendmail:
-            words = (self.sendmail, envelope, self.timeout)
-            return Receipt(await asyncio.to_thread(hand_to_program, *words))
+            handing = asyncio.to_thread(hand_to_program, self.sendmail, envelope, self.timeout)
+            return Receipt(await handing)
         server = self._server()
         return _receipt(server, envelope, await hand_over(server, envelope))
 

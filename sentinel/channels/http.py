@@ -24,7 +24,7 @@ from sentinel.core.values import duration_text
 _BODY = 4096
 _PATIENCE = 1.0  # seconds for the rest of an answer whose status is known
 _LONGEST_WAIT = 86400.0
-_PLAIN = "Accept-Encoding"  # nobody unpacks an answer here: a few bytes may unpack to gigabytes
+_UNPACKED = {"Accept-Encoding": "identity"}  # a few packed bytes may be gigabytes
 _TELLING = 6  # parts of an address shorter than this are no secrets
 _TEMPORARY = (407, 408, 425, 429)
 _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
@@ -120,7 +120,7 @@ async def _exchange(request: Request) -> Answer:
             request.method,
             request.url,
             data=request.body,
-            headers={_PLAIN: "identity", **request.headers},
+            headers={**_UNPACKED, **request.headers},
             allow_redirects=False,
             proxy=proxy(request.url, os.environ),
         ) as response,

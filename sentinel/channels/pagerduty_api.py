@@ -69,9 +69,10 @@ class Api(Struct, frozen=True):
 
 
 def _name(incidents: list[Any]) -> str:
-    """Who acknowledged the first of them last; empty where there is none."""
-    if not incidents:
+    """Who acknowledged the first of them last; empty where none is."""
+    taken = [incident for incident in incidents if incident["status"] == "acknowledged"]
+    if not taken:
         return ""
-    acks = incidents[0].get("acknowledgements") or [{}]
+    acks = taken[0].get("acknowledgements") or [{}]
     who = (acks[-1].get("acknowledger") or {}).get("summary") or "somebody"
     return f"{one_line(str(who), 80)} at PagerDuty"

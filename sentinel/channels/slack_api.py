@@ -85,11 +85,18 @@ def roots_in(page: dict[str, Any], channel: str) -> Iterator[Root]:
     """The messages of a page of history that began something; replies are none."""
     messages = page.get("messages")
     for found in messages if isinstance(messages, list) else []:
-        about = found.get("metadata") or {}
-        alerts = (about.get("event_payload") or {}).get("alerts")
-        reply = found.get("thread_ts", found.get("ts")) != found.get("ts")
-        if about.get("event_type") == _EVENT and isinstance(alerts, str) and not reply:
+        about = member(found, "metadata")
+        alerts = member(about, "event_payload").get("alerts")
+        if about.get("event_type") != _EVENT or not isinstance(alerts, str):
+            continue
+        if found.get("thread_ts", found.get("ts")) == found.get("ts"):
             yield Root(channel, str(found.get("ts")), tuple(alerts.split()))
+
+
+def member(given: Any, key: str) -> dict[str, Any]:
+    """The object that this member of another is; empty where it is none."""
+    found = given.get(key) if isinstance(given, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def oldest(times: Iterable[str]) -> str:

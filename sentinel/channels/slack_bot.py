@@ -16,7 +16,7 @@ from msgspec import Struct
 from sentinel.channels.chat import Message
 from sentinel.channels.event import move
 from sentinel.channels.post import below, post
-from sentinel.channels.slack_api import MOST, Root, call, metadata, oldest, roots_in
+from sentinel.channels.slack_api import MOST, Root, call, member, metadata, oldest, roots_in
 from sentinel.channels.slack_blocks import payload
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification
@@ -94,7 +94,7 @@ class Bot(Struct, frozen=True):
                 self._remember(root)
                 if wanted <= set(root.alerts):
                     return root
-            query["cursor"] = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            query["cursor"] = str(member(page, "response_metadata").get("next_cursor") or "")
             if not query["cursor"]:
                 break
         return None

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.core.chain.journal import Entry, Gap, Standing, blind_since, standing
+from sentinel.core.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
 from sentinel.core.chain.nouns import Chain
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, SentinelError
@@ -17,9 +17,6 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.core.when import clock_text
 from sentinel.cron.place import Place
-
-GAPS = 3
-"""Slots without a run that make a chain late rather than busy."""
 
 
 class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,17 +90,16 @@ def _slots(chain: Chain, entries: Sequence[Entry], now: float) -> Finding:
 
 
 def _judged(chain: Chain, found: Standing, gap: Gap | None, now: float) -> tuple[str, Status]:
-    if not found.slots:
-        return "no pass yet", Status.OK
-    silent = now - found.last_at
+    silent = silence(chain, found, now)
     if silent > GAPS * chain.every:
         return f"no pass for {duration_text(silent)}: nothing was watched", Status.CRITICAL
+    if not found.slots:
+        return "no pass yet", Status.OK
     if gap:
         blind = duration_text(gap.last - gap.first + chain.every)
         begin, end = clock_text(gap.first), clock_text(gap.last + chain.every)
         return (
-            f"nothing was watched for {blind} ({begin} to {end}, {gap.count} slots): "
-            "no link could start",
+            f"nothing was watched for {blind} ({begin} to {end}): no link came to its end",
             Status.WARNING,
         )
     return f"{found.ran} of {found.slots} slots run", Status.OK

@@ -105,7 +105,8 @@ def _judged(record: Record, newest: Submitted | None) -> tuple[str, Status]:
     if record.skipped > 1:
         return f"{record.skipped} slots skipped: job {_open(record)} is not over", Status.WARNING
     if record.missed:
-        return f"{record.missed} slots missed while nothing ran", Status.WARNING
+        slots = "1 slot" if record.missed == 1 else f"{record.missed} slots"
+        return f"{slots} missed while nothing ran", Status.WARNING
     if newest:
         return f"job {newest.job} COMPLETED, slot {_clock(newest)}", Status.OK
     return "submitted" if record.runs else "waits for its first slot", Status.OK

@@ -9,12 +9,12 @@ from sentinel.cli import orders
 from sentinel.cli.parts import verb
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.digest import iso
+from sentinel.core.messages import iso
 from sentinel.core.model import Alert, Status, Transition
 from sentinel.core.mute import Ack, Silence
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
-from sentinel.web.facts import said
+from sentinel.web.silences import said
 
 
 def register(commands: Any) -> None:

@@ -122,8 +122,8 @@ def call_run(args: argparse.Namespace) -> int:
         failures += done.failures
         for line in done.lines:
             print(line)
-    for error in errors[1:]:
-        print(f"sentinel: {error}", file=sys.stderr)
+    for further in errors[1:]:
+        print(f"sentinel: {further}", file=sys.stderr)
     if errors:
         raise errors[0]
     return NOT_WELL if failures else OK

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel import app
@@ -103,30 +103,37 @@ def _followed(
     args: argparse.Namespace,
 ) -> int:
     """Wait for every run that was started; its end is bounded by its own time limits."""
-    from sentinel.checks.diag import telling
     from sentinel.checks.diag.runs import GRACE
     from sentinel.cli import diag_tables as tables
 
     if not args.json:
         tables.report(runs, records, args)
-    waiting = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
-    longest = max((run.limit for run in waiting), default=0) + check.starts_within + GRACE
-    deadline = time.monotonic() + longest
-    told: list[Last] = []
-    while waiting and time.monotonic() < deadline:
-        for run in _ended(waiting):
-            told.append(_verdict(settings, run))
-            waiting.remove(run)
-            _tell(told[-1], args)
-        if waiting:
-            time.sleep(POLL)
-    for run in waiting:
-        told.append(telling.gone(run, "it left no result in time", SystemClock().now()))
-        _tell(told[-1], args)
+    started = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
+    longest = max((run.limit for run in started), default=0) + check.starts_within + GRACE
+    told = list[Last]()
+    for last in _awaited(settings, started, longest):
+        told.append(last)
+        if not args.json:
+            print("\n".join(tables.lines(last)), flush=True)
     if args.json:
         print(json.dumps([tables.plain(one) for one in told], indent=1))
     refused = [1 for record in records if not tables.started(record)]
     return _worst([*(CODES[one.outcome] for one in told), *refused])
+
+
+def _awaited(settings: Settings, runs: Sequence[Run], seconds: float) -> Iterator[Last]:
+    """Each as it ends; those that have not within that time last."""
+    from sentinel.checks.diag import telling
+
+    waiting, deadline = list(runs), time.monotonic() + seconds
+    while waiting and time.monotonic() < deadline:
+        for run in _ended(waiting):
+            waiting.remove(run)
+            yield _verdict(settings, run)
+        if waiting:
+            time.sleep(POLL)
+    for run in waiting:
+        yield telling.gone(run, "it left no result in time", SystemClock().now())
 
 
 def _ended(runs: Sequence[Run]) -> list[Run]:
@@ -154,13 +161,6 @@ def _verdict(settings: Settings, run: Run) -> Last:
         return telling.gone(run, str(error), now)
     _remember(settings, list(telling.events(run, found, gpus, now)))
     return telling.last_of(run, found, gpus, now)
-
-
-def _tell(last: Last, args: argparse.Namespace) -> None:
-    from sentinel.cli import diag_tables as tables
-
-    if not args.json:
-        print("\n".join(tables.lines(last)), flush=True)
 
 
 def _remember(settings: Settings, events: Sequence[Any]) -> None:

@@ -12,7 +12,7 @@ from sentinel.checks.diag.runs import Last, Run
 from sentinel.cli import node_tables
 from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.digest import iso
+from sentinel.core.messages import iso
 from sentinel.core.text import visible
 
 

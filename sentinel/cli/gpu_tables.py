@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.digest import iso
 from sentinel.core.gpus import Entry, GpuEvent, Stay
 from sentinel.core.lemons import LemonPolicy, Standing, Term
+from sentinel.core.messages import iso
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
@@ -75,39 +75,42 @@ def plain(shown: Shown, zone: tzinfo) -> dict[str, Any]:
     return {
         **_row(shown.entry, shown.standing, zone),
         "model": visible(shown.entry.model),
-        "first": _iso(shown.entry.first, zone),
+        "first": iso(shown.entry.first, zone),
         "reason": visible(shown.entry.reason),
         "by": visible(shown.entry.by),
-        "stays": [
-            {
-                "node": visible(s.node),
-                "slot": visible(s.slot),
-                "from": _iso(s.began, zone),
-                "to": _iso(s.ended, zone),
-            }
-            for s in shown.stays
-        ],
-        "events": [
-            {
-                "at": _iso(e.at, zone),
-                "what": visible(e.what),
-                "node": visible(e.node),
-                "count": e.count,
-                "text": visible(e.text),
-                "by": visible(e.by),
-            }
-            for e in shown.events
-        ],
-        "sum": [
-            {
-                "what": visible(t.what),
-                "at": _iso(t.at, zone),
-                "weight": t.weight,
-                "left": round(t.left, 3),
-                "why": t.why,
-            }
-            for t in shown.terms
-        ],
+        "stays": [_plain_stay(s, zone) for s in shown.stays],
+        "events": [_plain_event(e, zone) for e in shown.events],
+        "sum": [_plain_term(t, zone) for t in shown.terms],
+    }
+
+
+def _plain_stay(stay: Stay, zone: tzinfo) -> dict[str, str]:
+    return {
+        "node": visible(stay.node),
+        "slot": visible(stay.slot),
+        "from": iso(stay.began, zone),
+        "to": iso(stay.ended, zone),
+    }
+
+
+def _plain_event(event: GpuEvent, zone: tzinfo) -> dict[str, Any]:
+    return {
+        "at": iso(event.at, zone),
+        "what": visible(event.what),
+        "node": visible(event.node),
+        "count": event.count,
+        "text": visible(event.text),
+        "by": visible(event.by),
+    }
+
+
+def _plain_term(term: Term, zone: tzinfo) -> dict[str, Any]:
+    return {
+        "what": visible(term.what),
+        "at": iso(term.at, zone),
+        "weight": term.weight,
+        "left": round(term.left, 3),
+        "why": term.why,
     }
 
 
@@ -120,7 +123,7 @@ def _row(entry: Entry, standing: Standing, zone: tzinfo) -> dict[str, Any]:
         "held": standing.judged,
         "marked": standing.marked,
         "score": round(standing.score, 3),
-        "seen": _iso(entry.seen, zone),
+        "seen": iso(entry.seen, zone),
     }
 
 
@@ -166,10 +169,6 @@ def _term(term: Term, zone: tzinfo) -> str:
     of = f"of {term.weight:g}" if term.weight else ""
     why = f"  ({term.why})" if term.why else ""
     return visible(f"  {term.left:6.2f}  {of:<8}{_short(term.at, zone)}  {term.what}{why}")
-
-
-def _iso(moment: Instant, zone: tzinfo) -> str:
-    return iso(moment, zone)
 
 
 def _short(moment: Instant, zone: tzinfo) -> str:

@@ -11,9 +11,9 @@ from sentinel.actions.nodes import state_of
 from sentinel.core import nodeset
 from sentinel.core.actions import ActionRecord, Outcome, Reading, Switch
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.digest import iso
 from sentinel.core.errors import Invalid
 from sentinel.core.ledger import is_out
+from sentinel.core.messages import iso
 from sentinel.core.ports import Books
 from sentinel.core.slurm import Node
 from sentinel.core.text import visible

@@ -8,7 +8,7 @@ from typing import Any
 from sentinel import app, hands
 from sentinel.app import BadCall
 from sentinel.cli import node_tables, node_tests, probe
-from sentinel.cli.parts import by_hand, nodes_named, seconds, settings_of, verb
+from sentinel.cli.parts import by_hand, names, nodes_named, seconds, settings_of, verb
 from sentinel.clock import SystemClock
 from sentinel.core.actions import ActionRecord, Outcome, Switch
 from sentinel.core.errors import SentinelError
@@ -52,6 +52,8 @@ def call_list(args: argparse.Namespace) -> int:
     """0 when Slurm answered."""
     settings, clock = settings_of(args), SystemClock()
     if args.history:
+        if len(names([args.history])) != 1:
+            raise BadCall("--history: one node at a time")
         log = hands.books(settings, dry_run=True)
         try:
             return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)
@@ -64,6 +66,8 @@ def call_list(args: argparse.Namespace) -> int:
 
 def call_change(args: argparse.Namespace) -> int:
     """0 when every node is as wished, 1 when one is not; 64 and 77 before anything was tried."""
+    if args.action == "drain" and not args.reason.strip():
+        raise BadCall("--reason: say why, for whoever finds the node drained")
     settings, clock = settings_of(args), SystemClock()
     snapshot = hands.slurm(settings, clock)
     nodes = snapshot.nodes()

@@ -12,8 +12,8 @@ from sentinel.app import BadCall
 from sentinel.cli.parts import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.digest import iso
 from sentinel.core.errors import Invalid
+from sentinel.core.messages import iso
 from sentinel.core.mute import Ack, Silence, exactly, silenced
 from sentinel.core.settings import Match
 from sentinel.core.text import visible

@@ -60,15 +60,17 @@ class State:
     def __exit__(self, *_: object) -> None:
         self.store.close()
 
-    def by_hand(self) -> list[Silence]:
+    def by_hand(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""
-        return [s for s in self.store.orders().silences if s.starts <= self.now.wall < s.ends]
+        from sentinel.web.silences import by_hand
 
-    def silences(self) -> list[Silence]:
+        return by_hand(self.store.orders(), self.now)
+
+    def silences(self) -> tuple[Silence, ...]:
         """Those, and those that stand in the file."""
         from sentinel.core.windows import standing
 
-        return [*self.by_hand(), *standing(self.settings.silences, self.now, self.zone)]
+        return (*self.by_hand(), *standing(self.settings.silences, self.now, self.zone))
 
     def find(self, word: str) -> str:
         """The alert's full id from an id, its beginning, or a message's key."""

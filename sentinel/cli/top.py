@@ -28,13 +28,18 @@ def register(commands: Any) -> None:
 def call(args: argparse.Namespace) -> int:
     """0 when it was left; where there is no terminal it prints once."""
     with State(args.config) as state:
-        if args.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if args.once or not _can_draw():
             from sentinel.cli import status
 
             status.show(status.look(state), state)
             return 0
         _watch(state, float(args.every))
     return 0
+
+
+def _can_draw() -> bool:
+    both = sys.stdin.isatty() and sys.stdout.isatty()
+    return both and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _watch(state: State, every: float) -> None:

@@ -21,6 +21,9 @@ from sentinel.core.windows import moment
 Lists = Mapping[str, Mapping[int, Any]]
 """Section -> place in the file -> what could be read there."""
 
+OWN = "sentinel"
+"""The name and kind of the check of sentinel itself, which nobody configures."""
+
 SHORTEST_REPEAT = 60.0
 """Seconds; below that a channel is told again at every pass."""
 
@@ -58,6 +61,9 @@ class Review:
             if channel.common.per_hour < 0:
                 path = ("channels", channel.name, "per_hour")
                 self._error(path, "at least 1 message, or 0 for no cap")
+        if OWN in self._check_names:
+            problem = "this is what sentinel says about itself; take another name"
+            self._error(("checks", OWN), problem)
         self._actions()
         self._unreached(lists["routes"])
         self._too_often(lists["routes"])
@@ -114,11 +120,11 @@ class Review:
                     self._error(place, f"'{word}' is no {key}{did_you_mean(word, _STATUS)}")
         for place, word in _wanted(match.kind, (*path, "kind")):
             used = {check.common.kind for check in self._settings.checks}
-            if not _fits(word, used) and not _fits(word, self._kinds.names()):
+            if not _fits(word, {*used, OWN}) and not _fits(word, self._kinds.names()):
                 hint = did_you_mean(word, self._kinds.names())
                 self._error(place, f"there is no kind '{word}'{hint}")
         for place, word in _wanted(match.check, (*path, "check")):
-            if not _fits(word, self._check_names):
+            if not _fits(word, {*self._check_names, OWN}):
                 hint = did_you_mean(word, self._check_names, "there are")
                 self._warn(place, f"there is no check '{word}'{hint}")
 

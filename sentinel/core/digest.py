@@ -23,6 +23,7 @@ from sentinel.core.model import (
     Transition,
 )
 from sentinel.core.mute import Inhibition, Orders, silenced
+from sentinel.core.observed import observations
 from sentinel.core.outcome import Outcome
 from sentinel.core.plan import Plan as Plan
 from sentinel.core.routing import Listener, audience, unrouted
@@ -42,7 +43,7 @@ def digest(
     """What one transaction has to write about these runs."""
     work = _Work(alerts, plan, now, orders)
     for outcome in outcomes:
-        for key, finding in _observations(outcome, alerts, plan.cluster):
+        for key, finding in observations(outcome, alerts, plan.cluster):
             work.observe(key, finding, plan.policies[outcome.check])
     work.tell({outcome.check for outcome in outcomes})
     return work.batch(outcomes)
@@ -84,34 +85,6 @@ def announce(
     for bulletin in bulletins:
         work.announce(bulletin)
     return work.batch(())
-
-
-def _observations(
-    outcome: Outcome, alerts: Mapping[Key, Alert], cluster: str
-) -> Iterable[tuple[Key, Finding | None]]:
-    yield Key(cluster, outcome.check), outcome.itself
-    if outcome.report is None:
-        return
-    seen: dict[Key, Finding] = {}
-    for finding in outcome.report.findings:
-        key = Key(cluster, outcome.check, finding.subject)
-        seen[key] = max(seen.get(key, finding), finding, key=_weight)
-    yield from seen.items()
-    blind = [f for f in seen.values() if f.status is Status.UNKNOWN]
-    for key, alert in alerts.items():
-        ours = key.check == outcome.check and key.cluster == cluster and key.subject
-        if ours and key not in seen and not any(_may_hide(spot, alert) for spot in blind):
-            yield key, None
-
-
-def _weight(finding: Finding) -> tuple[bool, int]:
-    """Of several findings about one subject what was seen to be wrong counts."""
-    return finding.status.bad, finding.status.rank
-
-
-def _may_hide(spot: Finding, alert: Alert) -> bool:
-    """Whether what could not be seen may be where the alert is: no label says otherwise."""
-    return all(alert.labels.get(name, value) == value for name, value in spot.labels.items())
 
 
 class _Work:

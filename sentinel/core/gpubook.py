@@ -107,12 +107,12 @@ def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
 def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
     """The same event however often it is told: named after the first of the GPUs' own."""
     first = found[min(found)]
-    subject = f"{NODE}{node}"
+    subject, what = f"{NODE}{node}", f"{len(found)} GPUs at once"
     return replace(
         first,
         id=first.id.replace(first.subject, subject),
         subject=subject,
-        text=shortened(f"{len(found)} GPUs at once: {first.text}", 300),
+        text=shortened(f"{what}: {first.text}" if first.text else what, 300),
     )
 
 

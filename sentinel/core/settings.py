@@ -125,7 +125,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     messages to people hold links to acknowledge and silence, for as long as `links_last`. With
     `token` those who know it may do so on the page and by the API; without one both only show.
     `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User.
-    `hosts`: further names under which people reach it and may answer."""
+    `hosts`: further names under which people reach it."""
 
     listen: str = ""
     url: str = ""

@@ -11,7 +11,7 @@ from shutil import which
 from sentinel import proc
 from sentinel.core.chain.nouns import Chain
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.text import visible
+from sentinel.core.text import shortened, visible
 from sentinel.cron.place import Place, replace
 
 LIMIT = 30.0
@@ -34,7 +34,7 @@ class Table:
 
     def text(self) -> str:
         """The block that is put into the table."""
-        options = [f"#SCRON {word}" for word in _scron(self._chain, self._place)]
+        options = [f"#SCRON {shlex.quote(word)}" for word in _scron(self._chain, self._place)]
         line = f"{schedule(self._chain.every)} {call(self._chain, self._place)}"
         lines = [*(options if self._tool == "scrontab" else []), _escaped(line, self._tool)]
         return "\n".join([self._mark(_BEGIN), *lines, self._mark(_END)]) + "\n"
@@ -56,11 +56,10 @@ class Table:
             done = proc.run([self._tool, "-l"], limit=LIMIT)
         except proc.NotFound:
             raise NotHere(f"there is no {self._tool} on this host; take another --mode") from None
-        said = done.err.decode("utf-8", "backslashreplace").strip()
-        if done.code and "no crontab" in said:
+        if done.code and b"no crontab for" in done.err + done.out:
             return ""
         if done.code:
-            raise NotHere(f"{self._tool} -l: {visible(said) or f'exit code {done.code}'}")
+            raise NotHere(f"{self._tool} -l: {_said(done)}")
         return done.out.decode("utf-8", "surrogateescape")
 
     def present(self) -> str:
@@ -72,8 +71,7 @@ class Table:
             [self._tool, "-"], limit=LIMIT, stdin=text.encode("utf-8", "surrogateescape")
         )
         if done.code:
-            said = done.err.decode("utf-8", "backslashreplace").strip()
-            raise NotHere(f"{self._tool} -: {visible(said) or f'exit code {done.code}'}")
+            raise NotHere(f"{self._tool} -: {_said(done)}")
 
     def _mark(self, form: str) -> str:
         return form.format(name=self._chain.name)
@@ -132,9 +130,8 @@ class Timer:
     def _do(self, *words: str) -> None:
         done = self._run(*words)
         if done.code:
-            said = visible(done.err.decode("utf-8", "backslashreplace").strip())
             raise NotHere(
-                f"systemctl --user {words[0]}: {said or f'exit code {done.code}'} "
+                f"systemctl --user {words[0]}: {_said(done)} "
                 "(a systemd of your own is there after a login by ssh, not by su); "
                 "or take another --mode"
             )
@@ -158,6 +155,12 @@ def _surroundings() -> list[str]:
     if slurm and slurm not in ("/usr/bin", "/bin"):
         found.append(f"PATH={slurm}:/usr/local/bin:/usr/bin:/bin")
     return ["/usr/bin/env", *found] if found else []
+
+
+def _said(done: proc.Done) -> str:
+    """Why a tool refused, in one line; scrontab complains on its standard output."""
+    text = (done.err.strip() or done.out.strip()).decode("utf-8", "backslashreplace")
+    return shortened(visible(text), 500) or f"exit code {done.code}"
 
 
 def _unlink(paths: Iterable[str]) -> None:

@@ -11,9 +11,10 @@ RESTARTS = 50
 _HEAD = """\
 #!/bin/bash
 # One link of sentinel's {mode} {name}. Written by `sentinel cron install`, and written anew by it.
-# Slurm starts no job whose output it cannot open, as on a file system that is away: so this does.
+# Slurm starts no job whose output it cannot open, as on a file system that is away: so this does it,
+# and waits for none that hangs.
 log={log}"${{SLURM_JOB_NAME##*-}}.log"
-{{ : >"$log"; }} 2>/dev/null && exec >"$log" 2>&1
+timeout -k 5 20 touch "$log" 2>/dev/null && exec >"$log" 2>&1
 """
 
 _LINK = """

@@ -45,6 +45,10 @@ from sentinel.engine.scene import Scene, survey
 IN_FLIGHT = 120.0
 """Seconds from intent to change, at most: whoever was stopped for longer gives up."""
 
+FRESH = 5.0
+"""Seconds from the last look to the change, at most: a state that takes its time to answer, or a
+process that is stopped for a while, must not make a person's change of the target unseen."""
+
 SETTLED = 600.0
 """Seconds after which a change that timed out can no longer happen: twice the life of the munge
 credential that it carries (munge(7): 300 s)."""
@@ -208,11 +212,12 @@ class Actor:
             look = kind.look(request, self._hands)
         except CannotTell as error:
             return f"it could not be read again: {error}"
+        seen = self._clock.now()
         if look.unneeded or look.not_ready:
             return f"meanwhile {look.unneeded or look.not_ready}"
         if look.mark != proof.mark:
             return f"it changed meanwhile: was {proof.text}; is {look.text}"
-        if not self._still_intended(record):
+        if not self._still_intended(record) or elapsed(seen, self._clock.now()) > FRESH:
             return "this process was held up, and others may have acted"
         return ""
 

@@ -272,13 +272,9 @@ class Delivery:
     async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
         failed = [after_failure(row, error, self._clock.now()) for row in rows]
         self._troubled(name, f"not delivering: {error}", sure=error.permanent)
-        _LOG.warning(
-            "channel %s: %s not delivered (attempt %d): %s",
-            name,
-            rows[0].notification.key + (f" and {len(rows) - 1} more" if rows[1:] else ""),
-            failed[0].attempts,
-            visible(str(error)),
-        )
+        what = rows[0].notification.key + (f" and {len(rows) - 1} more" if rows[1:] else "")
+        why, count = visible(str(error)), failed[0].attempts
+        _LOG.warning("channel %s: %s not delivered (attempt %d): %s", name, what, count, why)
         await self._call(self._store.failed, failed)
 
     def _accepted(self, name: str, receipt: Receipt) -> None:

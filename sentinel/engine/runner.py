@@ -147,13 +147,14 @@ def _log_bug(check: CheckConfig) -> None:
 def _plain(told: object) -> Report:
     """As told, but plain data of the declared types, or msgspec's ValidationError: one value that
     cannot be stored, or read again, would cost every check its alerts."""
-    return convert(to_builtins(told, str_keys=True, enc_hook=_text), Report)
+    return convert(to_builtins(told, str_keys=True, enc_hook=_bare), Report)
 
 
-def _text(value: object) -> str:
-    """FilePath and other subclasses of text."""
-    if isinstance(value, str):
-        return str(value)
+def _bare(value: object) -> str | int | float:
+    """FilePath, Size, Duration and other subclasses of what JSON has."""
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
 
 

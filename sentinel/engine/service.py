@@ -170,15 +170,20 @@ class Service:
         notify("STOPPING=1")
         self._schedule.stop()
         self._engine.stop_acting()
-        if self._failure is None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._engine.commit(), FAREWELL)
-            self._engine.committed.set()
-            if not await self._engine.drain(FAREWELL):
-                _LOG.warning("stopped with unsent notifications; the next start sends them")
-        await self._engine.close()
-        for task in self._tasks:
-            task.cancel()
+        try:
+            if self._failure is None:
+                await self._last_words()
+        finally:
+            await self._engine.close()
+            for task in self._tasks:
+                task.cancel()
+
+    async def _last_words(self) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._engine.commit(), FAREWELL)
+        self._engine.committed.set()
+        if not await self._engine.drain(FAREWELL):
+            _LOG.warning("stopped with unsent notifications; the next start sends them")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(self._guarded(work))

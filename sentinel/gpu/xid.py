@@ -26,7 +26,6 @@ _LOST = re.compile(rf"NVRM: GPU (?:at )?({_BUS}): GPU has fallen off the bus")
 _LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})\s*$")
 _LOST_TAIL = re.compile(r"NVRM: fallen off the bus and is not responding")
 _UUID = re.compile(rf"NVRM: GPU at ({_BUS}): (GPU-[0-9a-fA-F-]{{36}})")
-_SERIAL = re.compile(r"NVRM: GPU Board Serial Number: ([0-9A-Za-z]{1,32})")
 _RECOVERY = re.compile(r"changed from 0x[0-9a-fA-F]+ \(.*?\) to 0x[0-9a-fA-F]+ \((.*?)\)")
 _PID = re.compile(r"pid='?(<unknown>|[0-9]{1,10})'?(?:, name=([^,]*))?(?:,\s*)?")
 _FATAL = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
@@ -75,23 +74,18 @@ class Told(Struct, frozen=True, kw_only=True):
 
     events: tuple[Event, ...] = ()
     uuids: dict[str, str] = {}
-    serials: dict[str, str] = {}
 
 
 def read(lines: Iterable[str]) -> Told:
     """All that the lines say of NVIDIA devices; other lines are passed over."""
     events: list[Event] = []
     uuids: dict[str, str] = {}
-    serials: dict[str, str] = {}
-    last_uuid = head = ""
+    head = ""
     for number, line in enumerate(lines):
         if "NVRM: " not in line and "SXid" not in line:
             continue
         if found := _UUID.search(line):
-            last_uuid = bus_id(found[1])
-            uuids[last_uuid] = found[2].replace("gpu-", "GPU-")
-        elif (found := _SERIAL.search(line)) and last_uuid:
-            serials[last_uuid] = found[1]
+            uuids[bus_id(found[1])] = found[2]
         elif found := _LOST_HEAD.search(line):
             head = bus_id(found[1])
         elif _LOST_TAIL.search(line) and head:
@@ -99,7 +93,7 @@ def read(lines: Iterable[str]) -> Told:
             head = ""
         elif event := _event(line, number):
             events.append(event)
-    return Told(events=tuple(events), uuids=uuids, serials=serials)
+    return Told(events=tuple(events), uuids=uuids)
 
 
 def _event(line: str, number: int) -> Event | None:

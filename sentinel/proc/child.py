@@ -120,14 +120,24 @@ class Child:
             pause = min(pause * 2, 0.02)
         return None
 
-    def late(self, limit: float) -> str:
-        """Why the limit passed, in words."""
-        if self._ended():
-            return (
-                f"{self.name} ended, but a process it left behind kept its output open "
-                f"for {duration_text(limit)}; it was ended too"
-            )
-        return f"{self.name} did not finish within {duration_text(limit)}; it was ended"
+    def give_up(self, limit: float) -> tuple[str, Stuck | None]:
+        """End it after its limit; in words, and what is left if not even that ended it."""
+        within, left_behind = duration_text(limit), self._ended()
+        stuck = self.kill(limit)
+        if not left_behind:
+            return f"{self.name} did not finish within {within}; it was ended", stuck
+        fate = "was ended too" if self._hung_up() else "runs on, in a session of its own"
+        why = f"a process it left behind kept its output open for {within}; it {fate}"
+        return f"{self.name} ended, but {why}", stuck
+
+    def _hung_up(self) -> bool:
+        """Whether nobody holds the output any more; who was killed takes a moment to let go."""
+        for fd in self._reading:
+            poll = select.poll()
+            poll.register(fd, 0)  # a hang-up is told unasked, see poll(2)
+            if not poll.poll(_POLITE * 1000):
+                return False
+        return True
 
     def kill(self, limit: float) -> Stuck | None:
         """End the whole group; abandon the child if even SIGKILL does not within GRACE."""

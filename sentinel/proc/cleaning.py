@@ -11,15 +11,16 @@ from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.proc import run
+from sentinel.core.values import duration_text
+from sentinel.proc import TimedOut, run
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _START = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from sentinel.clean.program import main; sys.exit(main())"
 )
-REMOVING = 100.0
-"""Seconds that a removal has; the program stops by itself a little before."""
+LOOKING, REMOVING = 90.0, 100.0
+"""Seconds that a look before a removal has, and a removal; it stops by itself a little before."""
 
 
 class Going(Struct, frozen=True):
@@ -56,7 +57,11 @@ class Removed(Struct, frozen=True):
 def listing(root: str, rules: str, limit: float, names: Sequence[str] | None = None) -> Listing:
     """What may go from there, of `names` alone where some are given; raises CannotTell. Removes
     nothing."""
-    done = run(argv("list", root, rules, names), limit=limit)
+    try:
+        done = run(argv("list", root, rules, names), limit=limit)
+    except TimedOut as late:
+        text = f"{visible(root)}: not all of it was looked at within {duration_text(limit)}"
+        raise TimedOut(text, late.stuck) from late
     if done.code:
         why = complaint(done.err) or f"exit code {done.code}"
         raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")

@@ -33,6 +33,6 @@ def tail_of(path: str, size: int, user: str, run: Callable[[Sequence[str]], Done
         raise CannotTell(f"{visible(path)} cannot be read: {shortened(visible(why), 200)}")
     head, _, text = done.out.partition(b"\n")
     *owners, kind = os.fsdecode(head).split(":", 2)
-    if not kind.startswith("regular") or user not in filter(None, owners):
+    if not kind.startswith("regular") or user not in owners:
         raise CannotTell(f"{visible(path)} is no regular file of {visible(user)}")
     return decoded(text)

@@ -125,7 +125,7 @@ section_kernel() {
     read -r boot <"$proc/sys/kernel/random/boot_id"
     [ "$boot" = "$since_boot" ] || since=-1 since_source=
     kernel_kmsg || kernel_dmesg || kernel_journal ||
-        denied "the kernel's log is closed to this user (kernel.dmesg_restrict)"
+        denied "the kernel's log is closed to this user (kernel.dmesg_restrict), or was cleared"
 }
 
 kernel_kmsg() {
@@ -138,7 +138,7 @@ kernel_kmsg() {
 }
 
 kernel_dmesg() {
-    dmesg >"$work/dmesg" 2>/dev/null || return 1
+    dmesg >"$work/dmesg" 2>/dev/null && grep -q '^\[ *[0-9]' "$work/dmesg" || return 1
     echo dmesg
     by_time dmesg <"$work/dmesg" | last
 }

@@ -10,7 +10,7 @@ from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.remote import Remote
 from sentinel.core.slurm import Controller, Node
-from sentinel.slurm.client import complaint
+from sentinel.slurm.client import complaint, told
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.snapshot import Snapshot
 
@@ -52,7 +52,7 @@ class SlurmHands:
         if done.code or complaint(done.err):
             if _UNKNOWN_NODE.search(said):
                 return None
-            raise CannotTell(f"scontrol: {said or f'exit code {done.code}'}")
+            raise CannotTell(told("scontrol", said, done.code))
         return next((n for n in read_nodes(done.out) if n.name == name), None)
 
     def change(self, argv: Sequence[str]) -> Reply:
@@ -63,7 +63,7 @@ class SlurmHands:
         said = complaint(done.err)
         if not done.code and not said:
             return Reply(Answer.ACCEPTED)
-        said = said or f"{argv[0]}: exit code {done.code} without a word"
+        said = said or told(argv[0], "", done.code)
         return Reply(Answer.REFUSED if _REFUSED.search(said) else Answer.UNSURE, said)
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:

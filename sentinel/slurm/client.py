@@ -114,7 +114,7 @@ class Client:
         wrong = complaint(done.err)
         if done.code or wrong:
             self._count(name, failures=1)
-            raise CannotTell(f"{_named(name, wrong)}{wrong or _ending(done.code)}")
+            raise CannotTell(told(name, wrong, done.code))
         return done.out
 
     def run(self, *argv: str, limit: float = float("inf")) -> proc.Done:
@@ -206,9 +206,10 @@ def _harmless(line: str) -> bool:
     return any(pattern.match(line) for pattern in HARMLESS)
 
 
-def _named(name: str, wrong: str) -> str:
-    """Most complaints open with the command's name; the others get it."""
-    return "" if wrong.startswith(f"{name}: ") else f"{name}: "
+def told(name: str, wrong: str, code: int) -> str:
+    """A failure in words: the complaint, with the command's name if it does not open with it."""
+    wrong = wrong or _ending(code)
+    return wrong if wrong.startswith(f"{name}: ") else f"{name}: {wrong}"
 
 
 def _ending(code: int) -> str:

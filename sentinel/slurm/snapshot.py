@@ -10,7 +10,7 @@ from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, nodes, queue, reservations
 from sentinel.slurm.answer import Answer
-from sentinel.slurm.client import Client, NoAnswer, complaint
+from sentinel.slurm.client import Client, NoAnswer, complaint, told
 from sentinel.slurm.endings import Endings
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
@@ -73,7 +73,8 @@ class Snapshot:
         try:
             (primary, up), *backups = control.read_ping(done.out)
         except CannotTell as error:
-            raise CannotTell(f"scontrol: {trouble}" if trouble else str(error)) from None
+            said = told("scontrol", trouble, done.code) if trouble else str(error)
+            raise CannotTell(said) from None
         config = self._config_if(up or any(answers for _, answers in backups))
         return Controller(
             primary=primary,

@@ -13,7 +13,7 @@ from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
 from tempfile import mkstemp
 
 from sentinel.core.errors import StoreError
-from sentinel.store.mounts import MOUNTINFO, mount_of
+from sentinel.store.mounts import mount_of, mountinfo
 
 REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
 
@@ -32,8 +32,8 @@ _LOCAL_ONLY = {
 
 def require_locks(directory: str) -> None:
     """Raises StoreError with the remedy; for directories that other hosts may share."""
-    with suppress(OSError), open(MOUNTINFO, encoding="utf-8", errors="surrogateescape") as file:
-        kind, options = mount_of(os.path.realpath(directory), file.read())
+    with suppress(OSError):
+        kind, options = mount_of(os.path.realpath(directory), mountinfo())
         refuse_local_only(directory, kind, options)
     try:
         _try_both(directory)

@@ -14,10 +14,15 @@ LOCAL |= {"ramfs", "reiserfs", "tmpfs", "xfs", "zfs"}
 def is_local(directory: str) -> bool:
     """False too where it cannot be told."""
     try:
-        with open(MOUNTINFO, encoding="utf-8", errors="surrogateescape") as file:
-            return type_of(os.path.realpath(directory), file.read()) in LOCAL
+        return type_of(os.path.realpath(directory), mountinfo()) in LOCAL
     except OSError:
         return False
+
+
+def mountinfo() -> str:
+    """The kernel's list of mounts; only newlines end its lines."""
+    with open(MOUNTINFO, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        return file.read()
 
 
 def type_of(path: str, mountinfo: str) -> str:
@@ -31,7 +36,7 @@ def type_of(path: str, mountinfo: str) -> str:
 def mount_of(path: str, mountinfo: str) -> tuple[str, frozenset[str]]:
     """As `type_of`, with the options of mount and file system."""
     best, kind, options = "", "", ""
-    for line in mountinfo.splitlines():
+    for line in filter(None, mountinfo.split("\n")):  # any other control may be part of a name
         fields, _, tail = line.partition(" - ")
         head, end = fields.split(" "), tail.split(" ")
         point = _unescaped(head[4])

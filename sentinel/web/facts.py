@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.core.actions import ActionRecord
@@ -15,9 +14,9 @@ from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.looks import CheckLook, NodeGroup, Shown
 from sentinel.core.model import Alert, Outgoing, worst
 from sentinel.core.mute import Silence, silenced
-from sentinel.core.settings import Match
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.windows import standing
+from sentinel.web import silences
 from sentinel.web.material import Material
 from sentinel.web.nodestates import rank, reason_class, state_word
 from sentinel.web.nouns import (
@@ -30,7 +29,6 @@ from sentinel.web.nouns import (
     JobFact,
     NodesFact,
     Numbers,
-    SilenceFact,
     UnsentFact,
     Vitals,
 )
@@ -41,8 +39,8 @@ MOVING = frozenset({"job", "log"})
 def facts(material: Material, vitals: Vitals | None = None) -> Facts:
     """All there is to see; `vitals` where a running service tells of itself."""
     m = material
-    silences = _silences(m)
-    alerts = _alerts(m, silences)
+    quiet = _silences(m)
+    alerts = _alerts(m, quiet)
     nodes = sorted(_nodes(m), key=lambda g: (rank(g.state), -g.count))
     return Facts(
         at=m.now.wall / SECOND,
@@ -52,8 +50,8 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         notices=tuple(visible(n) for n in m.notices),
         alerts=alerts,
         checks=tuple(_checks(m)),
-        disks=tuple(_disks(m)),
-        jobs=tuple(_jobs(m)),
+        disks=tuple(sorted(_disks(m), key=lambda d: -d.status.rank)),
+        jobs=tuple(sorted(_jobs(m), key=lambda j: -j.status.rank)),
         queue=dict(m.nodes.jobs) if m.nodes else {},
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
@@ -62,18 +60,18 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         gpu_standings=_standings(m),
         actions=tuple(action(r) for r in m.records),
         unsent=tuple(_unsent(row, m.now) for row in m.outbox),
-        silences=tuple(_silence(s) for s in silences),
+        silences=tuple(silences.shown(s) for s in quiet),
         vitals=vitals,
     )
 
 
 def _silences(m: Material) -> tuple[Silence, ...]:
-    by_hand = [s for s in m.orders.silences if s.starts <= m.now.wall < s.ends]
-    return (*by_hand, *standing(m.around.windows, m.now, m.around.zone))
+    windows = standing(m.around.windows, m.now, m.around.zone)
+    return (*silences.by_hand(m.orders, m.now), *windows)
 
 
-def _alerts(m: Material, silences: Sequence[Silence]) -> tuple[AlertFact, ...]:
-    told = [_alert(a, m, silences) for a in m.alerts if not a.over]
+def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
+    told = [_alert(a, m, quiet) for a in m.alerts if not a.over]
     return tuple(
         sorted(
             told,
@@ -82,8 +80,8 @@ def _alerts(m: Material, silences: Sequence[Silence]) -> tuple[AlertFact, ...]:
     )
 
 
-def _alert(alert: Alert, m: Material, silences: Sequence[Silence]) -> AlertFact:
-    ack, silence = m.orders.acks.get(alert.id), silenced(alert, silences, m.now)
+def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
+    ack, silence = m.orders.acks.get(alert.id), silenced(alert, quiet, m.now)
     return AlertFact(
         id=alert.id,
         cluster=visible(alert.key.cluster),
@@ -269,29 +267,6 @@ def _unsent(row: Outgoing, now: Instant) -> UnsentFact:
         waiting_s=round(elapsed(row.created, now), 1),
         error=visible(row.error),
     )
-
-
-def _silence(silence: Silence) -> SilenceFact:
-    return SilenceFact(
-        id=silence.id,
-        match=visible(_matched(silence)),
-        ends=silence.ends / SECOND,
-        who=visible(silence.who),
-        reason=visible(silence.reason),
-    )
-
-
-def _matched(silence: Silence) -> str:
-    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
-    return f"{said(silence.match)} {nodes}".strip() or "everything"
-
-
-def said(match: Match) -> str:
-    """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
-    given = to_builtins(match)
-    labels = given.pop("labels")
-    words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
-    return " ".join(f"{k}={v}" for k, v in words.items() if v)
 
 
 def number(values: Numbers, name: str) -> float | None:

@@ -66,7 +66,8 @@ class Gate(Struct, frozen=True):
         suddenly means this host (DNS rebinding) is the stranger's own site; an address is none."""
         host = headers.get("Host", "")
         name = _hostname(f"//{host}")
-        known = {_hostname(self.url), *(h.lower() for h in self.hosts), "localhost"} - {""}
+        ours = (self.url, *(h if "//" in h else f"//{h}" for h in self.hosts), "//localhost")
+        known = {_hostname(one) for one in ours} - {""}
         return bool(host) and name not in known and not _is_address(name)
 
     def user(self, headers: Mapping[str, str]) -> str:

@@ -193,7 +193,8 @@ class Vitals(Struct, frozen=True, kw_only=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All there is to see, of one moment. `nodes_seen` None: nobody has asked for nodes."""
+    """All there is to see, of one moment, the worst first: where there is much, not all of it is
+    shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes."""
 
     at: float
     cluster: str

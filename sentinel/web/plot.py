@@ -70,7 +70,7 @@ def svg(plot: Plot) -> str:
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:
-    """At most about MOST points; the smallest and the largest of each piece stay."""
+    """At most about MOST points; the smallest and the largest of each piece stay, and the last."""
     step = len(points) // (MOST // 2)
     if step <= 1:
         return list(points)
@@ -79,7 +79,7 @@ def thinned(points: Sequence[Point]) -> list[Point]:
         piece = points[start : start + step]
         ends = {min(piece, key=lambda p: p[1]), max(piece, key=lambda p: p[1])}
         kept += sorted(ends)
-    return kept
+    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
 
 
 def _axes(plot: Plot, scale: _Scale) -> str:

@@ -26,8 +26,8 @@ from sentinel.web.rate import Rate
 _BODY = 4096
 _LOG = logging.getLogger("sentinel")
 _STRANGE = (
-    "This server knows the address that you used under no name of its own. If it is right, name it "
-    "in the file, web: {hosts: […]}, and restart sentinel."
+    "You asked for {}, which is no name of this server that it knows. If it is right, add it to the "
+    "file, web: {{hosts: […]}}, and restart sentinel."
 )
 _WORDS = {
     404: "There is nothing here.",
@@ -118,7 +118,7 @@ class Server:
             again = {"Retry-After": str(int(wait) + 1)}
             return _page(pages.message("Too many requests", "Try again in a moment."), 429, again)
         if self._further is not None and not self._further.knows(request):
-            return _page(pages.message("Not known here", _STRANGE), 421)
+            return _page(pages.message("Not known here", _STRANGE.format(request.host)), 421)
         try:
             return await handler(request)
         except BadLink as error:

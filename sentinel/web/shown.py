@@ -19,7 +19,7 @@ class Shown:
 
     def __init__(self, live: Live) -> None:
         self._live, self._pages = live, render.Pages(live.around().zone)
-        self._kept: dict[str, tuple[Facts, str]] = {}
+        self._kept: dict[tuple[str, int], tuple[Facts, str]] = {}
 
     async def page(
         self,
@@ -27,9 +27,10 @@ class Shown:
         template: str,
         here: str,
         more: Callable[[Facts], dict[str, Any]],
+        part: int = 0,
     ) -> web.Response:
-        """The page of this address; `more` makes what it needs besides the facts."""
-        facts, key = await self._live.facts(), request.path_qs
+        """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
+        facts, key = await self._live.facts(), (request.path, part)
         kept = self._kept.get(key)
         if kept is None or kept[0] is not facts:
             kept = facts, self._pages.page(template, facts, here, **more(facts))

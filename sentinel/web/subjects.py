@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
 from markupsafe import Markup
 
+from sentinel.core.clock import Instant, elapsed
 from sentinel.core.text import visible
 from sentinel.core.values import size_text
 from sentinel.stacks.shelf import Kept, kept
@@ -24,12 +26,16 @@ from sentinel.web.shown import Shown, answer, elsewhere, number_of
 HISTORY = 14 * 86_400.0
 """Seconds of history that are drawn."""
 
+REDRAWN, DRAWN = 60.0, 100
+"""Seconds for which a drawn history is shown again, and how many are kept."""
+
 
 class Subjects:
     """Nodes, file systems and trainings."""
 
     def __init__(self, live: Live, shown: Shown) -> None:
         self._live, self._shown, self._aside = live, shown, Aside()
+        self._drawn: dict[tuple[str, str, str], tuple[Instant, list[plot.Point]]] = {}
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.nodes),
             web.get("/nodes/grid.svg", self.grid),
@@ -46,7 +52,7 @@ class Subjects:
             out, fine = list[NodesFact](), list[NodesFact]()
             for group in f.nodes:
                 (out if group.state in OUT or group.reason else fine).append(group)
-            return {"out": out, "fine": fine, "stamp": int(f.nodes_seen or 0)}
+            return {"out": out, "fine": fine, "stamp": _stamp(f.nodes)}
 
         return await self._shown.page(request, "nodes.html", "/nodes", more)
 
@@ -137,11 +143,26 @@ class Subjects:
         facts = await self._live.facts()
         return await asyncio.to_thread(_cells, facts.nodes)
 
-    async def _points(self, check: str, subject: str, name: str) -> list[tuple[float, float]]:
-        now = self._live.clock.now()
-        return await self._live.source.read(
-            lambda store: detail.points(store, check, subject, name, now, HISTORY)
-        )
+    async def _points(self, check: str, subject: str, name: str) -> list[plot.Point]:
+        """What is drawn, as it was read within REDRAWN: two weeks are many rows, one thread reads
+        the state for everybody, and an open page asks every few seconds."""
+        key, now = (check, subject, name), self._live.clock.now()
+        read, points = self._drawn.get(key, (None, []))
+        if read is None or elapsed(read, now) >= REDRAWN:
+            points = plot.thinned(
+                await self._live.source.read(
+                    lambda store: detail.points(store, check, subject, name, now, HISTORY)
+                )
+            )
+            self._keep(key, now, points)
+        return points
+
+    def _keep(self, key: tuple[str, str, str], now: Instant, points: list[plot.Point]) -> None:
+        self._drawn.pop(key, None)
+        if points:  # any address may be asked for; those of nothing cost nothing
+            self._drawn[key] = now, points
+        while len(self._drawn) > DRAWN:
+            del self._drawn[next(iter(self._drawn))]
 
     def _plot(
         self,
@@ -167,6 +188,12 @@ class Subjects:
 @lru_cache(maxsize=1)
 def _cells(groups: tuple[NodesFact, ...]) -> Mapping[str, NodesFact]:
     return grid.cells(groups)
+
+
+def _stamp(groups: Sequence[NodesFact]) -> str:
+    """Another one when the picture is another, so that an open page asks for it then and only then."""
+    text = "\n".join(f"{g.state} {g.nodes}" for g in groups)
+    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _percent(value: float) -> str:

@@ -52,7 +52,7 @@ class Views:
             *Subjects(live, self._shown).routes,
             *lists,
             web.get("/metrics", self.metrics),
-            web.get("/events", events.serve),
+            web.get("/events", events.serve, allow_head=False),
             web.get("/static/{digest}/{name}", self.static),
         )
 
@@ -62,20 +62,16 @@ class Views:
 
     async def alerts(self, request: web.Request) -> web.Response:
         """A part of all alerts, and what happened lately."""
+        total = len((await self._live.facts()).alerts)
         wanted = number_of(request.query.get("from", ""))
+        first = min(wanted, max(0, total - 1)) // SIZE * SIZE  # some may have ended
         past = await self._live.source.read(lambda store: detail.happened(store, limit=50))
 
         def more(f: Facts) -> dict[str, Any]:
-            first = min(wanted, max(0, len(f.alerts) - 1) // SIZE * SIZE)  # some may have ended
-            return {
-                "rows": f.alerts[first : first + SIZE],
-                "first": first,
-                "size": SIZE,
-                "total": len(f.alerts),
-                "past": past,
-            }
+            rows, total = f.alerts[first : first + SIZE], len(f.alerts)
+            return {"rows": rows, "first": first, "size": SIZE, "total": total, "past": past}
 
-        return await self._shown.page(request, "alerts.html", "/alerts", more)
+        return await self._shown.page(request, "alerts.html", "/alerts", more, first)
 
     async def alert(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
         """One alert with its time line, and the forms to answer it."""
@@ -171,6 +167,7 @@ def _overview(f: Facts) -> dict[str, Any]:
         "pending": len(f.alerts) - len(f.firing),
         "quiet": sum(a.quiet for a in f.firing),
         "blind": sum(c.blind for c in f.checks),
+        "checks": sorted(f.checks, key=lambda c: not c.blind),
         "shown": f.alerts[:FIRST],
         "out": [g for g in f.nodes if g.state in OUT],
         "strip": Markup(grid.strip(f.node_states)) if f.nodes else "",  # noqa: S704 - words of ours

@@ -118,8 +118,8 @@ def test_one_instance_named_twice_is_still_one_that_failed() -> None:
 
 def test_what_is_acknowledged_does_not_end_by_itself() -> None:
     """It is not repeated any more, and its end is told."""
-    made = alert(notification(reason="ack"), NOW, 60)
-    assert made["endsAt"] == "2026-10-30T01:40:00+00:00"
+    ends = [alert(notification(reason="ack"), NOW, days * 86400)["endsAt"] for days in (1, 60)]
+    assert ends == ["2026-10-30T01:40:00+00:00", "2026-11-29T01:40:00+00:00"]
 
 
 def test_of_several_failures_the_one_that_may_pass_counts() -> None:
@@ -127,6 +127,16 @@ def test_of_several_failures_the_one_that_may_pass_counts() -> None:
     with Web(answers(400)) as one:
         error = failure(Alertmanager(urls=[one.url, "http://localhost:1"]))
     assert not error.permanent
+
+
+@pytest.mark.parametrize("labels", [{"alertname": "DiskFull"}, {}, None])
+def test_alerts_of_others_are_never_ended(labels: Any) -> None:
+    """Even if something in between lost what was asked for: they are not ours."""
+    known = [{"labels": labels, "startsAt": "2026-09-30T01:12:05.000Z"}]
+    with Web(taking(known)) as server:
+        send(manager(server.url), notification(reason="resolved", status=OK))
+    (posted,) = json.loads(next(filter(None, server.bodies)))
+    assert posted["labels"]["alertname"] == "training"
 
 
 @pytest.mark.parametrize("answer", ["", "{}", "[1]", "<html>"])

@@ -68,6 +68,13 @@ def test_an_incident_without_names_is_acknowledged_all_the_same() -> None:
         assert heard(pager(server.url), "a1") == {"a1": "somebody at PagerDuty"}
 
 
+def test_an_answer_that_does_not_filter_acknowledges_nothing() -> None:
+    """Something in between, or a newer API: what nobody has must go on being repeated."""
+    others = {"incidents": [{"status": "triggered", "acknowledgements": []}]}
+    with Web(answers_json(200, others)) as server:
+        assert heard(pager(server.url), "a1") == {}
+
+
 def test_a_hostile_name_is_inert() -> None:
     """It is shown to others."""
     with Web(Incidents(a1="x\x1b[31m\n" * 100)) as server:

@@ -220,6 +220,27 @@ def test_without_the_history_it_is_told_all_the_same(error: str) -> None:
     assert error in receipt.text
 
 
+JUNK = [
+    [1, None, "x", {}],
+    [{"metadata": "x"}, {"metadata": {"event_type": "sentinel_alerts", "event_payload": "x"}}],
+    {"a": 1},
+]
+
+
+@pytest.mark.parametrize("messages", JUNK)
+@pytest.mark.parametrize("more", [None, "x", {"next_cursor": 5}])
+def test_a_history_of_nonsense_costs_no_alert(messages: Any, more: Any) -> None:
+    """It is told, in the channel."""
+
+    async def odd(request: web.Request) -> web.Response:
+        if request.path.endswith("history"):
+            return web.json_response({"ok": True, "messages": messages, "response_metadata": more})
+        return web.json_response(TOOK)
+
+    with Web(odd) as server:
+        assert "took it" in send(bot(server.url), resolved()).text
+
+
 def test_a_history_that_hangs_costs_a_quarter_of_the_time() -> None:
     """Then it is told, in the channel."""
 

@@ -289,6 +289,7 @@ TROUBLES = [
     (OSError(111, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
     (OSError(SEVERAL), "Connection refused"),
     (gaierror(-2, "Name or service not known"), "Name or service not known"),
+    (ConnectionError("Unexpected EOF"), "Unexpected EOF"),
     (OSError(), "no connection"),
 ]
 
@@ -311,7 +312,7 @@ PROXIES: list[tuple[str, dict[str, str], str | None]] = [
     ("https://ab.org/", {"https_proxy": "http://p", "no_proxy": "b.org"}, "http://p"),
     ("https://b.org/", {"https_proxy": "http://p", "no_proxy": "*"}, None),
     ("https://b.org/", {"https_proxy": "http://p", "no_proxy": ""}, "http://p"),
-    ("http://10.1.2.3:9093/", {"http_proxy": "http://p", "no_proxy": "x,10.0.0.0/8"}, None),
+    ("http://10.1.2.3:9093/", {"http_proxy": "http://p", "no_proxy": "x,10.9.9.9/8"}, None),
     ("http://11.1.2.3:9093/", {"http_proxy": "http://p", "no_proxy": "10.0.0.0/8"}, "http://p"),
     ("http://am:9093/", {"http_proxy": "http://p", "no_proxy": "10.0.0.0/8"}, "http://p"),
     ("http://[fd00::1]:9093/", {"http_proxy": "http://p", "no_proxy": "fd00::/8"}, None),

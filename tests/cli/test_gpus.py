@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sentinel.cli import gpu_bundle
+from sentinel.checks.diag.runs import Run
+from sentinel.cli import diag, gpu_bundle
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.gpus import Entry, GpuEvent, Sighting
 from sentinel.core.lemons import DAY, LemonPolicy
@@ -268,3 +269,13 @@ def test_a_node_that_was_never_diagnosed_has_not_passed(shell: Shell, tmp_path: 
     assert [r["node"] for r in json.loads(done.stdout)] == ["n0"]
     shell.run("diag", "list", "n7", *place, code=3)
     shell.run("diag", "list", "n[0-1,7]", *place, code=2)
+
+
+def test_a_disk_that_does_not_answer_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One time-out in hours of waiting must not lose the verdicts of all nodes."""
+    run = Run(node="n0", name="x", level=1, out="/nowhere/x.json", asked=0, limit=1)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert diag._ended([run]) == []
+    assert capsys.readouterr().err.startswith("sentinel: stat /nowhere/x.json.rc: ")

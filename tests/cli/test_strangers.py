@@ -56,6 +56,13 @@ class Shell:
         usual = {k: v for k, v in os.environ.items() if k not in ("SENTINEL_CONFIG", "COLUMNS")}
         return {**usual, "HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), **more}
 
+    def script(self, text: str) -> list[str]:
+        """The words that have it run as a check."""
+        path = self.folder / "script"
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return ["check", "exec", "--command", str(path)]
+
     def wrong(self, *words: str) -> str:
         """What is said of a call that makes no sense: in one line, exit code 64."""
         done = self.run(*words)
@@ -203,6 +210,24 @@ def test_what_was_written_down_is_inert_on_a_terminal(shell: Shell) -> None:
     assert json.loads(shell.run("nodes", "list", "--history", "n1", "--json").stdout)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("drain", "n1", "--reason", " "), "--reason: say why"),
+        (("list", "--history", "n[1-2]"), "--history: one node at a time"),
+        (("list", "--history", "n1;id"), "';' is in no node name"),
+        (("maintenance", "on", "--for", "0s"), "--for: must be longer than 0s"),
+        (("maintenance", "on", "--for", "soon"), "--for: 'soon' is no duration"),
+    ],
+)
+def test_a_call_about_nodes_that_makes_no_sense(
+    shell: Shell, words: tuple[str, ...], says: str
+) -> None:
+    """Told before Slurm is asked, and without a state being made."""
+    assert says in shell.wrong("nodes", *words)
+    assert not (shell.folder / "state").exists()
+
+
 @pytest.mark.parametrize("words", ["check", "check nope", "check --bogus", "--bogus", "nope"])
 def test_nagios_is_told_unknown_of_a_call_that_makes_no_sense(shell: Shell, words: str) -> None:
     """64 is no answer that a monitoring system knows; one line on stdout is what it shows."""
@@ -214,8 +239,7 @@ def test_nagios_is_told_unknown_of_a_call_that_makes_no_sense(shell: Shell, word
 def test_what_was_started_ends_with_the_command(shell: Shell, name: str) -> None:
     """Ctrl-C, kill, a terminal that is closed: no child is left behind."""
     pid, number = shell.folder / "pid", getattr(signal, name)
-    script = f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300"
-    argv = ["check", "exec", "--command", "/bin/sh", "--command", "-c", "--command", script]
+    argv = shell.script(f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300")
     with subprocess.Popen(
         [sys.executable, "-m", "sentinel", *argv], cwd=shell.folder, env=shell.env({})
     ) as process:
@@ -227,10 +251,9 @@ def test_what_was_started_ends_with_the_command(shell: Shell, name: str) -> None
 
 def test_nohup_is_honoured(shell: Shell) -> None:
     """Who asked for it to go on without a terminal gets that."""
-    argv = ["nohup", sys.executable, "-m", "sentinel", "check", "exec", "--command", "/bin/sh"]
-    script = "kill -HUP $PPID; sleep 0.2; echo went on"
+    argv = shell.script("kill -HUP $PPID; sleep 0.2; echo went on")
     done = subprocess.run(
-        [*argv, "--command", "-c", "--command", script],
+        ["nohup", sys.executable, "-m", "sentinel", *argv],
         cwd=shell.folder, env=shell.env({}), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, "went on" in done.stdout) == (0, True)

@@ -122,7 +122,7 @@ def test_keys_that_come_together_are_told_apart() -> None:
 
 
 @contextmanager
-def terminal(*words: str) -> Iterator[int]:
+def terminal(*words: str, kind: str = "xterm") -> Iterator[int]:
     """A child on a terminal of its own of 80 by 24; our end of it."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -131,7 +131,7 @@ def terminal(*words: str) -> Iterator[int]:
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm"},
+        env={**os.environ, "TERM": kind},
         start_new_session=True,
     )
     os.close(theirs)
@@ -177,6 +177,14 @@ def test_without_a_service_it_shows_the_state_says_so_and_acknowledges(tmp_path:
     ).stdout
     assert "no service or tick is at work" in told
     assert "has it]" in " ".join(told.split())
+
+
+def test_a_terminal_that_cannot_be_drawn_on_is_printed_on(tmp_path: Path) -> None:
+    """As in an editor's shell: once, without a single escape sequence of movement."""
+    config = tmp_path / "sentinel.yaml"
+    config.write_text(f"state: {tmp_path}/state\nchecks: {{root: {{kind: fs, paths: [/]}}}}\n")
+    with terminal("top", "-c", str(config), kind="dumb") as ours:
+        assert "\x1b[?1049h" not in read_until(ours, "no alert fires")
 
 
 def test_status_tells_all_that_it_told_before_and_more(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.config import ConfigError, load
+from sentinel.config.review import OWN
 from sentinel.core.settings import (
     ChannelCommon,
     ChannelConfig,
@@ -20,6 +21,7 @@ from sentinel.core.settings import (
     SlurmSettings,
 )
 from sentinel.core.values import Duration, Share, Size
+from sentinel.engine.selfcheck import NAME
 
 from .conftest import Errors, Loader
 from .kinds import CHANNELS, CHECKS, Disk, Limits, Mail, Screen, Watch
@@ -169,6 +171,10 @@ BAD = [
     ("checks: [a]", "1: checks: expected a mapping of names, got a list"),
     ("routes: {}", "1: routes: expected a list, got a mapping"),
     # names and kinds
+    (
+        "checks:\n  sentinel: {kind: disk}",
+        "2: checks.sentinel: this is what sentinel says about itself; take another name",
+    ),
     ("checks:\n  a:", "2: checks.a: expected a mapping with the key 'kind', got nothing"),
     (
         "checks:\n  -x: {kind: disk}",
@@ -667,8 +673,9 @@ channels:
   tty: {{kind: screen}}
   a: {{kind: screen, fallback: b}}
   b: {{kind: screen, fallback: {"mail" if fallback == "a" else "tty"}}}
+  c: {{kind: screen, fallback: a}}
 """
-    assert f"2: channels.mail.fallback: {words}" in "\n".join(errors(text))
+    assert errors(text) == [f"2: channels.mail.fallback: {words}"]
 
 
 @pytest.mark.parametrize(
@@ -687,3 +694,16 @@ channels:
 def test_a_number_that_silences_or_floods_is_refused(errors: Errors, text: str, error: str) -> None:
     """Nobody means it so."""
     assert errors(text) == [error]
+
+
+def test_what_sentinel_says_about_itself_has_routes_too(loaded: Loader) -> None:
+    """By the name of that check, or by its kind, which are the same word."""
+    text = """\
+checks: {a: {kind: disk}}
+channels: {tty: {kind: screen}}
+routes:
+  - {match: {check: sentinel}, to: [tty]}
+  - {match: {kind: sentinel}, to: [tty]}
+"""
+    assert loaded(text).warnings == ()
+    assert NAME == OWN

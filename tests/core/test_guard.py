@@ -94,6 +94,12 @@ ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
         {"partitions": {"big": NODES, "debug": frozenset({"n1", "n2", "n3"})}},
         "2 of 3 nodes of partition debug",
     ),
+    (
+        "share",
+        (before(3599, "n2"),),
+        {"partitions": {"debug": frozenset({"n1", "n2", "n3"})}},
+        "1 of 3 nodes of partition debug",
+    ),
     ("share", (before(3599, "n2"),), {"partitions": {}, "nodes": 10}, "1 of all 10 nodes"),
 ]
 
@@ -126,6 +132,11 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
         "a share of a small partition is at least one",
         (before(1, "n7"),),
         {"partitions": {"debug": frozenset({"n1", "n2", "n3"})}},
+    ),
+    (
+        "what was done elsewhere in a small cluster",
+        (before(1, "n7"), before(2, "n8")),
+        {"nodes": 10},
     ),
 ]
 

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from sentinel.core.actions import Reading
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.ledger import CLOSE, is_out, news
 from sentinel.core.slurm import Node
@@ -37,8 +38,11 @@ def test_who_is_out_of_service(state: str, flags: list[str], out: bool) -> None:
 
 
 def test_a_healthy_node_is_no_news() -> None:
-    """20,000 of them cost nothing; being busy is no news either."""
+    """20,000 of them cost nothing; being busy is no news either. One that is down without a word,
+    or up with a reason, is."""
     assert list(news([IDLE, replace(IDLE, state="ALLOCATED")], {}, START, START)) == []
+    odd = [replace(IDLE, state="DOWN"), replace(IDLE, reason="was slow")]
+    assert [r.out for r in news(odd, {}, START, START)] == [True, False]
 
 
 def test_when_a_node_left() -> None:
@@ -61,3 +65,31 @@ def test_the_first_look_of_all_dates_nothing() -> None:
     """What was drained before sentinel came did not leave now; its reason is kept all the same."""
     [reading] = news([DRAINED], {}, None, START)
     assert (reading.left, reading.reason, reading.out) == (None, "RMA", True)
+
+
+def test_a_life_in_the_ledger() -> None:
+    """A line for every reason and for leaving and coming back, none for what is as it was; only
+    leaving counts as leaving."""
+    killed = replace(DRAINED, reason="Kill task failed", reason_time=WHEN + 60)
+    noted = replace(IDLE, reason="was slow", reason_user="root", reason_time=WHEN + 90)
+    last: dict[str, Reading] = {}
+    written = []
+    for step, node in enumerate([IDLE, DRAINED, DRAINED, killed, IDLE, IDLE, noted, killed]):
+        for reading in news([node], last, START, shifted(START, step)):
+            last["n1"] = reading
+            written.append((step, reading.reason, reading.out, reading.left is not None))
+    assert written == [
+        (1, "RMA", True, True),
+        (3, "Kill task failed", True, False),
+        (4, "", False, False),
+        (6, "was slow", False, False),
+        (7, "Kill task failed", True, True),
+    ]
+
+
+def test_who_gave_a_reason_and_when_is_news() -> None:
+    """The same words of another person, or of another day."""
+    [known] = news([DRAINED], {}, START, START)
+    for other in ({"reason_user": "eve"}, {"reason_time": WHEN + 1}):
+        [reading] = news([replace(DRAINED, **other)], {"n1": known}, START, START)
+        assert reading.left is None

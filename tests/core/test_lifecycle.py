@@ -114,6 +114,7 @@ def test_every_transition_of_an_episode_has_its_own_id() -> None:
     later = step(KEY, None, bad, policy, shifted(START, 120))
     ids = [t.id for t in (first.transition, again, later.transition) if t]
     assert len(set(ids)) == 3
+    assert [i.rpartition("-")[2] for i in ids] == ["1", "2", "1"]
     assert ids[0].rpartition("-")[0] == ids[1].rpartition("-")[0] != ids[2].rpartition("-")[0]
 
 

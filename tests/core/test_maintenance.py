@@ -61,6 +61,7 @@ def test_a_reservation_of_all_nodes_silences_everything() -> None:
     for told in (
         planned(flags=frozenset(["MAINT", "ALL_NODES"])),
         planned(nodes=frozenset([*NODES, "n9"])),
+        planned(nodes=frozenset(NODES)),
     ):
         assert mutes(imported(told), about())
     assert not mutes(orders([planned()], (), (), START), about())

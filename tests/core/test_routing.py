@@ -8,7 +8,7 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import Invalid
 from sentinel.core.match import matches
 from sentinel.core.model import Alert, Key, Status
-from sentinel.core.routing import DEFAULT_REPEAT, asleep, audience
+from sentinel.core.routing import DEFAULT_REPEAT, asleep, audience, lookback
 from sentinel.core.settings import Escalate, Hours, Match, Route
 from sentinel.core.values import Duration
 from sentinel.testing import START
@@ -91,6 +91,12 @@ def test_alerts_of_one_group_share_a_message() -> None:
     assert group(alert(), by_team) == group(other, by_team)
 
 
+def test_messages_are_remembered_for_an_hour_and_for_the_longest_interval() -> None:
+    """Caps count an hour; a route may tell of its groups more rarely."""
+    rare = Route(to=["mail"], group_interval=Duration(7200))
+    assert [lookback(routes) for routes in ([], [Route(to=["mail"])], [rare])] == [3600, 3600, 7200]
+
+
 NIGHT = Instant(wall=1_800_000_000_000_000)  # Fri 2027-01-15 09:00 in Berlin
 
 
@@ -114,10 +120,15 @@ NIGHT = Instant(wall=1_800_000_000_000_000)  # Fri 2027-01-15 09:00 in Berlin
         (Hours(days="fri", from_="08:00", until="08:00"), 23, True),
         (Hours(from_="00:00", until="00:00"), 12, False),
         (Hours(), 12, False),
+        (Hours(from_="09:15", until="09:45"), 0.2, True),
+        (Hours(from_="09:15", until="09:45"), 0.25, False),
+        (Hours(from_="09:15", until="09:45"), 0.75, True),
         (None, 12, False),
     ],
 )
-def test_outside_its_hours_a_route_sleeps(hours: Hours | None, at_hour: int, sleeps: bool) -> None:
+def test_outside_its_hours_a_route_sleeps(
+    hours: Hours | None, at_hour: float, sleeps: bool
+) -> None:
     """Begin inclusive, end exclusive, over midnight where the end is not after the begin; a night
     belongs to the day on which it began, and one moment twice is a whole day."""
     now = shifted(NIGHT, 3600 * at_hour)

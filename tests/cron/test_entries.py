@@ -29,10 +29,12 @@ from tests.lab import needs
 USER = "sentinel-crontab-test"
 SCRONTAB = """\
 #!/bin/sh
-# As scrontab(1): -l prints the table, - replaces it.
+# As scrontab(1): -l prints the table, - replaces it; complaints go to its standard output
+# (src/scrontab/scrontab.c).
 case $1 in
-  -l) cat {table} 2>/dev/null || true ;;
-  -) cat >{table} ;;
+  -l) cat {table} 2>/dev/null || {{ echo "no crontab for $USER"; exit 1; }} ;;
+  -) cat >{table}; grep -q REFUSE {table} || exit 0
+     echo "There are errors in your crontab."; exit 1 ;;
 esac
 """
 
@@ -157,6 +159,18 @@ def test_an_entry_comes_and_goes(tools: Path, mode: str) -> None:
     assert "1 of 1 slots run" in say(tools, "cron", "status").stdout
     assert say(tools, "cron", "remove").returncode == 0
     assert _table(tool) == other
+
+
+def test_who_has_no_scrontab_yet_gets_one(tools: Path) -> None:
+    """scrontab says so on its standard output, and ends with 1."""
+    assert say(tools, "cron", "install", "--mode", "scrontab").returncode == 0
+    assert "#SCRON --job-name=sentinel-" in (tools.parent / "scrontab").read_text()
+
+
+def test_what_scrontab_complains_of_is_told(tools: Path) -> None:
+    """On its standard output too."""
+    done = say(tools, "cron", "install", "--mode", "scrontab", "--sbatch=--comment=REFUSE")
+    assert (done.returncode, "There are errors in your crontab." in done.stderr) == (69, True)
 
 
 def test_a_disabled_entry_is_told_and_mended(tools: Path) -> None:

@@ -1,13 +1,18 @@
 """What is installed, and how it is called."""
 
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from sentinel.core.chain.nouns import Chain
 from sentinel.cron.install import BadWish, Wish, chain_of, this_command
+from sentinel.cron.place import Place
+from sentinel.cron.script import link_script
 from sentinel.slurm.client import Client
+from tests.lab import needs
 
 
 def test_a_zipapp_keeps_the_python_that_it_fits(
@@ -21,6 +26,21 @@ def test_a_zipapp_keeps_the_python_that_it_fits(
     assert this_command() == (sys.executable, str(program))
     program.write_text("#!/usr/bin/python3\n")
     assert this_command() == (str(program),)
+
+
+@pytest.mark.parametrize("mode", ["chain", "relay"])
+def test_the_script_of_a_link_is_clean_by_shellcheck(tmp_path: Path, mode: str) -> None:
+    """Whatever blanks are in the way."""
+    tool = needs.find("shellcheck")
+    if tool is None:
+        (pytest.fail if needs.required() else pytest.skip)("needs Debian's shellcheck")
+    chain = Chain(
+        name="s", every=600, command=("/a b/sentinel",), mode=mode, config="/x y.yaml", strands=1
+    )  # type: ignore[arg-type]
+    submission = ["sbatch", "--job-name=x", "--requeue", "--output=/dev/null", "/p q/link.sh"]
+    (tmp_path / "link.sh").write_text(link_script(chain, Place("/p q/chain"), submission))
+    done = subprocess.run([tool, tmp_path / "link.sh"], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("option", ["--clusters=other", "-Mother"])

@@ -140,7 +140,10 @@ def test_who_runs_the_cluster(tmp_path: Path) -> None:
         # Of `make service` all but pip: there is no network in there.
         say("mount -t tmpfs tmpfs /opt; rm /etc/systemd/system/sentinel*.service")
         say("mkdir -p /opt/sentinel/bin && mv /usr/local/bin/sentinel /opt/sentinel/bin/")
-        assert "active (running)" in say(start)
+        say("mkdir -p /opt/slurm/bin && ln -s /usr/bin/squeue /opt/slurm/bin/")
+        assert "active (running)" in say(f"export PATH=/opt/slurm/bin:$PATH; {start}")
+        found = say("tr '\\0' '\\n' </proc/$(systemctl show -P MainPID sentinel)/environ")
+        assert "PATH=/opt/slurm/bin:/usr/local/bin:/usr/bin:/bin\n" in found
         say(channel)
         machine.put("/run/outside.py", OUTSIDE)
         say(f"ip link set lo up; systemd-run --quiet {sys.executable} /run/outside.py")

@@ -12,7 +12,7 @@ from sentinel.core.values import Duration, Share
 from sentinel.engine.acting import Actor, Asker, NoSuchAction, Rules
 from sentinel.store.book_memory import BookState, MemoryBooks
 from tests.actions.model import Fault
-from tests.actions.world import DRAINED, KINDS, SERVICE, World, node
+from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
 
 HAND = Asker(name="alice by hand", consent=True, by_hand=True)
 FORCED = Asker(name="alice by hand", consent=True, by_hand=True, forced=True)
@@ -173,6 +173,27 @@ def test_what_changed_after_the_proof_is_not_touched(
     record = meanwhile(change)
     assert record.outcome is Outcome.WITHDRAWN
     assert says in record.detail
+
+
+def test_a_last_look_that_has_grown_old_counts_no_more() -> None:
+    """The state took half a minute to say that the intent still holds, or this process stood
+    still: what a person did with the node meanwhile was not seen."""
+    w = world()
+
+    class Slow(MemoryBooks):
+        def unresolved(self) -> list[ActionRecord]:
+            w.time.now += 30.0
+            return super().unresolved()
+
+    w.actors[0] = Actor(
+        Rules(kinds=KINDS, actions=SETTINGS, guard=w.guard),
+        Slow(w.books._state),  # type: ignore[attr-defined]
+        w.slurm,
+        w.hosts[0],
+    )
+    record = act(w)
+    assert (record.outcome, w.slurm.changes) == (Outcome.WITHDRAWN, [])
+    assert "held up" in record.detail
 
 
 def test_unneeded_is_neither_done_nor_written() -> None:

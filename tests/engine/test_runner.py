@@ -12,7 +12,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common, FilePath
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, Size
 from sentinel.engine.runner import Runner, every, limit
 from sentinel.testing import context
 
@@ -181,15 +181,17 @@ def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() 
 
 
 def test_what_leaves_a_run_is_plain_data() -> None:
-    """A FilePath from the settings as subject, value or memory must not reach the store."""
+    """A FilePath from the settings as subject, value or memory must not reach the store, nor any
+    other type of ours."""
 
     class Paths(Struct):
         def run(self, ctx: Context) -> Report:
             path = FilePath("/scratch")
-            found = Finding(subject=path, status=Status.OK, summary="", values={"mount": path})
-            return Report(
-                findings=(found,), samples=(Sample(path, "x", 1.0),), memory={path: [{"p": path}]}
-            )
+            size, age = Size.parse("1TB"), Duration(90.0)
+            values = {"mount": path, "limit": size, "age": age}
+            found = Finding(subject=path, status=Status.OK, summary="", values=values)
+            samples = (Sample(path, "x", size), Sample(path, "y", age))
+            return Report(findings=(found,), samples=samples, memory={path: [{"p": path}]})
 
     report = Runner().run(config(Paths()), context()).report
     assert report is not None
@@ -197,3 +199,5 @@ def test_what_leaves_a_run_is_plain_data() -> None:
     texts = [report.findings[0].subject, report.findings[0].values["mount"]]
     texts += [report.samples[0].subject, *report.memory, report.memory["/scratch"][0]["p"]]
     assert {type(t) for t in texts} == {str}
+    assert {type(v) for v in report.findings[0].values.values()} == {str, int, float}
+    assert {type(s.value) for s in report.samples} == {float}

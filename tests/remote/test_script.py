@@ -130,6 +130,21 @@ def test_a_tool_that_fails_makes_nothing_empty(host: Host, tool: str, words: str
     assert "gpu_processes" in probe.unread or len(probe.gpu_processes or ()) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("dmesg", "source"),
+    [("echo '[    1.500000] hello'", "dmesg"), ("echo hello", ""), (":", ""), ("exit 1", "")],
+)
+def test_a_kernel_log_that_shows_nothing_is_not_believed(
+    host: Host, dmesg: str, source: str
+) -> None:
+    """Cleared (dmesg -C), or without times (printk.time): an Xid would not be seen in it."""
+    for tool, text in (("dd", "exit 1"), ("journalctl", "exit 1"), ("dmesg", dmesg)):
+        host.tool(tool, text)
+    log = host.probe(Wants(parts=("kernel",))).kernel
+    assert isinstance(log, KernelLog if source else Unread)
+    assert getattr(log, "source", "") == source
+
+
 def test_the_mark_is_in_no_list_of_processes(host: Host) -> None:
     """Whoever looks at /proc while it runs cannot forge an end."""
     seen = host.folder / "seen"

@@ -75,7 +75,7 @@ class Others:
     def hang(self) -> None:
         """None answers before the channel's limit."""
         self.smtp.slow(60)
-        self.hook.slow(6)
+        self.hook.slow(60)
         self.pager("hang")
 
     def refuse(self) -> None:

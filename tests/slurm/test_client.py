@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.client import ELSEWHERE, Client, command, complaint, neutral
+from sentinel.slurm.client import ELSEWHERE, Client, command, complaint, neutral, told
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 from tests.slurm.stand_ins import StandIns
@@ -218,3 +218,17 @@ def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
     stand_ins.script("squeue", "#!/bin/sh\nenv | grep -E '^(SQUEUE|SLURM|LC_)' | sort\n")
     client = Client(environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"])
     assert client.ask("squeue") == b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "text"),
+    [
+        ("scontrol: error: no", 1, "scontrol: error: no"),
+        ("slurm_load_node error: no", 1, "scontrol: slurm_load_node error: no"),
+        ("", 3, "scontrol: exit code 3 without a word"),
+        ("", -9, "scontrol: ended by signal 9"),
+    ],
+)
+def test_a_failure_names_its_command_once(wrong: str, code: int, text: str) -> None:
+    """Most complaints open with it."""
+    assert told("scontrol", wrong, code) == text

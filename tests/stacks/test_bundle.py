@@ -64,5 +64,5 @@ def test_only_the_newest_are_kept_and_nothing_else_is_touched(
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, nowhere: Client) -> None:
     """What was seen is shown all the same."""
     (tmp_path / "file").touch()
-    with pytest.raises(NotSaved, match="was not saved in .*Not a directory"):
+    with pytest.raises(NotSaved, match=r"was not saved in .*Not a directory"):
         save(str(tmp_path / "file" / "evidence"), nowhere, TARGET, seen())

@@ -1,10 +1,12 @@
 """Which directories are on this host's own disks."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from sentinel.store.mounts import LOCAL, is_local, type_of
+from sentinel.store.mounts import LOCAL, is_local, mountinfo, type_of
 from tests.store.disk import Disk
 
 MOUNTINFO = r"""
@@ -48,6 +50,30 @@ def test_the_deepest_and_last_mount_decides(path: str, kind: str) -> None:
 def test_what_several_hosts_may_share_is_not_local(kind: str) -> None:
     """Nor is what is not known."""
     assert kind not in LOCAL
+
+
+@pytest.mark.parametrize("odd", ["\f", "\r", "\x1c", "\x85", "\u2028"])
+def test_a_mount_of_any_name_hides_no_other(odd: str) -> None:
+    """Users mount what they like (sshfs), and the kernel escapes blanks and newlines only."""
+    line = f"40 22 0:40 / /home/mal{odd}lory rw - fuse.sshfs host:/ rw"
+    first, *rest = MOUNTINFO.split("\n")
+    table = "\n".join([first, line, *rest, ""])
+    assert type_of("/both/x", table) == "beegfs"
+    assert type_of(f"/home/mal{odd}lory/x", table) == "fuse.sshfs"
+
+
+def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
+    """As the kernel shows it: a carriage return is no end of a line."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    point = tmp_path / "mal\rlory"
+    point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", point], check=True)
+    try:
+        assert type_of(str(point), mountinfo()) == "tmpfs"
+        assert is_local(str(tmp_path))
+    finally:
+        subprocess.run(["umount", "--lazy", point], check=True)
 
 
 def test_a_real_mount(disk: Disk, tmp_path: Path) -> None:

@@ -154,6 +154,18 @@ def test_the_end_is_that_of_the_very_element(fresh: Lab, in_job: pytest.MonkeyPa
     fresh.scancel(array)
 
 
+@pytest.mark.parametrize(("job", "end"), [("7", 222.0), ("9", None), ("70", None)])
+def test_of_several_rows_that_of_the_job_counts(
+    tmp_path: Path, in_job: pytest.MonkeyPatch, job: str, end: float | None
+) -> None:
+    """In whatever order; one without a limit has no end."""
+    (tmp_path / "squeue").write_text("#!/bin/sh\nprintf '8 111\\n7 222\\n9 N/A\\n'\n")
+    (tmp_path / "squeue").chmod(0o755)
+    in_job.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    in_job.setenv("SLURM_JOB_ID", job)
+    assert end_of_allocation() == end
+
+
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running")
 def test_a_squeue_that_hangs_in_the_kernel_does_not_hang_the_training(
     fuse: Fuse, tmp_path: Path, in_job: pytest.MonkeyPatch

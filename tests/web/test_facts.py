@@ -18,8 +18,9 @@ from sentinel.web.facts import facts, pace
 from sentinel.web.grid import CELL, at, cells, columns, natural, picture
 from sentinel.web.material import gather
 from sentinel.web.nodestates import CLASSES, WORST, reason_class, state_word
-from sentinel.web.nouns import JobFact, NodesFact
+from sentinel.web.nouns import CheckFact, JobFact, NodesFact
 from sentinel.web.plot import MOST, Plot, svg, thinned
+from sentinel.web.views import _overview
 from tests.web.scenery import alert, around, disk, scene, store
 
 
@@ -66,6 +67,30 @@ def test_a_forecast_grows_shorter_while_nothing_is_measured() -> None:
     for hours, left in ((0, 10.0), (1, 9.0), (20, 0.0)):
         [d] = facts(gather(state, around(), shifted(START, 3600.0 * hours))).disks
         assert d.full_in_s == left * 3600
+
+
+def test_of_many_the_worst_stand_first() -> None:
+    """The overview and `status` show twelve file systems: not the first twelve that are fine."""
+    kinds = {f"disk-{n}": "fs" for n in range(20)}
+    bad = {"disk-17": Status.CRITICAL, "disk-19": Status.UNKNOWN}
+    memory = {
+        looks.key(name): to_builtins(
+            CheckLook(at=START, findings=(replace(disk(), status=bad.get(name, Status.OK)),))
+        )
+        for name in kinds
+    }
+    state = MemoryStore()
+    state.lead("x", START)
+    state.commit(Batch(at=START, memory=memory))
+    told = [d.check for d in facts(gather(state, around(kinds), START)).disks]
+    assert told[:4] == ["disk-17", "disk-19", "disk-0", "disk-1"]
+
+
+def test_checks_that_cannot_see_are_among_those_that_are_shown() -> None:
+    """The overview has room for sixty; the others stay in the order of the file."""
+    rows = tuple(CheckFact(name=f"c{n:02}", kind="fs", blind=n == 70) for n in range(80))
+    checks = _overview(replace(scene(), checks=rows))["checks"]
+    assert [c.name for c in checks[:3]] == ["c70", "c00", "c01"]
 
 
 def test_a_silence_is_worded_as_it_is_typed() -> None:

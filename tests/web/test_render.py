@@ -35,7 +35,15 @@ def test_a_silence_without_an_end_that_a_calendar_has_is_shown(hours: int) -> No
     """`until: 9999-12-31` in the file, somewhere: it must not take the page from everybody."""
     silence = SilenceFact(id="s", match="check=x", ends=253_402_300_799.0 + 12 * 3600)
     facts = Facts(at=0.0, cluster="c", status=Status.OK, silences=(silence,))
-    more = {"headline": "", "tones": (), "pending": 0, "quiet": 0, "blind": 0, "shown": ()}
+    more = {
+        "headline": "",
+        "tones": (),
+        "pending": 0,
+        "quiet": 0,
+        "blind": 0,
+        "shown": (),
+        "checks": (),
+    }
     pages = render.Pages(timezone(timedelta(hours=hours)))
     assert "until 9999-12-3" in pages.page("overview.html", facts, "/", out=(), strip="", **more)
 

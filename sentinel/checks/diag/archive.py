@@ -54,8 +54,12 @@ def file_of(name: str) -> File | None:
 
 
 def files(directory: str) -> list[File]:
-    """All of them, the oldest first; none where there is no such directory. CannotTell."""
-    done = _run(["find", "-L", directory, "-maxdepth", "1", "-name", "dcgmi-r*.json", "-print0"])
+    """All of them, the oldest first; none where there is no such directory. CannotTell.
+
+    Links are left out: what they lead to is not a diagnostic's.
+    """
+    wanted = ["-maxdepth", "1", "-type", "f", "-name", "dcgmi-r*.json", "-print0"]
+    done = _run(["find", "-H", directory, *wanted])
     if done.code and b"No such file" not in done.err:
         raise CannotTell(visible(done.err.decode("utf-8", "replace").strip()))
     names = (os.path.basename(os.fsdecode(raw)) for raw in done.out.split(b"\0") if raw)

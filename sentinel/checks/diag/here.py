@@ -61,7 +61,7 @@ def _kept(place: str, level: int, out: str, code: int, now: Instant) -> str:
     try:
         os.makedirs(place, exist_ok=True)
         for suffix, text in (("", out), (".gpus", smi), (".rc", f"{code}\n")):
-            with open(path + suffix, "w", encoding="utf-8", errors="replace") as file:
+            with open(path + suffix, "x", encoding="utf-8", errors="replace") as file:
                 file.write(text)
     except OSError as error:
         return f"not archived: {error.strerror}"

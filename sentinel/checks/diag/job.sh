@@ -7,6 +7,7 @@ main() {
     level=$1 out=$2 limit=$3
     PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     umask 022
+    set -C # where others may write too, a link must not lead root elsewhere
     mkdir -p "${out%/*}"
     timeout -k 5 60 nvidia-smi -q -x >"$out.gpus"
     timeout -k 30 "$limit" dcgmi diag -r "$level" -j >"$out.part" 2>"$out.err"

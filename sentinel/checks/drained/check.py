@@ -36,7 +36,7 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `reasons` are prefixes. `undrain`, `clean_up` and `reboot` switch actions on, within `limits`;
     `proofs` are commands on the node that must end with 0; `ignore_users` may have processes
-    there; logs are read where they can be.
+    there; `slurmctld_log` has to be readable once it is named, `slurmd_log` is shown where it is.
     """
 
     EVERY: ClassVar[float] = 60

@@ -44,8 +44,8 @@ def gather(
     if not nodes:
         return []
     running = _running(ctx) if queue else None
-    log = _controller_log(slurmctld_log, ctx.limit * LOGS)
-    histories = logs.histories(log, [node.name for node in nodes])
+    log, trouble = _controller_log(slurmctld_log, ctx.limit * LOGS)
+    histories = logs.histories(log, [node.name for node in nodes], trouble)
     lines = logs.telling(log)
     sights = [_sight(node, ctx, running, histories[node.name], lines) for node in nodes]
     names = [s.node.name for s in sights if askable(s)]
@@ -111,15 +111,16 @@ def _expanded(nodes: str) -> Sequence[str]:
         raise CannotTell(f"the nodes of a job are not understood: {error}") from error
 
 
-def _controller_log(path: str | None, limit: float) -> str:
-    """The end of the log on this host; empty where it cannot be read: it is evidence only."""
+def _controller_log(path: str | None, limit: float) -> tuple[str, str]:
+    """The end of the log on this host, and why it could not be read."""
     if path is None:
-        return ""
+        return "", ""
     try:
         done = proc.run(["tail", "-c", str(TAIL), "--", path], limit=limit)
-    except CannotTell:
-        return ""
-    return done.out.decode("utf-8", "backslashreplace")
+    except CannotTell as error:
+        return "", str(error)
+    out, err = (raw.decode("utf-8", "backslashreplace") for raw in (done.out, done.err.strip()))
+    return (out, "") if done.code == 0 else ("", err or f"tail: exit code {done.code}")
 
 
 def _daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:

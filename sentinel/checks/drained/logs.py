@@ -1,4 +1,4 @@
-"""What the logs of slurmctld and slurmd say about nodes. Pure; both are evidence, never needed."""
+"""What the logs of slurmctld and slurmd say about nodes. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core import nodeset
 from sentinel.core.errors import Invalid
@@ -15,15 +16,18 @@ MOST_LINES = 5
 LONGEST_LINE = 240
 
 UNTOLD = "drained by slurmctld, which does not log why"
+EPILOG = "Epilog error"
+"""Of a node that is drained already it is in the log alone: drain_nodes() gives no second reason."""
 
 # Lines of slurmctld at its usual level, the same from 20.11 to 25.05: update_node() and
-# drain_nodes() in src/slurmctld/node_mgr.c; job_scheduler.c, proc_req.c and sched/backfill for a
-# job that is given nodes. "state set to IDLE" says nothing: a cancelled reboot logs it too, and
-# leaves the node drained.
+# drain_nodes() in src/slurmctld/node_mgr.c; job_mgr.c for an epilog; job_scheduler.c, proc_req.c
+# and sched/backfill for a job that is given nodes. "state set to IDLE" says nothing: a cancelled
+# reboot logs it too, and leaves the node drained.
 _EVENT = re.compile(
     r"^\[[^]\n]*\] (?:"
     r"update_node: node (?P<given>\S+) reason set to: (?P<reason>.*)"
     r"|drain_nodes: node (?P<drained>\S+) state set to DRAIN$"
+    r"|error: \w+: JobId=\S+ epilog error on (?P<failed>\S+), draining the node$"
     r"|sched: (?:Allocate|_slurm_rpc_allocate_resources) JobId=\S+ NodeList=(?P<allocated>\S+) .*"
     r"|sched/backfill: _start_job: Started JobId=\S+ in \S+ on (?P<started>\S+)$)",
     re.MULTILINE,
@@ -35,24 +39,26 @@ class History(Struct, frozen=True):
     """The reasons a node was given, oldest first, since the log saw it given to a job.
 
     `whole`: it did see that, and no drained node is: all reasons of its absence are here.
+    `trouble`: why the log, which somebody named, was not read.
     """
 
     reasons: tuple[str, ...] = ()
     whole: bool = False
+    trouble: str = ""
 
 
-def histories(log: str, nodes: Collection[str]) -> Mapping[str, History]:
+def histories(log: str, nodes: Collection[str], trouble: str = "") -> Mapping[str, History]:
     """Of these nodes, by what slurmctld's log holds."""
-    found, wanted = dict.fromkeys(nodes, History()), frozenset(nodes)
+    found, wanted = dict.fromkeys(nodes, History(trouble=trouble)), frozenset(nodes)
     meant: dict[str, frozenset[str]] = {}
     for event in _EVENT.finditer(log):
         if at_work := event["allocated"] or event["started"]:
             if at_work not in meant:
                 meant[at_work] = wanted & _expanded(at_work)
             found.update(dict.fromkeys(meant[at_work], History(whole=True)))
-        elif (node := event["given"] or event["drained"]) in found:
-            before, reason = found[node], (event["reason"] or UNTOLD).strip()
-            found[node] = History((*before.reasons, reason), before.whole)
+        elif (node := event["given"] or event["drained"] or event["failed"]) in found:
+            reason = EPILOG if event["failed"] else (event["reason"] or UNTOLD).strip()
+            found[node] = replace(found[node], reasons=(*found[node].reasons, reason))
     return found
 
 

@@ -98,6 +98,8 @@ def _history(sight: Sight, rules: Rules) -> Item:
         return Item(name="history", good=None, text="no ledger of reasons here")
     if found := hidden(sight.readings, sight.history.reasons, rules.reasons):
         return _no("history", f"its reason replaced another one: '{visible(found)}'")
+    if trouble := sight.history.trouble:
+        return Item(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
     if not (seen_from_the_start(sight.readings) or sight.history.whole):
         return Item(name="history", good=None, text=_NOT_SEEN)
     return Item(name="history", good=True, text="no other reason since it left service")

@@ -127,7 +127,9 @@ def _verdict(sight: Sight, items: Sequence[Item], *, asked: bool, before: bool) 
     if bad:
         return f"not clean: {_first(bad)}"
     if unknown:
-        return f"cannot be proven clean: {unknown[0].name}: {unknown[0].text}" + _rest(unknown)
+        # State D of this moment is over at the next look; what else is not known stays so.
+        first = min(unknown, key=lambda item: item.name == "blocked")
+        return f"cannot be proven clean: {first.name}: {first.text}" + _rest(unknown)
     if not asked:
         return f"clean by {len(items)} proofs; undrain is not switched on"
     return f"clean by {len(items)} proofs, {_attempt(sight) if before else 'is given back'}"

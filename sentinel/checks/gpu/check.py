@@ -108,9 +108,9 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
         found += self._others(silences, book, ctx)
-        nodes = {*sights, *silences, *slurm}
-        found += unseen.unseen(plain(ctx.memory, "told"), found, sights, nodes)
-        memory["told"] = unseen.told(found)
+        before = plain(ctx.memory, "told")
+        found += unseen.unseen(before, found, sights, {*sights, *silences, *slurm})
+        memory["told"] = unseen.told(found, before)
         return Report(
             findings=tuple(found),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
@@ -161,7 +161,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return events, {"running": ctx.memory.get("running", [])}
         before = signals.recalled(ctx.memory.get("running"))
         events += [
-            *signals.exclusions(jobs, ctx.now),
+            *signals.exclusions(jobs, len(slurm), ctx.now),
             *signals.failures(before, jobs, ctx.slurm.job_end, ctx.now),
         ]
         now = signals.running(jobs, slurm.values())

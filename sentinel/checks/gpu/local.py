@@ -78,6 +78,8 @@ def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
         return Unread(kind="denied", why=visible(shortened(said, 200)))
     lines = done.out.decode("utf-8", "backslashreplace").split("\n")
     timed = [line for line in lines if line.startswith("[")]
+    if not timed:
+        return Unread(kind="failed", why="dmesg shows no lines with times (cleared, printk.time?)")
     try:
         return kernel_text.log(["dmesg", *_after(timed, cursor)], proc.boot_id(), cursor)
     except Strange as error:

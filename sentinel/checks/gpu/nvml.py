@@ -124,7 +124,7 @@ def main() -> int:
         sys.stderr.write(f"{error.name} is not installed\n")
         return MISSING
     except Exception as error:
-        sys.stderr.write(f"NVML: {error}\n")
+        sys.stderr.write(f"NVML: {error}\n".replace("NVML: NVML ", "NVML "))
         return MISSING
     sys.stdout.write(msgspec.json.encode(found).decode())
     return 0

@@ -162,6 +162,9 @@ def _of_node(said: dict[str, Said], sight: Sight) -> None:
         problems.append((Status.CRITICAL if sight.dark else Status.UNKNOWN, sight.blind))
     if sight.log_blind:
         problems.append((Status.UNKNOWN, sight.log_blind))
+    if sight.lost:
+        text = f"{sight.lost} lines of the kernel's log were overwritten unread, perhaps an Xid"
+        problems.append((Status.UNKNOWN, text))
     problems += map(_nameless, sight.nameless)
     if problems:
         said.setdefault(sight.node, Said(node=sight.node, problems=[])).problems += problems

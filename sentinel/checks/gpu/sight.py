@@ -46,7 +46,6 @@ class Sight(Struct, frozen=True, kw_only=True):
     dark: bool = False
     kernel: tuple[KernelEvent, ...] = ()
     uuids: Mapping[str, str] = {}
-    serials: Mapping[str, str] = {}
     cursor: Cursor | None = None
     log_blind: str = ""
     lost: int = 0
@@ -80,7 +79,6 @@ def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: 
         dark=dark,
         kernel=tuple(_kernel(told, log, probe, now, remember if first else float("inf"))),
         uuids=told.uuids,
-        serials=told.serials,
         cursor=log.cursor if log else None,
         log_blind=log_blind,
         lost=(log.lost or 0) if log else 0,

@@ -22,6 +22,9 @@ from sentinel.core.text import shortened, visible
 ASKED = 20
 """Ended jobs that are asked for in one run."""
 
+FEW, SHARE = 3, 0.1
+"""So many nodes of an exclusion list, or such a part of all, may be meant one by one."""
+
 _LOST = frozenset({"NOT_RESPONDING"})
 
 
@@ -53,12 +56,18 @@ def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
             yield _event(record.target, "undrained", record.id, record.at, f"by {record.by}")
 
 
-def exclusions(jobs: Iterable[Job], now: Instant) -> Iterator[GpuEvent]:
-    """A user who keeps jobs off a node: once a day for each of them."""
+def exclusions(jobs: Iterable[Job], nodes: int, now: Instant) -> Iterator[GpuEvent]:
+    """A user who keeps jobs off a node: once a day for each of them.
+
+    Who excludes more than a share of all `nodes` means a rack or another kind of node, not bad ones.
+    """
     day = now.wall // (DAY * SECOND)
     asked = dict.fromkeys((job.user, job.exclude) for job in jobs if job.exclude)
     for user, excluded in asked:
-        for name in _names(excluded):
+        names = _names(excluded)
+        if len(names) > max(FEW, nodes * SHARE):
+            continue
+        for name in names:
             yield _event(name, "excluded", f"{user} {day}", now, f"a job of {user} excludes it")
 
 

@@ -9,19 +9,19 @@ from sentinel.core.model import Finding, Status
 
 
 def unseen(
-    told: Mapping[str, object],
+    before: Mapping[str, object],
     found: Iterable[Finding],
     sights: Mapping[str, Sight],
     nodes: Collection[str],
 ) -> Iterator[Finding]:
-    """Of the subjects `told` as not well by the last run, with their nodes, those of which this
-    run says nothing although their node is still one of `nodes`, and did not show its GPUs.
+    """Of the subjects that were not well at the last run (`before`, with their nodes) those of
+    which this run says nothing, as their node, still one of `nodes`, does not show its GPUs.
 
     A lemon (`GPU-…@node`) that is seen elsewhere is no longer there.
     """
     said = {finding.subject for finding in found}
     elsewhere = {gpu.uuid for sight in sights.values() for gpu in sight.gpus}
-    for subject, node in ((str(s), str(n)) for s, n in told.items()):
+    for subject, node in ((str(s), str(n)) for s, n in before.items()):
         sight, (uuid, at, _) = sights.get(node), subject.partition("@")
         shown = sight is not None and sight.inventory is not None
         if shown or subject in said or node not in nodes or (at and uuid in elsewhere):
@@ -35,10 +35,12 @@ def unseen(
         )
 
 
-def told(findings: Iterable[Finding]) -> dict[str, str]:
-    """What the next run shall know: each subject that is not well, with its node."""
+def told(findings: Iterable[Finding], before: Mapping[str, object]) -> dict[str, str]:
+    """What the next run shall know: each subject that is not well, with its node; one that is
+    unknown only if it was not well before."""
     return {
         f.subject: f.labels["node"]
         for f in findings
-        if f.status is not Status.OK and "node" in f.labels
+        if "node" in f.labels
+        and (f.status.bad or (f.status is Status.UNKNOWN and f.subject in before))
     }

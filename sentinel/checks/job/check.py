@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from msgspec import structs
+
 from sentinel.checks.job import pulse
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.gather import with_ends, with_files
 from sentinel.checks.job.judge import judge
-from sentinel.checks.job.memory import dump, load, noticed
+from sentinel.checks.job.memory import Memory, dump, load, noticed
 from sentinel.checks.job.queue import arranged
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.storm import requests
 from sentinel.checks.job.view import View
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
+from sentinel.core.errors import CannotTell
 from sentinel.core.jobstates import leads
 from sentinel.core.limits import Limits
-from sentinel.core.model import Finding, Report, Sample
+from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 
@@ -46,7 +49,12 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         files = Files(min(LOOKUP, ctx.limit / 4), memory.stuck)
         queue = arranged(mine, memory, ctx.now, jobs)
         view = View(now=ctx.now, queue=queue, memory=memory, others=jobs)
-        view = with_files(self, view, files, one_shot=ctx.one_shot)
+        try:
+            view = with_files(self, view, files, one_shot=ctx.one_shot)
+        except CannotTell as error:
+            if ctx.one_shot or not files.stuck:
+                raise
+            return self._unknown(error, structs.replace(memory, stuck=files.stuck))
         finding = judge(self, view)
         wishes, memory = requests(self, view, finding)
         return Report(
@@ -78,6 +86,11 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def conflicts(self, others: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         """Configuration errors that only show among all checks: (key, message) each."""
         return [("pulse_log", text) for text in pulse.conflicts(self.pulse_log, others)]
+
+    def _unknown(self, error: CannotTell, memory: Memory) -> Report:
+        """What is raised remembers nothing, and a child that waits has to be remembered."""
+        finding = Finding(subject=self.subject, status=Status.UNKNOWN, summary=str(error))
+        return Report(findings=(finding,), memory=dump(memory))
 
     def _mine(self, jobs: Sequence[Job], limit: float) -> list[Job]:
         users = watched(self.users, min(LOOKUP, limit / 4))

@@ -144,7 +144,7 @@ def _labels(settings: JobSettings, view: View) -> Mapping[str, str]:
         "partition": seen.partition if seen else settings.partition or "",
         "node": _node(view),
     }
-    return {key: text for key, text in labels.items() if text}
+    return {key: visible(text) for key, text in labels.items() if text}
 
 
 def _node(view: View) -> str:

@@ -1,6 +1,6 @@
 """What is remembered of one log from look to look, and how a look changes it. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,8 +54,8 @@ class Seen(Struct, frozen=True, kw_only=True):
 
     `started` tells a requeued job from its former run, whose log says nothing about it.
     `looked`: when it was last seen, `spacing` the usual seconds between looks, `grown` when the
-    file last changed. `settled`: advances since the last trouble. `asked`: when actions were
-    last asked for.
+    file last changed. `steady`: since when every look succeeds. `settled`: advances since the last
+    trouble. `asked`: when actions were last asked for.
     """
 
     path: str
@@ -76,6 +76,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     settled: int = 0
     speed: Speed | None = None
     asked: Instant | None = None
+    steady: Instant | None = None
 
     @property
     def moving(self) -> bool:
@@ -146,7 +147,7 @@ def remembered(
     """What to remember now, of this run and of the training."""
     seen = begun(sight, before)
     if sight.error or not sight.looks:
-        return seen, learned
+        return replace(seen, steady=None) if sight.error else seen, learned
     step = _Step(seen, sight.at, learned)
     step.grow(sight, by_number)
     for event in sight.events:
@@ -206,6 +207,7 @@ class _Step:
         usual = self._before.spacing
         spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual)
         seen = replace(self._seen, looked=self._at, spacing=spacing, places={**sight.places})
+        seen = seen if seen.steady else replace(seen, steady=self._at)
         return _settled(seen, self._at), self._learned
 
     def _number(self, name: str, value: float) -> None:
@@ -292,8 +294,3 @@ def _settled(seen: Seen, at: Instant) -> Seen:
         return seen
     old = elapsed(seen.troubled, at) >= SETTLED and elapsed(seen.grown, at) < SETTLED
     return replace(seen, troubles=(), troubled=None) if old else seen
-
-
-def numbers(marks: Iterable[tuple[str, Mark]]) -> dict[str, float]:
-    """Name and value of what is counted."""
-    return {name: mark.value for name, mark in marks if name != GROWTH}

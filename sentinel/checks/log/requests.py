@@ -19,7 +19,7 @@ AGAIN = 1800.0
 """Seconds after which what was asked for is asked for again, while it still hangs."""
 
 HARMLESS = ("stacks",)
-"""What may be asked for though a witness contradicts."""
+"""What may be asked for though a witness contradicts, or the log still grows."""
 
 ABOUT_PEERS = ("NCCL connection", "NCCL network")
 """Troubles whose address is that of the node at fault, and not of the one that complains."""
@@ -80,7 +80,7 @@ def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
     job = one.sight.job
     if job is None or not one.verdict.hung:
         return Wish(job=job.job_id if job else "")
-    critical = one.verdict.status is Status.CRITICAL
+    sure = one.verdict.status is Status.CRITICAL and _proven(one, now)
     made = tuple(
         about(
             name,
@@ -92,10 +92,20 @@ def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
             evidence=_evidence(one, hang.tail),
         )
         for name in sorted(means.names, key=_turn)
-        if critical or name in HARMLESS
+        if sure or name in HARMLESS
         for target, params in _targets(name, one, job, means, hang.waiting)
     )
     return Wish(job=job.job_id, requests=made, asked=now if made else one.seen.asked)
+
+
+def _proven(one: Watched, now: Instant) -> bool:
+    """Whether it was watched standing still. After a file system that hung for all it may go on
+    just now, like the jobs; and a number that never advanced in a log that grows may be none that
+    does: `progress` may be wrong. These are alarms, and no reasons to end a job."""
+    seen, limit = one.seen, one.verdict.limit.seconds if one.verdict.limit else 0.0
+    mark = seen.marks.get(one.verdict.name)
+    counts = bool(mark and mark.moves) or elapsed(seen.grown, now) >= limit
+    return counts and elapsed(seen.steady or seen.first, now) >= limit
 
 
 def culprit(one: Watched) -> str:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.further import TOPICS, Aside, cause, lines
 from sentinel.checks.log.judge import Verdict, values
-from sentinel.checks.log.progress import Seen, Sight, numbers
+from sentinel.checks.log.progress import GROWTH, Seen, Sight
 from sentinel.checks.log.witness import Testimony
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Sample, Status
@@ -67,7 +67,8 @@ def samples(subject: str, watched: Sequence[Watched]) -> tuple[Sample, ...]:
     """The numbers worth a history, where one log stands for the subject."""
     if len(watched) != 1:
         return ()
-    counted = numbers(watched[0].seen.marks.items())
+    marks = watched[0].seen.marks.items()
+    counted = {name: mark.value for name, mark in marks if name != GROWTH}
     found = {
         "size_bytes": watched[0].sight.size,
         "progress": next(iter(counted.values()), None),

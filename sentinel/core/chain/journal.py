@@ -12,6 +12,9 @@ What = Literal["begin", "ran", "busy", "repeat", "failed"]
 LOOKED_BACK = 20_000
 """Slots before this moment that are counted at most."""
 
+GAPS = 3
+"""Slots without a run that make a chain silent rather than busy."""
+
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the journal: at `at` (epoch seconds) a link did this about a slot.
@@ -80,6 +83,13 @@ def standing(chain: Chain, entries: Sequence[Entry], now: float) -> Standing:
         last_at=max(e.at for e in entries),
         gaps=_gaps(missing, chain.every),
     )
+
+
+def silence(chain: Chain, found: Standing, now: float) -> float:
+    """Seconds since anything was noted, or since it was installed; 0 for a relay, whose service
+    makes the passes."""
+    last = found.last_at or chain.installed or now
+    return 0.0 if chain.mode == "relay" else max(0.0, now - last)
 
 
 def blind_since(chain: Chain, entries: Sequence[Entry], now: float) -> Gap | None:

@@ -85,6 +85,16 @@ def test_slots(place: Place, ago: list[int], status: Status, said: str) -> None:
     assert (seen[0], said in seen[1]) == (status, True)
 
 
+@pytest.mark.parametrize(("mode", "status"), [("crontab", Status.CRITICAL), ("relay", Status.OK)])
+def test_a_chain_that_never_ran_is_told(place: Place, mode: str, status: Status) -> None:
+    """No cron daemon, or no free node since it was installed; a relay makes no passes itself."""
+    chain = replace(CHAIN, mode=mode, strands=1, time_limit=86400, installed=int(NOW) - 3600)
+    place.install(chain, "")
+    assert found(place, job("s-a"))["slots"][0] is status
+    place.install(replace(chain, installed=int(NOW) - 1200), "")
+    assert found(place, job("s-a"))["slots"] == (Status.OK, "no pass yet")
+
+
 def test_a_queue_that_cannot_be_seen_is_no_empty_one(place: Place) -> None:
     """Blind, not critical."""
     with pytest.raises(CannotTell):

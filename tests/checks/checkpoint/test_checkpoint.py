@@ -199,6 +199,18 @@ def test_after_a_fall_back_to_an_earlier_step_what_is_saved_anew_counts(tmp_path
     )
 
 
+def test_one_that_is_written_over_in_place_is_new_again(tmp_path: Path) -> None:
+    """DeepSpeed does so: the folder is not changed by it, and `latest` names the same."""
+    place = save(tmp_path, "global_step100", age=9 * HOUR)
+    (tmp_path / "latest").write_text("global_step100")
+    checkpoint = check(tmp_path, complete=Rule(latest="latest"))
+    before = run(checkpoint)
+    assert only(before).status is Status.CRITICAL
+    os.utime(place / "shard.pt", (NOW + 60, NOW + 60))
+    after = run(checkpoint, now=shifted(START, 60), before=before)
+    assert (only(after).status, only(after).values["age_seconds"]) == (Status.OK, 0.0)
+
+
 def test_a_folder_that_is_touched_is_no_new_checkpoint(tmp_path: Path) -> None:
     """Whoever puts a note into it has saved nothing."""
     place = save(tmp_path, "step_100", age=HOUR, marker="done")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.diag import SCRIPT
+from sentinel.actions.diag import LOOK, SCRIPT
 from sentinel.actions.diag import Diag as DiagAction
 from sentinel.checks.diag import Diag, archive
 from sentinel.checks.diag.dispatch import Sbatch, seconds_of
@@ -465,20 +465,20 @@ class _Hands:
         self.hostname, self.started, self.ran = hostname, started, list[str]()
 
     def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> Any:
-        if argv == ("uname", "-n"):
+        if argv == LOOK:
             return Answered(code=0, out=f"{self.hostname}\n".encode())
         self.ran.append(" ".join(argv))
         return self.started or Answered(code=0)
 
 
 def test_a_diagnostic_through_ssh_runs_on_that_node_or_nowhere(tmp_path: Path) -> None:
-    """A name that leads to another host leads to somebody's job."""
+    """A name that leads to another host leads to somebody's job; a suspended one hides in IDLE."""
     site = Site(tmp_path, [node("n0", "IDLE", "DRAIN")], nodes="n0")
     (request,) = site.look().requests
     hands = _Hands()
     assert DiagAction().perform(request, hands).answer is Answer.ACCEPTED  # type: ignore[arg-type]
     assert len(hands.ran) == 1
-    for name in ("n1", "login", ""):
+    for name in ("n1", "login", "", "n0\nslurmstepd: [12.batch]"):
         hands = _Hands(name)
         reply = DiagAction().perform(request, hands)  # type: ignore[arg-type]
         assert (reply.answer, hands.ran) == (Answer.REFUSED, [])

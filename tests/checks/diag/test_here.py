@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.actions.diag import SCRIPT
-from sentinel.checks.diag import archive
+from sentinel.checks.diag import archive, here
+from sentinel.core.clock import SECOND, Instant
 from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
 
 SENTINEL = str(Path(sys.executable).with_name("sentinel"))
@@ -58,6 +59,30 @@ def test_the_job_leaves_everything(tools: Bin, tmp_path: Path) -> None:
     assert archive.who(found.blames[0], gpus)[0] == gpus_of(0)[5].uuid
     assert (tools.folder / "dcgmi.args").read_text() == "diag -r 2 -j\n"
     assert [f.name for f in archive.files(str(tmp_path / "deep"))] == [os.path.basename(out)]
+
+
+def test_root_writes_through_nobodys_link(tools: Bin, tmp_path: Path) -> None:
+    """Names of outputs can be guessed: in a folder that others write to, a link may lie there."""
+    tools.put("dcgmi", dcgmi_json("4"))
+    precious, out = tmp_path / "precious", tmp_path / "dcgmi-r1-n0-20261120T211500Z.json"
+    precious.write_text("keys")
+    for suffix in (".gpus", ".part", ".err", ".rc.part"):
+        Path(f"{out}{suffix}").symlink_to(precious)
+    tools.run("sh", SCRIPT, "1", str(out), "5")
+    assert precious.read_text() == "keys"
+    now = Instant(wall=1_800_000_000 * SECOND)
+    name = archive.name_of(1, os.uname().nodename.partition(".")[0], now)
+    (tmp_path / name).symlink_to(precious)
+    assert "File exists" in here._kept(str(tmp_path), 1, "{}", 0, now)
+    assert precious.read_text() == "keys"
+
+
+def test_an_output_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    """What it says would be in a message: anybody's secrets."""
+    secret = tmp_path / "secret"
+    secret.write_text("root:x")
+    (tmp_path / "dcgmi-r1-n0-20261120T211500Z.json").symlink_to(secret)
+    assert archive.files(str(tmp_path)) == []
 
 
 def test_a_diagnostic_that_hangs_is_ended(tools: Bin, tmp_path: Path) -> None:

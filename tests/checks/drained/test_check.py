@@ -1,6 +1,7 @@
 """What the check reports, and what it asks for: nothing that its settings do not switch on."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import Identity, NodeProbe, Steps, Wants
+from sentinel.core.probe import Identity, NodeProbe, Steps, Unread, Wants
 from sentinel.core.remote import Answered, Unreachable, Unreached
+from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, Node
 from sentinel.core.values import Duration
 from sentinel.testing import FixedSlurm, context
@@ -165,6 +167,15 @@ def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
     assert "+ gpus: 2 of 2 there" in only(report).details
 
 
+def test_what_is_not_known_is_told_by_what_will_not_pass_by_itself() -> None:
+    """State D of this moment comes last."""
+    late = Unread(kind="late", why="no answer within 5 s")
+    probe = replace(CLEAN, blocked=(blocked(9),), gpu_processes=late)
+    assert "proven clean: gpu processes: not read, late" in only(run(probe=probe)).summary
+    alone = only(run(probe=replace(CLEAN, blocked=(blocked(9),))))
+    assert "proven clean: blocked: in state D for this moment" in alone.summary
+
+
 @pytest.mark.parametrize("more", [{"remote": Nodes({})}, {"logbook": None}])
 def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
     """No answer, no ledger: the node is certainly drained, and stays so."""
@@ -172,6 +183,19 @@ def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
     assert report.requests == ()
     assert (only(report).status, only(report).values["clean"]) == (Status.WARNING, False)
     assert "cannot be proven clean: " in only(report).summary
+
+
+def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
+    """What it holds may count against the node."""
+    log = tmp_path / "slurmctld.log"
+    check = Drained(undrain=True, slurmctld_log=FilePath(str(log)))
+    report = run(check)
+    assert report.requests == ()
+    assert "history: slurmctld's log: tail: cannot open" in only(report).summary
+    log.write_text("[2026-11-21T04:10:00.000] update_node: node n1 reason set to: RMA GPU3\n")
+    assert "its reason replaced another one: 'RMA GPU3'" in only(run(check)).summary
+    log.write_text("")
+    assert len(run(check).requests) == 1
 
 
 def test_no_way_to_nodes() -> None:

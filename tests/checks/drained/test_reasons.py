@@ -119,6 +119,16 @@ def test_slurmctlds_log_knows_reasons_that_the_ledger_never_saw() -> None:
     assert found["n4"] == History(whole=True)
 
 
+def test_an_epilog_that_fails_on_a_drained_node_is_in_the_log_alone() -> None:
+    """Slurm gives no second reason to what is drained: a fault that the epilog found would be lost."""
+    log = (
+        "[2026-11-21T04:11:00.000] update_node: node n1 reason set to: Kill task failed\n"
+        "[2026-11-21T04:11:01.000] error: job_epilog_complete: JobId=2 epilog error on n1, "
+        "draining the node\n"
+    )
+    assert hidden([], histories(log, ["n1"])["n1"].reasons, [KILL]) == "Epilog error"
+
+
 def test_a_log_that_begins_within_the_absence_does_not_know_its_beginning() -> None:
     """It was rotated since: what it holds counts against the node, and not for it."""
     assert histories(LOG, ["n10"])["n10"] == History(("something else",), whole=False)

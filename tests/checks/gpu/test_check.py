@@ -12,10 +12,10 @@ from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
 from sentinel.core.probe import Unread
-from sentinel.core.slurm import Job, JobEnd
+from sentinel.core.slurm import JobEnd
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, context
-from tests.checks.gpu.world import UPTIME, World
+from tests.checks.gpu.world import UPTIME, World, job
 from tests.lab.gpus import gpus_of, moved
 
 MB = 10**6
@@ -27,16 +27,6 @@ def world(*names: str, **settings: Any) -> World:
 
 def uuid(number: int, node: int = 0) -> str:
     return gpus_of(node)[number].uuid
-
-
-def job(
-    number: str, nodes: str, user: str = "ann", exclude: str = "", state: str = "RUNNING"
-) -> Job:
-    count = 1 if "," not in nodes and "[" not in nodes else 2
-    return Job(
-        number, number, "", "", "train", user, "prod", state, "", nodes, count, "",
-        None, None, None, None, exclude=exclude,
-    )  # fmt: skip
 
 
 def test_healthy_gpus_are_fine_each_by_itself() -> None:

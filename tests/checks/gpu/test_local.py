@@ -49,6 +49,14 @@ def test_a_driver_without_devices_is_bad(smi: Path) -> None:
     assert found.status is Status.CRITICAL
 
 
+@pytest.mark.parametrize("said", ["hello", ""])
+def test_a_kernel_log_without_times_is_not_believed(smi: Path, said: str) -> None:
+    """printk.time is off, or somebody has cleared it: an Xid would not be seen in it."""
+    put(smi, nvidia_smi(gpus_of(0)))
+    (smi.parent / "dmesg").write_text(f"#!/bin/sh\necho '{said}'\n")
+    assert isinstance(local.here(10.0, None).kernel, Unread)
+
+
 def test_without_nvidia_smi_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Unknown, never fine."""
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -7,7 +7,7 @@ import pytest
 from sentinel.checks.gpu import GpuCheck
 from sentinel.core.probe import Unread
 from sentinel.core.slurm import Node
-from tests.checks.gpu.world import World
+from tests.checks.gpu.world import World, job
 from tests.lab.gpus import gpus_of
 
 LATE = Unread(kind="late", why="no answer within 5 s; it was ended")
@@ -36,6 +36,15 @@ def test_trouble_of_a_node_that_cannot_be_seen_now_does_not_end(how: str) -> Non
     here.listed["n1"] = Node(name="n1", state="IDLE", gres="gpu:8")
     node.gone, node.smi = False, None
     node.gpus[3] = replace(node.gpus[3], failed=False)
+    assert here.bad() == {}
+
+
+def test_a_node_that_was_only_silent_leaves_nothing_behind() -> None:
+    """Nothing bad was ever seen of it: once it is down it is Slurm's trouble."""
+    here = world("n1", "n2")
+    here.nodes["n1"].gone = True
+    assert list(here.bad()) == ["n1"]
+    here.listed["n1"] = Node(name="n1", state="DOWN", gres="gpu:8")
     assert here.bad() == {}
 
 
@@ -79,6 +88,15 @@ def test_another_node_in_its_place_is_not_believed() -> None:
     entry = here.gpus.entry(lemon.uuid)
     assert entry is not None
     assert entry.node == "n2"
+
+
+def test_lines_of_the_kernels_log_that_nobody_read_are_told() -> None:
+    """There may have been an Xid among them: nobody knows."""
+    here = world("n1", "n2")
+    here.nodes["n1"].lost = 70
+    [found] = here.bad().values()
+    assert (found.subject, found.status.value) == ("n1", "unknown")
+    assert found.summary == "70 lines of the kernel's log were overwritten unread, perhaps an Xid"
 
 
 def test_a_gpu_that_does_not_tell_who_it_is() -> None:
@@ -135,6 +153,18 @@ def test_what_hits_half_of_a_nodes_gpus_at_once_is_the_nodes(many: int, blamed: 
     of_node = {e.what: e.text for e in here.gpus.events("node:n1")}
     assert sorted(of_node) == ([] if blamed else ["recovery Reset", "xid 74"])
     assert all(text.startswith(f"{many} GPUs at once") for text in of_node.values())
+
+
+@pytest.mark.parametrize(("excluded", "counts"), [("n[1-4]", True), ("n[1-5]", False)])
+def test_a_user_who_excludes_a_tenth_of_the_cluster_blames_no_node(
+    excluded: str, counts: bool
+) -> None:
+    """A rack, or nodes of another kind: day by day they would become lemons."""
+    here = world(*(f"n{i}" for i in range(1, 41)))
+    here.jobs = [job("7", "n40", exclude=excluded)]
+    here.look()
+    assert here.gpus is not None
+    assert bool(here.gpus.events("node:n1")) is counts
 
 
 def test_what_hits_all_gpus_is_told_once() -> None:

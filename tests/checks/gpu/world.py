@@ -16,6 +16,16 @@ from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
 UPTIME = 100_000.0
 
 
+def job(
+    number: str, nodes: str, user: str = "ann", exclude: str = "", state: str = "RUNNING"
+) -> Job:
+    count = 1 if "," not in nodes and "[" not in nodes else 2
+    return Job(
+        number, number, "", "", "train", user, "prod", state, "", nodes, count, "",
+        None, None, None, None, exclude=exclude,
+    )  # fmt: skip
+
+
 class NodeWithGpus:
     """What a node would tell now. `log`: lines of its kernel, each with its seconds since boot."""
 
@@ -25,7 +35,7 @@ class NodeWithGpus:
         self.smi: str | Unread | None = None
         self.kernel: Unread | None = None
         self.gone = False
-        self.version, self.hostname = "v13", ""
+        self.version, self.hostname, self.lost = "v13", "", 0
 
     def say(self, text: str, at: float = UPTIME) -> None:
         self.log.append((at, text))
@@ -43,7 +53,7 @@ class NodeWithGpus:
         start = since.position if since and since.boot == self.boot else 0
         lines = [KernelLine(at=at, level=3, text=text) for at, text in self.log[start:]]
         cursor = Cursor(boot=self.boot, source="kmsg", position=len(self.log))
-        log = KernelLog(source="kmsg", lines=tuple(lines), cursor=cursor, lost=0)
+        log = KernelLog(source="kmsg", lines=tuple(lines), cursor=cursor, lost=self.lost)
         return NodeProbe(
             identity=Identity(
                 hostname=self.hostname, kernel="6", boot=self.boot, uptime=UPTIME, time=0, uid=0

@@ -59,13 +59,16 @@ class Watch:
     def __init__(self, one: JobCheck) -> None:
         self.check, self.clock = one, ManualClock()
         self.memory: Mapping[str, Any] = {}
+        self.limit = 10.0
 
     def look(self, *jobs: Job, after: float = 0, ends: list[JobEnd] | None = None) -> Finding:
         self.clock.advance(after)
         return self.see(FixedSlurm(jobs=jobs, ends={e.job_id: e for e in ends or []}))
 
     def see(self, slurm: Any) -> Finding:
-        report = self.check.run(context(slurm, self.clock.now(), memory=self.memory))
+        report = self.check.run(
+            context(slurm, self.clock.now(), memory=self.memory, limit=self.limit)
+        )
         assert report.memory is not None
         self.memory = report.memory
         return report.findings[0]

@@ -1,12 +1,14 @@
 """What happened to a job that is gone, in words."""
 
+import re
+
 import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.slurm import JobEnd
 from sentinel.testing import FixedSlurm
-from tests.checks.job.making import NOW, Watch, check, ended, job, pending
+from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
 
 @pytest.mark.parametrize(
@@ -128,6 +130,12 @@ def test_a_hostile_name_comes_out_inert() -> None:
     finding = watch.look(ends=[end])
     assert finding.summary.isprintable()
     assert all(command.isprintable() for command in finding.commands)
+
+
+def test_labels_are_inert_too() -> None:
+    """A pattern may fit whatever a user called the job; routes and templates get the name."""
+    finding = glance(check(name=None, match=re.compile("tr.*", re.S)), job(name="tr\n\x1b[2J"))
+    assert finding.findings[0].labels["job"] == "tr\\n\\x1b[2J"
 
 
 def test_a_clean_end_points_to_done_when() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sentinel import proc
 from sentinel.checks.job.files import Files
+from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
@@ -161,6 +162,18 @@ def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
     again = Files(5.0, files.stuck)
     assert again.there(path)
     assert again.stuck == {}
+
+
+def test_a_proof_on_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
+    """Neither finished nor dead can be said; the child that waits is remembered all the same."""
+    fuse.hold("lookup", "getattr")
+    watch = Watch(check(done_when=DoneWhen(file=FilePath(fuse.point / "data"))))
+    watch.limit = 2.0
+    said = [watch.look(after=60) for _ in range(2)]
+    assert [finding.status for finding in said] == [Status.UNKNOWN] * 2
+    assert "does not answer" in said[0].summary
+    assert "still waits for it" in said[1].summary
+    fuse.release()
 
 
 def wait_gone(child: proc.Stuck) -> bool:

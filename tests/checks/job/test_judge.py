@@ -365,6 +365,15 @@ def test_who_waits_for_a_job_that_is_held_waits_for_a_person(
         assert f"waits for a job that needs a person: {dependency}" in finding.summary
 
 
+def test_a_predecessor_that_was_requeued_and_held_is_held_too() -> None:
+    """Its state says so; and a singleton without an older one that is held just waits."""
+    before = job("12", "REQUEUE_HOLD", "BeginTime", name="data")
+    after = pending("20", "Dependency", dependency="afterany:12(unfulfilled)")
+    assert glance(check(), before, after).findings[0].status is CRITICAL
+    alone = pending("20", "Dependency", dependency="singleton(unfulfilled)")
+    assert glance(check(), before, alone, job("11", name="other")).findings[0].status is OK
+
+
 def test_a_train_whose_second_job_is_held_ends_with_the_first() -> None:
     """What depends on the held one is not queued behind the running one."""
     train = [

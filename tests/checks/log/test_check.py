@@ -25,7 +25,7 @@ from sentinel.checks.log.words import Watched
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.remote import Answered, Unreachable
 from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.settings import FilePath, SlurmSettings
@@ -346,6 +346,45 @@ def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path:
     assert first[0].evidence["finding"] == "progress at 2 for 10m (stale after 10m)"
     assert watch.report(29.9).requests == ()
     assert len(watch.report(0.1).requests) == 2
+
+
+@pytest.mark.parametrize("line", ["step 1/100", "iteration 0: step {}"])
+def test_a_wrong_pattern_ends_no_job_that_still_writes(tmp_path: Path, line: str) -> None:
+    """A number that was never seen, or never to advance, is an alarm; stacks do no harm."""
+    log = tmp_path / "log"
+    log.write_text("loading\n")
+    watch = Watch(
+        mine(),
+        job="train",
+        path=FilePath(log),
+        progress=ITERATION,
+        on_stale=["stacks", "requeue", "cancel"],
+    )
+    watch.look()
+    asked: list[ActionRequest] = []
+    for minute in range(1, 61):
+        with log.open("a") as file:
+            file.write(line.format(minute) + "\n")
+        asked += watch.report(1).requests
+    assert {r.action for r in asked} == {"stacks"}
+    asked = [r for _ in range(60) for r in watch.report(1).requests]
+    assert {r.action for r in asked} == {"stacks", "requeue", "cancel"}
+
+
+def test_after_a_time_of_blindness_nothing_is_ended_at_once(tmp_path: Path) -> None:
+    """A file system that hung for sentinel hung for the job too: it may go on just now."""
+    watch = hung(tmp_path, on_stale=["stacks", "requeue"])
+    folder = tmp_path.rename(tmp_path.with_name("away"))
+    tmp_path.symlink_to(tmp_path)
+    for _ in range(5):
+        assert watch.look(4).status is Status.UNKNOWN
+    tmp_path.unlink()
+    folder.rename(tmp_path)
+    report = watch.report(1)
+    assert report.findings[0].status is Status.CRITICAL
+    assert [r.action for r in report.requests] == ["stacks"]
+    later = [r.action for _ in range(31) for r in watch.report(1).requests]
+    assert later == ["stacks", "requeue"]
 
 
 class AsItRuns(WorkingHands):

@@ -1,0 +1,36 @@
+"""Silences as they are shown: those in force, in words. Pure."""
+
+from __future__ import annotations
+
+from msgspec import to_builtins
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.mute import Orders, Silence
+from sentinel.core.settings import Match
+from sentinel.core.text import visible
+from sentinel.web.nouns import SilenceFact
+
+
+def by_hand(orders: Orders, now: Instant) -> tuple[Silence, ...]:
+    """Those in force that somebody has written; others stand in the file (core.windows)."""
+    return tuple(s for s in orders.silences if s.starts <= now.wall < s.ends)
+
+
+def shown(silence: Silence) -> SilenceFact:
+    """Its text inert."""
+    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
+    return SilenceFact(
+        id=silence.id,
+        match=visible(f"{said(silence.match)} {nodes}".strip() or "everything"),
+        ends=silence.ends / SECOND,
+        who=visible(silence.who),
+        reason=visible(silence.reason),
+    )
+
+
+def said(match: Match) -> str:
+    """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
+    given = to_builtins(match)
+    labels = given.pop("labels")
+    words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
+    return " ".join(f"{k}={v}" for k, v in words.items() if v)
