@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 ALL = "all"
 _AWAY = frozenset({"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
-_RUNNING = ("RUNNING", "SUSPENDED")
 
 
 def judge_choice(nodes: str, job: str) -> None:
@@ -37,13 +36,14 @@ def chosen(nodes: str, job: str, users: frozenset[str] | None, ctx: Context) -> 
     none while it does not. Raises CannotTell where Slurm has to be asked and is blind.
     """
     from sentinel.core import nodeset
+    from sentinel.core.jobstates import Phase, phase
 
     if job:
         running = (
             j
             for j in ctx.slurm.jobs()
             if job in (j.name, j.id, j.job_id)
-            and j.state in _RUNNING
+            and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
             and (users is None or j.user in users)
         )
         return tuple(dict.fromkeys(n for j in running for n in nodeset.expand(j.nodes)))

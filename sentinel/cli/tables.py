@@ -1,5 +1,7 @@
 """What people look at on a terminal: rich tables, inert text."""
 
+import os
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -24,8 +26,11 @@ class _Glass(Console):
 
 
 def console() -> Console:
-    """To stdout; rich honours NO_COLOR and the terminal's width."""
-    return _Glass(highlight=False, emoji=False, markup=False)
+    """To stdout; rich honours NO_COLOR and the terminal's width, but prints nothing for COLUMNS=0,
+    which some terminals of containers and schedulers say."""
+    columns = os.environ.get("COLUMNS", "")
+    width = 80 if columns.isdigit() and not int(columns) else None
+    return _Glass(highlight=False, emoji=False, markup=False, width=width)
 
 
 def status_cell(status: Status) -> Text:

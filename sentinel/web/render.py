@@ -14,6 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from sentinel import __version__
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
+from sentinel.web import pages
 from sentinel.web.grid import colour
 from sentinel.web.nouns import Facts
 
@@ -27,16 +28,11 @@ LAST = 253_402_214_400.0
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 HEADERS: Mapping[str, str] = {
+    **pages.HEADERS,
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
-    "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Robots-Tag": "noindex, nofollow",
-    "Server": "sentinel",
 }
 """Nothing from elsewhere, nothing inline: a job's name is text wherever it ends up."""
 

@@ -93,6 +93,14 @@ def test_a_terminal_that_lacks_letters_is_no_error(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("columns", ["0", "00", "", "80"])
+def test_a_terminal_that_does_not_know_its_width_has_eighty(ticked: Shell, columns: str) -> None:
+    """Containers and schedulers start commands on some that say 0."""
+    lines = ticked.run("status", COLUMNS=columns).stdout.splitlines()
+    assert any(line.startswith("sentinel lab") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
 def test_json_is_the_same_in_every_character_set(shell: Shell) -> None:
     """Programs read it as UTF-8, whatever the terminal speaks."""
     documents = [

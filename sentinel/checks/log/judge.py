@@ -18,6 +18,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """The settings that a verdict needs, in seconds. `stale_after` None: learned.
 
     `allow` by phase; `joining`: for all ranks to announce themselves. `one_look`: there is no
+    memory, so that only the file's own time tells.
     """
 
     stale_after: float | None
@@ -32,7 +33,8 @@ class Rules(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """How bad, in words, since how many seconds, and what limit that was held against.
 
-    `name`: the number that stood still for longest. `hung`: progress has stopped, which is what second witnesses and actions are asked about.
+    `name`: the number that stood still for longest. `hung`: progress has stopped, which is what
+    second witnesses and actions are asked about.
     """
 
     status: Status

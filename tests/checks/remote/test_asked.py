@@ -89,9 +89,10 @@ def test_all_are_those_that_slurm_hears_from() -> None:
 
 
 def test_a_job_is_looked_at_where_it_runs() -> None:
-    """By name or id, its elements together; pending ones have no nodes; other users' are not meant."""
+    """By name or id, its elements together; pending ones have no nodes; other users' are not meant;
+    a flag (SIGNALING) that hides the word RUNNING takes no nodes away."""
     jobs = [
-        job("train", "n[1-2]"), job("train", "n3", number=8), job("train", "", "PENDING", number=9),
+        job("train", "n[1-2]"), job("train", "n3", "SIGNALING", number=8), job("train", "", "PENDING", number=9),
         job("other", "n4", number=10), job("train", "n5", user="mallory", number=11),
     ]  # fmt: skip
     slurm = FixedSlurm(jobs=jobs)
