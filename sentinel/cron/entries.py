@@ -34,8 +34,10 @@ class Table:
 
     def text(self) -> str:
         """The block that is put into the table."""
-        options = [f"#SCRON {shlex.quote(word)}" for word in _scron(self._chain, self._place)]
+        options = [f"#SCRON {word}" for word in _scron(self._chain)]
         line = f"{schedule(self._chain.every)} {call(self._chain, self._place)}"
+        if self._tool == "scrontab":
+            line += f" >{shlex.quote(self._place.output(self._chain.names[0]))} 2>&1"
         lines = [*(options if self._tool == "scrontab" else []), _escaped(line, self._tool)]
         return "\n".join([self._mark(_BEGIN), *lines, self._mark(_END)]) + "\n"
 
@@ -208,14 +210,13 @@ def state_of_entry(text: str, begin: str, end: str) -> str:
     return "yes" if any(line and not line.startswith("#") for line in block) else "no"
 
 
-def _scron(chain: Chain, place: Place) -> Sequence[str]:
-    output = place.output(chain.names[0]).replace("%", "%%")
+def _scron(chain: Chain) -> Sequence[str]:
+    """Words of #SCRON, which knows no quotes (get_argument() in src/scrontab/parse.c): no path."""
     return [
         f"--job-name={chain.names[0]}",
         f"--time={max(1, chain.time_limit // 60)}",
         "--ntasks=1",
-        f"--output={output}",
-        "--open-mode=truncate",
+        "--output=/dev/null",
         *chain.options,
     ]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sentinel.core import looks
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.errors import CannotTell, StoreError
+from sentinel.core.errors import CannotTell, Fenced, StoreError
 from sentinel.core.gpus import Gpus
 from sentinel.core.links import Signer
 from sentinel.core.model import Alert, Run
@@ -27,7 +27,7 @@ from sentinel.engine.delivery import Delivery
 from sentinel.engine.errands import Errands
 from sentinel.engine.hearing import Hearing
 from sentinel.engine.pipeline import Pipeline
-from sentinel.engine.runner import Runner, is_due, limit
+from sentinel.engine.runner import Runner, conclude, is_due, limit
 from sentinel.engine.upkeep import Upkeep
 from sentinel.engine.world import World as World
 
@@ -93,8 +93,7 @@ class Engine:
             await self._db.call(self._pipeline.replan, world.plan)
 
     async def check(self, name: str) -> None:
-        """One run of one check, committed, and then what it asks for; a check that is still at
-        work is not started again."""
+        """One run of a check, committed, then what it asks for; none while one is at work."""
         config = self.world.checks.get(name)
         if config is None or name in self._busy:
             return
@@ -126,8 +125,7 @@ class Engine:
         return await self._delivery.round()
 
     async def begin_delivery(self) -> float | None:
-        """As `deliver`, but no channel is waited for: a slow one holds up no other. `committed`
-        is set when one has ended."""
+        """As `deliver`, but waits for no channel; `committed` is set when one has ended."""
         self.committed.clear()
         return await self._delivery.begin()
 
@@ -247,6 +245,17 @@ class Engine:
             self.committed.set()
 
     async def _look(self, config: CheckConfig) -> Outcome:
+        """A run that cannot even be started (no thread is left) is a blind one, not none."""
+        try:
+            return await self._run(config)
+        except Fenced:
+            raise
+        except Exception as error:
+            _LOG.exception("check %s: its run could not be started", config.name)
+            why = f"internal error: its run could not be started: {error!r}"
+            return conclude(config, None, why, 0.0)
+
+    async def _run(self, config: CheckConfig) -> Outcome:
         ctx = Context(
             name=config.name,
             now=self._clock.now(),

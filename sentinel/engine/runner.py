@@ -75,8 +75,9 @@ class _Answer(Struct):
 
 
 class _Stuck(Struct):
-    """A thread that was abandoned: `at_work` is locked until it ends."""
+    """A thread that was abandoned, and the check as it was then: `at_work` is locked until it ends."""
 
+    check: CheckConfig
     at_work: LockType
     since: float
 
@@ -90,7 +91,7 @@ class Runner:
     def run(self, check: CheckConfig, ctx: Context) -> Outcome:
         """Never raises and never takes longer than the check's limit and a short grace."""
         started = time.monotonic()
-        answer = self._still_stuck(check.name) or self._attempt(check, ctx)
+        answer = self._still_stuck(check) or self._attempt(check, ctx)
         return conclude(check, answer.report, answer.error, time.monotonic() - started)
 
     def _attempt(self, check: CheckConfig, ctx: Context) -> _Answer:
@@ -100,13 +101,14 @@ class Runner:
         start_new_thread(_look, (check, ctx, answer, at_work))
         if at_work.acquire(timeout=max(0.0, ctx.limit + _GRACE)):
             return answer
-        self._stuck[check.name] = _Stuck(at_work, time.monotonic())
+        self._stuck[check.name] = _Stuck(check, at_work, time.monotonic())
         return _Answer(error=late)
 
-    def _still_stuck(self, name: str) -> _Answer | None:
-        stuck = self._stuck.get(name)
-        if stuck is None or not stuck.at_work.locked():
-            self._stuck.pop(name, None)
+    def _still_stuck(self, check: CheckConfig) -> _Answer | None:
+        """A check that was configured anew may have been mended by that: it is tried."""
+        stuck = self._stuck.get(check.name)
+        if stuck is None or not stuck.at_work.locked() or stuck.check != check:
+            self._stuck.pop(check.name, None)
             return None
         age = duration_text(time.monotonic() - stuck.since)
         return _Answer(error=f"an earlier run hangs since {age}; none is started beside it")

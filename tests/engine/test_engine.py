@@ -338,23 +338,45 @@ def test_a_check_of_every_minute_runs_with_the_passes_of_every_minute(
     assert found == ["disk"] * is_due
 
 
+class Unfit(MemoryStore):
+    """A store that fails about one check, whatever is asked or written of it."""
+
+    def memory(self, check: str) -> Mapping[str, Any]:
+        if check == "odd":
+            raise RuntimeError("can't start new thread")
+        return super().memory(check)
+
+    def commit(self, batch: Batch) -> None:
+        if any(run.check == "odd" for run in batch.runs):
+            raise RuntimeError("bug")
+        super().commit(batch)
+
+
 def test_a_check_that_fails_inside_keeps_no_pass_from_telling() -> None:
     """A bug of sentinel itself: it is logged, and costs what it touches."""
-
-    class Forgetful(MemoryStore):
-        def memory(self, check: str) -> Mapping[str, Any]:
-            if check == "odd":
-                raise RuntimeError("bug")
-            return super().memory(check)
-
     book = Book()
 
     async def story(scene: Scene) -> None:
         await tick(scene.engine, scene.clock.now())
 
     checks: dict[str, object] = {"odd": Says(), "disk": Says(Status.CRITICAL)}
-    play(story, world(checks, {"book": book}), Forgetful())
+    play(story, world(checks, {"book": book}), Unfit())
     assert book.reasons == ["firing"]
+
+
+def test_a_run_that_cannot_be_started_is_blind() -> None:
+    """Nobody may take it for one that has seen nothing bad."""
+
+    class Forgetful(Unfit):
+        commit = MemoryStore.commit
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("odd")
+        (run,) = await scene.engine.runs()
+        assert run.blind
+        assert run.summary.startswith("internal error: its run could not be started: RuntimeError")
+
+    play(story, world({"odd": Says()}, {}), Forgetful())
 
 
 def test_a_clock_set_back_makes_checks_due_at_once() -> None:

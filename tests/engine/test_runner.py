@@ -148,6 +148,14 @@ def test_a_hanging_check_is_abandoned_once_and_not_piled_upon() -> None:
     assert plugin.started == 2
 
 
+def test_a_check_that_was_configured_anew_does_not_wait_for_its_former_self() -> None:
+    """The path that hangs was taken out of the file, which was reloaded."""
+    runner, plugin = Runner(), Hangs()
+    runner.run(config(plugin), context(limit=-1.9))
+    assert runner.run(config(Says(Status.OK)), context()).itself.status is Status.OK
+    plugin.let_go.set()
+
+
 def test_severity_is_a_cap() -> None:
     """critical becomes warning; warning, ok and unknown stay."""
     for seen, told in [

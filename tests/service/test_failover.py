@@ -141,7 +141,7 @@ def test_a_leader_that_loses_its_state_says_so_while_it_may(
     config = tmp_path / "sentinel.yaml"
     with ExitStack() as stack:
         wire = stack.enter_context(Wire(tmp_path / "wire", server))
-        url = postgres_url.partition("?")[0] + f"?host={wire.folder}&lease=6s"
+        url = postgres_url.partition("?")[0] + f"?host={wire.folder}&lease=12s"
         config.write_text(ALONE.format(url=url, folder=tmp_path))
         only = service("run", "-c", config)
         only.wait_for(book.exists, "a first message")
