@@ -17,8 +17,6 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.proc.appending import NEVER, append_line
 
-_hanging: dict[str, proc.Stuck] = {}
-
 
 class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One JSON object a line appended to a file; opened anew each time, so it may be rotated.
@@ -43,26 +41,15 @@ class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Receipt(f"appended to {visible(self.path)}")
 
     def _append(self, line: bytes) -> None:
-        self._refuse_while_hanging()
         try:
             done = append_line(self.path, line, limit=self.timeout)
         except proc.TimedOut as error:
-            if error.stuck:
-                _hanging[self.path] = error.stuck
-            limit = f"cannot be written: nothing happened for {self.timeout}"
-            raise self._error(limit, reason="timeout") from None
+            raise self._error(str(error), reason="timeout") from None
         except (proc.NotFound, proc.TooMuch) as error:
             raise self._error(str(error)) from None
         if done.code:
             said = quoted(done.err) or f"the writing process ended with {done.code}"
             raise self._error(said, permanent=done.code == NEVER)
-
-    def _refuse_while_hanging(self) -> None:
-        stuck = _hanging.get(self.path)
-        if stuck and proc.still_stuck(stuck):
-            why = f"its file system hangs: process {stuck.pid} still waits for it"
-            raise self._error(why, reason="timeout")
-        _hanging.pop(self.path, None)
 
     def _error(self, why: str, *, permanent: bool = False, reason: str = "server") -> ChannelError:
         return ChannelError(f"{visible(self.path)}: {why}", permanent=permanent, reason=reason)

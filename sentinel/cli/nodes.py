@@ -35,7 +35,11 @@ def register(commands: Any) -> None:
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     shown = verb(verbs, "list", "states, reasons, and since when", call_list)
     shown.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
-    shown.add_argument("--history", metavar="NODE", help="every reason seen and all that was done")
+    shown.add_argument(
+        "--history",
+        metavar="NODE",
+        help="every reason seen and all that was done; also of a directory that was cleaned",
+    )
     for name, text in (("drain", "no further jobs there"), ("undrain", "jobs may run there again")):
         change = verb(verbs, name, text, call_change)
         change.set_defaults(action=name)
@@ -52,8 +56,8 @@ def call_list(args: argparse.Namespace) -> int:
     """0 when Slurm answered."""
     settings, clock = settings_of(args), SystemClock()
     if args.history:
-        if len(names([args.history])) != 1:
-            raise BadCall("--history: one node at a time")
+        if not args.history.startswith("/") and len(names([args.history])) != 1:
+            raise BadCall("--history: one node (or directory that was cleaned) at a time")
         log = hands.books(settings, dry_run=True)
         try:
             return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)

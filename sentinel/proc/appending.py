@@ -3,6 +3,7 @@
 import os
 import sys
 
+from sentinel.core.values import duration_text
 from sentinel.proc import Done, Stuck, TimedOut, run, still_stuck
 
 NEVER = 2
@@ -31,4 +32,5 @@ def append_line(path: str, line: bytes, *, limit: float) -> Done:
     except TimedOut as error:
         if error.stuck:
             _hanging[path] = error.stuck
-        raise
+        text = f"cannot be written: nothing happened for {duration_text(limit)}"
+        raise TimedOut(text, error.stuck) from None

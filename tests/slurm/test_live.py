@@ -150,13 +150,14 @@ def test_elements_of_an_array_that_run(fresh: Lab) -> None:
 def test_how_a_job_ended(
     fresh: Lab, script: str, state: str, exit_code: int, signal: int | None
 ) -> None:
-    """From slurmctld's memory; a name that looks like an end is a name."""
+    """From slurmctld's memory; a name that looks like an end is a name. From 24.05 on squeue shows
+    the pattern of the output as it stands."""
     job = fresh.sbatch(script, name="x JobState=RUNNING ExitCode=7:7 EndTime=1 Reason=forged")
     fresh.wait_state(job, state)
     end = slurm(fresh).job_end(job)
     assert end is not None
     assert (end.state, end.exit_code, end.signal) == (state, exit_code, signal)
-    assert end.stdout.endswith(f"/slurm-{job}.out")
+    assert end.stdout.endswith((f"/slurm-{job}.out", "/slurm-%j.out"))
     assert abs((end.ended or 0) - time.time()) < 600
 
 

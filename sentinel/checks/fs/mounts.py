@@ -79,7 +79,8 @@ class Mounts:
 
 def parse(table: bytes) -> Mounts:
     """Raises ValueError for a line that is not of the documented form."""
-    return Mounts(_mount(line) for line in table.splitlines())
+    lines = table.split(b"\n")  # any other control may be part of a name
+    return Mounts(_mount(line) for line in lines if line)
 
 
 def _mount(line: bytes) -> Mount:
