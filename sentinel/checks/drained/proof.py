@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sentinel.checks.drained import gpus, people
-from sentinel.checks.drained.reasons import hidden, note_in, seen_from_the_start, typed_by
+from sentinel.checks.drained.reasons import (
+    hidden,
+    left_over,
+    note_in,
+    seen_from_the_start,
+    typed_by,
+)
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.nodestate import UP, state_of, unfit
 from sentinel.core.probe import Identity, NodeProbe, Unread
@@ -98,6 +104,10 @@ def _history(sight: Sight, rules: Rules) -> Item:
         return Item(name="history", good=None, text="no ledger of reasons here")
     if found := hidden(sight.readings, sight.history.reasons, rules.reasons):
         return _no("history", f"its reason replaced another one: '{visible(found)}'")
+    if left_over(sight.node, sight.readings):
+        return _no(
+            "history", "its reason is that of an earlier time; why it left now, nobody tells"
+        )
     if trouble := sight.history.trouble:
         return Item(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
     if not (seen_from_the_start(sight.readings) or sight.history.whole):

@@ -55,6 +55,23 @@ def typed_by(node: Node) -> str:
     return node.reason_user
 
 
+def left_over(node: Node, readings: Sequence[Reading]) -> bool:
+    """Whether the node may have had its reason while it was still in service.
+
+    Slurm from 23.11 on without accounting keeps the reason of a resumed node until its next job
+    (clusteracct_storage_g_node_up()), and drain_nodes() then gives it no other one; what is
+    appended to it (set_node_reason()) has a new time.
+    """
+    before = next((reading for reading in readings if not reading.out), None)
+    if before is None or not before.reason:
+        return False
+    appended = _plain(node.reason) != node.reason.strip()
+    same = (before.reason, before.user, before.reason_time)
+    return same == (node.reason, node.reason_user, node.reason_time) or (
+        appended and _plain(node.reason) == _plain(before.reason)
+    )
+
+
 def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequence[str]) -> str:
     """The newest other reason of this absence from service; empty if there was none.
 

@@ -231,6 +231,21 @@ def test_a_node_that_was_drained_while_nobody_looked() -> None:
         assert all(i.good for i in items(whole).values())
 
 
+def test_a_reason_that_was_there_before_is_no_reason_of_now() -> None:
+    """Newer Slurms without accounting keep it, whatever drains the node the next time."""
+    kept = replace(
+        LEFT_SERVICE,
+        out=False,
+        left=None,
+        reason=NODE.reason,
+        user=NODE.reason_user,
+        reason_time=NODE.reason_time,
+    )
+    item = one(sight(readings=(LEFT_SERVICE, kept)))
+    assert (item.name, item.good) == ("history", False)
+    assert item.text.startswith("its reason is that of an earlier time")
+
+
 def test_users_who_may_be_there() -> None:
     """`ignore_users` are not strangers, and `first_uid` is the site's."""
     seen = spoilt(processes=(ALICE,))

@@ -10,6 +10,7 @@ from sentinel.checks.drained.reasons import (
     fits,
     hidden,
     job_of,
+    left_over,
     note_in,
     seen_from_the_start,
     typed_by,
@@ -82,6 +83,31 @@ def test_what_a_reason_replaced(before: list[Reading], found: str) -> None:
 def test_a_person_who_uses_slurms_words(reason: str, user: str, giver: str) -> None:
     """slurmstepd signs as root, slurmctld as SlurmUser what it appends: all others are people."""
     assert typed_by(replace(NODE, reason=reason, reason_user=user)) == giver
+
+
+@pytest.mark.parametrize(
+    ("reason", "time", "before", "left"),
+    [
+        pytest.param(KILL, 9, reading("", out=False), False, id="Slurm forgot the last one"),
+        pytest.param(KILL, 9, reading(KILL, out=False), False, id="the same words once more"),
+        pytest.param(KILL, 1, reading(KILL, out=False), True, id="kept, and drained again"),
+        pytest.param(KILL, 1, reading(KILL), False, id="given in this absence"),
+        pytest.param(KILL, 9, reading("RMA", out=False), False, id="replaced"),
+        pytest.param(
+            f"{KILL} : Not responding", 9, reading(KILL, out=False), True, id="kept, and appended to"
+        ),
+        pytest.param(
+            f"{KILL} : Not responding", 9, reading("RMA", out=False), False, id="replaced and more"
+        ),
+    ],
+)
+def test_a_reason_from_before_the_node_was_in_service(
+    reason: str, time: int, before: Reading, left: bool
+) -> None:
+    """It says nothing about why the node left service now: that may have been a failed prolog."""
+    node = replace(NODE, reason=reason, reason_user="root", reason_time=time)
+    assert left_over(node, [reading(KILL), before]) == left
+    assert not left_over(node, [])
 
 
 def test_the_beginning_of_an_absence_is_known_by_close_looks_alone() -> None:
