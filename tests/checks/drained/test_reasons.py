@@ -94,7 +94,11 @@ def test_a_person_who_uses_slurms_words(reason: str, user: str, giver: str) -> N
         pytest.param(KILL, 1, reading(KILL), False, id="given in this absence"),
         pytest.param(KILL, 9, reading("RMA", out=False), False, id="replaced"),
         pytest.param(
-            f"{KILL} : Not responding", 9, reading(KILL, out=False), True, id="kept, and appended to"
+            f"{KILL} : Not responding",
+            9,
+            reading(KILL, out=False),
+            True,
+            id="kept, and appended to",
         ),
         pytest.param(
             f"{KILL} : Not responding", 9, reading("RMA", out=False), False, id="replaced and more"
