@@ -57,10 +57,8 @@ def test_pairs_and_files_of_healthy_nodes(bench: Bench) -> None:
 def test_gpus_that_nvidia_smi_shows_and_torch_that_is_missing(bench: Bench) -> None:
     """Missing is no failure and no pass; a node with too few GPUs fails."""
     smi = bench.lab.nodes[1].bin / ".nvidia-smi.out"
-    before = smi.read_text()
-    smi.write_text(before.partition("\n")[0] + "\n")
+    smi.write_text(smi.read_text().partition("\n")[0] + "\n")
     done = bench.say("test", "node-[0-1]", "--test", "cuda")
-    smi.write_text(before)
     assert done.returncode == 1
     assert "cuda: FAIL     node-1: nvidia-smi shows 1 of 8 GPUs" in done.stdout
     assert "cuda: MISSING  node-0: no torch in " in done.stdout

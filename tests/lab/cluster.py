@@ -66,6 +66,7 @@ class Lab(Cluster):
         for node in self.nodes:
             node.join()
             node.start()
+            node.equip()
         self._configure(self._settings)
         super().wait_ready()
         self._cancel_all()

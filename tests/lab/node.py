@@ -68,16 +68,22 @@ class Node:
         script.write_text(f'#!/bin/sh\ncat "${{0%/*}}/.{program}.out"\nexit {code}\n')
         script.chmod(0o755)
 
+    def equip(self) -> None:
+        """The stand-ins with which a node begins, and no others."""
+        for tool in self.bin.iterdir():
+            tool.unlink()
+        lines = (
+            f"GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: {self._uuid(gpu)})" for gpu in range(GPUS)
+        )
+        self.stand_in("nvidia-smi", "\n".join(lines) + "\n")
+
     def _make_folders(self) -> None:
         for folder in (self.bin, self._folder / "spool" / self.name, self._folder / "gpu"):
             folder.mkdir(parents=True, exist_ok=True)
         for gpu in range(GPUS):
             device = self._folder / f"gpu/{self.name}-{gpu}"
             os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-        lines = (
-            f"GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: {self._uuid(gpu)})" for gpu in range(GPUS)
-        )
-        self.stand_in("nvidia-smi", "\n".join(lines) + "\n")
+        self.equip()
 
     def _uuid(self, gpu: int) -> str:
         return f"GPU-00000000-0000-0000-{self._host:04x}-{gpu:012x}"

@@ -1,7 +1,6 @@
 """Real nodes, a real sshd on each, real faults: what is told apart, and what is left behind."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,16 +27,11 @@ OTHER_KEY = "* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIDkBYqJEdc5UpjPSnFVi3QAcvkuB
 
 
 @pytest.fixture
-def nodes(fresh: Lab, tmp_path: Path) -> Iterator[Nodes]:
-    """The lab's four nodes; their stand-ins for nvidia-smi are as before afterwards."""
-    tools = [node.bin / "nvidia-smi" for node in fresh.nodes]
-    before = [tool.read_bytes() for tool in tools]
-    for tool in tools:
-        tool.write_text(ONE_PROCESS)
-    yield Nodes(fresh, tmp_path)
-    fresh.fuse.release()
-    for tool, content in zip(tools, before, strict=True):
-        tool.write_bytes(content)
+def nodes(fresh: Lab, tmp_path: Path) -> Nodes:
+    """The lab's four nodes, a process on each one's GPUs."""
+    for node in fresh.nodes:
+        (node.bin / "nvidia-smi").write_text(ONE_PROCESS)
+    return Nodes(fresh, tmp_path)
 
 
 def whole(answer: object) -> NodeProbe:

@@ -1,7 +1,6 @@
 """Nodes go back to work, or do not, on a real cluster: Slurm drains, sentinel proves and undrains."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,13 @@ from tests.service.watch import Watch
 
 
 @pytest.fixture
-def ward(fresh: Lab, night: Watch, tmp_path: Path) -> Iterator[Ward]:
-    tools = [node.bin / "nvidia-smi" for node in fresh.nodes]
-    before = [tool.read_bytes() for tool in tools]
-    for tool in tools:
-        tool.write_text(CLEAN)
+def ward(fresh: Lab, night: Watch, tmp_path: Path) -> Ward:
+    for node in fresh.nodes:
+        (node.bin / "nvidia-smi").write_text(CLEAN)
     (tmp_path / "ssh").mkdir()
     ward = Ward(fresh, night, Nodes(fresh, tmp_path / "ssh"))
     ward.tick()  # who sees nodes leave service knows what their reasons replaced
-    yield ward
-    fresh.fuse.release()
-    for tool, content in zip(tools, before, strict=True):
-        tool.write_bytes(content)
+    return ward
 
 
 def test_slurm_drains_a_node_and_sentinel_gives_it_back_when_the_process_is_gone(

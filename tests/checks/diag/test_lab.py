@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +80,8 @@ class Site:
 
 
 @pytest.fixture
-def site(fresh: Lab, tmp_path: Path) -> Iterator[Site]:
-    tools = [node.bin / "nvidia-smi" for node in fresh.nodes]
-    before = [tool.read_bytes() for tool in tools]
-    yield Site(fresh, tmp_path)
-    for node, content in zip(fresh.nodes, before, strict=True):
-        (node.bin / "nvidia-smi").write_bytes(content)
-        (node.bin / "dcgmi").unlink()
+def site(fresh: Lab, tmp_path: Path) -> Site:
+    return Site(fresh, tmp_path)
 
 
 def test_a_wave_a_failure_and_the_same_gpu_under_another_name(site: Site) -> None:
