@@ -110,7 +110,7 @@ def _followed(
         tables.report(runs, records, args)
     started = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
     longest = max((run.limit for run in started), default=0) + check.starts_within + GRACE
-    told = list[Last]()
+    told: list[Last] = []
     for last in _awaited(settings, started, longest):
         told.append(last)
         if not args.json:
