@@ -138,9 +138,10 @@ def test_of_two_ticks_at_once_the_second_runs_nothing(watch: Watch) -> None:
 
 
 def test_a_killed_service_can_be_started_again_at_once(watch: Watch) -> None:
-    """kill -9 leaves no lock; what was told stays told."""
+    """kill -9 leaves no lock; what was told, and marked so, stays told."""
     service = started(watch, 2)
     watch.wait_told(service)
+    service.wait_for(lambda: not watch.status()["unsent"], "an empty outbox")
     service.kill9()
     service = watch.run()
     watch.lamp(0)
