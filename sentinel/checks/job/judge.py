@@ -33,6 +33,10 @@ def _alive(settings: JobSettings, view: View) -> Finding:
     troubles += [] if view.finished else rules.about_the_end(settings, view)
     done = [f"finished: {view.finished}"] if view.finished else []
     status = Status.WARNING if troubles else Status.OK
+    if rules.slow_end(settings, view) and not (
+        view.finished or view.queue.coming or view.queue.paused
+    ):
+        status = Status.CRITICAL  # nothing runs, and nothing will
     return _finding(settings, view, status, "; ".join([*troubles, _state(view), *done]))
 
 

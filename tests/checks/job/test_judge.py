@@ -208,17 +208,26 @@ def test_the_last_running_job_counts_for_the_hand_over() -> None:
     ("state", "seconds", "status"),
     [
         ("COMPLETING", 600, OK),
-        ("COMPLETING", 601, WARNING),
+        ("COMPLETING", 601, CRITICAL),
         ("CONFIGURING", 1800, OK),
         ("CONFIGURING", 1801, WARNING),
         ("RUNNING", 30 * DAY, OK),
     ],
 )
 def test_a_state_that_should_pass_soon(state: str, seconds: float, status: Status) -> None:
-    """Ending and getting ready take minutes; longer, something hangs."""
+    """Ending and getting ready take minutes; longer, something hangs, and a training that ends with
+    nothing behind it is over."""
     watch = Watch(check())
     watch.look(job(state=state))
     assert watch.look(job(state=state), after=seconds).status is status
+
+
+def test_an_end_that_hangs_is_no_death_while_something_comes() -> None:
+    """The node is in trouble, the training is not."""
+    watch = Watch(check())
+    ending, behind = job(state="COMPLETING"), pending("12")
+    watch.look(ending, behind)
+    assert watch.look(ending, behind, after=601).status is WARNING
 
 
 def test_a_partition_that_is_down_is_believed_for_a_day() -> None:
