@@ -16,7 +16,9 @@ SHORTEST = 5.0
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser("stacks", help="where every task of a job stands, outliers first")
-    parser.add_argument("job", metavar="JOBID", help="4711, 4711_3 for an array's element, 4711+1 for a part")
+    parser.add_argument(
+        "job", metavar="JOBID", help="4711, 4711_3 for an array's element, 4711+1 for a part"
+    )
     parser.add_argument("-c", "--config", metavar="FILE")
     parser.add_argument(
         "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"

@@ -222,7 +222,10 @@ def test_what_was_written_down_is_inert_on_a_terminal(shell: Shell) -> None:
     ("words", "says"),
     [
         (("drain", "n1", "--reason", " "), "--reason: say why"),
-        (("list", "--history", "n[1-2]"), "--history: one node (or directory that was cleaned) at a time"),
+        (
+            ("list", "--history", "n[1-2]"),
+            "--history: one node (or directory that was cleaned) at a time",
+        ),
         (("list", "--history", "n1;id"), "';' is in no node name"),
         (("maintenance", "on", "--for", "0s"), "--for: must be longer than 0s"),
         (("maintenance", "on", "--for", "soon"), "--for: 'soon' is no duration"),
