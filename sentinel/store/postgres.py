@@ -27,8 +27,11 @@ _LIVE: dict[str, Any] = {  # libpq: a peer that vanished is noticed within half 
 }
 _SETTINGS = (
     "SET client_encoding = 'UTF8'; SET statement_timeout = '60s'; SET lock_timeout = '20s'; "
-    "SET idle_in_transaction_session_timeout = '10s'"  # a stopped client must not hold the row
+    "SET idle_in_transaction_session_timeout = {}"
 )
+_IDLE = 10.0
+"""Seconds, and no longer than a lease, after which a client that was stopped in a transaction holds
+the row no more (milliseconds in _SETTINGS)."""
 _EXPIRES = text(
     "SELECT now + :term, expires <= now FROM leader, "
     "LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock"
@@ -52,7 +55,11 @@ class PostgresBackend:
             ) from error
         self.place = parsed.set(drivername="postgresql", query={}).render_as_string()
         self._engine = _engine(parsed)
-        event.listen(self._engine, "connect", _configure)
+        event.listen(self._engine, "connect", self._configure)
+
+    def _configure(self, connection: Any, _record: object) -> None:
+        connection.execute(_SETTINGS.format(int(1000 * min(_IDLE, self.term))))
+        connection.commit()
 
     def connect(self) -> Connection:
         connection: Connection = self._engine.connect()
@@ -109,8 +116,3 @@ def _engine(url: Any) -> Any:
         raise StoreError(
             f"state: PostgreSQL needs the package {error.name}; install slurm-sentinel[postgres]"
         ) from error
-
-
-def _configure(connection: Any, _record: object) -> None:
-    connection.execute(_SETTINGS)
-    connection.commit()
