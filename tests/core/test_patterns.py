@@ -23,7 +23,7 @@ JOB = Job(
     started=2,
     ends=None,
     time_limit=None,
-    workdir="/work",
+    workdir="/gpfs",
 )
 ELEMENT = replace(JOB, id="2_3", job_id="4", array_id="2", task="3", name="arr")
 
@@ -40,11 +40,11 @@ ELEMENT = replace(JOB, id="2_3", job_id="4", array_id="2", task="3", name="arr")
         pytest.param(
             "y-%x-%j-%A-%a-%3a-%u-%N.out",
             ELEMENT,
-            "/work/y-arr-4-2-3-003-root-node-0.out",
+            "/gpfs/y-arr-4-2-3-003-root-node-0.out",
             id="an array element; a relative name",
         ),
         pytest.param(
-            r"z-\%x-%j\\k.out", JOB, r"/work/z-%x-%j\k.out", id="a backslash switches symbols off"
+            r"z-\%x-%j\\k.out", JOB, r"/gpfs/z-%x-%j\k.out", id="a backslash switches symbols off"
         ),
         pytest.param("/l/%b", replace(ELEMENT, task="13"), "/l/3", id="the index modulo ten"),
         pytest.param("/l/%5x-%5N", JOB, "/l/my job-node-0", id="words are not padded"),
@@ -95,10 +95,10 @@ def test_whether_a_name_depends_on_a_job(pattern: str, depends: bool) -> None:
 @pytest.mark.parametrize(
     ("stdout", "job", "name"),
     [
-        ("/work/slurm-4.out", ELEMENT, "/work/slurm-2_3.out"),
-        ("/work/slurm-2_3.out", ELEMENT, "/work/slurm-2_3.out"),
-        ("/work/slurm-1.out", JOB, "/work/slurm-1.out"),
-        ("/work/%A-%a.out", ELEMENT, "/work/2-3.out"),
+        ("/gpfs/slurm-4.out", ELEMENT, "/gpfs/slurm-2_3.out"),
+        ("/gpfs/slurm-2_3.out", ELEMENT, "/gpfs/slurm-2_3.out"),
+        ("/gpfs/slurm-1.out", JOB, "/gpfs/slurm-1.out"),
+        ("/gpfs/%A-%a.out", ELEMENT, "/gpfs/2-3.out"),
     ],
 )
 def test_the_default_output_of_an_array_element(stdout: str, job: Job, name: str) -> None:
