@@ -97,7 +97,8 @@ def described(answer: Unreached) -> str:
 
 
 class Remote(Protocol):
-    """A way to nodes. Invalid for a name that is none, before anything is started."""
+    """A way to nodes. A name that can be none (`-oProxyCommand=x`) gets NotAsked, and the others
+    their answers."""
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""

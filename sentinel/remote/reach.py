@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sentinel import proc
+from sentinel.core.errors import Invalid
 from sentinel.core.nodeset import check_name
 from sentinel.core.probe import CutShort, NodeProbe, NoProbe, Wants, parse
 from sentinel.core.remote import (
@@ -65,8 +66,6 @@ class Reach:
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Answer]:
         """See sentinel.core.remote.Remote."""
-        for node in nodes:
-            check_name(node)
         most = max(LEAST_OUTPUT, min(MOST_OUTPUT, MOST_TOGETHER // max(1, len(nodes))))
 
         def ask(node: str, seconds: float) -> Answer:
@@ -80,8 +79,6 @@ class Reach:
         self, nodes: Sequence[str], wants: Wants, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         """See sentinel.core.remote.Remote."""
-        for node in nodes:
-            check_name(node)
 
         def ask(node: str, seconds: float) -> NodeProbe | Unreached:
             mark, mine = _mark(), wants.of(node)
@@ -96,7 +93,7 @@ class Reach:
     def _ask(
         self, node: str, argv: Sequence[str], stdin: bytes, seconds: float, most: int
     ) -> Answer:
-        if why := self._way.barred(node) or self._still_stuck(node):
+        if why := _no_name(node) or self._way.barred(node) or self._still_stuck(node):
             return NotAsked(why)
         mark = _mark()
         try:
@@ -149,6 +146,15 @@ def _why(answer: Answered | Partial, cut: str) -> str:
         return answer.why
     last = answer.err.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
     return f"{cut}; exit code {answer.code}" + (f", said: {visible(last)[:200]}" if last else "")
+
+
+def _no_name(node: str) -> str:
+    """Why this cannot go on a command line: Slurm takes names that ssh would read as options."""
+    try:
+        check_name(node)
+    except Invalid as error:
+        return str(error)
+    return ""
 
 
 def _mark() -> str:

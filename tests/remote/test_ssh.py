@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel import proc
-from sentinel.core.errors import Invalid
+from sentinel.core.probe import NodeProbe, Wants
 from sentinel.core.remote import (
     Answered,
     Garbage,
@@ -187,15 +187,20 @@ def test_without_ssh_nobody_is_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=touch {}", "a b", "root@node", "a;b", "", "a\nb"])
-def test_a_name_that_is_none_stops_all_before_anything_is_started(
+def test_a_name_that_is_none_is_not_asked_and_the_others_are(
     tmp_path: Path, sshd: Sshd, name: str
 ) -> None:
-    """Neither an option, a user, nor a command gets anywhere near ssh."""
-    before = sshd.log.read_text()
-    with pytest.raises(Invalid, match="is no name of a node"):
-        sshd.reach().run(["fine", name.format(tmp_path / "touched")], ["true"], limit=10)
+    """Neither an option, a user, nor a command gets anywhere near ssh, and blinds nobody."""
+    strange = name.format(tmp_path / "touched")
+    told = sshd.reach().run(["fine", strange], ["true"], limit=10)
+    assert told["fine"] == Answered(code=0)
+    refused = told[strange]
+    assert isinstance(refused, NotAsked)
+    assert "is no name of a node" in refused.why
+    probes = sshd.reach().probe(["fine", strange], Wants(), limit=10)
+    assert isinstance(probes["fine"], NodeProbe)
+    assert isinstance(probes[strange], NotAsked)
     assert not (tmp_path / "touched").exists()
-    assert sshd.log.read_text() == before
 
 
 def test_no_word_of_a_question_is_an_option_of_ssh() -> None:

@@ -108,7 +108,10 @@ def _expanded(nodes: str) -> Sequence[str]:
     try:
         return nodeset.expand(nodes)
     except Invalid as error:
-        raise CannotTell(f"the nodes of a job are not understood: {error}") from error
+        # Slurm takes names that are none elsewhere (`-oProxyCommand=x`): those stand for themselves.
+        if "[" in nodes:
+            raise CannotTell(f"the nodes of a job are not understood: {error}") from error
+        return nodes.split(",")
 
 
 def _controller_log(path: str | None, limit: float) -> tuple[str, str]:

@@ -198,6 +198,21 @@ def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
     assert len(run(check).requests) == 1
 
 
+def test_a_node_whose_name_looks_like_an_option_blinds_nobody_else() -> None:
+    """Slurm takes such a name; a job that runs there too."""
+    strange = replace(NODE, name="-oProxyCommand=touch")
+    there = Job(*["1"] * 7, "RUNNING", "", strange.name, 1, "", *[None] * 4)
+    report = run(
+        replace(UNDRAIN, clean_up=True),
+        nodes=(strange, NODE),
+        jobs=(there,),
+        remote=Nodes({"n1": CLEAN}),
+    )
+    told = {f.subject: f for f in report.findings}
+    assert [r.target for r in report.requests] == ["n1"]
+    assert told[strange.name].status is Status.WARNING
+
+
 def test_no_way_to_nodes() -> None:
     """Each node says so."""
     report = UNDRAIN.run(context(FixedSlurm(nodes=[NODE]), now=AT, logbook=Book()))
