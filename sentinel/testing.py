@@ -5,10 +5,14 @@ from typing import Any, TypeVar
 
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
+from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Controller, Job, JobEnd, Node
 
 Answer = TypeVar("Answer")
+ALL_SEEN = Coverage(of="subjects", meant=1)
+"""For a report of whose coverage nothing is asked."""
+
 START = Instant(wall=1_800_000_000_000_000, boot="boot-1", mono=1_000_000_000)
 
 

@@ -9,7 +9,7 @@ from sentinel.core.chain.journal import GAPS, Entry, Gap, Standing, blind_since,
 from sentinel.core.chain.nouns import Chain
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job
@@ -49,7 +49,7 @@ class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if chain.in_slurm:
             jobs = [job for job in ctx.slurm.jobs() if job.name in chain.names]
             found.insert(0, _links(chain, jobs))
-        return Report(findings=tuple(found))
+        return Report(findings=tuple(found), coverage=Coverage(of="chains", meant=1))
 
 
 def _links(chain: Chain, jobs: Sequence[Job]) -> Finding:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sentinel.core.clock import SECOND
 from sentinel.core.crontab.record import Record, Submitted
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import shortened, visible, visible_lines
@@ -48,12 +48,15 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         except SentinelError as error:
             raise CannotTell(str(error)) from error
         now = ctx.now.wall / SECOND
+        found = (
+            self._passes(known.at, now),
+            *(_script(k, r) for k, r in known.records.items() if not _is_refused(k, known)),
+            *(_refused(key, why) for key, why in known.refused.items()),
+        )
+        seen = (f.subject for f in found if f.status is not Status.UNKNOWN)
         return Report(
-            findings=(
-                self._passes(known.at, now),
-                *(_script(k, r) for k, r in known.records.items() if not _is_refused(k, known)),
-                *(_refused(key, why) for key, why in known.refused.items()),
-            )
+            findings=found,
+            coverage=covered("passes and scripts", (f.subject for f in found), seen),
         )
 
     def _passes(self, at: float, now: float) -> Finding:

@@ -16,7 +16,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible, visible_lines
 
@@ -72,7 +72,13 @@ class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         answer = parse(os.fsdecode(done.out))
         finding = judged(ctx.name, self.command[0], done, answer)
         samples = tuple(Sample(ctx.name, name, value) for name, value in answer.numbers.items())
-        return Report(findings=(finding,), samples=samples, memory={})
+        unseen = () if done.code in _STATUS else (ctx.name,)
+        return Report(
+            findings=(finding,),
+            coverage=Coverage(of="plugins", meant=1, unseen=unseen),
+            samples=samples,
+            memory={},
+        )
 
 
 def parse(text: str) -> Answer:
@@ -153,7 +159,11 @@ def _hung(name: str, late: proc.TimedOut) -> Report:
         status=Status.UNKNOWN,
         summary=f"{late}, but process {pid} does not go away (what it waits for hangs)",
     )
-    return Report(findings=(finding,), memory={"stuck": to_builtins(late.stuck)})
+    return Report(
+        findings=(finding,),
+        coverage=Coverage(of="plugins", meant=1, unseen=(name,)),
+        memory={"stuck": to_builtins(late.stuck)},
+    )
 
 
 def _refuse_while_stuck(memory: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, un
 from sentinel.checks.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Sample, Status, worst
+from sentinel.core.model import Coverage, Finding, Report, Sample, Status, worst
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 
@@ -98,17 +98,19 @@ class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.nodes or self.job:
             return self._of_nodes(ctx)
         finding = self._finding("memory", read(), ctx, os.uname().nodename.partition(".")[0])
-        return Report(findings=(finding,), samples=_samples(finding))
+        here = Coverage(of="hosts", meant=1)
+        return Report(findings=(finding,), samples=_samples(finding), coverage=here)
 
     def _of_nodes(self, ctx: Context) -> Report:
         from sentinel.core.probe import Wants
 
         users = watched(self.users, min(LOOKUP, ctx.limit / 4)) if self.job else None
-        names = chosen(self.nodes, self.job, users, ctx)
-        answers = probed(ctx, names, Wants(parts=("memory",)))
-        findings = [self._of_node(name, answers[name], ctx) for name in names]
+        asked = chosen(self.nodes, self.job, users, ctx)
+        answers = probed(ctx, asked.names, Wants(parts=("memory",)))
+        findings = [self._of_node(name, answers[name], ctx) for name in asked.names]
         return Report(
             findings=tuple(findings),
+            coverage=asked.coverage(f.subject for f in findings if f.status is not Status.UNKNOWN),
             samples=tuple(s for f in findings for s in _samples(f)),
             memory={"kills": _kills(answers, ctx.memory.get("kills", {}))},
         )

@@ -13,7 +13,7 @@ from sentinel.core import nodeset
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.ledger import is_out
-from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.nodestate import UNFIT, UP, state_of
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Node
@@ -72,6 +72,9 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             findings=(
                 self._together(subject, nodes, fit, ctx),
                 *(self._one(n, past, ctx) for n in nodes if each or self._often(n, past)),
+            ),
+            coverage=covered(
+                "nodes", (n.name for n in nodes), (n.name for n in nodes if n.state != "UNKNOWN")
             ),
             samples=(Sample(subject, "available", len(fit)), Sample(subject, "nodes", len(nodes))),
             memory=to_builtins(past),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Status
+from sentinel.core.model import Coverage, Finding, Status, covered
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
@@ -15,7 +17,25 @@ if TYPE_CHECKING:
     from sentinel.core.slurm import Node
 
 ALL = "all"
-_AWAY = frozenset({"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
+ASLEEP = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
+"""Flags of power saving: such a node is there when a job needs it (slurm.conf(5))."""
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """Which nodes are meant, and which of them can be asked (`names`).
+
+    `why`: why the others cannot, or why none is meant.
+    """
+
+    meant: tuple[str, ...]
+    names: tuple[str, ...]
+    why: str = ""
+
+    def coverage(self, seen: Iterable[str]) -> Coverage:
+        """What of it was seen. Only nodes that nobody could ask are excused."""
+        there = set(seen)
+        excused = self.why if there.issuperset(self.names) else ""
+        return covered("nodes", self.meant, there, excused)
 
 
 def judge_choice(nodes: str, job: str) -> None:
@@ -31,30 +51,52 @@ def judge_choice(nodes: str, job: str) -> None:
             raise Invalid(str(error), "nodes") from None
 
 
-def chosen(nodes: str, job: str, users: frozenset[str] | None, ctx: Context) -> tuple[str, ...]:
-    """The nodes by name. `all`: those that Slurm says are up; `job` (name or id): where it runs,
-    none while it does not. Raises CannotTell where Slurm has to be asked and is blind.
+def chosen(nodes: str, job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
+    """The nodes by name. `all`: those of Slurm that do not sleep, of which those that it hears
+    from are asked; `job` (name or id): where it runs, none while it does not. Raises CannotTell
+    where Slurm has to be asked and is blind.
     """
+    from sentinel.core import nodeset
+
+    if job:
+        return _of_job(job, users, ctx)
+    if nodes == ALL:
+        return _all(ctx.slurm.nodes())
+    names = nodeset.expand(nodes)
+    return Chosen(meant=names, names=names)
+
+
+def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
     from sentinel.core import nodeset
     from sentinel.core.jobstates import Phase, phase
 
-    if job:
-        running = (
-            j
-            for j in ctx.slurm.jobs()
-            if job in (j.name, j.id, j.job_id)
-            and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
-            and (users is None or j.user in users)
-        )
-        return tuple(dict.fromkeys(n for j in running for n in nodeset.expand(j.nodes)))
-    if nodes == ALL:
-        return tuple(n.name for n in ctx.slurm.nodes() if up(n))
-    return nodeset.expand(nodes)
+    running = [
+        j
+        for j in ctx.slurm.jobs()
+        if job in (j.name, j.id, j.job_id)
+        and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
+        and (users is None or j.user in users)
+    ]
+    names = tuple(dict.fromkeys(n for j in running for n in nodeset.expand(j.nodes)))
+    return Chosen(meant=names, names=names, why="" if running else f"no job {job} is running")
+
+
+def _all(nodes: Sequence[Node]) -> Chosen:
+    awake = [n for n in nodes if n.state != "FUTURE" and not n.flags & ASLEEP]
+    names = tuple(n.name for n in awake if up(n))
+    meant = tuple(n.name for n in awake)
+    asleep = f"all {len(nodes)} sleep or are yet to come" if nodes and not awake else ""
+    return Chosen(
+        meant=meant,
+        names=names,
+        why=asleep or "Slurm does not hear from them" * (len(names) < len(meant)),
+    )
 
 
 def up(node: Node) -> bool:
     """Whether Slurm hears from the node: nobody else is worth asking."""
-    return node.state not in ("DOWN", "UNKNOWN", "FUTURE") and not node.flags & _AWAY
+    gone = node.state in ("DOWN", "UNKNOWN", "FUTURE") or "NOT_RESPONDING" in node.flags
+    return not gone and not node.flags & ASLEEP
 
 
 def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, NodeProbe | Unreached]:

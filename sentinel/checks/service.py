@@ -11,7 +11,7 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.core import nodeset
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible
 
@@ -65,11 +65,13 @@ class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         hosts = (HERE,) if self.nodes is None else nodeset.expand(self.nodes)
         listed = self._listed(hosts, ctx) if self.processes else {}
         shown = ask(hosts, (*SHOW, *self.units), ctx) if self.units else {}
+        found = (
+            *(process(h, name, listed[h]) for h in hosts for name in self.processes),
+            *(unit(h, name, shown[h], self.units) for h in hosts for name in self.units),
+        )
+        seen = (f.subject for f in found if f.status is not Status.UNKNOWN)
         return Report(
-            findings=(
-                *(process(h, name, listed[h]) for h in hosts for name in self.processes),
-                *(unit(h, name, shown[h], self.units) for h in hosts for name in self.units),
-            )
+            findings=found, coverage=covered("services", (f.subject for f in found), seen)
         )
 
     def _listed(self, hosts: tuple[str, ...], ctx: Context) -> Mapping[str, Said]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Sample, Status, Value
+from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Controller
 from sentinel.core.text import visible
@@ -52,12 +52,13 @@ class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         except CannotAsk:
             raise
         except CannotTell as error:
-            return Report(findings=(_silent(known, str(error)),))
+            return Report(findings=(_silent(known, str(error)),), coverage=_coverage(1))
         seen = controller if controller.primary else replace(controller, primary=known)
         if _is_munge(seen):
-            return Report(findings=(_unproven(seen),))
+            return Report(findings=(_unproven(seen),), coverage=_coverage(1))
         return Report(
             findings=(self._primary(seen), *map(_backup, seen.backups)),
+            coverage=_coverage(1 + len(seen.backups)),
             samples=_samples(seen),
             memory={"primary": seen.primary},
         )
@@ -83,6 +84,11 @@ class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if limit is not None and latency >= limit:
                 return status, limit
         return Status.OK, None
+
+
+def _coverage(count: int) -> Coverage:
+    """One that does not answer was looked at: its silence is the finding."""
+    return Coverage(of="controllers", meant=count)
 
 
 def _down(seen: Controller) -> Finding:

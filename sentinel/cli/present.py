@@ -4,11 +4,15 @@ from math import isfinite
 
 import msgspec
 
-from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.model import Finding, Value, worst
 from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible, visible_lines
 
 _UNITS = {"_percent": "%", "_bytes": "B", "_s": "s", "_seconds": "s"}
+
+
+MOST = 1000
+"""Names of what was not seen that a document lists."""
 
 
 def as_json(outcome: Outcome) -> str:
@@ -18,8 +22,9 @@ def as_json(outcome: Outcome) -> str:
         "check": outcome.check,
         "kind": outcome.kind,
         "status": worst(f.status for f in findings).value,
-        "summary": headline(outcome),
+        "summary": visible(outcome.headline),
         "duration_s": round(outcome.seconds, 4),
+        "coverage": _coverage(outcome),
         "findings": [_finding(f) for f in findings],
     }
     text = msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
@@ -46,7 +51,7 @@ def as_nagios(outcome: Outcome) -> str:
     findings = outcome.findings
     status = worst(f.status for f in findings).value.upper()
     data = " ".join(_perfdata(findings))
-    first = f"{outcome.kind.upper()} {status} - {_bar(headline(outcome))}"
+    first = f"{outcome.kind.upper()} {status} - {_bar(visible(outcome.headline))}"
     lines = [f"{first} | {data}" if data else first]
     if len(findings) > 1:
         lines += [
@@ -54,14 +59,6 @@ def as_nagios(outcome: Outcome) -> str:
             for f in findings
         ]
     return "\n".join(lines)
-
-
-def headline(outcome: Outcome) -> str:
-    """The worst finding in one line, or how many are fine."""
-    worst_finding = max(outcome.findings, key=lambda f: f.status.rank)
-    if worst_finding.status is Status.OK and len(outcome.findings) > 1:
-        return f"{len(outcome.findings)} subjects, all ok"
-    return _about(worst_finding)
 
 
 def _about(finding: Finding) -> str:
@@ -81,6 +78,20 @@ def _finding(finding: Finding) -> dict[str, object]:
     if finding.commands:
         document["commands"] = [visible(c) for c in finding.commands]
     return document
+
+
+def _coverage(outcome: Outcome) -> dict[str, object] | None:
+    """Null where the run saw nothing at all."""
+    if outcome.report is None:
+        return None
+    seen = outcome.report.coverage
+    return {
+        "of": seen.of,
+        "meant": seen.meant,
+        "seen": seen.seen,
+        "unseen": [visible(name) for name in seen.unseen[:MOST]],
+        "excused": visible(seen.excused),
+    }
 
 
 def _plain(value: Value) -> Value:

@@ -21,6 +21,7 @@ from sentinel.core.model import (
     Status,
     Told,
     Transition,
+    worst,
 )
 from sentinel.core.mute import Inhibition, Orders, silenced
 from sentinel.core.observed import observations
@@ -244,20 +245,13 @@ class _Work:
 
 
 def _run(outcome: Outcome, now: Instant) -> Run:
-    findings = (*(outcome.report.findings if outcome.report else ()), outcome.itself)
-    worst = max(findings, key=lambda f: f.status.rank)
+    found = outcome.report.findings if outcome.report else ()
     return Run(
         check=outcome.check,
         kind=outcome.kind,
         at=now,
-        status=worst.status,
-        summary=_headline(worst, len(findings) - 1),
+        status=worst(f.status for f in (*found, outcome.itself)),
+        summary=outcome.headline,
         duration=outcome.seconds,
         blind=outcome.itself.status is Status.UNKNOWN,
     )
-
-
-def _headline(worst: Finding, subjects: int) -> str:
-    if worst.status is Status.OK and subjects > 1:
-        return f"{subjects} subjects, all ok"
-    return f"{worst.subject}: {worst.summary}" if worst.subject else worst.summary

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
+from sentinel.core.text import shortened, visible
 
 Value = float | int | str | bool | None
 
@@ -85,18 +86,91 @@ class ActionRequest(Struct, frozen=True, kw_only=True):
     evidence: Mapping[str, str] = {}
 
 
+class Coverage(Struct, frozen=True, kw_only=True):
+    """How much of what a run was to look at it saw. Not what it found wrong with it.
+
+    `of` says what is counted (`nodes`, `paths`), `meant` how many were to be looked at, `unseen`
+    names those that were not seen. `excused`: why it is right that these were not, or that there
+    was nothing to look at (no such job runs). A run that saw none of some is never excused.
+    """
+
+    of: str
+    meant: int
+    unseen: tuple[str, ...] = ()
+    excused: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.unseen) <= self.meant:
+            raise ValueError(f"{len(self.unseen)} of {self.meant} {self.of} cannot be unseen")
+
+    @property
+    def seen(self) -> int:
+        """How many of those meant were seen."""
+        return self.meant - len(self.unseen)
+
+    @property
+    def whole(self) -> bool:
+        """Whether there was something to look at and all of it was seen."""
+        return self.seen == self.meant > 0
+
+    @property
+    def status(self) -> Status:
+        """Ok where all was seen, or all that had to be; else nobody can tell."""
+        none_of_some = self.meant > 0 and self.seen == 0
+        fine = self.whole or (self.excused and not none_of_some)
+        return Status.OK if fine else Status.UNKNOWN
+
+    @property
+    def words(self) -> str:
+        """`saw 3 of 8 nodes: not node-[4-8] (Slurm does not hear from them)`."""
+        if not self.meant:
+            why = f": {self.excused}" if self.excused else ""
+            return f"there are no {self.of} to look at{why}"
+        why = f" ({self.excused})" if self.excused and self.unseen else ""
+        missing = f": not {self._names()}" if self.unseen else ""
+        return f"saw {self.seen} of {self.meant} {self.of}{missing}{why}"
+
+    def _names(self) -> str:
+        if self.of == "nodes":
+            from sentinel.core import nodeset
+            from sentinel.core.errors import Invalid
+
+            try:
+                return shortened(visible(nodeset.fold(self.unseen)), NAMED)
+            except Invalid:
+                pass
+        return shortened(visible(", ".join(self.unseen)), NAMED)
+
+
+NAMED = 200
+"""Letters of the names of what was not seen, where people read them."""
+
+
+def covered(
+    of: str, meant: Iterable[str], seen: Iterable[str] | None = None, excused: str = ""
+) -> Coverage:
+    """By names: those that were to be looked at, and those of them that were seen (None: all)."""
+    names = tuple(dict.fromkeys(meant))
+    there = set(names if seen is None else seen)
+    return Coverage(
+        of=of, meant=len(names), unseen=tuple(n for n in names if n not in there), excused=excused
+    )
+
+
 class Report(Struct, frozen=True, kw_only=True):
-    """What one run of a check saw. `memory` None keeps what was remembered before."""
+    """What one run of a check saw, and how much that is of what it was to look at: without
+    `coverage` nothing can be ok. `memory` None keeps what was remembered before."""
 
     findings: tuple[Finding, ...]
+    coverage: Coverage
     requests: tuple[ActionRequest, ...] = ()
     samples: tuple[Sample, ...] = ()
     memory: Mapping[str, Any] | None = None
 
     @property
     def status(self) -> Status:
-        """The worst of the findings."""
-        return worst(f.status for f in self.findings)
+        """The worst of the findings; unknown at least where something was not seen."""
+        return worst([self.coverage.status, *(f.status for f in self.findings)])
 
 
 class Told(Struct, frozen=True):

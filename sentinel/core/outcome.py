@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from sentinel.core.model import Finding, Report
+from sentinel.core.model import Finding, Report, Status
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -16,5 +16,27 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What a person is shown: about the check itself only when that is all there is."""
-        return self.report.findings if self.report and self.report.findings else (self.itself,)
+        """What a person is shown: about the check itself too where that is all there is, or where
+        something was not seen and no other finding says so."""
+        found = self.report.findings if self.report else ()
+        told = any(f.status is Status.UNKNOWN for f in found)
+        return found if found and (told or not self.partly) else (*found, self.itself)
+
+    @property
+    def partly(self) -> str:
+        """What was not seen, in a sentence; empty where all was, or nothing at all."""
+        coverage = self.report.coverage if self.report else None
+        return "" if coverage is None or coverage.whole else coverage.words
+
+    @property
+    def headline(self) -> str:
+        """The worst finding in one line, or how many are fine; and what was not seen."""
+        found = self.report.findings if self.report else ()
+        worst = max((*found, self.itself), key=lambda f: f.status.rank)
+        if worst is self.itself:
+            return worst.summary
+        if worst.status is Status.OK and len(found) > 1:
+            text = f"{len(found)} subjects, all ok"
+        else:
+            text = f"{worst.subject}: {worst.summary}" if worst.subject else worst.summary
+        return "; ".join(filter(None, [text, self.partly]))

@@ -5,7 +5,7 @@ import threading
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Report
+from sentinel.core.model import Coverage, Report
 from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
@@ -23,8 +23,9 @@ def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
     pulse = getattr(config.plugin, "pulse", None)
     if pulse is None:
         return
+    nothing = Coverage(of="runs", meant=1, unseen=(config.name,))
     try:
-        line = pulse(outcome.report or Report(findings=outcome.findings), now)
+        line = pulse(outcome.report or Report(findings=outcome.findings, coverage=nothing), now)
     except Exception:
         _LOG.exception("check %s failed inside", config.name)
         return

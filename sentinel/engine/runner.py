@@ -135,9 +135,23 @@ def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) 
         answer.error = str(error)
     except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
         _log_bug(check)
-        answer.error = f"internal error of kind {check.common.kind}: {error!r}"
+        answer.error = _bug(check.common.kind, error)
     finally:
         at_work.release()
+
+
+def _bug(kind: str, error: BaseException) -> str:
+    """What is wrong with a kind, for its author; a Report of older days lacks its coverage."""
+    if not isinstance(error, TypeError) or "Missing required argument 'coverage'" not in str(error):
+        return f"internal error of kind {kind}: {error!r}"
+    at = error.__traceback__
+    while at and at.tb_next:
+        at = at.tb_next
+    where = f"{at.tb_frame.f_code.co_filename}, line {at.tb_lineno}" if at else "?"
+    return (
+        f"kind {kind} does not say how much it saw: give the Report in {where} a coverage, such as "
+        'coverage=Coverage(of="nodes", meant=8, unseen=("node-3",)); see docs/plugins.md'
+    )
 
 
 def _log_bug(check: CheckConfig) -> None:
@@ -171,10 +185,15 @@ def _settled(finding: Finding, check: CheckConfig) -> Finding:
 
 
 def _itself(report: Report | None, error: str) -> Finding:
+    """What a run says of the check: how much it saw, and what could not be told of that."""
     if report is None:
         return Finding(subject="", status=Status.UNKNOWN, summary=visible(error))
+    coverage = report.coverage
     blind = [f for f in report.findings if f.status is Status.UNKNOWN]
-    if not blind:
-        return Finding(subject="", status=Status.OK, summary="sees again")
-    seen = "; ".join(f"{visible(f.subject)}: {f.summary}" for f in blind)
-    return Finding(subject="", status=Status.UNKNOWN, summary=shortened(seen, 500))
+    parts = [] if coverage.whole and blind else [coverage.words]
+    parts += [f"{visible(f.subject)}: {f.summary}" for f in blind]
+    return Finding(
+        subject="",
+        status=Status.UNKNOWN if blind else coverage.status,
+        summary=shortened("; ".join(parts), 500),
+    )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.lifecycle import Policy
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Store
 from sentinel.core.text import visible
@@ -82,11 +82,16 @@ def outcome(
     findings = [_state(list(state))]
     findings += [_channel(name, channels, now) for name in names]
     findings += more
+    seen = (f.subject for f in findings if f.status is not Status.UNKNOWN)
     return Outcome(
         check=NAME,
         kind=NAME,
         itself=Finding(subject="", status=Status.OK, summary="running"),
-        report=Report(findings=tuple(findings), memory=memory),
+        report=Report(
+            findings=tuple(findings),
+            coverage=covered("subjects", (f.subject for f in findings), seen),
+            memory=memory,
+        ),
         seconds=0.0,
     )
 

@@ -11,7 +11,7 @@ from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Stat
 from sentinel.core.outcome import Outcome
 from sentinel.core.settings import Hours, Match, Route
 from sentinel.core.values import Duration
-from sentinel.testing import START
+from sentinel.testing import ALL_SEEN, START
 
 PLAN = Plan(
     cluster="lab",
@@ -27,7 +27,11 @@ def disk(subject: str, status: Status) -> Finding:
 
 def ran(*findings: Finding, check: str = "disks", blind: str = "") -> Outcome:
     itself = Finding(subject="", status=Status.UNKNOWN, summary=blind) if blind else FINE
-    report = None if blind else Report(findings=findings, samples=(Sample("/a", "x", 1.0),))
+    report = (
+        None
+        if blind
+        else Report(coverage=ALL_SEEN, findings=findings, samples=(Sample("/a", "x", 1.0),))
+    )
     return Outcome(check=check, kind="fs", itself=itself, report=report, seconds=0.1)
 
 

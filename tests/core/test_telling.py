@@ -14,7 +14,7 @@ from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.core.outcome import Outcome
 from sentinel.core.settings import Escalate, Hours, Inhibit, Match, Route, Window
 from sentinel.core.values import Duration
-from sentinel.testing import START
+from sentinel.testing import ALL_SEEN, START
 
 POLICIES = {"disks": Policy(kind="fs"), "slurm": Policy(kind="slurm"), "train": Policy(kind="job")}
 PLAN = Plan(cluster="lab", policies=POLICIES, channels=["mail"])
@@ -40,7 +40,7 @@ class Night:
             check=check,
             kind=POLICIES[check].kind,
             itself=itself,
-            report=Report(findings=findings),
+            report=Report(coverage=ALL_SEEN, findings=findings),
             seconds=0,
         )
         now = shifted(START, 60 * minute)

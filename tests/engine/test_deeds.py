@@ -17,7 +17,7 @@ from sentinel.engine.deeds import Deeds
 from sentinel.engine.engine import World
 from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.memory import MemoryStore
-from sentinel.testing import START
+from sentinel.testing import ALL_SEEN, START
 from tests.actions.model import Host, SimSlurm, Time
 from tests.actions.world import DRAINED, KINDS, node
 from tests.engine.worlds import Book, Grouped, Scene, play, world
@@ -41,6 +41,7 @@ class Wishes:
         first = self.targets[0]
         self.seen.append((len(ctx.logbook.records(first)), len(ctx.logbook.readings(first))))
         return Report(
+            coverage=ALL_SEEN,
             findings=tuple(
                 Finding(subject=t, status=Status.WARNING, summary="drained", labels={"node": t})
                 for t in self.targets

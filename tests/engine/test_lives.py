@@ -13,6 +13,7 @@ from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Context
 from sentinel.core.settings import Match
 from sentinel.store.memory import MemoryStore
+from sentinel.testing import ALL_SEEN
 from tests.engine.worlds import Book, Grouped, Scene, play, world
 
 SUBJECTS = ("a", "b", "c")
@@ -27,11 +28,12 @@ class Nodes:
 
     def run(self, ctx: Context) -> Report:
         return Report(
+            coverage=ALL_SEEN,
             findings=tuple(
                 Finding(subject=name, status=status, summary=status.value, labels={"node": name})
                 for name, status in self.statuses.items()
                 if status is not None
-            )
+            ),
         )
 
 

@@ -14,7 +14,7 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration, Size
 from sentinel.engine.runner import Runner, every, limit
-from sentinel.testing import context
+from sentinel.testing import ALL_SEEN, context
 
 
 class Says(Struct):
@@ -24,7 +24,10 @@ class Says(Struct):
     subject: str = "/scratch"
 
     def run(self, ctx: Context) -> Report:
-        return Report(findings=(Finding(subject=self.subject, status=self.status, summary="so"),))
+        return Report(
+            coverage=ALL_SEEN,
+            findings=(Finding(subject=self.subject, status=self.status, summary="so"),),
+        )
 
 
 class Blind(Struct):
@@ -38,7 +41,7 @@ class Broken(Struct):
     """A check with a bug."""
 
     def run(self, ctx: Context) -> Report:
-        return Report(findings=(1 / 0,))  # type: ignore[arg-type]
+        return Report(coverage=ALL_SEEN, findings=(1 / 0,))  # type: ignore[arg-type]
 
 
 class Hangs:
@@ -51,7 +54,7 @@ class Hangs:
     def run(self, ctx: Context) -> Report:
         self.started += 1
         self.let_go.wait(60)
-        return Report(findings=())
+        return Report(coverage=ALL_SEEN, findings=())
 
 
 def config(plugin: object, **common: object) -> CheckConfig:
@@ -88,13 +91,22 @@ def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
 ODD: list[tuple[object, str]] = [
     (None, "Expected `object`, got `null`"),
     ([found()], "Expected `object`, got `array`"),
-    (Report(findings=None), "`$.findings`"),  # type: ignore[arg-type]
-    (Report(findings=(found(summary=5),)), "`$.findings[0].summary`"),
-    (Report(findings=(found(status="bad"),)), "`$.findings[0].status`"),
-    (Report(findings=(found(labels={"node": 1}),)), "`$.findings[0].labels[...]`"),
-    (Report(findings=(found(commands="ls"),)), "`$.findings[0].commands`"),
-    (Report(findings=(), memory={"last": object()}), "of type object cannot be stored"),
-    (Report(findings=(), samples=(Sample("a", "b", 10**400),)), "`$.samples[0].value`"),
+    (Report(coverage=ALL_SEEN, findings=None), "`$.findings`"),  # type: ignore[arg-type]
+    (Report(coverage=ALL_SEEN, findings=(found(summary=5),)), "`$.findings[0].summary`"),
+    (Report(coverage=ALL_SEEN, findings=(found(status="bad"),)), "`$.findings[0].status`"),
+    (
+        Report(coverage=ALL_SEEN, findings=(found(labels={"node": 1}),)),
+        "`$.findings[0].labels[...]`",
+    ),
+    (Report(coverage=ALL_SEEN, findings=(found(commands="ls"),)), "`$.findings[0].commands`"),
+    (
+        Report(coverage=ALL_SEEN, findings=(), memory={"last": object()}),
+        "of type object cannot be stored",
+    ),
+    (
+        Report(coverage=ALL_SEEN, findings=(), samples=(Sample("a", "b", 10**400),)),
+        "`$.samples[0].value`",
+    ),
 ]
 
 
@@ -199,7 +211,9 @@ def test_what_leaves_a_run_is_plain_data() -> None:
             values = {"mount": path, "limit": size, "age": age}
             found = Finding(subject=path, status=Status.OK, summary="", values=values)
             samples = (Sample(path, "x", size), Sample(path, "y", age))
-            return Report(findings=(found,), samples=samples, memory={path: [{"p": path}]})
+            return Report(
+                coverage=ALL_SEEN, findings=(found,), samples=samples, memory={path: [{"p": path}]}
+            )
 
     report = Runner().run(config(Paths()), context()).report
     assert report is not None

@@ -13,7 +13,7 @@ from sentinel.core.model import Batch, Run, Status
 from sentinel.core.mute import Ack, Silence, exactly
 from sentinel.core.settings import Match
 from sentinel.store.memory import MemoryStore
-from sentinel.testing import START
+from sentinel.testing import ALL_SEEN, START
 from sentinel.web.facts import facts, pace
 from sentinel.web.grid import CELL, at, cells, columns, natural, picture
 from sentinel.web.material import gather
@@ -252,7 +252,11 @@ def test_a_look_is_bounded_and_keeps_the_worst() -> None:
     many.append(Finding(subject="bad", status=Status.CRITICAL, summary="x" * 5000))
     itself = Finding(subject="", status=Status.OK, summary="ran")
     outcome = Outcome(
-        check="c", kind="fs", itself=itself, report=Report(findings=tuple(many)), seconds=1
+        check="c",
+        kind="fs",
+        itself=itself,
+        report=Report(coverage=ALL_SEEN, findings=tuple(many)),
+        seconds=1,
     )
     written = looks.remembered([outcome, replace(outcome, check="blind", report=None)], START)
     assert list(written) == [looks.key("c")]

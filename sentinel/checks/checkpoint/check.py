@@ -17,7 +17,7 @@ from sentinel.checks.checkpoint.settings import Rule, judge_where
 from sentinel.checks.users import running, watched
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job
@@ -55,7 +55,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         jobs = running(ctx, self.job, self.users) if self.job else []
         if self.job and not jobs:
             nothing = "no such job is running, so no checkpoint is awaited"
-            return Report(findings=(self._finding(Status.OK, nothing),))
+            none = Coverage(of="folders", meant=0, excused="no such job is running")
+            return Report(findings=(self._finding(Status.OK, nothing),), coverage=none)
         memory = recalled({} if ctx.one_shot else ctx.memory)
         stuck = {p: s for p, s in memory.stuck.items() if proc.still_stuck(s)}
         limit, total = min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8
@@ -67,10 +68,12 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise
             kept = replace(memory, stuck=stuck)  # what is raised remembers nothing
             finding = self._finding(Status.UNKNOWN, str(error), jobs=jobs)
-            return Report(findings=(finding,), memory=to_builtins(kept))
+            none = Coverage(of="folders", meant=1, unseen=(str(self.path),))
+            return Report(findings=(finding,), coverage=none, memory=to_builtins(kept))
         verdict = judge(look.sight(_longest(jobs, ctx.now)), self.late_after, self.fewest)
         return Report(
             findings=(self._finding(verdict.status, verdict.summary, verdict.values, jobs),),
+            coverage=Coverage(of="folders", meant=1),
             samples=self._samples(verdict.values),
             memory=None if ctx.one_shot else to_builtins(look.memory()),
         )

@@ -17,7 +17,7 @@ from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpus import GpuEvent
 from sentinel.core.limits import Limits as Caps
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, Node
@@ -100,8 +100,12 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         trouble = _recorded(ctx, events)
         started = self._start(ctx, nodes, last, waiting) if ctx.due else []
         asked = [dispatch.request(run, self.sbatch, self.starts_within) for run in started]
+        found = self._findings(ctx, last, [*waiting, *started])
         return Report(
-            findings=(*self._findings(ctx, last, [*waiting, *started]), *trouble),
+            findings=(*found, *trouble),
+            coverage=choose.coverage(
+                list(nodes.values()), self.nodes, self.sbatch.partition, _told(found)
+            ),
             requests=(*drains, *asked),
             memory={
                 "runs": to_builtins([*waiting, *started]),
@@ -189,7 +193,12 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = [telling.finding(last_in(self.place, f), ctx.now) for f in newest.values()]
         if not found:
             raise CannotTell(f"no output of dcgmi diag in {self.place}; see: sentinel diag run")
-        return Report(findings=tuple(found))
+        seen = _told(found)
+        return Report(findings=tuple(found), coverage=covered("nodes", named or seen, seen))
+
+
+def _told(found: Sequence[Finding]) -> set[str]:
+    return {finding.subject for finding in found}
 
 
 def _jobs(ctx: Context) -> Sequence[Job] | None:

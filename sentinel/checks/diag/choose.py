@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sentinel.core import nodeset
+from sentinel.core.model import Coverage, covered
 from sentinel.core.nodestate import UP, unfit
 from sentinel.core.slurm import Node
 from sentinel.core.values import Share
@@ -28,6 +29,21 @@ def candidates(
         return [n for n in there if n.state in UP and "DRAIN" not in n.flags]
     named = set(nodeset.expand(which))
     return [n for n in there if n.name in named]
+
+
+def coverage(
+    nodes: Sequence[Node], which: str, partition: str, tested: Collection[str]
+) -> Coverage:
+    """Of the nodes to be tested those of which something is told: waves take days, so that the
+    others are excused while they wait for their turn. A name that Slurm does not know is not."""
+    known = {n.name for n in nodes if not partition or partition in n.partitions}
+    named = set() if which in WORDS else set(nodeset.expand(which))
+    if not known or named - known:
+        return covered("nodes", named, known)
+    meant = named or known if which != "suspect" else tested
+    if not tested:
+        return Coverage(of="nodes", meant=0, excused="none was to be tested yet")
+    return covered("nodes", sorted({*meant, *tested}), tested, "not tested yet")
 
 
 def wave(

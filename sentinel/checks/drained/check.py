@@ -13,7 +13,7 @@ from sentinel.checks.drained.reasons import KILL, fits
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
-from sentinel.core.model import ActionRequest, Finding, Report, Status
+from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -100,6 +100,9 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         findings = tuple(self._finding(s, items[s.node.name], past) for s in sights)
         return Report(
             findings=findings,
+            coverage=covered(
+                "nodes", (n.name for n in known), (n.name for n in known if n.state != "UNKNOWN")
+            ),
             requests=tuple(r for s in sights for r in self._requests(s, items[s.node.name], rules)),
             memory=to_builtins(self._remembered(sights, items, findings)),
         )

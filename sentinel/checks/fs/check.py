@@ -13,9 +13,18 @@ from sentinel.checks.fs.mounts import Mounts, parse
 from sentinel.checks.fs.probe import Answer, probe, probe_all
 from sentinel.checks.fs.settings import Settings
 from sentinel.checks.fs.usage import trusted
-from sentinel.checks.fs.verdict import KEPT, Rules, Seen, Sight, finding, remembered, samples
+from sentinel.checks.fs.verdict import (
+    KEPT,
+    Rules,
+    Seen,
+    Sight,
+    finding,
+    remembered,
+    samples,
+    seen_at_all,
+)
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 
@@ -65,6 +74,9 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         findings, further = self._further(findings, sights, ctx, deadline)
         return Report(
             findings=findings,
+            coverage=covered(
+                "paths", (s.path for s in sights), (s.path for s in sights if seen_at_all(s))
+            ),
             samples=tuple(sample for f in findings for sample in samples(f)),
             memory={**memory, **further},
         )
@@ -102,8 +114,8 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         from sentinel.checks.fs.nodes import on_nodes
         from sentinel.checks.nodes_asked import chosen
 
-        names = chosen(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
-        return on_nodes(names, [str(p) for p in self.paths], self._rules(), KEPT, ctx)
+        asked = chosen(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
+        return on_nodes(asked, [str(p) for p in self.paths], self._rules(), KEPT, ctx)
 
     def _seen(self, memory: Mapping[str, Any]) -> dict[str, Seen]:
         """What is remembered of every path to look at; a listed one is known as mounted."""

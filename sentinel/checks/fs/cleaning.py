@@ -15,7 +15,7 @@ from sentinel.clean.rules import Rules
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.limits import CleanLimits, Limits
-from sentinel.core.model import ActionRequest, Finding, Report, Status
+from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
@@ -95,6 +95,9 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         leapt = _leapt(before, ctx.now, self.older_than)
         return Report(
             findings=(self._finding(found, leapt, ctx),),
+            coverage=Coverage(
+                of="entries", meant=found.entries, excused=f"nothing in {self.root} fits match"
+            ),
             requests=self._requests(found) if self.remove and not leapt else (),
             memory=to_builtins(Memory(at=ctx.now, leapt=leapt)),
         )
@@ -111,7 +114,11 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:
         finding = Finding(subject=visible(self.root), status=Status.UNKNOWN, summary=str(late))
-        return Report(findings=(finding,), memory=to_builtins(memory))
+        return Report(
+            findings=(finding,),
+            coverage=Coverage(of="directories", meant=1, unseen=(self.root,)),
+            memory=to_builtins(memory),
+        )
 
     def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
         told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sentinel.checks.fs.limits import judge
 from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
 from sentinel.checks.fs.verdict import Rules
-from sentinel.checks.nodes_asked import probed, silent, unread
+from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Sample, Status, worst
 from sentinel.core.probe import Disk, Mount, NodeProbe, Unread, Wants
 from sentinel.core.text import visible
@@ -23,13 +23,13 @@ _GONE = "No such file or directory"
 
 
 def on_nodes(
-    names: Sequence[str], paths: Sequence[str], rules: Rules, kept: Sequence[str], ctx: Context
+    asked: Chosen, paths: Sequence[str], rules: Rules, kept: Sequence[str], ctx: Context
 ) -> Report:
     """A finding per node and path (`node-3:/tmp`), unknown where the node told nothing.
 
     `kept`: the numbers worth a history. Where a path was a mount point it has to stay one.
     """
-    answers = probed(ctx, names, Wants(parts=("mounts",), disks=tuple(paths)))
+    answers = probed(ctx, asked.names, Wants(parts=("mounts",), disks=tuple(paths)))
     findings: list[Finding] = []
     for name, answer in answers.items():
         findings += _of_node(name, answer, paths, rules, ctx.memory)
@@ -39,8 +39,10 @@ def on_nodes(
         for n in kept
         if isinstance(v := f.values.get(n), int | float)
     )
+    blind = {f.labels["node"] for f in findings if f.status is Status.UNKNOWN}
     return Report(
         findings=tuple(findings),
+        coverage=asked.coverage(name for name in asked.names if name not in blind),
         samples=tuple(samples),
         memory=_remembered(answers, paths, ctx.memory),
     )

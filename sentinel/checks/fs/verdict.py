@@ -74,6 +74,12 @@ def remembered(sight: Sight, seen: Seen) -> Seen:
     )
 
 
+def seen_at_all(sight: Sight) -> bool:
+    """Whether the file system answered, if only by a hang or an error of its own."""
+    answer = sight.answer
+    return answer is not None and not answer.blind and answer.error not in _UNSEEN
+
+
 def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
     """The worst of what is wrong decides; the summary tells all of it."""
     problems = _problems(sight, seen, rules)

@@ -20,7 +20,7 @@ from sentinel.checks.gpu.round import (
     remembered,
 )
 from sentinel.checks.gpu.sight import Sight, named, plain, sight_of
-from sentinel.checks.nodes_asked import ALL, chosen, judge_choice, probed, silent
+from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpus import GpuEvent
 from sentinel.core.limits import Limits as Caps
@@ -91,7 +91,8 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """A finding per GPU seen or missed, and per node that told nothing. Raises CannotTell."""
         slurm = self._slurm(ctx)
-        sights, silences = self._look(ctx, slurm)
+        asked = self._asked(ctx)
+        sights, silences = self._look(asked.names, ctx, slurm)
         this = Round(
             expect=self.expect,
             warn=self.warn,
@@ -113,17 +114,21 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         memory["told"] = unseen.told(found, before)
         return Report(
             findings=tuple(found),
+            coverage=asked.coverage(n for n, s in sights.items() if s.inventory or s.dark),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
             samples=tuple(_samples(found)),
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )
 
+    def _asked(self, ctx: Context) -> Chosen:
+        here = (local.name(),)
+        return chosen(self.nodes, "", None, ctx) if self.nodes else Chosen(meant=here, names=here)
+
     def _look(
-        self, ctx: Context, slurm: Mapping[str, Node]
+        self, names: Sequence[str], ctx: Context, slurm: Mapping[str, Node]
     ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
         """What the nodes tell, and those that told nothing."""
-        name, cursors = local.name(), _cursors(ctx.memory)
-        names = chosen(self.nodes, "", None, ctx) if self.nodes else (name,)
+        name, cursors = names[0] if names else "", _cursors(ctx.memory)
         if self.vendor == "amd":
             from sentinel.checks.gpu import amd
 

@@ -21,7 +21,7 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.jobstates import leads
 from sentinel.core.limits import Limits
-from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 
@@ -59,6 +59,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         wishes, memory = requests(self, view, finding)
         return Report(
             findings=(finding,),
+            coverage=Coverage(of="jobs by name", meant=1),
             requests=() if ctx.one_shot else wishes,
             samples=_samples(finding),
             memory=None if ctx.one_shot else dump(memory),
@@ -90,7 +91,11 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def _unknown(self, error: CannotTell, memory: Memory) -> Report:
         """What is raised remembers nothing, and a child that waits has to be remembered."""
         finding = Finding(subject=self.subject, status=Status.UNKNOWN, summary=str(error))
-        return Report(findings=(finding,), memory=dump(memory))
+        return Report(
+            findings=(finding,),
+            coverage=Coverage(of="jobs by name", meant=1, unseen=(self.subject,)),
+            memory=dump(memory),
+        )
 
     def _mine(self, jobs: Sequence[Job], limit: float) -> list[Job]:
         users = watched(self.users, min(LOOKUP, limit / 4))

@@ -25,7 +25,7 @@ from sentinel.checks.log.words import Watched
 from sentinel.core.clock import shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.jobstates import leads
-from sentinel.core.model import Finding, Report
+from sentinel.core.model import Coverage, Finding, Report, covered
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 
@@ -60,7 +60,8 @@ class Pass:
     def rest(self, finding: Finding) -> Report:
         """No job runs: what was learned stays, and so do the places in logs that go on."""
         rest = replace(self._memory, logs={}, beats={}, told=(), places=self._places({}))
-        return Report(findings=(finding,), memory=self._kept(rest))
+        none = Coverage(of="logs", meant=0, excused="no such job is running")
+        return Report(findings=(finding,), coverage=none, memory=self._kept(rest))
 
     def report(self, jobs: Sequence[Job | None]) -> Report:
         """All of them: the worst speaks for the subject, and for each further topic."""
@@ -80,6 +81,7 @@ class Pass:
         )
         return Report(
             findings=findings,
+            coverage=_coverage(seen),
             requests=tuple(request for made in wishes for request in made.requests),
             samples=words.samples(self._plan.subject, seen),
             memory=self._kept(memory),
@@ -189,6 +191,12 @@ class Pass:
 
     def _kept(self, memory: Memory) -> dict[str, Any] | None:
         return None if self._ctx.one_shot else to_builtins(memory)
+
+
+def _coverage(watched: Sequence[Watched]) -> Coverage:
+    """By job: a log that could be looked at was seen, be it missing."""
+    names = [(_key(one.sight.job) or one.sight.path, one) for one in watched]
+    return covered("logs", (n for n, _ in names), (n for n, one in names if not one.sight.error))
 
 
 def _key(job: Job | None) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
-from sentinel.testing import START
+from sentinel.testing import ALL_SEEN, START
 from tests.checks.job.making import check, glance, job
 
 PULSE = FilePath("/logs/main_log.txt")
@@ -44,12 +44,12 @@ def test_without_a_pulse_log_there_is_no_pulse() -> None:
 def test_a_blind_run_has_a_pulse_too() -> None:
     """Its finding is about the check itself; the line must not look like news of the job."""
     blind = Finding(subject="", status=Status.UNKNOWN, summary="Socket\ntimed out")
-    _, line = pulse(Report(findings=(blind,)))
+    _, line = pulse(Report(coverage=ALL_SEEN, findings=(blind,)))
     assert line.endswith(" unknown train: Socket\\ntimed out")
-    _, line = pulse(Report(findings=()))
+    _, line = pulse(Report(coverage=ALL_SEEN, findings=()))
     assert " unknown train: " in line
     seen = Finding(subject="train", status=Status.OK, summary="running")
-    _, line = pulse(Report(findings=(blind, seen)))
+    _, line = pulse(Report(coverage=ALL_SEEN, findings=(blind, seen)))
     assert line.endswith(" ok train: running")
 
 
