@@ -1,5 +1,6 @@
 """dcgmi diag of every generation, and what each ending proves."""
 
+import copy
 import json
 from dataclasses import replace
 
@@ -72,7 +73,13 @@ def test_a_wrong_setting_hides_no_failure(generation: str) -> None:
         (101, "hardware", Advice.DIAGNOSE),
         (47, "environment", Advice.MONITOR),
         (51, "unknown", Advice.CONTACT),
-        (112, "unknown", Advice.CONTACT),
+        (112, "config", Advice.MONITOR),
+        (117, "none", Advice.MONITOR),
+        (118, "hardware", Advice.DIAGNOSE),
+        (120, "hardware", Advice.REBOOT),
+        (126, "hardware", Advice.REBOOT),
+        (128, "hardware", Advice.RESET),
+        (130, "none", Advice.MONITOR),
         (99_999, "unknown", Advice.CONTACT),
     ],
 )
@@ -83,15 +90,169 @@ def test_the_number_of_an_error_decides(error_id: int, kind: str, advice: Advice
 
 
 def test_every_error_that_dcgm_knows_has_a_rule() -> None:
-    """dcgmError_t of 4.2 has 1 to 111 (dcgmlib/dcgm_errors.h)."""
-    assert set(policy.RULES) == set(range(1, 112))
+    """dcgmError_t of 4.6.0 has 1 to 132 (dcgmlib/dcgm_errors.h)."""
+    assert set(policy.RULES) == set(range(1, 133))
+
+
+NEW = Failure(gpu=3, error_id=500, text="something new")
 
 
 def test_an_unknown_error_is_a_failure_but_no_confirmed_one() -> None:
-    """A prolog must not drain a node for it."""
-    text = dcgmi_json("4", [Failure(gpu=3, error_id=500, text="something new")])
+    """A prolog must not drain a node for it: neither number, words nor category are known."""
+    text = dcgmi_json("4", [replace(NEW, severity=3, category=0)])
     found = verdict(text, 226)
     assert (found.outcome, found.confirmed, found.advice) == ("fail", False, Advice.CONTACT)
+
+
+@pytest.mark.parametrize(
+    ("words", "severity", "category", "kind", "advice"),
+    [
+        ("GPU 3 has fallen off the bus", 3, 0, "hardware", Advice.REBOOT),
+        ("Persistence mode for GPU 3 is disabled.", 2, 10, "config", Advice.MONITOR),
+        ("something new", 2, 10, "hardware", Advice.DIAGNOSE),
+        ("something new", 4, 1, "hardware", Advice.DIAGNOSE),
+        ("something new", 6, 15, "hardware", Advice.RESET),
+        ("something new", 1, 9, "hardware", Advice.MONITOR),
+        ("something new", 5, 10, "config", Advice.MONITOR),
+        ("something new", 2, 3, "config", Advice.MONITOR),
+        ("something new", 2, 16, "environment", Advice.MONITOR),
+        ("something new", 2, 8, "unknown", Advice.CONTACT),
+        ("something new", 77, 10, "unknown", Advice.CONTACT),
+        ("something new", 2, 77, "unknown", Advice.CONTACT),
+    ],
+)
+def test_a_number_of_the_future_is_judged_by_words_then_by_severity_and_category(
+    words: str, severity: int, category: int, kind: str, advice: Advice
+) -> None:
+    """What a newer DCGM says is never less than the same words without a number."""
+    new = replace(NEW, text=words, severity=severity, category=category)
+    (blame,) = verdict(dcgmi_json("4", [new]), 226).blames
+    assert (blame.kind, blame.advice) == (kind, advice)
+
+
+def test_no_number_nor_document_of_a_newer_dcgm_is_worse_than_an_older_one() -> None:
+    """Over all rules: the text that is known without a number is known with a number of later."""
+    for text in (
+        "GPU 1 has fallen off the bus",
+        "There were thermal violations",
+        "Row remapping failed",
+    ):
+        assert policy.rule(500, text) == policy.rule(None, text)
+        assert policy.rule(None, text).kind == "hardware"
+
+
+STRESS = ["diagnostic", "memory_bandwidth", "targeted_stress", "targeted_power"]
+
+
+@pytest.mark.parametrize("generation", ["2", "3", "4"])
+@pytest.mark.parametrize(
+    ("level", "skipped", "words"),
+    [
+        (3, STRESS, "skipped: diagnostic ran on no GPU"),
+        *((3, [name], f"skipped: {name} ran on no GPU") for name in STRESS),
+        (2, ["memory"], "skipped: memory ran on no GPU"),
+        (2, ["pcie"], "skipped: pcie ran on no GPU"),
+        (2, ["software"], "skipped: software ran on no GPU"),
+        (4, ["memtest"], "skipped: memtest ran on no GPU"),
+    ],
+)
+def test_a_pass_takes_every_test_of_the_level(
+    generation: str, level: int, skipped: list[str], words: str
+) -> None:
+    """A level whose stress tests were skipped proves what a lower level does."""
+    assert verdict(dcgmi_json(generation, level=level), level=level).outcome == "pass"
+    found = verdict(dcgmi_json(generation, level=level, skipped=skipped), level=level)
+    assert (found.outcome, found.why.startswith(words)) == ("inconclusive", True), found.why
+
+
+def test_a_level_of_which_tests_are_missing_is_no_pass() -> None:
+    """What was run as level 2 is no level 3, whoever says so."""
+    found = verdict(dcgmi_json("4", level=2), level=3)
+    assert (found.outcome, found.why) == (
+        "inconclusive",
+        "diagnostic, a test of level 3, did not run",
+    )
+
+
+def test_what_dcgm_leaves_out_for_a_model_is_told_and_no_doubt() -> None:
+    """diag-skus.yaml allows nvbandwidth and pulse_test on some GPUs only."""
+    text = dcgmi_json("4", level=4, skipped=["nvbandwidth", "pulse_test"])
+    found = verdict(text, level=4)
+    assert (found.outcome, found.why) == (
+        "pass",
+        "8 tests passed, not run there: nvbandwidth, pulse_test",
+    )
+
+
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+@pytest.mark.parametrize("gone", [0, 6])
+def test_each_test_of_the_level_ran_on_each_gpu(level: int, gone: int) -> None:
+    """One GPU left out of one test, or listed and in no result at all."""
+    whole = json.loads(dcgmi_json("4", level=level))
+    for category in whole["DCGM Diagnostic"]["test_categories"]:
+        for test in category["tests"]:
+            other = copy.deepcopy(test["results"])
+            test["results"][gone]["status"] = "Skip"
+            found = verdict(json.dumps(whole), level=level)
+            assert found.why == f"skipped: {test['name']} did not run on GPU {gone}"
+            test["results"] = [r for r in other if r["entity_id"] != gone]
+            assert verdict(json.dumps(whole), level=level).why == found.why
+            test["results"] = other
+
+
+def warned(error_id: int, text: str, status: str = "Pass", where: str = "result") -> str:
+    """A run in which nothing failed, with one warning in it."""
+    whole = json.loads(dcgmi_json("4"))
+    test = whole["DCGM Diagnostic"]["test_categories"][1]["tests"][0]
+    entry = test["results"][5] if where == "result" else test["test_summary"]
+    entry["status"] = status
+    entry["warnings"] = [
+        {"warning": text, "error_id": error_id, "error_severity": 2, "error_category": 10}
+    ]
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("error_id", "outcome"),
+    [(4, "fail"), (32, "inconclusive"), (5, "inconclusive"), (29, "inconclusive"), (51, "fail")],
+)
+@pytest.mark.parametrize("where", ["result", "summary"])
+def test_a_pass_with_a_warning_is_none(error_id: int, outcome: str, where: str) -> None:
+    """DCGM prints `Pass` above some warnings: the device, or the summary alone, has it."""
+    found = verdict(warned(error_id, "it says", where=where))
+    assert (found.outcome, found.confirmed) == (outcome, error_id == 4)
+    assert "it says" in found.why
+
+
+@pytest.mark.parametrize("error_id", [117, 130])
+def test_a_test_that_was_skipped_or_is_to_run_again_is_no_fault(error_id: int) -> None:
+    """Neither does it prove anything: memory belongs to the level."""
+    for status in ("Pass", "Fail", "Skip"):
+        found = verdict(warned(error_id, "later", status))
+        assert (found.outcome, found.confirmed) == ("inconclusive", False)
+        assert "later" in found.why
+
+
+def test_a_document_of_a_future_major_version() -> None:
+    """Of a known shape: its failures count, its passes prove nothing. Else: what it says failed."""
+    new = dcgmi_json("4").replace('"4.2.3"', '"5.0.1"')
+    assert verdict(new).outcome == "inconclusive"
+    assert verdict(new).why.startswith("DCGM 5.0.1 is newer than what is known here (2 to 4)")
+    bad = dcgmi_json("4", [Failure(gpu=5)]).replace('"4.2.3"', '"5.0.1"')
+    assert (verdict(bad).outcome, verdict(bad).confirmed) == ("fail", True)
+    table = dcgmi_table(version="4").replace("4.2.3", "5.0.1")
+    assert verdict(table).why.startswith("DCGM 5.0.1 is newer")
+    whole = json.loads(bad)
+    root = whole["DCGM Diagnostic"]
+    for strange in (
+        {**whole, "DCGM Diagnostic": {"test_categories": {"all": root["test_categories"]}}},
+        {"DCGM Report": root, "metadata": whole["metadata"]},
+        {"schema": {"version": "5.0.1"}, "DCGM Report": root},
+    ):
+        found = verdict(json.dumps(strange))
+        assert found.outcome == "inconclusive"
+        assert "DCGM 5.0.1" in found.why
+        assert "stuck bit" in found.why
 
 
 def test_serials_come_with_the_blame() -> None:
@@ -168,15 +329,10 @@ def test_ended_from_outside_is_inconclusive_even_when_all_that_ran_passed() -> N
 def test_skipped_is_not_passed() -> None:
     """All skipped, all but the software, one GPU left out; at level 1 software is all there is."""
     none = dcgmi_json("4", skipped=["memory", "pcie"])
-    assert (verdict(none).outcome, verdict(none).why) == (
-        "inconclusive",
-        "skipped: no test of the hardware ran",
-    )
+    assert verdict(none).outcome == "inconclusive"
     assert verdict(none, level=1).outcome == "pass"
-    whole = json.loads(dcgmi_json("4"))
-    for category in whole["DCGM Diagnostic"]["test_categories"][1:]:
-        category["tests"][0]["results"][6]["status"] = "Skip"
-    assert verdict(json.dumps(whole)).why == "skipped: no test passed on GPU 6"
+    nothing = dcgmi_json("4", skipped=["software", "memory", "pcie"])
+    assert verdict(nothing, level=1).why == "skipped: no test ran"
 
 
 def test_a_gpu_that_was_not_tested_is_missed() -> None:

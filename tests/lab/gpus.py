@@ -253,23 +253,42 @@ def dcgmi_json(
     gpus: int = 8,
     node: int = 0,
     skipped: Sequence[str] = (),
+    level: int = 2,
 ) -> str:
-    """The output of `dcgmi diag -r 2 -j`; generation "2" (to 3.2), "3" (3.3) or "4"."""
+    """The output of `dcgmi diag -r LEVEL -j`; generation "2" (to 3.2), "3" (3.3) or "4"."""
     serials = [gpu.serial for gpu in gpus_of(node, gpus)]
-    return json.dumps(_document(generation, failures, serials, skipped), indent=2)
+    return json.dumps(_document(generation, failures, serials, skipped, level), indent=2)
+
+
+TESTS = {
+    "Deployment": {1: ["software"]},
+    "Hardware": {2: ["memory"], 3: ["diagnostic", "nvbandwidth"], 4: ["memtest", "pulse_test"]},
+    "Integration": {2: ["pcie"]},
+    "Stress": {3: ["memory_bandwidth", "targeted_stress", "targeted_power"]},
+}
+"""By category and level, as DCGM 4 has them (FillTestVectors in NvidiaValidationSuite.cpp)."""
 
 
 def _document(
-    generation: str, failures: Sequence[Failure], serials: Sequence[str], skipped: Sequence[str]
+    generation: str,
+    failures: Sequence[Failure],
+    serials: Sequence[str],
+    skipped: Sequence[str],
+    level: int,
 ) -> dict[str, object]:
     gpus = len(serials)
-    tests = {"Deployment": ["software"], "Hardware": ["memory"], "Integration": ["pcie"]}
     categories = [
         {
             "category": category,
-            "tests": [_test(generation, name, failures, gpus, name in skipped) for name in names],
+            "tests": [
+                _test(generation, name, failures, gpus, name in skipped)
+                for least, names in tests.items()
+                for name in names
+                if least <= level
+            ],
         }
-        for category, names in tests.items()
+        for category, tests in TESTS.items()
+        if min(tests) <= level
     ]
     if generation == "4":
         return {

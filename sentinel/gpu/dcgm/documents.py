@@ -26,6 +26,8 @@ _STATUS: Mapping[str, Status] = {
 }
 _BAD = ("fail", "failed", "warn", "error")
 LONGEST = 2000
+_MOST = 10_000
+_SHOWN = 3
 
 
 def document(found: Sequence[dict[str, Any]]) -> Document:
@@ -35,8 +37,10 @@ def document(found: Sequence[dict[str, Any]]) -> Document:
     tests = [result for _, root in roots for result in _results(root)]
     errors = [error for _, root in roots if (error := _text(root.get("runtime_error", "")))]
     serials: dict[int, str] = {}
+    gpus: set[int] = set()
     for part, root in roots:
         serials |= _serials(part, root)
+        gpus |= _gpus(part, root)
     first, root = roots[0]
     metadata = _mapping(first.get("metadata") or {}, "metadata")
     return Document(
@@ -47,6 +51,7 @@ def document(found: Sequence[dict[str, Any]]) -> Document:
             metadata.get("Driver Version Detected", root.get("Driver Version Detected", ""))
         ),
         serials=serials,
+        gpus=tuple(sorted(gpus)),
         error="; ".join(dict.fromkeys(errors)),
         failing=any(_says_failed(value) for value in found),
     )
@@ -91,8 +96,11 @@ def _test(test: Mapping[str, Any], category: str) -> Iterator[Result]:
     summary = _mapping(test.get("test_summary") or {}, "test_summary")
     status = _status(summary) if summary else "other"
     # Since 4.5 the summary repeats every warning of the devices: it counts where they are silent.
-    if not found or (status == "fail" and all(r.status != "fail" for r in found)):
-        yield _result(summary, name, category)
+    told = _result(summary, name, category)
+    known = {(f.error_id, f.text) for r in found for f in r.faults}
+    silent = status == "fail" and all(r.status != "fail" for r in found)
+    if not found or silent or any((f.error_id, f.text) not in known for f in told.faults):
+        yield told
 
 
 def _result(entry: Mapping[str, Any], test: str, category: str) -> Result:
@@ -123,7 +131,7 @@ def _ids(entry: Mapping[str, Any]) -> tuple[int, ...]:
     for key in ("entity_id", "gpu_id", "gpu_ids", "cpu_id"):
         value = entry.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
-            return (value,) if 0 <= value < 10_000 else ()
+            return (value,) if 0 <= value < _MOST else ()
         if isinstance(value, str):
             words = re.findall(r"(?<![0-9])[0-9]{1,4}(?![0-9])", value)
             return tuple(int(word) for word in words)
@@ -149,6 +157,7 @@ def _fault(warning: Mapping[str, Any]) -> Fault:
         text=_text(said if isinstance(said, str) else ""),
         error_id=_number(warning.get("error_id")),
         severity=_number(warning.get("error_severity")),
+        category=_number(warning.get("error_category")),
     )
 
 
@@ -163,19 +172,32 @@ def _serials(part: Mapping[str, Any], root: Mapping[str, Any]) -> dict[int, str]
             for k, v in pairs
             if re.fullmatch("[0-9]{1,4}", k) and isinstance(v, str)
         }
-    for group in (
-        part.get("entity_groups") or () if isinstance(part.get("entity_groups"), list) else ()
-    ):
-        if isinstance(group, dict) and group.get("entity_group") == "GPU":
-            found |= dict(_entities(group.get("entities")))
+    found |= {
+        number: told(one["serial_num"])
+        for number, one in _entities(part)
+        if isinstance(one.get("serial_num"), str)
+    }
     return {number: visible(serial) for number, serial in found.items() if serial}
 
 
-def _entities(entities: Any) -> Iterator[tuple[int, str]]:
-    for one in entities if isinstance(entities, list) else ():
-        number = _number(one.get("entity_id")) if isinstance(one, dict) else None
-        if number is not None and isinstance(one.get("serial_num"), str):
-            yield number, told(one["serial_num"])
+def _gpus(part: Mapping[str, Any], root: Mapping[str, Any]) -> set[int]:
+    """Those that the run was about: since 4 by their ids, before by how many there were."""
+    old = root.get("GPU Device IDs")
+    counted = range(len(old)) if isinstance(old, list) else ()
+    return {*counted, *(number for number, _ in _entities(part))}
+
+
+def _entities(part: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The GPUs that a document of DCGM 4 lists."""
+    groups = part.get("entity_groups")
+    for group in groups if isinstance(groups, list) else ():
+        if not isinstance(group, dict) or group.get("entity_group") != "GPU":
+            continue
+        entities = group.get("entities")
+        for one in entities if isinstance(entities, list) else ():
+            number = _number(one.get("entity_id")) if isinstance(one, dict) else None
+            if number is not None and 0 <= number < _MOST:
+                yield number, one
 
 
 def _form(part: Mapping[str, Any]) -> str:
@@ -183,18 +205,52 @@ def _form(part: Mapping[str, Any]) -> str:
 
 
 def _says_failed(value: Any) -> bool:
-    """Whether any `status` anywhere says so: a net below the walk."""
+    return next(_failed(value), None) is not None
+
+
+def _failed(value: Any) -> Iterator[dict[str, Any]]:
+    """Whatever has a `status` anywhere that says so: a net below the walk."""
     stack = [value]
     while stack:
         one = stack.pop()
         if isinstance(one, dict):
             status = one.get("status")
             if isinstance(status, str) and status.strip().lower() in _BAD:
-                return True
+                yield one
             stack += one.values()
         elif isinstance(one, list):
             stack += one
-    return False
+
+
+def salvage(found: Sequence[dict[str, Any]]) -> str:
+    """What a document of an unknown shape says all the same, in words: its version, and what
+    failed. Empty where it says neither."""
+    version = next(filter(None, map(_version, found)), "")
+    bad = [one for value in found for one in _failed(value)]
+    words = dict.fromkeys(w for one in bad for f in _loose(one) if (w := f.text))
+    said = [f"it is of DCGM {version}"] if version else []
+    if bad:
+        shown = "; ".join(list(words)[:_SHOWN])
+        said.append(f"a test in it failed{': ' if shown else ''}{shown}")
+    return ", ".join(said)
+
+
+def _version(value: Any) -> str:
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            if re.match("v?[0-9]{1,4}[.]", said := _text(one.get("version"))):
+                return said
+            stack += one.values()
+    return ""
+
+
+def _loose(entry: Mapping[str, Any]) -> list[Fault]:
+    try:
+        return list(_faults(entry))
+    except Unreadable:
+        return []
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:

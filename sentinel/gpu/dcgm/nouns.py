@@ -13,11 +13,13 @@ of 2.x still have it, and it is a failed test here. Any word that is not known i
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """A warning of a test. `error_id` is dcgmError_t; None before DCGM 3.2.5."""
+    """A warning of a test. `error_id` is dcgmError_t, `severity` dcgmErrorSeverity_t, `category`
+    dcgmErrorCategory_t (dcgmlib/dcgm_errors.h); None where not told, and before DCGM 3.2.5."""
 
     text: str
     error_id: int | None = None
     severity: int | None = None
+    category: int | None = None
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -33,7 +35,8 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """All of a run. `form`: json-3 (2.x and 3.x), json-4, table.
+    """All of a run. `form`: json-3 (2.x and 3.x), json-4, table. `gpus`: those it was about, by
+    their DCGM ids, as far as it lists them.
 
     `error`: the run itself failed, in DCGM's words. `whole`: false for a table that ends before
     its last line. `failing`: somewhere in it something says that it failed.
@@ -44,6 +47,7 @@ class Document(Struct, frozen=True, kw_only=True):
     version: str = ""
     driver: str = ""
     serials: Mapping[int, str] = {}
+    gpus: tuple[int, ...] = ()
     error: str = ""
     whole: bool = True
     failing: bool = False

@@ -26,9 +26,13 @@ def parse(text: str) -> Document:
     """
     if len(text) > LONGEST:
         raise Unreadable("dcgmi diag printed more than 64 MB")
-    found = list(_jsons(text))
+    found = list(_jsons(text)) or _stranger(text)
     if found:
-        return documents.document(found)
+        try:
+            return documents.document(found)
+        except Unreadable as error:
+            more = documents.salvage(found)
+            raise Unreadable(f"{error}{': ' if more else ''}{more}") from error
     if '"DCGM ' in text and "{" in text:
         raise Unreadable("dcgmi diag printed JSON of an unknown shape")
     if table.RULE in text or table.looks_like(text):
@@ -46,6 +50,17 @@ def _jsons(text: str) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             raise Unreadable(f"dcgmi diag printed broken JSON: {_said(error)}") from error
         yield value
+
+
+def _stranger(text: str) -> list[dict[str, Any]]:
+    """A document that begins in a way that no known version does."""
+    if '"DCGM ' not in text:
+        return []
+    try:
+        value, _ = json.JSONDecoder(object_pairs_hook=_unique).raw_decode(text, text.find("{"))
+    except (ValueError, RecursionError):
+        return []
+    return [value] if isinstance(value, dict) else []
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -54,9 +54,15 @@ def document(text: str) -> Document:
         results=tuple(results),
         version=facts.get("DCGM Version", ""),
         driver=facts.get("Driver Version Detected", ""),
+        gpus=_gpus(facts.get("GPU Device IDs Detected", "")),
         whole=_ends(lines),
         failing=any(r.status == "fail" for r in results),
     )
+
+
+def _gpus(ids: str) -> tuple[int, ...]:
+    """`20b2,20b2`: the PCI device id of each, so only how many there are."""
+    return tuple(range(len(re.findall(r"[0-9a-fA-F]{4}\b", ids))))
 
 
 def _ends(lines: list[str]) -> bool:

@@ -1,24 +1,24 @@
 """What a run of `dcgmi diag` proves: pass, fail, or inconclusive. Pure.
 
-Only a document in which tests of the hardware passed on every GPU is a pass. A setting (such as
-persistence mode) is no broken GPU, and nothing that did not run proves anything.
+Only a document in which the tests of the level (levels.py) ran and passed on every GPU, none of
+them with a warning, is a pass. A setting (such as persistence mode) is no broken GPU, and nothing
+that did not run proves anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from sentinel.gpu.advice import Advice, worst
-from sentinel.gpu.dcgm import policy
+from sentinel.gpu.dcgm import levels, policy
 from sentinel.gpu.dcgm.nouns import Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse
 from sentinel.gpu.errors import Unreadable
 
 Outcome = Literal["pass", "fail", "inconclusive"]
-SOFTWARE = ("deployment", "software")
 
 # 256 minus dcgmReturn_t (dcgmi/main_dcgmi.cpp, dcgmlib/dcgm_structs.h).
 RAN = (0, 205, 226)
@@ -65,7 +65,8 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 
 class Blame(Struct, frozen=True, kw_only=True):
-    """A device on which a test failed. `index` None: a fault of no single device."""
+    """A device with a fault. `index` None: a fault of no single device. `failed`: false where DCGM
+    calls the test passed or skipped all the same."""
 
     entity: str
     index: int | None
@@ -75,6 +76,13 @@ class Blame(Struct, frozen=True, kw_only=True):
     kind: policy.Kind = "unknown"
     advice: Advice = Advice.CONTACT
     serial: str = ""
+    failed: bool = True
+
+    @property
+    def counts(self) -> bool:
+        """Whether it makes the run a failure."""
+        bad = self.kind in ("hardware", "unknown")
+        return bad and (self.failed or self.advice.hardware)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -92,12 +100,14 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def confirmed(self) -> bool:
         """A fault of the hardware is proven."""
-        return self.outcome == "fail" and any(b.kind == "hardware" for b in self.blames)
+        return self.outcome == "fail" and any(
+            b.counts and b.kind == "hardware" for b in self.blames
+        )
 
     @property
     def advice(self) -> Advice:
         """The strongest advice among the faults."""
-        return worst([b.advice for b in self.blames if b.kind in ("hardware", "unknown")])
+        return worst([b.advice for b in self.blames if b.counts])
 
 
 def judge(ran: Ran) -> Verdict:
@@ -123,21 +133,22 @@ def _unread(ran: Ran, error: str) -> Verdict:
 
 
 def _decide(found: Document, ran: Ran, blames: Sequence[Blame]) -> tuple[Outcome, str]:
-    bad = [b for b in blames if b.kind in ("hardware", "unknown")]
+    bad = [b for b in blames if b.counts]
     if bad:
         return "fail", _told(bad)
     doubt = _doubt(found, ran, blames)
     if doubt:
         return "inconclusive", doubt
     passed = len({r.test for r in found.results if r.status == "pass"})
-    return "pass", f"{passed} test{'s' * (passed != 1)} passed"
+    skipped = ", ".join(levels.left_out(found))
+    more = f", not run there: {skipped}" if skipped else ""
+    return "pass", f"{passed} test{'s' * (passed != 1)} passed{more}"
 
 
 def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
     """Why it is no pass although no fault of the hardware was seen; empty where it is one."""
     if blames:
-        word = "configuration" if any(b.kind == "config" for b in blames) else "not done"
-        return f"{word}: {_told(blames)}"
+        return f"{_class(blames)}: {_told(blames)}"
     if found.error:
         return _spoken(found.error) or f"it did not run: {found.error}"
     if unfinished := _unfinished(ran):
@@ -148,7 +159,19 @@ def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
         return f"exit code {ran.code} says that a test failed, its output does not"
     if found.failing or any(r.status == "other" for r in found.results):
         return "a test ended in a way that is not known"
+    if levels.too_new(found.version):
+        return (
+            f"DCGM {found.version} is newer than what is known here (2 to {levels.NEWEST}): "
+            "nothing in it failed, which proves nothing"
+        )
     return _untested(found, ran)
+
+
+def _class(blames: Sequence[Blame]) -> str:
+    kinds = {b.kind for b in blames}
+    if "config" in kinds:
+        return "configuration"
+    return "warning" if "hardware" in kinds else "not done"
 
 
 def _unfinished(ran: Ran) -> str:
@@ -160,43 +183,44 @@ def _unfinished(ran: Ran) -> str:
 
 
 def _untested(found: Document, ran: Ran) -> str:
-    passed = [r for r in found.results if r.status == "pass"]
-    proper = [r for r in passed if not r.category.lower().startswith(SOFTWARE)]
-    counted = proper if ran.level > 1 else passed
-    if not counted:
-        return "skipped: no test of the hardware ran" if found.results else "no test is in it"
-    if any(not r.ids for r in counted):
-        return ""
-    seen = {i for r in found.results if r.entity == "GPU" for i in r.ids}
-    done = {i for r in counted if r.entity == "GPU" for i in r.ids}
-    if seen - done:
-        return f"skipped: no test passed on GPU {', '.join(map(str, sorted(seen - done)))}"
-    if ran.gpus and len(done) < ran.gpus:
-        return f"only {len(done)} of {ran.gpus} GPUs were tested"
-    return ""
+    if not any(r.status == "pass" for r in found.results):
+        return "skipped: no test ran" if found.results else "no test is in it"
+    seen = levels.gpus(found)
+    if seen and len(seen) < ran.gpus:
+        return f"only {len(seen)} of {ran.gpus} GPUs were tested"
+    return levels.unrun(found, ran.level)
 
 
 def _blames(found: Document) -> Iterator[Blame]:
+    """Faults of failed tests, and warnings of others: DCGM prints `Pass` above some of them."""
     for result in found.results:
-        if result.status == "fail":
-            yield from _of(result, found)
+        for index in result.ids or (None,):
+            for fault in _faults(result):
+                rule = _rule(fault)
+                yield Blame(
+                    entity=result.entity,
+                    index=index,
+                    test=result.test,
+                    text=fault.text,
+                    error_id=fault.error_id,
+                    kind=rule.kind,
+                    advice=rule.advice,
+                    serial=found.serials.get(index, "") if index is not None else "",
+                    failed=result.status == "fail",
+                )
 
 
-def _of(result: Result, found: Document) -> Iterator[Blame]:
-    faults = result.faults or (Fault(text="the test failed, without a word"),)
-    for index in result.ids or (None,):
-        for fault in faults:
-            rule = policy.rule(fault.error_id, fault.text)
-            yield Blame(
-                entity=result.entity,
-                index=index,
-                test=result.test,
-                text=fault.text,
-                error_id=fault.error_id,
-                kind=rule.kind,
-                advice=rule.advice,
-                serial=found.serials.get(index, "") if index is not None else "",
-            )
+def _faults(result: Result) -> Iterable[Fault]:
+    """A test that was skipped has only reasons, unless they name the hardware."""
+    if result.status == "skip":
+        return [f for f in result.faults if _rule(f).kind in ("hardware", "unknown")]
+    if result.status == "fail":
+        return result.faults or (Fault(text="the test failed, without a word"),)
+    return result.faults
+
+
+def _rule(fault: Fault) -> policy.Rule:
+    return policy.rule(fault.error_id, fault.text, fault.severity, fault.category)
 
 
 def _told(blames: Sequence[Blame]) -> str:
