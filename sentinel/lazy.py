@@ -59,6 +59,9 @@ class LazySlurm:
     def jobs(self) -> Sequence[Job]:
         return self.snapshot().jobs()
 
+    def gpus(self) -> Mapping[str, int]:
+        return self.snapshot().gpus()
+
     def nodes(self) -> Sequence[Node]:
         return self.snapshot().nodes()
 

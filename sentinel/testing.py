@@ -46,12 +46,16 @@ class FixedSlurm:
         nodes: Sequence[Node] | None = None,
         ends: Mapping[str, JobEnd] | None = None,
         controller: Controller | None = None,
+        gpus: Mapping[str, int] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
-        self._controller = controller
+        self._controller, self._gpus = controller, gpus
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
+
+    def gpus(self) -> Mapping[str, int]:
+        return _known(self._gpus)
 
     def nodes(self) -> Sequence[Node]:
         return _known(self._nodes)

@@ -15,6 +15,11 @@ GROUP = "group:"
 LOOKUP = 5.0  # seconds for finding out who the members of a group are
 
 
+def one_user(users: Sequence[str]) -> bool:
+    """Whether it names one person: then names of jobs cannot collide."""
+    return len(users) <= 1 and not any(u == EVERYBODY or u.startswith(GROUP) for u in users)
+
+
 def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | None:
     """The user names that `users` stands for; None for everybody.
 

@@ -22,3 +22,27 @@ def gpus(gres: str) -> int | None:
             return None
         count += int(match[2] or 1)
     return count
+
+
+def of_job(
+    allocated: str, per_job: str, per_node: str, per_task: str, nodes: int, tasks: int
+) -> int:
+    """The GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node and -task.
+
+    tres-alloc tells them only where AccountingStorageTRES has gres/gpu (slurm.conf(5)); else it is
+    what the job asks for. 0 where neither names any.
+    """
+    told = re.findall(r"(?:^|,)gres/gpu(:[^=,]*)?=(\d+)", allocated)
+    if told:
+        total = [int(number) for kind, number in told if not kind]
+        return total[0] if total else sum(int(number) for _, number in told)
+    asked = ((per_job, 1), (per_node, nodes), (per_task, tasks))
+    return next((count * times for text, times in asked if (count := _asked(text))), 0)
+
+
+def _asked(text: str) -> int:
+    """The number in `gres:gpu:2` or, from 21.08 on, `gres/gpu:h100=2`."""
+    named = re.findall(
+        r"(?:^|,)(?:gres[:/])?gpu(?::[^,=:]*[^\d,=:][^,=:]*)?(?:[:=](\d+))?(?=,|$)", text
+    )
+    return sum(int(number or 1) for number in named)

@@ -41,6 +41,9 @@ class Slurm(Protocol):
     def jobs(self) -> Sequence[Job]:
         """Pending, running, suspended and completing jobs of the users asked for."""
 
+    def gpus(self) -> Mapping[str, int]:
+        """The GPUs of these jobs by `job_id`; a further question to Slurm."""
+
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
 from sentinel.core.values import duration_text
-from sentinel.slurm import control, nodes, queue, reservations
+from sentinel.slurm import control, nodes, queue, reservations, sizes
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer, complaint, told
 from sentinel.slurm.endings import Endings
@@ -37,6 +37,7 @@ class Snapshot:
         self._config = Answer(self._ask_config, clock, max_age=SETTLED, patience=wait)
         self._rights = Answer(self._ask_rights, clock, max_age=SETTLED, patience=wait)
         self._jobs = Answer(self._ask_jobs, clock, max_age=max_age, patience=wait)
+        self._gpus = Answer(self._ask_gpus, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
         self._endings = Endings(client, clock, self._config, settled=SETTLED)
@@ -46,6 +47,12 @@ class Snapshot:
         if self._users is not None and not self._users:
             return ()
         return self._jobs.get()
+
+    def gpus(self) -> Mapping[str, int]:
+        """GPUs by job id: what Slurm gave to it, or what it asks for; a question of its own."""
+        if self._users is not None and not self._users:
+            return {}
+        return self._gpus.get()
 
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
@@ -129,12 +136,18 @@ class Snapshot:
         return tuple(reservations.read_reservations(self.client.ask(*reservations.QUESTION)))
 
     def _ask_jobs(self) -> tuple[Job, ...]:
+        mark = nonce()
+        return tuple(queue.read_jobs(self._squeue("-o", queue.columns(mark)), mark))
+
+    def _ask_gpus(self) -> Mapping[str, int]:
+        mark = nonce()
+        return sizes.read_sizes(self._squeue("-O", sizes.columns(mark)), mark)
+
+    def _squeue(self, *columns: str) -> bytes:
         # Somebody who watches only their own jobs needs no rights, and nothing more is asked.
         if self._users is None or set(self._users) != {self._me.get().name}:
             refused = refusal(self._rights.get(), self._users)
             if refused:
                 raise CannotTell(refused)
-        mark = nonce()
         whose = () if self._users is None else ("-u", ",".join(sorted(self._users)))
-        out = self.client.ask("squeue", "-h", "-a", "-o", queue.columns(mark), *whose)
-        return tuple(queue.read_jobs(out, mark))
+        return self.client.ask("squeue", "-h", "-a", *columns, *whose)

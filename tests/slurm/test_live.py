@@ -123,6 +123,26 @@ def test_fields_of_a_running_job_and_of_an_array(fresh: Lab) -> None:
     assert jobs[after].dependency.startswith(f"afterok:{running}")
 
 
+def test_gpus_in_every_way_of_asking_for_them(fresh: Lab) -> None:
+    """Of what runs and of what waits; names of jobs forge no row."""
+    asked = {
+        ("gres=gpu:2", "nodes=2"): 4,
+        ("gpus=3",): 3,
+        ("gpus-per-task=2", "ntasks=2"): 4,
+        ("gpus-per-node=4", "nodes=2", "hold"): 8,
+        ("gpus=5", "hold"): 5,
+        ("nodes=1",): 0,
+    }
+    jobs = {}
+    for number, (options, gpus) in enumerate(asked.items()):
+        words = [f"--{option}" for option in options]
+        done = fresh.ask(
+            ["sbatch", "--parsable", "-J", NAMES[number], *words, "--wrap", "sleep 99"]
+        )
+        jobs[done.strip()] = gpus
+    assert slurm(fresh).gpus() == jobs
+
+
 def test_elements_of_an_array_that_run(fresh: Lab) -> None:
     """A running element has an id of its own, and the pending rest stays one row."""
     array = fresh.sbatch("exec sleep 600", array="0-9%1")

@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 from msgspec import structs
 
 from sentinel.checks.job import pulse
-from sentinel.checks.job.files import Files
-from sentinel.checks.job.gather import with_ends, with_files
-from sentinel.checks.job.judge import judge
+from sentinel.checks.job.gather import with_ends
+from sentinel.checks.job.look import LOOKUP, Round
 from sentinel.checks.job.memory import Memory, dump, load, noticed
-from sentinel.checks.job.queue import arranged
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.storm import requests
-from sentinel.checks.job.view import View
+from sentinel.checks.job.sizes import large
+from sentinel.checks.job.trainings import Trainings
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
@@ -25,49 +23,49 @@ from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.slurm import Job
 
-LOOKUP = 5.0  # seconds for one question to a file system or a directory service
-
 
 class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training job runs, or waits for a reason that ends by itself; else what happened.
 
-    One subject: the configured name or pattern. Critical only when nothing runs and nothing
-    will start; a queue that cannot be read raises CannotTell.
+    One subject: the configured name; or each training that fits, told by its own name (and its
+    user's where there are several). Critical only when nothing of it runs and nothing will
+    start; a queue that cannot be read raises CannotTell.
     """
 
     EVERY: ClassVar[float] = 60.0
     TIMEOUT: ClassVar[float] = 60.0
 
     def run(self, ctx: Context) -> Report:
-        """One finding; raises CannotTell when Slurm, a group or `done_when` gives no answer."""
+        """One finding for each training; raises CannotTell when Slurm, a group or `done_when`
+        gives no answer."""
         jobs = ctx.slurm.jobs()
-        mine = self._mine(jobs, ctx.limit)
-        often = self.often()
-        before = load({} if ctx.one_shot else ctx.memory)
-        memory = noticed(before, mine, ctx.now, often.window if often else 0.0)
-        memory = with_ends(memory, ctx.slurm)
-        files = Files(min(LOOKUP, ctx.limit / 4), memory.stuck)
-        queue = arranged(mine, memory, ctx.now, jobs)
-        view = View(now=ctx.now, queue=queue, memory=memory, others=jobs)
+        mine = self._mine(ctx, jobs)
+        if self.many:
+            return Trainings(self, ctx, jobs).report(mine)
+        return self._one(ctx, Round(self, ctx, jobs, mine), mine)
+
+    def _one(self, ctx: Context, around: Round, mine: Sequence[Job]) -> Report:
+        before = load({} if ctx.one_shot else ctx.memory, Memory)
+        memory = noticed(before, mine, ctx.now, around.window)
+        memory = with_ends({"": memory}, ctx.slurm, ctx.limit)[""]
+        files = around.files(memory.stuck)
         try:
-            view = with_files(self, view, files, one_shot=ctx.one_shot)
+            seen = around.look(around.view(self.subject, mine, memory), files)
         except CannotTell as error:
             if ctx.one_shot or not files.stuck:
                 raise
             return self._unknown(error, structs.replace(memory, stuck=files.stuck))
-        finding = judge(self, view)
-        wishes, memory = requests(self, view, finding)
         return Report(
-            findings=(finding,),
+            findings=(seen.finding,),
             coverage=Coverage(of="jobs by name", meant=1),
-            requests=() if ctx.one_shot else wishes,
-            samples=_samples(finding),
-            memory=None if ctx.one_shot else dump(memory),
+            requests=() if ctx.one_shot else seen.wishes,
+            samples=_samples(seen.finding),
+            memory=None if ctx.one_shot else dump(seen.memory),
         )
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users)
+        return watched(self.whose)
 
     def grants(self) -> Mapping[str, Limits | None]:
         """Naming an action in `on_storm` switches it on, within its own limits."""
@@ -97,9 +95,9 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             memory=dump(memory),
         )
 
-    def _mine(self, jobs: Sequence[Job], limit: float) -> list[Job]:
-        users = watched(self.users, min(LOOKUP, limit / 4))
-        return [
+    def _mine(self, ctx: Context, jobs: Sequence[Job]) -> list[Job]:
+        users = watched(self.whose, min(LOOKUP, ctx.limit / 4))
+        mine = [
             job
             for job in jobs
             if self.names(job.name)
@@ -107,6 +105,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             and (users is None or job.user in users)
             and (self.partition is None or self.partition in job.partition.split(","))
         ]
+        return large(mine, self, jobs, ctx.slurm) if self.sized else mine
 
 
 def _samples(finding: Finding) -> tuple[Sample, ...]:

@@ -19,6 +19,15 @@ def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) ->
     return _state(last_run(memory), one_shot)
 
 
+def ended_well(memory: Memory) -> str:
+    """As `finished` where nobody has said what proves it: the last job COMPLETED.
+
+    Raises CannotTell while it is not known of every job how it ended.
+    """
+    unknown = next((g for g in memory.gone if not g.asked), None)
+    return _state(unknown or last_run(memory), one_shot=False)
+
+
 def last_run(memory: Memory) -> Gone | None:
     """Of the jobs that are gone, the one that began last."""
     ran = [g for g in memory.gone if g.ran]

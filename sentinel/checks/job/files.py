@@ -1,6 +1,8 @@
 """Looking at files that may lie on a mount that hangs: always in a child with a limit."""
 
+import math
 import os
+import time
 from collections.abc import Mapping, Sequence
 
 from sentinel import proc
@@ -9,18 +11,22 @@ from sentinel.core.logtext import decoded
 from sentinel.core.text import shortened, visible
 from sentinel.proc.owned import tail_of
 
+MOST_STUCK = 8
 _ABSENT = ("No such file or directory", "Not a directory")
 
 
 class Files:
-    """The file system as seen through children that get `limit` seconds each.
+    """The file system as seen through children that get `limit` seconds each, `total` together.
 
     A child that could not even be killed is kept in `stuck` by path; while it is there, no
-    further one is sent after it.
+    further one is sent after it, and while there are some, none at all.
     """
 
-    def __init__(self, limit: float, stuck: Mapping[str, proc.Stuck]) -> None:
+    def __init__(
+        self, limit: float, stuck: Mapping[str, proc.Stuck], total: float = math.inf
+    ) -> None:
         self.limit = limit
+        self._deadline = time.monotonic() + total
         self.stuck = {p: s for p, s in stuck.items() if proc.still_stuck(s)}
 
     def there(self, path: str) -> bool:
@@ -50,9 +56,16 @@ class Files:
             raise CannotTell(
                 f"{visible(path)} hangs: process {self.stuck[path].pid} still waits for it"
             )
+        left = self._deadline - time.monotonic()
+        if left <= 0 or len(self.stuck) >= MOST_STUCK:
+            why = "others took all the time" if left <= 0 else f"{len(self.stuck)} others hang"
+            raise CannotTell(f"{visible(path)} was not looked at: {why}")
         try:
             return proc.run(
-                argv, limit=self.limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**21
+                argv,
+                limit=min(self.limit, left),
+                env={**os.environ, "LC_ALL": "C"},
+                max_output=2**21,
             )
         except proc.TimedOut as error:
             if error.stuck:

@@ -1,9 +1,12 @@
 """Everything a run asks the world for, after the queue: ends of jobs, files, last lines."""
 
+import time
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from sentinel.checks.job import rules
-from sentinel.checks.job.done import finished, last_run
+from sentinel.checks.job.done import ended_well, finished, last_run
 from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone, Memory
@@ -17,18 +20,27 @@ from sentinel.core.ports import Slurm
 from sentinel.core.text import shortened, visible_lines
 
 ASKED = 3  # jobs whose end is asked for in one run: each is one more request to slurmctld
+MOST_ASKED = 60  # of many trainings together: a node or a switch that dies takes dozens along
 LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
 
 
-def with_ends(memory: Memory, slurm: Slurm) -> Memory:
+def with_ends(memories: Mapping[str, Memory], slurm: Slurm, limit: float) -> dict[str, Memory]:
     """Ask Slurm how the jobs that are gone have ended, while it still remembers.
 
-    A question that fails is asked again in the next run.
+    For `limit` seconds; a question that fails or has no time is asked in the next run.
     """
-    left = [g for g in memory.gone if not g.asked][:ASKED]
-    return structs.replace(
-        memory, gone=tuple(_asked(g, slurm) if g in left else g for g in memory.gone)
-    )
+    deadline, left = time.monotonic() + limit, MOST_ASKED
+    after = dict(memories)
+    for subject, memory in memories.items():
+        wanted = [g for g in memory.gone if not g.asked][: min(ASKED, left)]
+        if not wanted:
+            continue
+        if time.monotonic() > deadline:
+            break
+        left -= len(wanted)
+        asked = tuple(_asked(g, slurm) if g in wanted else g for g in memory.gone)
+        after[subject] = structs.replace(memory, gone=asked)
+    return after
 
 
 def _asked(gone: Gone, slurm: Slurm) -> Gone:
@@ -67,6 +79,8 @@ def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
 
 def _with_finished(settings: JobSettings, view: View, files: Files, one_shot: bool) -> View:
     when, dead = settings.done_when, is_dead(view.queue)
+    if when is None and view.many and dead and not settings.queued:
+        return structs.replace(view, finished=ended_well(view.memory))
     asked = dead or rules.about_the_end(settings, view)
     if when is None or not asked or (when.state and not dead):
         return view

@@ -1,7 +1,7 @@
 """The judgement: a pure function of what was gathered. Worst first, one finding."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.done import last_run
@@ -13,12 +13,13 @@ from sentinel.checks.job.queue import elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
 from sentinel.core.model import Finding, Status, Value
+from sentinel.core.reasons import explain
 from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 
 
 def judge(settings: JobSettings, view: View) -> Finding:
-    """One finding about the configured name or pattern."""
+    """One finding about one training."""
     queue = view.queue
     if queue.alive or queue.coming or queue.paused or queue.ending:
         return _alive(settings, view)
@@ -26,6 +27,11 @@ def judge(settings: JobSettings, view: View) -> Finding:
         left = f"; still queued: {words.stuck(queue.held)}" if queue.held else ""
         return _finding(settings, view, Status.OK, f"finished: {view.finished}{left}")
     return _dead(settings, view)
+
+
+def unknown(settings: JobSettings, view: View, why: str) -> Finding:
+    """The finding where the one thing that decides cannot be seen."""
+    return _finding(settings, view, Status.UNKNOWN, why)
 
 
 def _alive(settings: JobSettings, view: View) -> Finding:
@@ -60,6 +66,8 @@ def _between(view: View) -> str:
 
 def _dead(settings: JobSettings, view: View) -> Finding:
     queue, gone = view.queue, view.memory.gone
+    if view.many and not gone and _by_its_user(queue.held):
+        return _finding(settings, view, Status.OK, f"held by its user: {words.stuck(queue.held)}")
     if queue.held:
         verb = "needs" if elements(queue.held) == 1 else "need"
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
@@ -70,6 +78,11 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text = "not running and nothing is queued; no such job has been seen"
     more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
     return _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
+
+
+def _by_its_user(held: Sequence[Job]) -> bool:
+    """Whether whose job it is holds it, and so knows."""
+    return bool(held) and all(explain(job.reason).code == "JobHeldUser" for job in held)
 
 
 def _storm(settings: JobSettings, view: View) -> list[str]:
@@ -83,7 +96,7 @@ def _main(gone: tuple[Gone, ...]) -> Gone:
 
 def _finding(settings: JobSettings, view: View, status: Status, summary: str) -> Finding:
     return Finding(
-        subject=settings.subject,
+        subject=view.subject,
         status=status,
         summary=summary,
         values=_values(view),
@@ -108,7 +121,7 @@ def _values(view: View) -> Mapping[str, Value]:
 def _details(settings: JobSettings, view: View, status: Status) -> str:
     lines = list(view.notes)
     if status is Status.CRITICAL:
-        lines += hints(settings, view)
+        lines += [] if view.many else hints(settings, view)
         lines += [told(gone, view.now) for gone in view.memory.gone[1:]]
         last = last_run(view.memory)
         if last and completed(last) and not settings.done_when:

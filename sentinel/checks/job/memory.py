@@ -1,7 +1,7 @@
 """What a job check remembers from run to run: plain data, bounded in size."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -16,7 +16,7 @@ JOBS = 200  # rows remembered; with more, restarts are not counted
 GONE = 4  # jobs that left the queue and are still talked about
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class Seen(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job as last seen. `first`: when first seen; `since`: in this state for this reason.
 
     `waited`: seconds between its submission and `first`, by Slurm's clock.
@@ -44,7 +44,7 @@ class Seen(Struct, frozen=True, kw_only=True):
         return phase(self.state) not in (Phase.WAITING, Phase.HELD, Phase.UNCLEAR)
 
 
-class Gone(Struct, frozen=True, kw_only=True):
+class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job that left the queue: when that was noticed, how it ended, its last lines.
 
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
@@ -81,42 +81,69 @@ class Memory(Struct, frozen=True, kw_only=True):
     asked: dict[str, Instant] = {}
     stuck: dict[str, Stuck] = {}
 
+    def without_stuck(self) -> "Memory":
+        """Where what hangs is remembered once for many."""
+        return structs.replace(self, stuck={}) if self.stuck else self
+
     def of(self, job: Job) -> Seen | None:
         """What is remembered of a job; a waiting array keeps its id while its row changes."""
         return next((s for s in self.seen if s.job_id == job.job_id), None)
 
 
-def load(stored: Mapping[str, Any]) -> Memory:
+class Many(Struct, frozen=True, kw_only=True):
+    """The memory of a check on many trainings, by subject. `ever`: there was one once."""
+
+    trainings: dict[str, Memory] = {}
+    ever: bool = False
+    stuck: dict[str, Stuck] = {}
+
+
+Kept = TypeVar("Kept", Memory, Many)
+
+
+def load(stored: Mapping[str, Any], kind: type[Kept]) -> Kept:
     """The memory as stored; what an older or damaged state holds is started anew."""
     try:
-        return msgspec.convert(dict(stored), Memory)
+        return msgspec.convert(dict(stored), kind)
     except msgspec.ValidationError:
-        return Memory()
+        return kind()
 
 
-def dump(memory: Memory) -> Mapping[str, Any]:
+def dump(memory: Memory | Many) -> Mapping[str, Any]:
     """As plain data for the store: what comes back from JSON is the same."""
     plain: Mapping[str, Any] = msgspec.json.decode(msgspec.json.encode(memory))
     return plain
 
 
-def noticed(before: Memory, jobs: Sequence[Job], now: Instant, window: float) -> Memory:
-    """The memory after this look at the queue; restarts older than `window` are dropped."""
-    seen = tuple(_seen(job, before.of(job), now) for job in _most_telling(jobs))
-    vacant, restarts = _restarts(before, seen, now) if len(jobs) <= JOBS else (0, ())
+def noticed(
+    before: Memory,
+    jobs: Sequence[Job],
+    now: Instant,
+    window: float,
+    *,
+    elsewhere: Container[str] = (),
+    rows: int = JOBS,
+) -> Memory:
+    """The memory after this look at the queue; restarts older than `window` are dropped.
+
+    `elsewhere`: ids of jobs that are in the queue as something else by now, and not gone.
+    """
+    seen = tuple(_seen(job, before.of(job), now) for job in _most_telling(jobs, rows))
+    vacant, restarts = _restarts(before, seen, now) if len(jobs) <= rows else (0, ())
+    left = tuple(s for s in before.seen if s.job_id not in elsewhere)
     return structs.replace(
         before,
         seen=seen,
-        gone=_gone(before, jobs, now),
+        gone=_gone(structs.replace(before, seen=left), jobs, now),
         alive=now if any(_alive(s) for s in seen) else before.alive,
         vacant=vacant,
         restarts=tuple(at for at in restarts if elapsed(at, now) <= window)[-JOBS:],
     )
 
 
-def _most_telling(jobs: Sequence[Job]) -> list[Job]:
+def _most_telling(jobs: Sequence[Job], rows: int) -> list[Job]:
     order = {Phase.RUNNING: 0, Phase.STARTING: 1, Phase.ENDING: 2, Phase.PAUSED: 3}
-    return sorted(jobs, key=lambda j: (order.get(phase(j.state), 9), j.submitted or 0))[:JOBS]
+    return sorted(jobs, key=lambda j: (order.get(phase(j.state), 9), j.submitted or 0))[:rows]
 
 
 def _seen(job: Job, before: Seen | None, now: Instant) -> Seen:

@@ -17,8 +17,10 @@ def line(report: Report, subject: str, now: Instant) -> str:
     finding = max(about, key=lambda f: f.status.rank, default=None)
     status = finding.status if finding else Status.UNKNOWN
     summary = finding.summary if finding else "nothing was seen"
+    if finding and finding.subject not in ("", subject):
+        summary = f"{visible(finding.subject)}: {summary}"
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now.wall // SECOND))
-    return f"PULSE {at} {status.value} {visible(subject)}: {visible(summary)}"
+    return f"PULSE {at} {status.value} {visible(subject) or 'jobs'}: {visible(summary)}"
 
 
 def conflicts(path: str | None, others: Mapping[str, Any]) -> Iterator[str]:

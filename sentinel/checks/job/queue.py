@@ -1,6 +1,6 @@
 """The watched jobs, sorted by what they mean for the training."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -44,12 +44,16 @@ def elements(jobs: Sequence[Job]) -> int:
     return sum(max(1, job.elements) for job in jobs)
 
 
+def held_up(jobs: Sequence[Job], others: Sequence[Job]) -> Collection[str]:
+    """The ids of those that wait, at any remove, for one of `others` that only a person lets go."""
+    return chained(others, _held) if any(map(depends, jobs)) else ()
+
+
 def arranged(
-    jobs: Sequence[Job], memory: Memory, now: Instant, others: Sequence[Job] = ()
+    jobs: Sequence[Job], memory: Memory, now: Instant, stuck: Collection[str] = ()
 ) -> Queue:
-    """Sort jobs into a Queue; `memory` tells for how long each has had its reason, `others` are
-    what they may depend on."""
-    stuck = chained(others, _held) if any(map(depends, jobs)) else frozenset()
+    """Sort jobs into a Queue; `memory` tells for how long each has had its reason, `stuck` are
+    those that are `held_up`."""
     places: dict[Phase, list[Job]] = {}
     for job in jobs:
         place = Phase.HELD if job.id in stuck else _place(job, memory, now)

@@ -51,6 +51,8 @@ def _earliest(job: Job, view: View) -> float | None:
     if words.expected(job, view.now) is not None:
         return job.started
     before = set(_AFTER_END.findall(job.dependency))
+    if not before:
+        return None
     ends = [j.ends for j in view.others if before & {j.job_id, j.array_id} and j.ends]
     return max(ends, default=None)
 

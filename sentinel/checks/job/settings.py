@@ -3,14 +3,19 @@
 import os
 import re
 from typing import Literal
+from zlib import crc32
 
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.settings import Where
+from sentinel.checks.users import EVERYBODY, one_user
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
+from sentinel.core.text import visible
 from sentinel.core.values import Duration
 
+DAY = 86400.0  # seconds
+LONGEST = 128  # characters of a job's name in a subject
 _OFTEN = re.compile(r"([1-9]\d*)\s+in\s+(\S.*)")
 
 
@@ -54,13 +59,17 @@ class DoneWhen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fields of a `job` check; `JobCheck` adds what it does with them.
 
-    `users` empty: who runs sentinel; "*": everybody; `group:NAME`: all members of a group.
+    `users` empty: who runs sentinel, or where only a size is given everybody; "*": everybody;
+    `group:NAME`: all members of a group. `forget_after`: how long a death is told of.
     """
 
     name: str | None = None
     match: re.Pattern[str] | None = None
     users: list[str] = []
     partition: str | None = None
+    min_gpus: int = 0
+    min_nodes: int = 0
+    forget_after: Duration = Duration(DAY)
     queued: int = 0
     done_when: DoneWhen | None = None
     starts_within: Duration | None = None
@@ -71,10 +80,7 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     pulse_log: FilePath | None = None
 
     def __post_init__(self) -> None:
-        if bool(self.name) == bool(self.match):
-            raise Invalid("a job check needs exactly one of `name` (exact) or `match` (regex)")
-        if self.queued < 0:
-            raise Invalid("`queued` cannot be negative", "queued")
+        self._check_who()
         for index, user in enumerate(self.users):
             if user in ("", "group:"):
                 raise Invalid('a user name, `group:NAME` or "*" is missing here', "users", index)
@@ -82,6 +88,20 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise Invalid("a storm is more `restarts` than are allowed; say how many", "on_storm")
         self._check_restarts()
         self._check_pulse_log()
+
+    def _check_who(self) -> None:
+        if self.name and self.match:
+            raise Invalid("`name` (exact) and `match` (regex) exclude each other")
+        if not (self.name or self.match or self.sized or self.users):
+            raise Invalid(
+                "a job check needs a `name` (exact), a `match` (regex), a size (`min_gpus`,"
+                " `min_nodes`) or `users`"
+            )
+        for key in ("queued", "min_gpus", "min_nodes"):
+            if getattr(self, key) < 0:
+                raise Invalid(f"`{key}` cannot be negative", key)
+        if self.forget_after < 60:
+            raise Invalid("must be 1m or longer", "forget_after")
 
     def _check_restarts(self) -> None:
         try:
@@ -99,10 +119,36 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Often.parse(self.restarts) if self.restarts is not None else None
 
     @property
+    def sized(self) -> bool:
+        """Whether only jobs of some size are meant."""
+        return bool(self.min_gpus or self.min_nodes)
+
+    @property
+    def whose(self) -> list[str]:
+        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        return self.users if self.users or self.name or self.match else [EVERYBODY]
+
+    @property
+    def many(self) -> bool:
+        """Whether each training that is found is a subject; else one configured name is."""
+        return not self.name or EVERYBODY in self.users
+
+    @property
     def subject(self) -> str:
-        """What the alert is about: the configured name or pattern, never a job id."""
+        """What the alert is about, or where there are many what they are found by."""
         return self.name or (self.match.pattern if self.match else "")
+
+    def subject_of(self, user: str, name: str) -> str:
+        """The subject of a training: never a job id, and of any two users not the same."""
+        if not self.many:
+            return self.subject
+        text = visible(name) or "(no name)"
+        if len(text) > LONGEST:  # cut, and still another one than others that begin alike
+            text = f"{text[:LONGEST]}…{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+        return text if one_user(self.whose) else f"{visible(user)}/{text}"
 
     def names(self, name: str) -> bool:
         """Whether a job of that name is meant: the whole name counts."""
-        return bool(self.match.fullmatch(name)) if self.match else name == self.name
+        if self.match:
+            return bool(self.match.fullmatch(name))
+        return not self.name or name == self.name

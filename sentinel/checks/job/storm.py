@@ -27,7 +27,7 @@ def requests(
                 "hold",
                 job,
                 f"restart storm: {text}",
-                subject=settings.subject,
+                subject=view.subject,
                 evidence={"finding": finding.summary, "restarts": text},
             )
             for job in view.queue.coming[:JOBS]

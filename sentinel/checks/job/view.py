@@ -15,13 +15,16 @@ class View(Struct, frozen=True, kw_only=True):
 
     `others`: every job that was seen, for dependencies and near misses. `kill_switch` None:
     not configured, not needed or not told; `notes` then say what could not be seen.
+    `many`: it is one of those that were found, not one that was named.
     `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
     """
 
+    subject: str
     now: Instant
     queue: Queue
     memory: Memory
     others: Sequence[Job] = ()
+    many: bool = False
     kill_switch: bool | None = None
     finished: str = ""
     at_risk: str = ""

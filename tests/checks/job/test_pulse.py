@@ -53,6 +53,14 @@ def test_a_blind_run_has_a_pulse_too() -> None:
     assert line.endswith(" ok train: running")
 
 
+def test_of_many_trainings_the_worst_is_named() -> None:
+    """The line has room for one."""
+    well = Finding(subject="alice/a", status=Status.OK, summary="running")
+    dead = Finding(subject="bob/b", status=Status.CRITICAL, summary="not running")
+    _, line = pulse(Report(coverage=ALL_SEEN, findings=(well, dead)))
+    assert line.endswith(" critical train: bob/b: not running")
+
+
 @pytest.mark.parametrize(
     ("watched", "wrong"),
     [

@@ -9,6 +9,7 @@ from sentinel.checks.job import JobCheck
 from sentinel.checks.job.settings import DoneWhen, Often
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,9 @@ from sentinel.core.settings import FilePath
         ({"name": "a", "match": re.compile("a")}, ()),
         ({"name": ""}, ()),
         ({"name": "a", "queued": -1}, ("queued",)),
+        ({"min_gpus": -1}, ("min_gpus",)),
+        ({"min_nodes": -1}, ("min_nodes",)),
+        ({"match": re.compile("a"), "forget_after": Duration(59)}, ("forget_after",)),
         ({"name": "a", "users": ["bob", ""]}, ("users", 1)),
         ({"name": "a", "users": ["group:"]}, ("users", 0)),
         ({"name": "a", "restarts": "3"}, ("restarts",)),

@@ -91,7 +91,7 @@ def test_an_array_in_a_storm_is_held_and_its_running_element_goes_on(
     now = desk.clock.now()
     rows = desk.hands.jobs(array)  # type: ignore[attr-defined]
     ctx = context(FixedSlurm(jobs=rows), now, memory=dump(Memory(restarts=(now, now))))
-    (request,) = check(users=["*"], **HOLD).run(ctx).requests
+    (request,) = check(users=["root"], **HOLD).run(ctx).requests
     assert desk.actor().act(request, ME).outcome is Outcome.DONE
     told = fresh.ask(["squeue", "-h", "-r", "-j", array, "-o", "%T %r"]).splitlines()
     assert [row for row in sorted(told) if "PENDING" in row] == ["PENDING JobHeldUser"] * 4

@@ -1,0 +1,66 @@
+"""One training looked at: its jobs arranged, the files asked, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel.checks.job.files import Files
+from sentinel.checks.job.gather import with_files
+from sentinel.checks.job.judge import judge
+from sentinel.checks.job.memory import Memory
+from sentinel.checks.job.queue import arranged, held_up
+from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.storm import requests
+from sentinel.checks.job.view import View
+from sentinel.core.model import ActionRequest, Finding
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job
+from sentinel.proc import Stuck
+
+LOOKUP = 5.0  # seconds for one question to a file system or a directory service
+SHARE = 0.5  # of the run's limit that all of these may take
+
+
+class Seen(Struct, frozen=True):
+    """What a look at a training came to."""
+
+    finding: Finding
+    wishes: tuple[ActionRequest, ...]
+    memory: Memory
+
+
+class Round:
+    """What all trainings of one run share; `mine` are their jobs among all the `jobs`."""
+
+    def __init__(
+        self, settings: JobSettings, ctx: Context, jobs: Sequence[Job], mine: Sequence[Job]
+    ) -> None:
+        self._settings, self._ctx, self._jobs = settings, ctx, jobs
+        self._stuck = held_up(mine, jobs)
+        often = settings.often()
+        self.window = often.window if often else 0.0
+
+    def files(self, stuck: Mapping[str, Stuck]) -> Files:
+        """The file system, with what hangs there since earlier runs."""
+        return Files(min(LOOKUP, self._ctx.limit / 4), stuck, self._ctx.limit * SHARE)
+
+    def view(
+        self, subject: str, mine: Sequence[Job], memory: Memory, *, many: bool = False
+    ) -> View:
+        """What is known of a training before its files are looked at."""
+        return View(
+            subject=subject,
+            now=self._ctx.now,
+            queue=arranged(mine, memory, self._ctx.now, self._stuck),
+            memory=memory,
+            others=self._jobs,
+            many=many,
+        )
+
+    def look(self, view: View, files: Files) -> Seen:
+        """The judgement. Raises CannotTell where the one thing that decides cannot be seen."""
+        view = with_files(self._settings, view, files, one_shot=self._ctx.one_shot)
+        finding = judge(self._settings, view)
+        return Seen(finding, *requests(self._settings, view, finding))

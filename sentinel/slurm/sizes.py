@@ -1,0 +1,35 @@
+"""squeue: how many GPUs the jobs have. Only its `-O` knows all the ways of asking for them.
+
+The -O names exist from 20.11 to 26.05 (src/squeue/opts.c); a field with an end of its own and no
+width is never cut.
+"""
+
+from __future__ import annotations
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.gres import of_job
+from sentinel.slurm.words import text
+
+_SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumNodes")
+
+
+def columns(nonce: str) -> str:
+    """The value of squeue's `-O` whose answer `read_sizes` understands: it alone has all GPUs."""
+    fields = [f"{name}:{nonce}|" for name in _SIZES]
+    return ",".join([*fields, f"NumTasks:{nonce}."])
+
+
+def read_sizes(out: bytes, nonce: str) -> dict[str, int]:
+    """GPUs by job id; CannotTell unless every record is whole and as asked for."""
+    *records, rest = out.split(f"{nonce}.\n".encode())
+    sizes = {}
+    try:
+        if rest:
+            raise ValueError("the last record is cut off")
+        for record in records:
+            job, *tres, nodes, tasks = (text(f).strip() for f in record.split(f"{nonce}|".encode()))
+            alloc, per_job, per_node, per_task = tres
+            sizes[job] = of_job(alloc, per_job, per_node, per_task, int(nodes), int(tasks))
+    except ValueError as error:
+        raise CannotTell(f"squeue's answer is not in the form asked for: {error}") from None
+    return sizes
