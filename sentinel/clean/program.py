@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from sentinel.clean.pointers import Unclear
 from sentinel.clean.rules import Entry, Rules, removable, still_removable
 from sentinel.clean.tree import Refused, Root, said
 
@@ -51,7 +52,7 @@ def removed(
             done.append(entry)
         except TimeoutError:
             late.append(entry.name)
-        except (Refused, OSError) as error:
+        except (Refused, Unclear, OSError) as error:
             errors.append(_complaint(entry, said(error)))
     return {"removed": len(done), "freed": _size(done), "late": late, "errors": errors}
 
@@ -63,6 +64,9 @@ def main() -> int:
         root, asked = Root(path), Rules.parse(rules)
         named = json.loads(names[0]) if names else None
         told = removed(root, asked, named or ()) if mode == "remove" else listed(root, asked, named)
+    except Unclear as error:
+        print(f"{error}; nothing goes until it can be followed", file=sys.stderr)  # noqa: T201
+        return 1
     except (Refused, OSError, ValueError, TypeError, re.error) as error:
         print(said(error), file=sys.stderr)  # noqa: T201
         return 1

@@ -13,9 +13,20 @@ TWO = 2
 class Entry:
     """A file or directory directly in the root. `at`: when anything in it was last changed (s UTC);
     `size`: bytes on disk that its end frees; `complete`: it has what a complete one has; `named`:
-    a link or a `latest` beside it leads to it; `held`: why it cannot go even where it may."""
+    a pointer leads to it; `leads`: what links and trackers in it lead to, by device and inode;
+    `held`: why it cannot go even where it may."""
 
-    __slots__ = ("at", "complete", "entries", "held", "identity", "name", "named", "size")
+    __slots__ = (
+        "at",
+        "complete",
+        "entries",
+        "held",
+        "identity",
+        "leads",
+        "name",
+        "named",
+        "size",
+    )
 
     def __init__(
         self,
@@ -32,15 +43,17 @@ class Entry:
         self.name, self.at, self.size, self.entries = name, at, size, entries
         self.complete, self.identity = complete, identity
         self.named, self.held = named, held
+        self.leads: frozenset[tuple[int, int]] = frozenset()
 
 
 class Rules:
     """Retention. `match`: a regular expression for the whole name, whose first group, where it has
     one, is the number that orders; `keep_last` complete ones stay, of numbers every
     `keep_every`-th, and what is younger than `older_than` seconds; `complete`: the name of a file
-    in a directory that is whole."""
+    in a directory that is whole; `pointers`: paths of links and trackers elsewhere that name what
+    has to stay."""
 
-    FIELDS = ("match", "keep_last", "keep_every", "older_than", "complete")
+    FIELDS = ("match", "keep_last", "keep_every", "older_than", "complete", "pointers")
 
     def __init__(
         self,
@@ -50,9 +63,11 @@ class Rules:
         keep_every: int = 0,
         older_than: float = 0.0,
         complete: str = "",
+        pointers: Sequence[str] = (),
     ) -> None:
         self.match, self.keep_last, self.keep_every = match, keep_last, keep_every
         self.older_than, self.complete = older_than, complete
+        self.pointers = tuple(pointers)
         self._pattern = re.compile(match)
         self._hidden = match.startswith(r"\.")
 

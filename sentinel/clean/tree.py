@@ -7,7 +7,18 @@ import stat
 import time
 from contextlib import suppress
 
-from sentinel.clean.pointers import pointers
+from sentinel.clean.pointers import (
+    OURS,
+    Named,
+    Unclear,
+    led_to,
+    named,
+    named_beside,
+    named_by,
+    named_inside,
+    names_itself,
+    unfinished,
+)
 from sentinel.clean.rules import Entry, Rules
 from sentinel.clean.weight import Weight, changed, identity_of
 
@@ -16,7 +27,6 @@ _PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 400
 """Levels of directories; each holds a descriptor while what is below it goes."""
 
-OURS = ".sentinel-"
 LOOKED = f"{OURS}looked-"
 GONE = f"{OURS}gone-"
 """What goes is first renamed to LOOKED and, once it is proven to be what was meant, to GONE and a
@@ -41,16 +51,30 @@ class Root:
             raise Refused(f"{self.path} is a home directory; name one below it")
         self.device, self.mount = found.st_dev, _mount(self.fd)
         self._barred = _barred(self.fd)
+        self._meant = Named()
         # In a sticky directory only these, and an entry's owner, remove it (unlink(2), EPERM).
         self._mine = not found.st_mode & stat.S_ISVTX or os.geteuid() in {found.st_uid, 0}
 
     def entries(self, rules: Rules) -> list[Entry]:
-        """Files and directories of fitting names; links, mounts and devices are not among them."""
+        """Files and directories of fitting names; links, mounts and devices are not among them.
+
+        Raises Unclear where a pointer cannot be followed: nobody knows then what has to stay.
+        """
+        self._meant = self.pointed(rules)
         names = [n for n in os.listdir(self.fd) if rules.fits(n) and not n.startswith(OURS)]
         found = [entry for name in names if (entry := self.entry(name, rules))]
-        texts = pointers(self.fd, self.path)
         for entry in found:
-            entry.named = entry.name in texts or str(rules.number(entry.name)) in texts
+            others = (other.leads for other in found if other is not entry)
+            entry.named = entry.named or any(entry.identity in leads for leads in others)
+        return found
+
+    def pointed(self, rules: Rules) -> Named:
+        """What pointers in the root, right beside it, and where the rules say, lead to just now;
+        raises Unclear."""
+        found = named(self.fd, self.path)
+        found.identities |= named_beside(self.path)
+        for pointer in rules.pointers:
+            found.add(named_by(pointer, self.path))
         return found
 
     def leftovers(self, rules: Rules, now: float) -> list[Entry]:
@@ -80,11 +104,18 @@ class Root:
         return entry
 
     def remove(self, entry: Entry, rules: Rules, deadline: float) -> None:
-        """Rename it, see that it is the one, and take it apart. Raises Refused or OSError; TimeoutError
-        when the deadline (time.monotonic) passed: what is left of it is no longer in the way."""
+        """Rename it, see that it is the one, and take it apart. Pointers are followed anew right
+        before it is renamed and right after: whoever names it until then keeps it.
+
+        Raises Refused, Unclear or OSError; TimeoutError when the deadline (time.monotonic) passed:
+        what is left of it is no longer in the way.
+        """
+        self._meant = self.pointed(rules)
         again = self.entry(entry.name, rules)
         if not again or (again.identity, again.at) != (entry.identity, entry.at):
             raise Refused("was changed or replaced meanwhile; it was left as it is")
+        if again.named:
+            raise Refused("is named by a pointer now; it was left as it is")
         name = entry.name if _is_gone(entry.name) else self._aside(entry, rules)
         found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         if identity_of(found) != entry.identity:
@@ -93,17 +124,24 @@ class Root:
 
     def _look(self, entry: Entry, found: os.stat_result, rules: Rules) -> None:
         """Weigh it. A complete one has bytes in it, and the file that tells it where one does."""
-        weight, whole = Weight(found), not rules.complete
+        weight, whole = self._weight(found), not rules.complete
         if stat.S_ISDIR(found.st_mode):
             fd = self._folder(entry.name, self.fd, identity_of(found))
             try:
                 weight = self._weigh(fd, 0)
+                weight.leads |= named_inside(fd, os.path.join(self.path, entry.name))
                 whole = whole or _is_file(rules.complete, fd)
             finally:
                 os.close(fd)
         entry.size, entry.entries = weight.size, weight.entries
         entry.at = weight.written if _is_gone(entry.name) else weight.at
-        entry.complete = whole and weight.filled
+        entry.complete = whole and weight.filled and not unfinished(entry.name, self.fd)
+        entry.named = (
+            weight.named
+            or self._meant.covers(entry.name, entry.identity)
+            or names_itself(entry.name)
+        )
+        entry.leads = frozenset(weight.leads)
         entry.held = entry.held or weight.held
 
     def _forbidden(self, name: str, found: os.stat_result) -> str:
@@ -120,11 +158,19 @@ class Root:
         looked = f"{LOOKED}{end[:8]}-{entry.name[:50]}"  # a name has 255 bytes at most
         self._rename(entry.name, looked)
         found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
-        if why := _doubt(found, entry, rules):
+        if why := _doubt(found, entry, rules) or self._named_now(entry, rules):
             self._put_back(looked, entry.name, found)
             raise Refused(f"{why}; it was left as it is")
         self._rename(looked, GONE + end)
         return GONE + end
+
+    def _named_now(self, entry: Entry, rules: Rules) -> str:
+        """Why it has to stay after all: a pointer that names it leads nowhere by now."""
+        try:
+            meant = self.pointed(rules)
+        except (Unclear, OSError) as error:
+            return f"was named meanwhile ({said(error)})"
+        return "is named by a pointer now" if meant.covers(entry.name, entry.identity) else ""
 
     def _put_back(self, looked: str, name: str, found: os.stat_result) -> None:
         """Never over what has taken its name meanwhile."""
@@ -160,7 +206,7 @@ class Root:
 
     def _weigh(self, fd: int, depth: int) -> Weight:
         """An open directory with all that is in it; what vanishes meanwhile weighs nothing."""
-        weight = Weight(os.fstat(fd))
+        weight = self._weight(os.fstat(fd))
         weight.held = "" if _writable(fd) else "it may not be changed by who runs this"
         for name in os.listdir(fd):
             with suppress(FileNotFoundError):
@@ -170,12 +216,21 @@ class Root:
 
     def _weighed(self, name: str, above: int, found: os.stat_result, depth: int) -> Weight:
         if not stat.S_ISDIR(found.st_mode):
-            return Weight(found)
+            weight = self._weight(found)
+            if stat.S_ISLNK(found.st_mode):
+                weight.leads = led_to(above, name, os.path.join(self.path, "…", name))
+            return weight
         fd = self._folder(name, above, identity_of(found), depth)
         try:
             return self._weigh(fd, depth)
         finally:
             os.close(fd)
+
+    def _weight(self, found: os.stat_result) -> Weight:
+        """A bind mount of what lies in an entry names the entry: each thing in it is compared."""
+        weight = Weight(found)
+        weight.named = identity_of(found) in self._meant.identities
+        return weight
 
     def _folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
         """That very directory, open, and within the root's own mount. Raises Refused.

@@ -9,7 +9,7 @@ import stat
 class Weight:
     """What an entry holds: bytes that its end frees, whether there is any byte in it, how many
     entries, when a file in it (`written`) and anything in it (`at`) was last changed; `held`: why
-    it cannot be removed."""
+    it cannot be removed; `named`: a pointer leads into it; `leads`: where links in it lead."""
 
     def __init__(self, found: os.stat_result) -> None:
         folder = stat.S_ISDIR(found.st_mode)
@@ -17,6 +17,7 @@ class Weight:
         self.size = found.st_blocks * 512 if folder or found.st_nlink <= 1 else 0
         self.filled = not folder and found.st_size > 0
         self.entries, self.held = 1, ""
+        self.named, self.leads = False, set[tuple[int, int]]()
         self.at = changed(found)
         self.written = 0.0 if folder else self.at
 
@@ -27,6 +28,8 @@ class Weight:
         self.entries += inner.entries
         self.at, self.written = max(self.at, inner.at), max(self.written, inner.written)
         self.held = self.held or inner.held
+        self.named = self.named or inner.named
+        self.leads |= inner.leads
 
 
 def changed(found: os.stat_result) -> float:

@@ -66,7 +66,7 @@ def run(
         child.talk(began + limit)
         status = child.wait(began + limit)
         if status is None:
-            raise TimedOut(*child.give_up(limit))
+            raise TimedOut(*child.give_up(limit), bytes(child.err))
     except BaseException as error:
         if not isinstance(error, TimedOut):
             child.kill(limit)

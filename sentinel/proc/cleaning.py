@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from sentinel.clean.pointers import FOLLOWING
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -61,7 +62,7 @@ def listing(root: str, rules: str, limit: float, names: Sequence[str] | None = N
         done = run(argv("list", root, rules, names), limit=limit)
     except TimedOut as late:
         text = f"{visible(root)}: not all of it was looked at within {duration_text(limit)}"
-        raise TimedOut(text, late.stuck) from late
+        raise TimedOut(text + _waiting(late.err), late.stuck) from late
     if done.code:
         why = complaint(done.err) or f"exit code {done.code}"
         raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")
@@ -82,6 +83,13 @@ def argv(mode: str, root: str, rules: str, names: Sequence[str] | None = None) -
     listed = () if names is None else (msgspec.json.encode(list(names)).decode(),)
     start = (sys.executable, "-I", "-S", "-c", _START, _ROOT)
     return (*start, mode, root, rules, *listed)
+
+
+def _waiting(err: bytes) -> str:
+    """Which pointer it was following when it was ended, if it was."""
+    last = os.fsdecode(err).rstrip("\n").rpartition("\n")[2]
+    pointer = last.removeprefix(FOLLOWING)
+    return f": {shortened(visible(pointer), 500)} does not answer" if pointer != last else ""
 
 
 def complaint(err: bytes) -> str:

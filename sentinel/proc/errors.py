@@ -9,11 +9,12 @@ class NotFound(CannotAsk):
 
 
 class TimedOut(CannotTell):
-    """The limit passed and the group was killed; `stuck` when that did not end the child."""
+    """The limit passed and the group was killed; `stuck` when that did not end the child; `err` is
+    what it had said on stderr until then."""
 
-    def __init__(self, message: str, stuck: Stuck | None = None) -> None:
+    def __init__(self, message: str, stuck: Stuck | None = None, err: bytes = b"") -> None:
         super().__init__(message)
-        self.stuck = stuck
+        self.stuck, self.err = stuck, err
 
 
 class TooMuch(CannotTell):

@@ -88,34 +88,6 @@ def test_what_holds_no_byte_is_not_complete(root: Path, kind: str) -> None:
     assert going(Root(str(root))) == ["step1", "step2", "step3"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        pytest.param("newest", "-> step1", id="a link"),
-        pytest.param("best.pt", "-> step1/weights", id="a link into it"),
-        pytest.param("absolute", "-> ROOT/step1", id="a whole path"),
-        pytest.param("latest", "step1\n", id="DeepSpeed"),
-        pytest.param("latest_checkpointed_iteration.txt", "1", id="Megatron-LM"),
-    ],
-)
-def test_what_a_pointer_leads_to_stays(root: Path, name: str, text: str) -> None:
-    """A run that was set back begins there again, however many newer ones there are."""
-    if text.startswith("-> "):
-        (root / name).symlink_to(text[3:].replace("ROOT", str(root)))
-    else:
-        (root / name).write_text(text)
-    assert going(Root(str(root))) == ["step2", "step3"]
-
-
-@pytest.mark.parametrize("text", ["", "step", "../treasure", "9", "\0", "x" * 300])
-def test_a_pointer_to_nothing_holds_nothing(root: Path, text: str) -> None:
-    """And a link that leads elsewhere is none."""
-    (root / "latest").write_text(text)
-    (root / "elsewhere").symlink_to("../treasure")
-    (root / "loop").symlink_to("loop")
-    assert going(Root(str(root))) == ["step1", "step2", "step3"]
-
-
 def test_a_leftover_goes_on_only_while_no_file_in_it_is_young(root: Path) -> None:
     """Its name alone proves nothing: whoever may write there could have given it."""
     (root / "step1").rename(root / f"{GONE}{'0' * 16}")

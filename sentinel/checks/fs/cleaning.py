@@ -46,8 +46,8 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `match`: names it is about; a first group that is a number orders them. `keep_last` complete
     ones stay (two at least), of numbers every `keep_every`-th, what was changed within
-    `older_than`, and what a link or `latest` beside them names. `complete`: a file that only a
-    complete directory holds. `remove`: do it.
+    `older_than`, and what a link or tracker (`latest…`) names, beside them or one of `pointers`.
+    `complete`: a file that only a complete directory holds. `remove`: do it.
     """
 
     EVERY: ClassVar[float] = 3600
@@ -59,6 +59,7 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_last: Annotated[int, Meta(ge=2, le=100_000)] = 2
     keep_every: Annotated[int, Meta(ge=0)] = 0
     complete: str = ""
+    pointers: list[FilePath] = []
     remove: bool = False
     limits: CleanLimits | None = None
 
@@ -72,6 +73,10 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid(r"needs a number in match, such as step(\d+)", "keep_every")
         if "/" in self.complete:
             raise Invalid("the name of a file directly in each directory", "complete")
+        for number, pointer in enumerate(self.pointers):
+            if not pointer.startswith("/"):
+                why = f"{pointer!r} is no absolute path; begin it with /"
+                raise Invalid(why, "pointers", number)
         if self.older_than <= 0:
             raise Invalid("has to be longer than 0s", "older_than")
 
@@ -110,6 +115,7 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             keep_every=self.keep_every,
             older_than=float(self.older_than),
             complete=self.complete,
+            pointers=[str(pointer) for pointer in self.pointers],
         )
 
     def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:

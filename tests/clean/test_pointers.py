@@ -1,0 +1,398 @@
+"""Rules of pointers: what anything names stays, and where one cannot be followed nothing goes.
+
+The forms are those that trainers write; see the table in docs/clean.md.
+"""
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sentinel.checks.fs.cleaning import Clean
+from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear
+from sentinel.clean.rules import Rules, removable
+from sentinel.clean.tree import Refused, Root
+from sentinel.core.clock import Instant
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
+from sentinel.testing import context
+from tests.clean.test_held import NOBODY, owned, shared
+from tests.clean.test_races import raced, set_aside
+from tests.clean.world import RULES, asked, checkpoint, mounted, names, renewed, soon
+from tests.lab.fuse import Fuse
+
+__all__ = ["shared"]
+
+NOW = Instant(wall=1_800_000_000_000_000, boot="a", mono=10**12)
+TRACKER = "latest_checkpointed_iteration.txt"
+STATE = "trainer_state.json"
+BEST = '{{\n  "best_metric": 0.5,\n  "best_model_checkpoint": {},\n  "epoch": 1.0\n}}\n'
+
+
+def may_go(root: Path, rules: Rules = RULES) -> list[str]:
+    told, complaint = asked("list", root, rules)
+    assert told is not None, complaint
+    return [e["name"] for e in told["going"]]
+
+
+def refused(root: Path, rules: Rules = RULES, **how: tuple[str, ...]) -> str:
+    """The complaint, where neither a list nor a removal came of it."""
+    renewed(root)
+    before = names(root)
+    told, complaint = asked("list", root, rules, **how)
+    assert told is None
+    told, again = asked("remove", root, rules, names=("step1", "step2", "step3"), **how)
+    assert (told, names(root)) == (None, before)
+    assert again == complaint
+    last: str = complaint.rpartition("\n")[2]
+    assert last.endswith("; nothing goes until it can be followed")
+    return last
+
+
+def test_without_pointers_three_may_go(root: Path) -> None:
+    """What all others here are compared with."""
+    assert may_go(root) == ["step1", "step2", "step3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("latest", "step2"),
+        ("latest", "step2\n"),
+        ("latest", "step2/"),
+        ("latest", "./step2"),
+        ("latest", "step2/weights"),
+        ("latest", "step4/../step2"),
+        ("latest", "ROOT/step2"),
+        ("latest", "ROOT/step2/inner/more"),
+        ("latest", "BESIDE/alias/step2"),
+        ("latest_universal", "step2"),
+        ("Latest", "step2"),
+        (".latest", "step2"),
+        (TRACKER, "2"),
+        (TRACKER, "0000002\n"),
+        (STATE, BEST.format('"ROOT/step2"')),
+        (STATE, BEST.format('"./step2"')),
+        (STATE, BEST.format('"some/where/else/step2/"')),
+    ],
+)
+def test_what_a_tracker_names_stays(root: Path, name: str, text: str) -> None:
+    """In whatever way it says so: after a rollback it names an old one on purpose."""
+    (root.parent / "alias").symlink_to(root)
+    (root / name).write_text(text.replace("ROOT", str(root)).replace("BESIDE", str(root.parent)))
+    assert may_go(root) == ["step1", "step3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "leads"),
+    [
+        ("latest", "step2"),
+        ("anything", "./step2/"),
+        ("last.ckpt", "step2/weights"),
+        ("absolute", "ROOT/step2"),
+        ("aliased", "AWAY/alias/step2"),
+        ("chained", "AWAY/chain"),
+        ("latest", "AWAY/tracker"),
+        (".hidden", "step2"),
+    ],
+)
+def test_what_a_link_leads_to_stays(root: Path, name: str, leads: str) -> None:
+    """Over other links, over another name of the directory, into it, and to a tracker."""
+    beside = root.parent
+    away = beside / "away"
+    away.mkdir()
+    (away / "alias").symlink_to(root)
+    (away / "chain").symlink_to("alias/step2")
+    (away / "tracker").write_text("step2\n")
+    (root / name).symlink_to(leads.replace("ROOT", str(root)).replace("AWAY", str(away)))
+    assert may_go(root) == ["step1", "step3"]
+
+
+@pytest.mark.parametrize(
+    ("of", "then"), [("", "step2"), ("step2", "weights"), ("step2/inner", "more")]
+)
+def test_a_bind_mount_is_another_name_of_the_same(root: Path, of: str, then: str) -> None:
+    """Of the root, of a checkpoint, of what lies in one: no text tells that."""
+    alias = root.parent / "bound"
+    alias.mkdir()
+    with mounted(alias, "--bind", str(root / of)):
+        (root / "latest").write_text(str(alias / then))
+        assert may_go(root) == ["step1", "step3"]
+        (root / "latest").unlink()
+        (root / "best").symlink_to(alias / then)
+        assert may_go(root) == ["step1", "step3"]
+
+
+@pytest.mark.parametrize("form", ["iter_{:07d}", "global_step_{}", "epoch=1-step={}"])
+def test_a_number_names_whatever_has_it(tmp_path: Path, form: str) -> None:
+    """With and without a group in `match` (Megatron-LM, verl)."""
+    root = tmp_path / "ckpt"
+    for number in range(121, 126):
+        checkpoint(root, number).rename(root / form.format(number))
+    (root / TRACKER).write_text("122")
+    for match in (form.partition("{")[0] + r"\d+", form.partition("{")[0] + r"(\d+)"):
+        left = may_go(root, Rules(match))
+        assert left == [form.format(121), form.format(123)]
+
+
+def test_release_is_a_name(root: Path) -> None:
+    """Megatron-LM's word for a converted model."""
+    (root / "step2").rename(root / "release")
+    (root / TRACKER).write_text("release\n")
+    renewed(root)
+    assert may_go(root, Rules(r"release|step\d")) == ["step1", "step3"]
+
+
+def test_a_pointer_beside_the_root_counts(root: Path) -> None:
+    """`run/latest` leads to `run/ckpt/step2`; what else lies there is nobody's business."""
+    (root.parent / "current").symlink_to("ckpt/step2")
+    (root.parent / "dangling").symlink_to("nowhere")
+    os.mkfifo(root.parent / "latest_fifo")
+    (root.parent / "latest").write_text("ckpt/step1/weights")
+    assert may_go(root) == ["step3"]
+
+
+def test_pointers_elsewhere_count_when_they_are_named(root: Path, tmp_path: Path) -> None:
+    """A link, a tracker that counts from the root, one that counts from where it lies; one that
+    is not there stops everything."""
+    away = tmp_path / "a" / "way"
+    away.mkdir(parents=True)
+    (away / "link").symlink_to(root / "step1")
+    (away / "root").symlink_to(root)
+    (away / "named").write_text("step2")
+    (away / "latest").write_text("root/step3")
+    found = {"link": ["step2", "step3"], "named": ["step1", "step3"], "latest": ["step1", "step2"]}
+    for name, left in found.items():
+        assert may_go(root, Rules(r"step(\d+)", pointers=[str(away / name)])) == left
+    gone = str(away / "gone")
+    assert refused(root, Rules(r"step(\d+)", pointers=[gone])).startswith(f"{gone}: ")
+
+
+def _fifo(root: Path) -> None:
+    os.mkfifo(root / "latest")
+
+
+def _socket(root: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(root / "latest"))
+
+
+def _leads(to: str) -> Callable[[Path], None]:
+    return lambda root: (root / "latest").symlink_to(to)
+
+
+def _holds(text: bytes) -> Callable[[Path], None]:
+    return lambda root: void((root / "latest").write_bytes(text))
+
+
+def void(_: object) -> None:
+    """A statement of what is worth something."""
+
+
+def _fifo_behind_a_link(root: Path) -> None:
+    os.mkfifo(root.parent / "pipe")
+    (root / "latest").symlink_to("../pipe")
+
+
+UNCLEAR = {
+    "fifo": _fifo,
+    "socket": _socket,
+    "fifo behind a link": _fifo_behind_a_link,
+    "dangling": _leads("step9"),
+    "loop": _leads("latest"),
+    "to the root": _leads("."),
+    "above it": _leads(".."),
+    "empty": _holds(b""),
+    "blank": _holds(b" \n"),
+    "names nothing": _holds(b"step9"),
+    "is no directory": _holds(b"step1/weights/x"),
+    "number of none": _holds(b"9"),
+    "the root": _holds(b"."),
+    "above": _holds(b"../../"),
+    "binary": _holds(b"\xff\xfe\0step1"),
+    "two lines": _holds(b"step1\nstep2"),
+    "too long": _holds(b"step1/" + b"/" * LONGEST),
+    "a name too long": _holds(b"x" * 300),
+    "elsewhere": _holds(b"s3://bucket/step1"),
+}
+
+
+@pytest.mark.parametrize("make", UNCLEAR.values(), ids=UNCLEAR)
+def test_a_pointer_that_cannot_be_followed_stops_everything(
+    root: Path, make: Callable[[Path], None]
+) -> None:
+    """Nobody knows what it names; it is told by its path."""
+    make(root)
+    assert refused(root).startswith(f"{root}/latest: ")
+
+
+@pytest.mark.parametrize("name", ["any", "last.ckpt"])
+def test_any_link_that_leads_nowhere_stops_everything(root: Path, name: str) -> None:
+    """Not only one that is called latest."""
+    (root / name).symlink_to("gone")
+    assert refused(root) == (
+        f"{root}/{name}: is a link that leads nowhere: No such file or directory; "
+        "nothing goes until it can be followed"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"best_model_checkpoint": "\\q"}', "[]", BEST.format('"step9"'), "{" * 2**21]
+)
+def test_a_trainers_state_that_says_nothing_stops_everything(root: Path, text: str) -> None:
+    """In the root it is that of the whole run."""
+    (root / STATE).write_text(text)
+    assert refused(root).startswith(f"{root}/{STATE}: ")
+
+
+def test_a_state_without_a_best_one_names_nothing(root: Path) -> None:
+    """And one whose history of losses is long is read as far as it counts."""
+    (root / STATE).write_text(BEST.format("null"))
+    assert may_go(root) == ["step1", "step2", "step3"]
+    (root / STATE).write_text(BEST.format('"step2"') + " " * 2 * STATE_LONGEST)
+    assert may_go(root) == ["step1", "step3"]
+
+
+@pytest.mark.parametrize("mode", ["file", "link"])
+def test_a_pointer_that_may_not_be_read_stops_everything(shared: Path, mode: str) -> None:
+    """By its mode, or by that of a directory on its way."""
+    closed = shared.parent / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "step1").mkdir()
+    if mode == "file":
+        (shared / "latest").write_text("step1")
+        (shared / "latest").chmod(0)
+    else:
+        (shared / "latest").symlink_to("../closed/step1")
+    for number in (4, 5):
+        owned(shared / f"step{number}", 65534)
+    told, complaint = asked("list", shared, who=NOBODY)
+    assert told is None
+    assert f"\n{shared}/latest: " in complaint
+    assert "Permission denied; nothing goes" in complaint
+
+
+def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) -> None:
+    """The link leads to a file system that does not answer."""
+    fuse.hold("getattr", "lookup")
+    (root / "latest").symlink_to(fuse.point / "step1")
+    check = Clean(
+        root=FilePath(root), match=re.compile(r"step(\d+)"), older_than=Duration(0.001), remove=True
+    )
+    report = check.run(context(now=NOW, limit=2.0))
+    assert (report.status, report.requests) == (Status.UNKNOWN, ())
+    assert report.findings[0].summary.endswith(f"{root}/latest does not answer")
+    fuse.release()
+
+
+def test_the_check_says_which_pointer_it_is(root: Path) -> None:
+    """It is blind then, and asks for nothing."""
+    os.mkfifo(root / "latest")
+    check = Clean(
+        root=FilePath(root), match=re.compile(r"step(\d+)"), older_than=Duration(0.001), remove=True
+    )
+    with pytest.raises(CannotTell) as told:
+        check.run(context(now=NOW, limit=30.0))
+    assert str(told.value) == (
+        f"{root}/latest: is neither a file nor a link; nothing goes until it can be followed"
+    )
+
+
+def test_a_checkpoint_that_is_called_latest_is_no_pointer(root: Path) -> None:
+    """A directory, and a file of torch.save(): they name nothing else, and stay themselves."""
+    (root / "latest").mkdir()
+    (root / "latest.pt").write_bytes(b"PK\x03\x04" + b"\0" * 2 * LONGEST)
+    assert may_go(root) == ["step1", "step2", "step3"]
+
+
+@pytest.mark.parametrize("name", ["last.ckpt", "step=1-last", "checkpoint_best.pt", "last-v1.ckpt"])
+def test_what_is_resumed_by_its_own_name_stays(root: Path, name: str) -> None:
+    """However old it is; a word that only holds it is none."""
+    for other in (name, "lasting", "bestiary"):
+        (root / other).write_text("x" * 100)
+    renewed(root)
+    left = may_go(root, Rules(r"step\d|last.*|bestiary|step=1-last|checkpoint_best\.pt"))
+    assert sorted(left) == ["bestiary", "lasting", "step1", "step2", "step3"]
+
+
+@pytest.mark.parametrize("marker", ["step5-unfinished", "step5.orbax-checkpoint-tmp-17"])
+def test_what_is_not_finished_is_not_complete(root: Path, marker: str) -> None:
+    """NeMo's marker beside it; Orbax's name of what is being written."""
+    if "orbax" in marker:
+        (root / "step5").rename(root / marker)
+    else:
+        (root / marker).touch()
+    assert may_go(root, Rules(r"step(\d+)(\.orbax.*)?")) == ["step1", "step2"]
+
+
+def test_what_a_checkpoint_names_stays(root: Path) -> None:
+    """The best one of its trainer's state, and what a link in it leads to; itself it does not
+    hold, nor what is gone."""
+    for number in range(1, 6):
+        (root / f"step{number}" / STATE).write_text(BEST.format(f'"{root}/step{number}"'))
+    assert may_go(root) == ["step1", "step2", "step3"]
+    (root / "step5" / STATE).write_text(BEST.format('"out/step2"'))
+    (root / "step4" / STATE).write_text(BEST.format('"out/step0"'))
+    assert may_go(root) == ["step1", "step3"]
+    (root / "step4" / "inner" / "base").symlink_to("../../step3/weights")
+    (root / "step4" / "inner" / "gone").symlink_to("../../step0/weights")
+    (root / "step1" / "own").symlink_to("weights")
+    renewed(root)
+    assert may_go(root) == ["step1"]
+
+
+def test_a_trainers_state_that_cannot_be_read_stops_everything(root: Path) -> None:
+    """What its checkpoint needs is not known."""
+    os.mkfifo(root / "step5" / STATE)
+    assert refused(root).startswith(f"{root}/step5/{STATE}: ")
+
+
+@pytest.mark.parametrize("text", ["step1", "step1/weights", "1", "-> step1"])
+def test_a_pointer_that_is_set_back_right_before_the_change_is_obeyed(
+    root: Path, text: str
+) -> None:
+    """Between the last look at it and its renaming: it is put back."""
+    leads = text.removeprefix("-> ")
+    move = (
+        f"os.symlink({leads!r}, 'latest')"
+        if "->" in text
+        else f"open('latest', 'w').write({text!r})"
+    )
+    said = raced(root, "os.rename", "step1", move)
+    assert "was named meanwhile" in said
+    assert (root / "step1" / "weights").exists()
+    assert set_aside(root) == []
+
+
+def test_pointers_are_followed_anew_before_each_removal(root: Path) -> None:
+    """One that was set back since the look is obeyed; one that cannot be followed stops the rest."""
+    renewed(root)
+    opened = Root(str(root))
+    one, two, three = removable(opened.entries(RULES), RULES, time.time())
+    (root / "latest").write_text("step2")
+    opened.remove(one, RULES, soon())
+    with pytest.raises(Refused, match="is named by a pointer now"):
+        opened.remove(two, RULES, soon())
+    (root / "latest").unlink()
+    os.mkfifo(root / "latest")
+    with pytest.raises(Unclear):
+        opened.remove(three, RULES, soon())
+    assert names(root) == ["latest", "step2", "step3", "step4", "step5"]
+
+
+def test_the_settings_name_pointers_by_whole_paths(root: Path) -> None:
+    """Relative to what, nobody would know."""
+    with pytest.raises(Invalid) as told:
+        Clean(
+            root=FilePath(root),
+            match=re.compile("x"),
+            older_than=Duration(1),
+            pointers=[FilePath("relative")],
+        )
+    assert told.value.path == ("pointers", 0)
