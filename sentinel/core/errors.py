@@ -16,7 +16,14 @@ class SentinelError(Exception):
 
 
 class CannotTell(SentinelError):
-    """The question could not be answered. A failed query is never an empty result."""
+    """The question could not be answered. A failed query is never an empty result.
+
+    `message` says it in a person's words, `words` are those of who was asked, shown below it.
+    """
+
+    def __init__(self, message: str = "", words: str = "") -> None:
+        super().__init__(f"{message}: {words}" if words else message)
+        self.message, self.words = message, words
 
 
 class CannotAsk(CannotTell):

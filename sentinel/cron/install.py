@@ -19,7 +19,8 @@ from sentinel.cron.limits import longest
 from sentinel.cron.place import NotInstalled, Place, mount_of
 from sentinel.cron.queue import Queue, Refused
 from sentinel.cron.script import link_script
-from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.client import Client
+from sentinel.slurm.complaints import complaint
 
 LINK_TIME = 7200.0
 RELAY_TIME = 86400.0

@@ -11,7 +11,8 @@ from sentinel.core.chain.mend import Move, Release, Step, Submit, steps, whole
 from sentinel.core.chain.nouns import LETTERS, Chain, Link
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.cron.place import Place
-from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.client import Client
+from sentinel.slurm.complaints import complaint
 from sentinel.slurm.words import epoch, nonce, text
 
 ROUNDS = 4

@@ -13,7 +13,8 @@ from sentinel.core.text import visible
 from sentinel.cron import logs
 from sentinel.cron.queue import SQUEUE, Refused, refusal
 from sentinel.cron.scripts import Found
-from sentinel.slurm.client import SETTINGS, command, complaint, neutral
+from sentinel.slurm.client import SETTINGS, command, neutral
+from sentinel.slurm.complaints import complaint
 from sentinel.slurm.ends import LIVE
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.slurm.words import nonce, text

@@ -35,6 +35,7 @@ def examine(slurm: Snapshot, settings: SlurmSettings) -> Iterator[Item]:
     yield version(slurm)
     yield seeing(slurm)
     yield nodes.changing(slurm, settings.change_prefix)
+    yield from remarks(slurm)
 
 
 def controller(slurm: Snapshot) -> Item:
@@ -91,3 +92,10 @@ def seeing(slurm: Snapshot) -> Item:
     if rights.private:
         return warn("jobs of others", f"hidden from {rights.who.name} by PrivateData=jobs", _ASK)
     return ok("jobs of others", f"{rights.who.name} sees those of the users named in the file")
+
+
+def remarks(slurm: Snapshot) -> Iterator[Item]:
+    """What Slurm's commands, or what wraps them, wrote beside answers that are whole."""
+    by_command = slurm.client.remarks.items()
+    for text in sorted({s.removeprefix(f"{name}: ") for name, said in by_command for s in said}):
+        yield ok("remark of Slurm", f"{text} (said beside answers that are whole and believed)")

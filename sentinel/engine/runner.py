@@ -72,6 +72,7 @@ def _first(*choices: float | None) -> float:
 class _Answer(Struct):
     report: Report | None = None
     error: str = ""
+    words: str = ""
 
 
 class _Stuck(Struct):
@@ -92,7 +93,8 @@ class Runner:
         """Never raises and never takes longer than the check's limit and a short grace."""
         started = time.monotonic()
         answer = self._still_stuck(check) or self._attempt(check, ctx)
-        return conclude(check, answer.report, answer.error, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return conclude(check, answer.report, answer.error, seconds, words=answer.words)
 
     def _attempt(self, check: CheckConfig, ctx: Context) -> _Answer:
         late = f"did not end within {duration_text(ctx.limit)}"
@@ -114,14 +116,19 @@ class Runner:
         return _Answer(error=f"an earlier run hangs since {age}; none is started beside it")
 
 
-def conclude(check: CheckConfig, report: Report | None, error: str, seconds: float) -> Outcome:
-    """The outcome of a run: severity capped, labels merged, and a word about the check itself."""
+def conclude(
+    check: CheckConfig, report: Report | None, error: str, seconds: float, *, words: str = ""
+) -> Outcome:
+    """The outcome of a run: severity capped, labels merged, and a word about the check itself.
+
+    `words`: those of who was asked, to be shown below `error`.
+    """
     if report is not None:
         report = replace(report, findings=tuple(_settled(f, check) for f in report.findings))
     return Outcome(
         check=check.name,
         kind=check.common.kind,
-        itself=_itself(report, error),
+        itself=_itself(report, error, words),
         report=report,
         seconds=seconds,
     )
@@ -132,7 +139,7 @@ def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) 
         answer.report = _plain(check.plugin.run(ctx))
         answer.error = ""
     except CannotTell as error:
-        answer.error = str(error)
+        answer.error, answer.words = error.message, error.words
     except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
         _log_bug(check)
         answer.error = _bug(check.common.kind, error)
@@ -184,10 +191,11 @@ def _settled(finding: Finding, check: CheckConfig) -> Finding:
     )
 
 
-def _itself(report: Report | None, error: str) -> Finding:
+def _itself(report: Report | None, error: str, words: str) -> Finding:
     """What a run says of the check: how much it saw, and what could not be told of that."""
     if report is None:
-        return Finding(subject="", status=Status.UNKNOWN, summary=visible(error))
+        unknown = Status.UNKNOWN
+        return Finding(subject="", status=unknown, summary=visible(error), details=visible(words))
     coverage = report.coverage
     blind = [f for f in report.findings if f.status is Status.UNKNOWN]
     parts = [] if coverage.whole and blind else [coverage.words]

@@ -22,12 +22,12 @@ class Pause:
     def __init__(self) -> None:
         self._failures = 0
         self._since = Instant(0)
-        self._why = ""
+        self._why = CannotTell()
 
     def check(self, now: Instant) -> None:
         """Raise the last failure again while its pause lasts."""
         if self._failures and elapsed(self._since, now) < self.seconds:
-            raise CannotTell(self._why)
+            raise CannotTell(self._why.message, self._why.words)
 
     @property
     def seconds(self) -> float:
@@ -36,7 +36,7 @@ class Pause:
             return 0.0
         return min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 32), LONGEST_PAUSE)
 
-    def failed(self, now: Instant, why: str) -> None:
+    def failed(self, now: Instant, why: CannotTell) -> None:
         self._failures, self._since, self._why = self._failures + 1, now, why
 
     def worked(self) -> None:
@@ -87,7 +87,7 @@ class Answer(Generic[Told]):
         try:
             told = self._ask()
         except CannotTell as error:
-            self.pause.failed(self._clock.now(), str(error))
+            self.pause.failed(self._clock.now(), error)
             raise
         self.pause.worked()
         self._told, self._asked = (began, told), self._asked + 1

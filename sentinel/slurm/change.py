@@ -10,9 +10,10 @@ from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.remote import Remote
 from sentinel.core.slurm import Controller, Node
-from sentinel.slurm.client import complaint, told
+from sentinel.slurm.complaints import complaint, failure, left_out, told
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.words import text
 
 # slurmctld's own refusals (src/common/slurm_errno.c) and scontrol's, made before anything was
 # sent. Whatever else went wrong (time-outs, lost connections, munge) may have reached it.
@@ -48,11 +49,11 @@ class SlurmHands:
     def node(self, name: str) -> Node | None:
         """Asked anew; a host list or another expression is no name."""
         done = self._client.run(*QUESTION, name)
-        said = complaint(done.err) or done.out.decode("utf-8", "backslashreplace").strip()
-        if done.code or complaint(done.err):
+        if done.code:
+            said = complaint(done.err) or text(done.out).strip()
             if _UNKNOWN_NODE.search(said):
                 return None
-            raise CannotTell(told("scontrol", said, done.code))
+            raise failure("scontrol", said, done.code)
         return next((n for n in read_nodes(done.out) if n.name == name), None)
 
     def change(self, argv: Sequence[str]) -> Reply:
@@ -61,10 +62,11 @@ class SlurmHands:
         except CannotTell as error:
             return Reply(Answer.UNSURE, str(error))
         said = complaint(done.err)
-        if not done.code and not said:
+        if _REFUSED.search(said):
+            return Reply(Answer.REFUSED, said)
+        if not done.code and not left_out(done.err):
             return Reply(Answer.ACCEPTED)
-        said = said or told(argv[0], "", done.code)
-        return Reply(Answer.REFUSED if _REFUSED.search(said) else Answer.UNSURE, said)
+        return Reply(Answer.UNSURE, said or told(argv[0], "", done.code))
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:
         if self._remote is None:

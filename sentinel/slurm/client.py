@@ -2,8 +2,7 @@
 
 Other tools' switches (SQUEUE_FORMAT, SQUEUE_STATES, SLURM_CLUSTERS, …) change what these
 commands print or whom they ask; times are epoch seconds, so that neither a locale nor a time
-zone matters. Slurm prints errors with exit code 0 (an unknown user, a bad field): whatever is
-on stderr is a failure, except for warnings known to leave the answer whole.
+zone matters. What stands on stderr beside an answer is judged in `complaints`.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.core.errors import CannotAsk, CannotTell
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.slurm.complaints import complaint, failure, left_out, lines
 
 SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
 MOST_OUTPUT = 512 * 2**20  # a million jobs
@@ -58,15 +58,6 @@ ELSEWHERE = (
     *(f"SLURM_{name}" for name in ["CLUSTERS", "DEBUG_FLAGS", "JSON", "YAML"]),
 )
 
-# Each leaves the answer whole and would else blind a cluster for good. In order: an option of
-# slurm.conf that a newer Slurm ignores (clients say so up to 23.11: _defunct_option() in
-# src/common/read_config.c); its successor's warnings (same file, 23.11 on); a host key that
-# ssh met for the first time (ssh_config(5), StrictHostKeyChecking).
-HARMLESS = (
-    re.compile(r'\w+: error: The option "[^"]*" is defunct, (see man|please remove)'),
-    re.compile(r"\w+: warning: (JobContainerType has been replaced|MCSParameters=\S* can't be)"),
-    re.compile(r"Warning: Permanently added '[^']*' \([\w-]+\) to the list of known hosts\."),
-)
 _REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 _NOT_THERE = 127
 
@@ -84,7 +75,8 @@ class Count(Struct):
 
 
 class Client:
-    """Asks Slurm and keeps count, by command, in `counts`.
+    """Asks Slurm and keeps count, by command, in `counts`; `remarks` has the lines that each last
+    wrote on stderr beside an answer that is believed.
 
     `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit`: seconds a command has.
     """
@@ -100,21 +92,22 @@ class Client:
         self.limit = limit
         self._max_output = max_output
         self.counts: dict[str, Count] = {}
+        self.remarks: dict[str, list[str]] = {}
         self._prefix = self.prefix = tuple(prefix)
         self._environ = environ
         self._lock = allocate_lock()
         self._stuck: proc.Stuck | None = None
 
     def ask(self, *argv: str) -> bytes:
-        """What the command prints; CannotTell, in one line, unless it plainly succeeded."""
+        """What the command prints; CannotTell unless it succeeded."""
         return self.believe(argv[0], self.run(*argv))
 
     def believe(self, name: str, done: proc.Done) -> bytes:
-        """What a command printed that ended well and complained of nothing, else CannotTell."""
-        wrong = complaint(done.err)
-        if done.code or wrong:
+        """What a command printed that ended with 0 and left nothing out, else CannotTell."""
+        partial = left_out(done.err)
+        if done.code or partial:
             self._count(name, failures=1)
-            raise CannotTell(told(name, wrong, done.code))
+            raise failure(name, partial or complaint(done.err), done.code)
         return done.out
 
     def run(self, *argv: str, limit: float = float("inf")) -> proc.Done:
@@ -131,6 +124,8 @@ class Client:
             self._count(name, requests=1, failures=1, seconds=limit if late else 0.0)
             raise self._told(name, error, limit) from None
         self._count(name, requests=1, seconds=done.seconds)
+        if done.code == 0 and not left_out(done.err):
+            self.remarks[name] = lines(done.err)
         return done
 
     def _start(self, argv: Sequence[str], limit: float) -> proc.Done:
@@ -193,24 +188,3 @@ def command(argv: Sequence[str], prefix: Sequence[str]) -> list[str]:
     if any(os.path.basename(word) in _REMOTE_SHELLS for word in prefix):
         there = [shlex.quote(word) for word in there]
     return [*prefix, *there]
-
-
-def complaint(err: bytes) -> str:
-    """What stderr says beyond harmless warnings, in one visible line."""
-    lines = err.decode("utf-8", "backslashreplace").splitlines()
-    said = [s for line in lines if (s := line.strip()) and not _harmless(s)]
-    return shortened(visible("; ".join(said)), 500)
-
-
-def _harmless(line: str) -> bool:
-    return any(pattern.match(line) for pattern in HARMLESS)
-
-
-def told(name: str, wrong: str, code: int) -> str:
-    """A failure in words: the complaint, with the command's name if it does not open with it."""
-    wrong = wrong or _ending(code)
-    return wrong if wrong.startswith(f"{name}: ") else f"{name}: {wrong}"
-
-
-def _ending(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"exit code {code} without a word"

@@ -46,7 +46,7 @@ class Endings:
         try:
             end = self._ask(job_id)
         except CannotTell as error:
-            self._pause.failed(self._clock.now(), str(error))
+            self._pause.failed(self._clock.now(), error)
             raise
         self._pause.worked()
         if end and end.state not in ends.LIVE:

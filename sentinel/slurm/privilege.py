@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
-from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.client import Client
+from sentinel.slurm.complaints import complaint
 from sentinel.slurm.rights import Who, who
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.slurm.words import text

@@ -44,6 +44,23 @@ def columns(nonce: str) -> str:
     return f"{nonce}|".join(groups) + f"{nonce}."
 
 
+def read_list(out: bytes, nonce: str) -> list[Job]:
+    """All jobs of an answer that was asked for with its header; CannotTell as `read_jobs`.
+
+    squeue prints the header once slurmctld has answered (print_jobs_array() in
+    src/squeue/print.c): without it an empty list is no answer, whatever the exit code.
+    """
+    header, mark, rows = out.partition(marks(nonce).record)
+    if not (mark and header.startswith(b"JOBID ")):
+        raise CannotTell(
+            f"squeue's answer is not in the form asked for: it begins with {text(header)[:80]!r}"
+            if out
+            else "squeue printed nothing, not even its header, with exit code 0: what stands "
+            "before it (a wrapper, command_prefix) has lost its answer"
+        )
+    return read_jobs(rows, nonce)
+
+
 def read_jobs(out: bytes, nonce: str) -> list[Job]:
     """All jobs of an answer; CannotTell unless every record is whole and as asked for."""
     ends = marks(nonce)

@@ -10,7 +10,8 @@ from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, nodes, queue, reservations, sizes
 from sentinel.slurm.answer import Answer
-from sentinel.slurm.client import Client, NoAnswer, complaint, told
+from sentinel.slurm.client import Client, NoAnswer
+from sentinel.slurm.complaints import complaint, failure
 from sentinel.slurm.endings import Endings
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
@@ -79,9 +80,10 @@ class Snapshot:
         trouble = complaint(done.err)
         try:
             (primary, up), *backups = control.read_ping(done.out)
-        except CannotTell as error:
-            said = told("scontrol", trouble, done.code) if trouble else str(error)
-            raise CannotTell(said) from None
+        except CannotTell:
+            if trouble:
+                raise failure("scontrol", trouble, done.code) from None
+            raise
         config = self._config_if(up or any(answers for _, answers in backups))
         return Controller(
             primary=primary,
@@ -137,11 +139,11 @@ class Snapshot:
 
     def _ask_jobs(self) -> tuple[Job, ...]:
         mark = nonce()
-        return tuple(queue.read_jobs(self._squeue("-o", queue.columns(mark)), mark))
+        return tuple(queue.read_list(self._squeue("-o", queue.columns(mark)), mark))
 
     def _ask_gpus(self) -> Mapping[str, int]:
         mark = nonce()
-        return sizes.read_sizes(self._squeue("-O", sizes.columns(mark)), mark)
+        return sizes.read_sizes(self._squeue("-h", "-O", sizes.columns(mark)), mark)
 
     def _squeue(self, *columns: str) -> bytes:
         # Somebody who watches only their own jobs needs no rights, and nothing more is asked.
@@ -150,4 +152,4 @@ class Snapshot:
             if refused:
                 raise CannotTell(refused)
         whose = () if self._users is None else ("-u", ",".join(sorted(self._users)))
-        return self.client.ask("squeue", "-h", "-a", *columns, *whose)
+        return self.client.ask("squeue", "-a", *columns, *whose)

@@ -12,7 +12,8 @@ from sentinel.core.nodeset import expand
 from sentinel.core.slurm import Job, Node
 from sentinel.core.text import shortened, visible
 from sentinel.slurm import nodes, queue
-from sentinel.slurm.client import Client, complaint
+from sentinel.slurm.client import Client
+from sentinel.slurm.complaints import complaint
 from sentinel.slurm.words import nonce
 
 _ALIVE = frozenset({Phase.RUNNING, Phase.PAUSED, Phase.ENDING})

@@ -33,8 +33,10 @@ class Says(Struct):
 class Blind(Struct):
     """A check whose source does not answer."""
 
+    says: tuple[str, str] = ("squeue: \x1b[31mno answer", "")
+
     def run(self, ctx: Context) -> Report:
-        raise CannotTell("squeue: \x1b[31mno answer")
+        raise CannotTell(*self.says)
 
 
 class Broken(Struct):
@@ -80,6 +82,13 @@ def test_a_blind_run_has_no_report() -> None:
         Status.UNKNOWN,
         "squeue: \\x1b[31mno answer",
     )
+
+
+def test_whose_words_they_are_stands_below() -> None:
+    """First a line for a person, then what the other side said; one line where both have to go."""
+    outcome = Runner().run(config(Blind(("nobody answers", "slurm: \x1b[31mno"))), context())
+    shown = outcome.itself
+    assert (shown.summary, shown.details) == ("nobody answers", "slurm: \\x1b[31mno")
 
 
 def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:

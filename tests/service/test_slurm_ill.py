@@ -46,7 +46,7 @@ def test_an_ill_slurm_is_told_as_blindness_and_never_as_a_dead_job(
     breaks(fresh)
     (blind,) = night.wait_told(service)
     assert (blind["subject"], blind["status"], blind["reason"]) == ("", "unknown", "firing")
-    assert "squeue" in blind["summary"]
+    assert "squeue" in f"{blind['summary']} {blind['details']}"
     for _ in range(20):
         assert_no_pile(night)
         time.sleep(0.1)

@@ -53,6 +53,14 @@ PLAIN_JOB = Job(
 )
 
 
+def listed(*rows: bytes) -> bytes:
+    """A list of jobs as squeue prints it: its header, then the rows."""
+    ends = marks(NONCE)
+    titles = [b" ".join([b"JOBID"] * 2 + [b"X"] * 6), ends.field.join([b"X"] * 8), b"NAME", b"X"]
+    header = ends.group.join([*titles, ends.field.join((b"WORK_DIR", b"COMMAND"))])
+    return b"".join((header + ends.record, *rows))
+
+
 def row(**fields: bytes) -> bytes:
     """A record of squeue: a plain pending job but for the fields given."""
     job, ends = PLAIN | fields, marks(NONCE)

@@ -1,5 +1,6 @@
 """The whole way on a real Slurm: hostile users, a hostile environment, and every way to be down."""
 
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -9,7 +10,9 @@ import pytest
 
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
 from sentinel.core.slurm import Job
+from sentinel.doctor.slurm import remarks
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
@@ -338,3 +341,37 @@ def test_munge_hangs(fresh: Lab) -> None:
     fresh.munge.stop()
     assert "no answer within 2s" in blind(slurm(fresh, limit=2), within=20)
     assert left_over(fresh) == []
+
+
+def test_remarks_beside_answers_spoil_none(fresh: Lab, tmp_path: Path) -> None:
+    """slurm.conf's, in every client, and those of a wrapper that greets: `doctor` shows them."""
+    wrapper = tmp_path / "site"
+    wrapper.write_text('#!/bin/sh\necho "NOTICE: no jobs on Monday" >&2\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ControlMachine=controller\n" + Path(fresh.env["SLURM_CONF"]).read_text())
+    port = slurm(fresh, prefix=(str(wrapper),), env={"SLURM_CONF": str(conf)})
+    job = fresh.sbatch("exec sleep 300", name="train")
+    assert [found.job_id for found in port.jobs()] == [job]
+    assert len(port.nodes()) == 4
+    assert port.controller().primary_up
+    assert port.job_end(job)
+    shown = list(remarks(port))
+    assert {item.status for item in shown} == {Status.OK}
+    texts = [item.text.partition(" (")[0] for item in shown]
+    assert texts == [
+        "NOTICE: no jobs on Monday",
+        "error: Ignoring ControlMachine since SlurmctldHost is set.",
+    ]
+
+
+def test_a_wrapper_that_swallows_the_answer_makes_no_empty_queue(
+    fresh: Lab, tmp_path: Path
+) -> None:
+    """Exit code 0 and nothing printed: squeue prints a header even where there is no job."""
+    assert slurm(fresh).jobs() == ()
+    wrapper = tmp_path / "squeue"
+    wrapper.write_text('#!/bin/sh\n/usr/bin/squeue "$@" | true\n')
+    wrapper.chmod(0o755)
+    with pytest.raises(CannotTell, match="not even its header"):
+        slurm(fresh, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).jobs()

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.slurm import Job
-from sentinel.slurm.queue import columns, read_jobs
+from sentinel.slurm.queue import columns, read_jobs, read_list
 from sentinel.slurm.words import text
-from tests.slurm.answers import NONCE, PLAIN_JOB, row
+from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 
 USERS_TEXTS = ("name", "dependency", "workdir", "command", "reason", "exclude", "account")
 HOSTILE = st.binary(max_size=400) | st.sampled_from(
@@ -28,6 +28,16 @@ HOSTILE = st.binary(max_size=400) | st.sampled_from(
 def test_a_row_is_a_job() -> None:
     """Every field is where it belongs."""
     assert read_jobs(row(), NONCE) == [PLAIN_JOB]
+
+
+def test_a_list_has_a_header() -> None:
+    """It proves that squeue had an answer: an empty queue is one, empty output is none."""
+    assert read_list(listed(), NONCE) == []
+    assert read_list(listed(row()), NONCE) == [PLAIN_JOB]
+    with pytest.raises(CannotTell, match="printed nothing, not even its header"):
+        read_list(b"", NONCE)
+    with pytest.raises(CannotTell, match="not in the form asked for"):
+        read_list(row(), NONCE)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sentinel.slurm import connect
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import ManualClock
-from tests.slurm.answers import NONCE, PLAIN_JOB, row
+from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 from tests.slurm.stand_ins import StandIns
 from tests.slurm.test_control import CONFIG
 from tests.slurm.test_ends import booked, remembered
@@ -32,7 +32,7 @@ class World:
         self.stand_ins, self.clock = stand_ins, ManualClock()
         self.client = Client(environ=stand_ins.env, limit=10)
         stand_ins.says("id", ALICE_ID)
-        stand_ins.says("squeue", unmarked(row()))
+        stand_ins.says("squeue", unmarked(listed(row())))
         self.scontrol(config=CONFIG)
 
     def scontrol(self, *, config: str = CONFIG, nodes: str = NODES, ping: str = UP) -> None:
@@ -72,7 +72,7 @@ def test_only_the_watched_users_are_asked_for(world: World) -> None:
     """-u with all of them in one call, sorted."""
     world.snapshot("carol", "alice").jobs()
     [asked] = world.stand_ins.told("squeue")
-    assert asked.startswith("-h -a -o %i %A")
+    assert asked.startswith("-a -o %i %A")
     assert asked.endswith(" -u alice,carol")
 
 
@@ -127,7 +127,7 @@ def test_a_failing_squeue_is_not_an_empty_queue(world: World) -> None:
         with pytest.raises(CannotTell, match="squeue: slurm_load_jobs error: Zero Bytes"):
             slurm.jobs()
     assert world.requests["squeue"] == 2
-    world.stand_ins.says("squeue", unmarked(row()))
+    world.stand_ins.says("squeue", unmarked(listed(row())))
     world.clock.advance(5)
     assert slurm.jobs() == (PLAIN_JOB,)
 
@@ -143,7 +143,7 @@ def test_a_failing_squeue_does_not_blind_the_checks_of_nodes(world: World) -> No
 
 def test_an_answer_of_another_call_is_not_believed(world: World) -> None:
     """A row that was recorded earlier, and is now somebody's job name, has the old nonce."""
-    world.stand_ins.says("squeue", row())
+    world.stand_ins.says("squeue", listed(row()))
     with pytest.raises(CannotTell, match="not in the form asked for"):
         world.snapshot("alice").jobs()
 

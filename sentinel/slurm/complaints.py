@@ -1,0 +1,105 @@
+"""What Slurm's commands write on stderr: which of it spoils an answer, and what it means.
+
+Remarks stand there beside a whole answer (slurm.conf's, a site's wrapper's, ssh's), and errors
+stand there with exit code 0. So the exit code and the answer's own marks are believed, but for
+the few lines after which Slurm goes on with a part of what was asked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+
+MOST_SHOWN = 500  # characters
+
+# Said with exit code 0 while something is left out (20.11 to 26.05): a user of -u
+# (_build_user_list() in src/squeue/opts.c), a column (parse_format() and parse_long_format()
+# there; _invalid_field() in src/sacct/options.c), a cluster of a federation, which is told only
+# where a wrapper adds -v (_load_job_thread() in src/api/job_info.c and its like for nodes).
+PARTIAL = (
+    re.compile(r"error: Invalid user: "),
+    re.compile(r"error: Invalid job format specification: "),
+    re.compile(r"error: Invalid field requested: "),
+    re.compile(r"Error reading \w+ information from cluster "),
+    re.compile(r"^slurm_\w+ error: "),  # slurm_perror(): the question itself failed
+)
+
+_DEAD = "slurmctld cannot be reached: it is down, or the network to it is"
+_SLOW = "slurmctld took the question and did not answer in time: it hangs or has too much to do"
+_STANDBY = "the slurmctld that was asked is a backup in standby: the primary does not answer"
+_UNPROVEN = "Slurm cannot prove who asks: munge (or the key of auth/slurm) here or there fails"
+_NO_CONF = "Slurm's commands find no slurm.conf on this host: set SLURM_CONF, or command_prefix"
+_BOOKS = "slurmdbd, Slurm's accounting, does not answer"
+
+# In order: the first that fits is told. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
+# src/common/conf (fetch_config), src/common/slurm_persist_conn.c, src/squeue/opts.c; ssh(1).
+MEANINGS = tuple(
+    (re.compile(pattern), meaning)
+    for pattern, meaning in (
+        (r"Invalid user: (?P<what>\S+)", "there is no user {what} where Slurm is asked"),
+        (r"configuration source|fetch_config|Unable to process conf|open.*slurm\.conf", _NO_CONF),
+        (r"[Mm]unge|MUNGE|authentication|credential", _UNPROVEN),
+        (r"slurmdbd|slurm_persist_conn|to database|accounting_storage", _BOOKS),
+        (r"standby mode", _STANDBY),
+        (r"timed out|Zero Bytes|receive fail|send fail", _SLOW),
+        (r"connect failure|Connection refused|Connection timed out|No route|Unable to contact"
+         r"|Unable to establish controller|onnection failure", _DEAD),
+        (r"[Rr]ate limit|exceeded rate", "slurmctld answers this user less often: its rate limit"),
+        (r"Incompatible versions", "Slurm's commands here are of another version than slurmctld"),
+        (r"Invalid job id", "Slurm knows no such job (any more)"),
+        (r"Invalid node name|Node \S+ not found", "Slurm knows no such node"),
+        (r"Access/permission denied|Invalid user id", "Slurm does not let this user do that"),
+        (r"Permission denied \(|Host key verification", "ssh was not let in on the other host"),
+        (r"Could not resolve hostname|ssh: connect to", "ssh does not reach the other host"),
+        (r"sudo: .*(password|terminal)", "sudo wants a password: allow the command in sudoers"),
+    )
+)  # fmt: skip
+
+
+def complaint(err: bytes) -> str:
+    """All that stderr says, in one visible line; what has a known meaning comes first."""
+    said = sorted(lines(err), key=lambda line: not meaning(line))
+    return shortened("; ".join(said), MOST_SHOWN)
+
+
+def lines(err: bytes) -> list[str]:
+    """The lines of stderr, visible; blank ones say nothing."""
+    said = err.decode("utf-8", "backslashreplace").splitlines()
+    return [visible(line.strip()) for line in said if line.strip()]
+
+
+def left_out(err: bytes) -> str:
+    """The lines after which an answer with exit code 0 is not a whole one; "" for none."""
+    return complaint(b"\n".join(line for line in err.splitlines() if _is_partial(line)))
+
+
+def meaning(said: str) -> str:
+    """A complaint of Slurm in a person's words; "" for one that is not known."""
+    for pattern, words in MEANINGS:
+        if match := pattern.search(said):
+            return words.format(**match.groupdict())
+    return ""
+
+
+def failure(name: str, said: str, code: int) -> CannotTell:
+    """What is raised for a command that failed: its meaning first, then its own words."""
+    words = told(name, said, code)
+    plain = meaning(said)
+    return CannotTell(plain, words) if plain else CannotTell(words)
+
+
+def told(name: str, said: str, code: int) -> str:
+    """A failure in words: the complaint, with the command's name if it does not open with it."""
+    said = said or _ending(code)
+    return said if said.startswith(f"{name}: ") else f"{name}: {said}"
+
+
+def _is_partial(line: bytes) -> bool:
+    text = line.decode("utf-8", "backslashreplace")
+    return any(pattern.search(text) for pattern in PARTIAL)
+
+
+def _ending(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code} without a word"
