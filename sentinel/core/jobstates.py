@@ -56,6 +56,13 @@ STATES: dict[str, Phase] = {
 }
 
 
+EXPEDITED = 600.0
+"""Seconds after which a job in EXPEDITING needs a person. With `sbatch --requeue=expedite` (25.11)
+it goes before all others the moment the epilogs on its nodes have ended: one that waits for
+longer has a node that is drained, or whose epilog hangs (batch_requeue_fini() in
+src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
+
+
 def phase(state: str) -> Phase:
     """The phase of a state word; a word that no Slurm we know prints is unclear."""
     return STATES.get(state, Phase.UNCLEAR)

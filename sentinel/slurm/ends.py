@@ -35,6 +35,13 @@ LIVE = frozenset(
     ]
 )
 
+# Where slurmctld itself ends a job (a node that fails, a launch that does, a partition or a
+# script that is gone) it writes `exit_code = 1` (src/slurmctld/job_mgr.c, 20.11 to 26.05), which
+# is the wait status of a SIGHUP, `0:1`, that nobody sent. A job that did get one is FAILED with
+# a reason about its exit (job_reason_string(), src/common/slurm_protocol_defs.c).
+HANGUP = 1
+_BY_ITSELF = ("NonZeroExitCode", "RaisedSignal", "None")
+
 _SQUEUE = [
     "JobID",
     "JobArrayID",
@@ -167,6 +174,8 @@ def _row(
     word, _, who = text(state).partition(" by ")
     live = word in LIVE
     exit_code, signal = (None, None) if live else exit_status(status)
+    if signal == HANGUP and not (word == "FAILED" and text(reason).startswith(_BY_ITSELF)):
+        exit_code, signal = None, None
     return Row(
         text(job_id),
         text(array_form),

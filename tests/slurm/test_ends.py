@@ -103,6 +103,30 @@ def test_exit_codes_of_all_versions(printed: bytes, status: tuple[int | None, in
     assert exit_status(printed) == status
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "signal"),
+    [
+        (b"NODE_FAIL", b"None", None),
+        (b"NODE_FAIL", b"NodeDown", None),
+        (b"FAILED", b"JobLaunchFailure", None),
+        (b"CANCELLED", b"None", None),
+        (b"FAILED", b"NonZeroExitCode", 1),
+        (b"FAILED", b"RaisedSignal:1(Hangup)", 1),
+    ],
+)
+def test_a_hangup_that_slurmctld_made_up_is_none(
+    state: bytes, reason: bytes, signal: int | None
+) -> None:
+    """It writes `0:1` for whatever it ends itself; a SIGHUP has a reason that says so."""
+    for status in (b"1", b"0:1"):
+        end = from_squeue("15", remembered(state=state, reason=reason, exit=status))
+        assert end is not None
+        assert end.signal == signal
+    end = from_squeue("15", remembered(state=b"NODE_FAIL", reason=b"None", exit=b"0:9"))
+    assert end is not None
+    assert end.signal == 9
+
+
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"])
 def test_a_job_that_is_still_there_has_no_end(state: str) -> None:
     """Its end time is a plan and its exit code says nothing yet."""

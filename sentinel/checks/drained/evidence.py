@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from sentinel.core.probe import NodeProbe, Wants
 
 if TYPE_CHECKING:
     from sentinel.core.remote import Answer, Unreached
-    from sentinel.core.slurm import Node
+    from sentinel.core.slurm import Job, Node
 
 WANTS = Wants(parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel"))
 TAIL = 4 * 2**20
@@ -44,10 +44,17 @@ def gather(
     if not nodes:
         return []
     running = _running(ctx) if queue else None
+    expediting = _expediting(ctx)
     log, trouble = _controller_log(slurmctld_log, ctx.limit * LOGS)
     histories = logs.histories(log, [node.name for node in nodes], trouble)
     lines = logs.telling(log)
-    sights = [_sight(node, ctx, running, histories[node.name], lines) for node in nodes]
+    sights = [
+        replace(
+            _sight(node, ctx, running, histories[node.name], lines),
+            expediting=tuple(sorted(expediting.get(node.name, ()))),
+        )
+        for node in nodes
+    ]
     names = [s.node.name for s in sights if askable(s)]
     answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
     told = _daemon_logs(names, slurmd_log, ctx)
@@ -96,12 +103,23 @@ def _asked(sight: Sight, answer: NodeProbe | Unreached | None, log: str) -> Sigh
 
 def _running(ctx: Context) -> dict[str, frozenset[str]]:
     """The jobs that Slurm has on each node; one that is completing is over."""
+    return _by_node(job for job in ctx.slurm.jobs() if job.state not in ("PENDING", "COMPLETING"))
+
+
+def _expediting(ctx: Context) -> dict[str, frozenset[str]]:
+    """The jobs in EXPEDITING on each node, of those whose jobs are watched anyway."""
+    try:
+        return _by_node(job for job in ctx.slurm.jobs() if job.state == "EXPEDITING")
+    except CannotTell:
+        return {}
+
+
+def _by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for job in ctx.slurm.jobs():
-        if job.nodes and job.state not in ("PENDING", "COMPLETING"):
-            for node in _expanded(job.nodes):
-                found.setdefault(node, set()).add(job.job_id)
-    return {node: frozenset(jobs) for node, jobs in found.items()}
+    for job in jobs:
+        for node in _expanded(job.nodes) if job.nodes else ():
+            found.setdefault(node, set()).add(job.job_id)
+    return {node: frozenset(ids) for node, ids in found.items()}
 
 
 def _expanded(nodes: str) -> Sequence[str]:

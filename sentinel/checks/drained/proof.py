@@ -13,10 +13,12 @@ from sentinel.checks.drained.reasons import (
     typed_by,
 )
 from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.jobstates import EXPEDITED
 from sentinel.core.nodestate import UP, state_of, unfit
 from sentinel.core.probe import Identity, NodeProbe, Unread
 from sentinel.core.remote import Answered
 from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
 
 VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Where the parent waits in state D until its child has replaced itself (vfork(2))."""
@@ -78,6 +80,8 @@ def proven(items: Sequence[Item]) -> bool:
 
 def _state(sight: Sight) -> Item:
     node, text = sight.node, state_of(sight.node)
+    if sight.expediting:
+        return _no("drained", _kept(sight))
     if why := unfit(node):
         return Item(name="drained", good=False, text=f"it is {why}")
     if strange := sorted(node.flags - MILD):
@@ -86,6 +90,18 @@ def _state(sight: Sight) -> Item:
     if node.state != "IDLE":
         return Item(name="drained", good=False, text=f"jobs still run there ({text})")
     return Item(name="drained", good=True, text=f"{text}, no job there")
+
+
+def _kept(sight: Sight) -> str:
+    """A job that is requeued with `expedite` starts when the epilogs on all its nodes have ended."""
+    jobs, since = ", ".join(sight.expediting), sight.node.reason_time
+    text = f"job {jobs} is EXPEDITING there: it starts again when its epilog here has ended"
+    if since is None or sight.now - since < EXPEDITED:
+        return visible(text)
+    return visible(
+        f"{text}, which it has not for {duration_text(sight.now - since)}; it needs a person: end "
+        f"what hangs there, set the node DOWN, or give the job up (scancel {jobs})"
+    )
 
 
 def _reservation(sight: Sight) -> Item:

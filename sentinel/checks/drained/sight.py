@@ -16,6 +16,7 @@ from sentinel.core.slurm import Node
 class Sight(Struct, frozen=True, kw_only=True):
     """A node, its past, and what it answered.
 
+    `expediting`: jobs that Slurm requeues at once and that this node keeps from starting.
     `answer` None: it was not asked. `readings` None: there is no ledger here. `running`: ids of
     the jobs that Slurm has on the node; None where nobody asked. `ran`: the answers to the
     configured proofs, by their names; `history`: what slurmctld's log has of its reasons.
@@ -27,6 +28,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     readings: Sequence[Reading] | None = None
     records: Sequence[ActionRecord] = ()
     running: frozenset[str] | None = None
+    expediting: tuple[str, ...] = ()
     history: History = History()
     logs: dict[str, str] = {}
     ran: dict[str, Answer] = {}

@@ -7,7 +7,7 @@ from msgspec import Struct
 from sentinel.checks.job.chained import chained, depends
 from sentinel.checks.job.memory import Memory
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.jobstates import Phase, phase
+from sentinel.core.jobstates import EXPEDITED, Phase, phase
 from sentinel.core.reasons import Ends, explain
 from sentinel.core.slurm import Job
 
@@ -69,6 +69,8 @@ def _place(job: Job, memory: Memory, now: Instant) -> Phase:
     reason = explain(job.reason)
     seen = memory.of(job)
     shown = elapsed(seen.since, now) if seen else 0.0
+    if job.state == "EXPEDITING" and shown > EXPEDITED:
+        return Phase.HELD
     if reason.ends is Ends.ITSELF and reason.patience is not None and shown > reason.patience:
         return Phase.HELD
     return _PHASE[reason.ends]

@@ -53,6 +53,10 @@ def why(job: Job) -> str:
     if job.state != "PENDING":
         text = f"{visible(job.state)}, {text}" if text not in ("", "None") else visible(job.state)
     reason = explain(job.reason)
+    if job.state == "EXPEDITING":
+        return (
+            f"{text}: requeued to start at once, which a drained node or its epilog keeps it from"
+        )
     if job.state != "PENDING" and reason.ends is not Ends.PERSON:
         return text
     return f"{text or 'no reason given'}: {reason.meaning}"

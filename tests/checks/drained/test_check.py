@@ -29,6 +29,7 @@ from tests.checks.drained.nodes import (
     process,
     step,
 )
+from tests.checks.job.making import job
 
 UNDRAIN = Drained(undrain=True)
 AT = Instant(wall=NOW * SECOND)
@@ -428,3 +429,16 @@ def test_bad_settings(settings: dict[str, Any], key: str) -> None:
     with pytest.raises(Invalid) as refused:
         Drained(**settings)
     assert refused.value.path[0] == key
+
+
+@pytest.mark.parametrize(("minutes", "person"), [(9, False), (11, True)])
+def test_a_job_that_is_expediting_on_it_needs_a_person_after_minutes(
+    minutes: int, person: bool
+) -> None:
+    """Its nodes are kept for it until all epilogs have ended; here one does not."""
+    waits = job("7", "EXPEDITING", "None", nodes="n[1-2]")
+    node = replace(NODE, flags=frozenset({"DRAIN"}), reason_time=NOW - 60 * minutes)
+    report = run(nodes=(node,), jobs=(waits,))
+    assert report.requests == ()
+    assert "not clean: job 7 is EXPEDITING there" in only(report).summary
+    assert ("needs a person" in only(report).summary) is person

@@ -211,6 +211,8 @@ def test_the_last_running_job_counts_for_the_hand_over() -> None:
         ("COMPLETING", 601, CRITICAL),
         ("CONFIGURING", 1800, OK),
         ("CONFIGURING", 1801, WARNING),
+        ("EXPEDITING", 600, OK),
+        ("EXPEDITING", 601, CRITICAL),
         ("RUNNING", 30 * DAY, OK),
     ],
 )
