@@ -29,7 +29,6 @@ from tests.checks.drained.nodes import (
     process,
     step,
 )
-from tests.checks.job.making import job
 
 UNDRAIN = Drained(undrain=True)
 AT = Instant(wall=NOW * SECOND)
@@ -436,7 +435,7 @@ def test_a_job_that_is_expediting_on_it_needs_a_person_after_minutes(
     minutes: int, person: bool
 ) -> None:
     """Its nodes are kept for it until all epilogs have ended; here one does not."""
-    waits = job("7", "EXPEDITING", "None", nodes="n[1-2]")
+    waits = job("7", "EXPEDITING")
     node = replace(NODE, flags=frozenset({"DRAIN"}), reason_time=NOW - 60 * minutes)
     report = run(nodes=(node,), jobs=(waits,))
     assert report.requests == ()
