@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from sentinel.checks.gpu import nvml
+from sentinel.checks.gpu import judge, nvml
+from sentinel.core.model import Status
 from sentinel.gpu import smi
 from sentinel.gpu.nouns import Gpu
 
@@ -28,15 +29,11 @@ ONLY_XML = frozenset(
     [
         "sram_threshold",
         "retired",
-        "throttled",
         "fabric",
         "mig_devices",
-        "recovery",
         "reset_required",
         "processes",
         "troubles",
-        "pcie_generation_most",
-        "memory_temperature",
         "pcie_rx",
     ]
 )
@@ -65,3 +62,31 @@ def test_inventory_by_xml_and_by_nvml_agree_field_by_field() -> None:
                 assert (left is None) == (right is None), name
             else:
                 assert left == right, name
+
+
+def test_what_newer_drivers_ask_for_is_never_read_as_nothing() -> None:
+    """Numbers of NVML_GPU_RECOVERY_ACTION_* as nvml.h has them, and one after the last."""
+    import pynvml
+
+    names = {
+        name.removeprefix("NVML_GPU_RECOVERY_ACTION_"): getattr(pynvml, name)
+        for name in dir(pynvml)
+        if name.startswith("NVML_GPU_RECOVERY_ACTION_")
+    }
+    for name, number in names.items():
+        words = set(name.lower().split("_")) - {"gpu", "node"}
+        assert words == set(nvml.recovery_word(number).lower().split()), name
+    newer = nvml.recovery_word(max(names.values()) + 1)
+    (problem,) = judge.problems(Gpu(uuid="GPU-1", bus="", recovery=newer), judge.WARN, judge.CRIT)
+    assert problem[0] is Status.WARNING
+
+
+def test_reasons_have_the_names_of_nvidia_smi() -> None:
+    """Each bit by itself; what NVML does not know of is no reason."""
+    import pynvml
+
+    assert nvml.throttled(pynvml, None) == nvml.throttled(pynvml, 0) == ()
+    slow = pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
+    idle = pynvml.nvmlClocksThrottleReasonGpuIdle
+    assert nvml.throttled(pynvml, slow | idle) == ("gpu_idle", "hw_thermal_slowdown")
+    assert set(judge.SLOW) <= set(nvml.REASONS)

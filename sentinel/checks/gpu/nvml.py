@@ -51,12 +51,14 @@ def _gpu(nvml: Any, gpu: Any) -> Gpu:
         memory_total=memory and memory.total // 2**20 * 2**20,
         memory_used=memory and memory.used // 2**20 * 2**20,
         temperature=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+        memory_temperature=_field(nvml, gpu, "NVML_FI_DEV_MEMORY_TEMP"),
         power=None if power is None else power / 1000,
         power_limit=None if limit is None else limit / 1000,
         sm_clock=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
         memory_clock=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
         utilization=use and use.gpu,
         pcie_generation=ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+        pcie_generation_most=ask("nvmlDeviceGetMaxPcieLinkGeneration"),
         pcie_width=ask("nvmlDeviceGetCurrPcieLinkWidth"),
         pcie_width_most=ask("nvmlDeviceGetMaxPcieLinkWidth"),
         pcie_replays=ask("nvmlDeviceGetPcieReplayCounter"),
@@ -65,7 +67,9 @@ def _gpu(nvml: Any, gpu: Any) -> Gpu:
         ecc=_ecc(nvml, gpu, nvml.NVML_VOLATILE_ECC),
         ecc_life=_ecc(nvml, gpu, nvml.NVML_AGGREGATE_ECC),
         remapped=_remapped(nvml, gpu),
+        throttled=throttled(nvml, ask("nvmlDeviceGetCurrentClocksThrottleReasons")),
         mig=_yes(mig[0]) if mig else None,
+        recovery=_recovery(nvml, gpu),
     )
 
 
@@ -75,6 +79,60 @@ def _asked(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
         return None
+
+
+def _field(nvml: Any, gpu: Any, name: str) -> int | None:
+    """A number that NVML tells by field only; None where driver or GPU does not have it."""
+    (found,) = nvml.nvmlDeviceGetFieldValues(gpu, [getattr(nvml, name)])
+    return None if found.nvmlReturn else int(found.value.uiVal)
+
+
+REASONS = {
+    "gpu_idle": "GpuIdle",
+    "applications_clocks_setting": "ApplicationsClocksSetting",
+    "sw_power_cap": "SwPowerCap",
+    "hw_slowdown": "HwSlowdown",
+    "hw_thermal_slowdown": "HwThermalSlowdown",
+    "hw_power_brake_slowdown": "HwPowerBrakeSlowdown",
+    "sync_boost": "SyncBoost",
+    "sw_thermal_slowdown": "SwThermalSlowdown",
+    "display_clocks_setting": "DisplayClockSetting",
+}
+"""nvidia-smi's names of nvmlClocksThrottleReasons (nvml.h), in its order."""
+
+
+def throttled(nvml: Any, reasons: int | None) -> tuple[str, ...]:
+    """Reasons that are active, by the names that nvidia-smi gives them; none where not told."""
+    mask = reasons or 0
+    return tuple(
+        name
+        for name, word in REASONS.items()
+        if mask & getattr(nvml, f"nvmlClocksThrottleReason{word}")
+    )
+
+
+RECOVERY = (
+    "None",
+    "Reset",
+    "Reboot",
+    "Drain P2P",
+    "Drain and Reset",
+    "Recover IMEX Domain",
+    "Bus Reset",
+    "System Reboot",
+)
+"""NVML_GPU_RECOVERY_ACTION_* of nvml.h by number, in the words of nvidia-smi where it has one."""
+
+
+def _recovery(nvml: Any, gpu: Any) -> str:
+    """What NVIDIA says the GPU needs; empty before R565, which cannot tell."""
+    number = _field(nvml, gpu, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION")
+    return "" if number is None else recovery_word(number)
+
+
+def recovery_word(number: int) -> str:
+    """The word for an action's number. One that is newer than this table is told as it is."""
+    return RECOVERY[number] if number < len(RECOVERY) else f"action {number}"
 
 
 def _ecc(nvml: Any, gpu: Any, since: Any) -> Ecc:

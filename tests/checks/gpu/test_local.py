@@ -1,5 +1,6 @@
 """This machine's own GPUs: without any way to nodes."""
 
+import json
 import os
 from pathlib import Path
 
@@ -57,9 +58,11 @@ def test_a_kernel_log_without_times_is_not_believed(smi: Path, said: str) -> Non
     assert isinstance(local.here(10.0, None).kernel, Unread)
 
 
-def test_without_nvidia_smi_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Unknown, never fine."""
+def test_without_nvidia_smi_nvml_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there is no driver either: unknown, never fine."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    probe = local.here(10.0, None)
-    assert isinstance(probe.gpus, Unread)
-    assert probe.gpus.kind == "missing"
+    gpus = local.here(10.0, None).gpus
+    if isinstance(gpus, str):
+        assert json.loads(gpus)["form"] == "nvml"  # a machine with a GPU
+    else:
+        assert gpus.kind == "missing"
