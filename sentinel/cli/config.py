@@ -34,6 +34,11 @@ def register(subparsers: Any) -> None:
                 action="store_true",
                 help="who would hear of each check, and where nobody",
             )
+            command.add_argument(
+                "--times",
+                action="store_true",
+                help="the next runs and windows, also in the nights when clocks change",
+            )
     schema = commands.add_parser("schema", help="JSON Schema of the file, for editors")
     schema.set_defaults(call=schema_command)
 
@@ -76,7 +81,18 @@ def check_command(args: argparse.Namespace) -> int:
     print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
     if args.routes:
         _show_routes(loaded.settings)
+    if args.times:
+        _show_times(loaded.settings)
     return 0
+
+
+def _show_times(settings: Any) -> None:
+    import time
+
+    from sentinel import app
+    from sentinel.cli.times import times
+
+    print("\n".join(times(settings, time.time(), app.zone(settings))))
 
 
 def _show_routes(settings: Any) -> None:

@@ -1,6 +1,13 @@
-"""crontab(5) read as crontab(5) means it: 0 and 7 are Sunday, day-of-month OR day-of-week."""
+"""The one schedule of sentinel: checks, scripts, windows and reports go by it.
 
-from datetime import datetime
+Read as crontab(5) means it: 0 and 7 are Sunday, day of month OR day of week. When clocks change
+it does as cron(8) of Debian: a schedule with `*` at the start of its minute or hour goes on by
+real time. A fixed time that the clock leaves out comes at the end of the gap; one that it repeats
+comes once, the first time. https://manpages.debian.org/bookworm/cron/cron.8.en.html
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 
@@ -31,6 +38,7 @@ class Cron(Struct, frozen=True, kw_only=True):
     """The moments of a crontab line; days of the week count from Sunday = 0.
 
     `either_day`: both day fields are restricted, so a day that fits one of them fits.
+    `real_time`: minute or hour begin with `*`, so clock changes neither shift nor merge its times.
     """
 
     minutes: tuple[int, ...]
@@ -39,6 +47,7 @@ class Cron(Struct, frozen=True, kw_only=True):
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
     either_day: bool
+    real_time: bool
 
 
 def parse(text: str) -> Cron:
@@ -59,6 +68,7 @@ def parse(text: str) -> Cron:
         months=months,
         weekdays=tuple(sorted({d % 7 for d in weekdays})),
         either_day=not fields[2].startswith("*") and not fields[4].startswith("*"),
+        real_time=fields[0].startswith("*") or fields[1].startswith("*"),
     )
     _refuse_never(cron, text)
     return cron
@@ -105,10 +115,133 @@ def _refuse_never(cron: Cron, text: str) -> None:
 
 def fits(cron: Cron, local: datetime) -> bool:
     """Whether the schedule names this minute of local time."""
+    return local.minute in cron.minutes and local.hour in cron.hours and names_day(cron, local)
+
+
+def names_day(cron: Cron, local: datetime) -> bool:
+    """Whether the schedule has times on this day."""
     day, weekday = local.day in cron.days, local.isoweekday() % 7 in cron.weekdays
-    return (
-        local.minute in cron.minutes
-        and local.hour in cron.hours
-        and local.month in cron.months
-        and (day or weekday if cron.either_day else day and weekday)
-    )
+    return local.month in cron.months and (day or weekday if cron.either_day else day and weekday)
+
+
+def slots(cron: Cron, after: float, until: float, zone: tzinfo) -> Iterator[int]:
+    """Every time of the schedule (epoch seconds) later than `after` and not later than `until`,
+    in order."""
+    last = after
+    calm = until - after < 86400 and _offset(after - 86400, zone) == _offset(until, zone)
+    slack = _NONE if calm else _WIDEST
+    first, final = _wall(after, zone) - slack, _wall(until, zone) + slack
+    day = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    while day <= final:
+        if names_day(cron, day):
+            for slot in sorted(_of_day(cron, day, (first, final), zone)):
+                if last < slot <= until:
+                    yield slot
+                    last = slot
+        day += _DAY
+
+
+def following(cron: Cron, after: float, zone: tzinfo) -> int | None:
+    """The first time later than `after`; None where none comes within nine years.
+
+    A 29th of February comes after eight years at the latest, around 2100.
+    """
+    begin = after
+    for span in _SPANS:
+        found = next(slots(cron, begin, after + span, zone), None)
+        if found is not None:
+            return found
+        begin = after + span
+    return None
+
+
+def latest(cron: Cron, until: float, within: float, zone: tzinfo) -> int | None:
+    """The last time up to `until` that is less than `within` seconds ago; None if there is none."""
+    end = until
+    for span in (*(s for s in _SPANS if s < within), within):
+        begin = until - span
+        *_, found = (None, *slots(cron, begin, end, zone))
+        if found is not None:
+            return found if until - found < within else None
+        end = begin
+    return None
+
+
+def clock_changes(after: float, until: float, zone: tzinfo) -> Iterator[int]:
+    """The moments (epoch seconds) at which clocks are moved, in order."""
+    begin = int(after)
+    while begin < until:
+        end = begin + 86400
+        if _offset(begin, zone) != _offset(end, zone):
+            change = _change(begin, end, zone)
+            if after < change <= until:
+                yield change
+        begin = end
+
+
+_NONE, _HOUR, _DAY = timedelta(0), timedelta(hours=1), timedelta(days=1)
+_WIDEST = timedelta(hours=26)
+"""More than any clock was ever moved by at once (Samoa left out a day in 2011)."""
+
+_SPANS = tuple(float(days * 86400) for days in (1 / 24, 1, 8, 62, 366, 9 * 366))
+"""How far one looks ahead, step by step: seconds."""
+
+
+def _of_day(
+    cron: Cron, day: datetime, within: tuple[datetime, datetime], zone: tzinfo
+) -> Iterator[int]:
+    first, final = within
+    for hour in cron.hours:
+        begin = day.replace(hour=hour)
+        if begin > final or begin + _HOUR <= first:
+            continue
+        for minute in cron.minutes:
+            local = begin.replace(minute=minute)
+            if first <= local <= final:
+                yield from _epochs(local, zone, cron.real_time)
+
+
+def _epochs(local: datetime, zone: tzinfo, real_time: bool) -> set[int]:
+    """The moments at which clocks show it: by real time all of them, else one in any case."""
+    if not real_time:
+        return {fixed(local, zone)}
+    early, late = _both(local, zone)
+    return {early, late} if early <= late else set()
+
+
+def fixed(local: datetime, zone: tzinfo) -> int:
+    """When a local time comes (epoch seconds): the first time where clocks show it twice, the end
+    of the gap where they leave it out."""
+    early, late = _both(local, zone)
+    return early if early <= late else _change(late, early, zone)
+
+
+def _both(local: datetime, zone: tzinfo) -> tuple[int, int]:
+    """By the offset before and after a change: the first is later where there is a gap (PEP 495)."""
+    before, after = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    return _epoch(before), _epoch(after)
+
+
+def _change(before: int, after: int, zone: tzinfo) -> int:
+    """The moment within (before, after] at which the clock is moved."""
+    old = _offset(before, zone)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _offset(middle, zone) == old:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+def _offset(epoch: float, zone: tzinfo) -> timedelta | None:
+    return datetime.fromtimestamp(epoch, tz=zone).utcoffset()
+
+
+def _wall(epoch: float, zone: tzinfo) -> datetime:
+    """What clocks show, without a zone."""
+    return datetime.fromtimestamp(epoch, tz=zone).replace(tzinfo=None)
+
+
+def _epoch(local: datetime) -> int:
+    return int(local.astimezone(timezone.utc).timestamp())

@@ -5,11 +5,12 @@ everything.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, time, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cron import fixed
 from sentinel.core.match import matches
 from sentinel.core.model import Alert, Status
 from sentinel.core.route_settings import Hours, Route
@@ -20,7 +21,6 @@ DEFAULT_REPEAT = 86400.0
 HOUR = 3600.0
 DEFAULT_GROUP = ("cluster", "check")
 _DAY = 24 * 60
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Listener(Struct, frozen=True):
@@ -74,12 +74,20 @@ def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> boo
     """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
     if hours is None or alert.severity is Status.CRITICAL:
         return False
-    local = (_EPOCH + timedelta(microseconds=now.wall)).astimezone(zone)
+    wall = now.wall / SECOND
+    today = datetime.combine(datetime.fromtimestamp(wall, tz=zone).date(), time())
+    nights = (open_hours(hours, today - timedelta(days=back), zone) for back in (0, 1))
+    return not any(begin <= wall < end for begin, end in nights)
+
+
+def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
+    """Beginning and end (epoch seconds) of the hours that begin on this day; both the same where
+    there are none. A night belongs to the day on which it begins."""
     begin, end = hours.minutes()
-    since = (local.hour * 60 + local.minute - begin) % _DAY
-    began = local - timedelta(minutes=since)  # a night belongs to the day on which it began
-    open_ = since < ((end - begin) % _DAY or _DAY)
-    return not (open_ and began.isoweekday() in hours.weekdays())
+    opens = fixed(day + timedelta(minutes=begin), zone)
+    if day.isoweekday() not in hours.weekdays():
+        return opens, opens
+    return opens, fixed(day + timedelta(minutes=end + (_DAY if end <= begin else 0)), zone)
 
 
 def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:

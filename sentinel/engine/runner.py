@@ -50,19 +50,14 @@ def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
     is late by a few minutes is still that of its time."""
     if follow(check) is None or check.common.cron is None:
         return True
-    from datetime import datetime
+    from sentinel.core import cron
 
-    from sentinel.core import cron as crontab
-
-    cron = crontab.parse(check.common.cron)
-    return any(
-        crontab.fits(cron, datetime.fromtimestamp(now.wall / SECOND - 60 * late, tz=zone))
-        for late in range(LATE)
-    )
+    wall = now.wall / SECOND
+    return cron.latest(cron.parse(check.common.cron), wall, LATE, zone) is not None
 
 
-LATE = 5
-"""Minutes."""
+LATE = 300.0
+"""Seconds."""
 
 
 def _first(*choices: float | None) -> float:

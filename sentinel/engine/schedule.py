@@ -7,38 +7,33 @@ from typing import Any
 
 from apscheduler.events import EVENT_JOB_ERROR
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.combining import OrTrigger
-from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from sentinel.core import cron as crontab
-from sentinel.core.clock import Instant
+from sentinel.core import cron
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig
 from sentinel.engine.runner import every, follow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
-def cron_trigger(text: str, zone: tzinfo) -> Any:
-    """A trigger that fires when crontab(5) would; raises Invalid.
+class CronTrigger(BaseTrigger):  # type: ignore[misc]
+    """The times of a crontab line, by `core.cron`: APScheduler only waits for them.
 
-    APScheduler's own `from_crontab` counts days from Monday, refuses 7 and demands both day
-    fields at once, so it gets lists of names and, where either day counts, two triggers.
+    Its own trigger reads other days than crontab(5), and since 3.11 `0 0 * * *` loses the day
+    after the night in which summer time begins.
     """
-    cron = crontab.parse(text)
-    clock = {
-        "minute": _listed(cron.minutes),
-        "hour": _listed(cron.hours),
-        "month": _listed(cron.months),
-        "timezone": zone,
-    }
-    days, weekdays = _listed(cron.days), ",".join(_WEEKDAYS[d] for d in cron.weekdays)
-    if cron.either_day:
-        return OrTrigger(
-            [CronTrigger(day=days, **clock), CronTrigger(day_of_week=weekdays, **clock)]
-        )
-    return CronTrigger(day=days, day_of_week=weekdays, **clock)
+
+    def __init__(self, text: str, zone: tzinfo) -> None:
+        self._cron, self._zone = cron.parse(text), zone
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
+        """The next time after the last one, and not before now."""
+        after = max(now.timestamp() - 1, previous.timestamp() if previous else 0.0)
+        found = cron.following(self._cron, after, self._zone)
+        return None if found is None else datetime.fromtimestamp(found, tz=timezone.utc)
 
 
 def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinfo) -> datetime:
@@ -50,10 +45,10 @@ def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinf
     between = follow(check)
     if between is not None:
         return moment(last) + timedelta(seconds=between)
-    following = cron_trigger(check.common.cron, zone).get_next_fire_time(
-        None, moment(last) + timedelta(seconds=1)
-    )
-    return following or datetime.max.replace(tzinfo=timezone.utc)
+    found = cron.following(cron.parse(check.common.cron), last.wall / SECOND, zone)
+    if found is None:
+        return datetime.max.replace(tzinfo=timezone.utc)
+    return datetime.fromtimestamp(found, tz=timezone.utc)
 
 
 def moment(instant: Instant) -> datetime:
@@ -99,15 +94,11 @@ def _trigger(check: CheckConfig, start: datetime, zone: tzinfo) -> Any:
     between = follow(check)
     if check.common.cron is None:
         return IntervalTrigger(seconds=every(check), start_date=start, timezone=timezone.utc)
-    own = cron_trigger(check.common.cron, zone)
+    own = CronTrigger(check.common.cron, zone)
     if between is None:
         return own
     follow_up = IntervalTrigger(seconds=between, start_date=start, timezone=timezone.utc)
     return OrTrigger([own, follow_up])
-
-
-def _listed(values: tuple[int, ...]) -> str:
-    return ",".join(str(v) for v in values)
 
 
 def _log_error(event: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,3 +152,31 @@ def test_config_alone_is_a_wrong_call(call: Call) -> None:
     done = call()
     assert done.returncode == 64
     assert "schema" in done.stderr
+
+
+def test_times_of_runs_and_windows_with_both_nights(tmp_path: Path, call: Call) -> None:
+    """What comes next, what the two clock changes make of it, and nothing for what has no time."""
+    (tmp_path / "sentinel.yaml").write_text(
+        "timezone: Europe/Berlin\n"
+        "checks:\n"
+        "  nightly: {kind: fs, cron: '30 2 * * *'}\n"
+        "  often: {kind: fs, every: 5m}\n"
+        "silences: [{match: {check: often}, cron: '0 1 * * *', for: 2h}]\n"
+        "channels: {terminal: {kind: console}}\n"
+        "routes: [{to: [terminal], hours: {from: '01:00', until: '04:00'}}]\n"
+    )
+    done = call("check", "--times")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[1:3] == ["times in Europe/Berlin", "check nightly: 30 2 * * *"]
+    assert len(re.findall(r"\d\d:\d\d CES?T", lines[3])) == 3
+    spring, autumn = (
+        [line.partition(": ")[2] for line in lines if f"clocks go from {moved}" in line]
+        for moved in ("02:00 to 03:00", "03:00 to 02:00")
+    )
+    times = [[re.findall(r"\d\d:\d\d CES?T", line) for line in night] for night in (spring, autumn)]
+    assert times == [
+        [["03:00 CEST"], ["01:00 CET", "04:00 CEST"], ["01:00 CET", "04:00 CEST"]],
+        [["02:30 CEST"], ["01:00 CEST", "02:00 CET"], ["01:00 CEST", "04:00 CET"]],
+    ]
+    assert "often" not in done.stdout.replace("silences[0]", "")

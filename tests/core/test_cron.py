@@ -1,23 +1,27 @@
 """crontab(5), not APScheduler's reading of it."""
 
+import random
+from bisect import bisect_right
 from datetime import datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 
-from sentinel.core.cron import parse
+from sentinel.core.cron import fits, following, latest, parse, slots
 from sentinel.core.errors import Invalid
-from sentinel.engine.schedule import cron_trigger
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def fires(text: str, after: str, count: int = 3) -> list[str]:
-    trigger = cron_trigger(text, BERLIN)
-    at, seen = datetime.fromisoformat(after).replace(tzinfo=BERLIN), []
+    at, seen = datetime.fromisoformat(after).replace(tzinfo=BERLIN).timestamp(), []
     for _ in range(count):
-        at = trigger.get_next_fire_time(None, at + timedelta(seconds=1))
-        seen.append(at.strftime("%a %Y-%m-%d %H:%M"))
+        found = following(parse(text), at, BERLIN)
+        assert found is not None
+        at = found
+        seen.append(datetime.fromtimestamp(at, tz=BERLIN).strftime("%a %Y-%m-%d %H:%M"))
     return seen
 
 
@@ -95,3 +99,97 @@ def test_a_bad_schedule_is_refused_in_words(text: str, words: str) -> None:
     """The message names the field and what it may hold."""
     with pytest.raises(Invalid, match=words.replace("*", r"\*")):
         parse(text)
+
+
+LOST = [
+    pytest.param("0 0 * * *", "2027-03-28", ["Sun 2027-03-28 00:00", "Mon 2027-03-29 00:00"], id="day"),
+    pytest.param("0 0 * * mon", "2027-03-27", ["Mon 2027-03-29 00:00", "Mon 2027-04-05 00:00"], id="week"),
+    pytest.param("0 0 1 * *", "2027-03-27", ["Thu 2027-04-01 00:00", "Sat 2027-05-01 00:00"], id="month"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "after", "expected"), LOST)
+def test_summer_time_takes_no_day_away(text: str, after: str, expected: list[str]) -> None:
+    """APScheduler 3.11 goes from Sunday 00:00 to Tuesday 00:00 in Berlin, and loses a week or a
+    month where the next one begins on the day after the change."""
+    second_before = (datetime.fromisoformat(after) - timedelta(seconds=1)).isoformat()
+    assert fires(text, second_before, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "night"),
+    [
+        ("Europe/Berlin", "2027-03-28T01:00"),
+        ("Europe/Berlin", "2027-10-31T01:00"),
+        ("America/New_York", "2027-03-14T07:00"),
+        ("America/New_York", "2027-11-07T06:00"),
+        ("America/Santiago", "2027-04-04T03:00"),
+        ("America/Santiago", "2027-09-05T04:00"),
+        ("America/Havana", "2027-11-07T05:00"),
+        ("Antarctica/Troll", "2027-03-28T01:00"),
+        ("Antarctica/Troll", "2027-10-31T01:00"),
+        ("America/St_Johns", "2027-11-07T04:30"),
+        ("Asia/Kolkata", "2027-03-28T01:00"),
+    ],
+)
+def test_agrees_with_cronsim_around_both_nights(zone: str, night: str) -> None:
+    """cronsim follows Debian's cron too. Seeded expressions, 24 a night, whose times may lie in
+    the hour that is left out or repeated."""
+    there, change = ZoneInfo(zone), datetime.fromisoformat(night + "+00:00")
+    chance = random.Random(zone + night)
+    for _ in range(24):
+        text = expression(chance)
+        begin, end = change - timedelta(hours=40), change + timedelta(hours=50)
+        theirs = takewhile(end.__ge__, CronSim(text, begin.astimezone(there)))
+        expected = [int(at.timestamp()) for at in theirs]
+        assert list(slots(parse(text), begin.timestamp(), end.timestamp(), there)) == expected, text
+
+
+def expression(chance: random.Random) -> str:
+    minute = chance.choice(["0", "30", "15,45", "7-20", "*/20"])
+    hour = chance.choice(["0", "1", "2", "3", "0-2", "2,3", "1-4", "23", "*/2", "*"])
+    day = chance.choice(["*", "*", "28-31", "*/2", "4,5,7,14"])
+    return f"{minute} {hour} {day} * {chance.choice(['*', '*', '0', 'mon', '0,1,6'])}"
+
+
+@pytest.mark.parametrize(
+    ("zone", "night"),
+    [
+        ("Australia/Lord_Howe", "2027-04-03T15:00"),
+        ("Australia/Lord_Howe", "2027-10-02T15:30"),
+        ("Pacific/Chatham", "2027-09-25T14:00"),
+        ("Asia/Beirut", "2027-03-27T22:00"),
+    ],
+)
+def test_real_time_against_every_minute_where_cronsim_loses_some(zone: str, night: str) -> None:
+    """It does where clocks move by half an hour, and after a midnight that does not exist."""
+    there, change = ZoneInfo(zone), int(datetime.fromisoformat(night + "+00:00").timestamp())
+    for text in ("40 * * * *", "*/7 1-3 * * *", "* 2 * * *", "*/20 1-4 28-31 * mon"):
+        minutes = range(change - 90_000, change + 90_000, 60)
+        clock = ((m, datetime.fromtimestamp(m, tz=there)) for m in minutes)
+        expected = [m for m, local in clock if fits(parse(text), local)]
+        assert list(slots(parse(text), minutes[0] - 1, minutes[-1], there)) == expected
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "UTC"]
+)
+@pytest.mark.parametrize("text", ["30 2 * * *", "0 0 * * *", "15 0-4 * * sun", "*/20 * * * *"])
+def test_the_next_and_the_latest_are_neighbours_in_the_list(zone: str, text: str) -> None:
+    """From any moment of a year: what comes next, and what came last."""
+    there, cron = ZoneInfo(zone), parse(text)
+    times = list(slots(cron, 1_798_000_000, 1_830_000_000, there))
+    chance = random.Random(text)
+    for _ in range(60):
+        at = chance.choice(times[1:-1]) + chance.choice([-1, 0, 1, 600])
+        expected = bisect_right(times, at)
+        assert following(cron, at, there) == times[expected]
+        assert latest(cron, at, 9e6, there) == times[expected - 1]
+        assert latest(cron, at, at - times[expected - 1], there) is None
+
+
+def test_the_29th_of_february_over_a_century_without_one() -> None:
+    """Eight years; and not a slow search."""
+    after = datetime(2096, 3, 1, tzinfo=BERLIN).timestamp()
+    found = following(parse("0 12 29 2 *"), after, BERLIN)
+    assert found == datetime(2104, 2, 29, 12, tzinfo=BERLIN).timestamp()

@@ -1,10 +1,11 @@
 """Who hears of what, one rule a test."""
 
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import Invalid
 from sentinel.core.match import matches
 from sentinel.core.model import Alert, Key, Status
@@ -171,3 +172,25 @@ def test_hours_that_make_no_sense_are_refused(bad: dict[str, str], words: str) -
 def test_every_key_given_must_fit(match: Match, fits: bool) -> None:
     """Values are shell patterns, a list is alternatives."""
     assert matches(match, alert()) is fits
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "opens", "closes"),
+    [
+        pytest.param("01:00", "04:00", "2027-10-30T23:00Z", "2027-10-31T03:00Z", id="not doubled"),
+        pytest.param("02:30", "03:30", "2027-10-31T00:30Z", "2027-10-31T02:30Z", id="in one piece"),
+        pytest.param("01:00", "02:30", "2027-10-30T23:00Z", "2027-10-31T00:30Z", id="closed once"),
+        pytest.param("01:00", "04:00", "2027-03-28T00:00Z", "2027-03-28T02:00Z", id="spring"),
+        pytest.param("02:30", "04:00", "2027-03-28T01:00Z", "2027-03-28T02:00Z", id="in the gap"),
+    ],
+)
+def test_hours_open_and_close_once_when_clocks_change(
+    begin: str, end: str, opens: str, closes: str
+) -> None:
+    """In Berlin, in the nights of 2027; every ten minutes around."""
+    first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (opens, closes))
+    for minutes in range(-120, 421, 10):
+        at = first + timedelta(minutes=minutes)
+        now = Instant(wall=int(at.timestamp()) * SECOND)
+        awake = not asleep(Hours(from_=begin, until=end), alert(), now, BERLIN)
+        assert awake is (first <= at < last), at

@@ -67,7 +67,11 @@ def test_working_hours_on_working_days() -> None:
     ("line", "begin", "end", "expected"),
     [
         pytest.param("30 2 * * *", "2026-03-28T12:00", "2026-03-29T12:00",
-                     ["2026-03-29T01:30+00:00"], id="left out by summer time: an hour later"),
+                     ["2026-03-29T01:00+00:00"], id="left out by summer time: as soon as the clock has moved"),
+        pytest.param("0,30 2,3 * * *", "2026-03-28T12:00", "2026-03-29T12:00",
+                     ["2026-03-29T01:00+00:00", "2026-03-29T01:30+00:00"], id="and then once"),
+        pytest.param("*/30 2 * * *", "2026-03-28T12:00", "2026-03-29T12:00",
+                     [], id="a star goes by real time: that hour does not come"),
         pytest.param("30 2 * * *", "2026-10-24T12:00", "2026-10-25T12:00",
                      ["2026-10-25T00:30+00:00"], id="repeated by winter time: once"),
         pytest.param("0 * * * *", "2026-10-25T01:30", "2026-10-25T03:30",
