@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta, tzinfo
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -52,23 +53,22 @@ def _schedules(settings: Any, zone: tzinfo) -> Iterator[tuple[str, Spans]]:
         if window.cron is not None:
             length = float(window.for_ or 0)
             text = f"silences[{number}]: {window.cron} for {window.for_}"
-            yield text, _runs(window.cron, length, zone)
+            yield text, partial(_runs, window.cron, length, zone)
     for number, route in enumerate(settings.routes):
         if route.hours is not None:
             hours = route.hours
             text = f"routes[{number}].hours: {hours.days} {hours.from_} to {hours.until}"
-            yield text, lambda after, until, hours=hours: _open(hours, after, until, zone)
+            yield text, partial(_open, hours, zone)
 
 
-def _runs(text: str, length: float, zone: tzinfo) -> Spans:
-    def spans(after: float, until: float) -> Iterator[tuple[int, int]]:
-        for slot in cron.slots(cron.parse(text), after, until, zone):
-            yield slot, int(slot + length)
+def _runs(
+    text: str, length: float, zone: tzinfo, after: float, until: float
+) -> Iterator[tuple[int, int]]:
+    for slot in cron.slots(cron.parse(text), after, until, zone):
+        yield slot, int(slot + length)
 
-    return spans
 
-
-def _open(hours: Any, after: float, until: float, zone: tzinfo) -> Iterator[tuple[int, int]]:
+def _open(hours: Any, zone: tzinfo, after: float, until: float) -> Iterator[tuple[int, int]]:
     day: date = datetime.fromtimestamp(after, tz=zone).date() - timedelta(days=1)
     while (midnight := datetime.combine(day, time())).timestamp() < until + 86400:
         begin, end = open_hours(hours, midnight, zone)
