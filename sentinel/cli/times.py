@@ -45,10 +45,8 @@ def times(settings: Any, now: float, zone: tzinfo) -> Iterator[str]:
 def _schedules(settings: Any, zone: tzinfo) -> Iterator[tuple[str, Spans]]:
     for check in settings.checks:
         if check.common.cron is not None:
-            yield (
-                f"check {visible(check.name)}: {check.common.cron}",
-                _runs(check.common.cron, 0, zone),
-            )
+            text = f"check {visible(check.name)}: {check.common.cron}"
+            yield text, partial(_runs, check.common.cron, 0.0, zone)
     for number, window in enumerate(settings.silences):
         if window.cron is not None:
             length = float(window.for_ or 0)
