@@ -46,7 +46,7 @@ def names(words: Sequence[str]) -> tuple[str, ...]:
     from sentinel.core.errors import Invalid
 
     try:
-        return nodeset.expand(",".join(words))
+        return tuple(dict.fromkeys(name for word in words for name in nodeset.expand(word)))
     except Invalid as error:
         raise BadCall(str(error)) from None
 

@@ -2,11 +2,12 @@
 
 import re
 
+from sentinel.core import nodeset
+from sentinel.core.errors import Invalid
 from sentinel.core.slurm import Job
 
 NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array
 _WIDEST = 10  # fname.c, MAX_WIDTH
-_FIRST = re.compile(r"(?:[^,[]|\[[^]]*\])*")
 _SYMBOL = re.compile(r"%(?:%|(\d*)([AabJjNnstux]))")
 
 
@@ -43,10 +44,12 @@ def output_of(stdout: str, job: Job) -> str:
 
 
 def first_host(nodes: str) -> str:
-    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`."""
-    first = _FIRST.match(nodes)
-    host = first[0] if first else nodes
-    return re.sub(r"\[([^],-]*)[^]]*\]", r"\1", host).partition(".")[0]
+    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`; a text that is no
+    hostlist stays as it is."""
+    try:
+        return nodeset.first(nodes).partition(".")[0]
+    except Invalid:
+        return nodes
 
 
 def _value(match: "re.Match[str]", job: Job) -> str:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.nodeset import expand
 from sentinel.core.slurm import Node
-from sentinel.slurm.words import epoch, hosts, text
+from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "node")
 
@@ -92,7 +93,7 @@ def _read(line: str) -> Iterator[Node]:
     base, flags = read_state(state[1])
     head, reason, user, time = _reason(line, state.end())
     fields = dict(_FIELD.findall(head))
-    for one in hosts(name[1]):
+    for one in expand(name[1]):
         yield Node(
             name=one,
             state=base,

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.nodeset import expand
 from sentinel.core.slurm import Reservation
-from sentinel.slurm.words import epoch, hosts, text
+from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "show", "reservation")
 
@@ -53,6 +54,6 @@ def _read(line: str) -> Reservation:
         name=found[1],
         starts=begin,
         ends=end,
-        nodes=frozenset(() if nodes[1] == "(null)" else hosts(nodes[1])),
+        nodes=frozenset(() if nodes[1] == "(null)" else expand(nodes[1])),
         flags=frozenset(flags[1].split(",")),
     )

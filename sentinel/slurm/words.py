@@ -1,18 +1,16 @@
-"""The words Slurm's commands print, whatever the command: texts, times, counts, host lists."""
+"""The words Slurm's commands print, whatever the command: texts, times, counts."""
 
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from os import urandom
 from typing import Generic, TypeVar
 
 Meaning = TypeVar("Meaning")
 
 UNSET = frozenset({b"N/A", b"NONE", b"None", b"Unknown", b"UNLIMITED", b"NOT_SET", b"INVALID", b""})
-MOST_HOSTS = 1_000_000
 
 _LIMIT = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
 
 
 class Memo(dict[bytes, Meaning], Generic[Meaning]):
@@ -77,38 +75,3 @@ def _count(part: str) -> int:
         return 1
     last, _, step = rest.partition(":")
     return (int(last) - int(first)) // int(step or 1) + 1
-
-
-def hosts(expression: str) -> list[str]:
-    """The names in a host list such as `node-[0-1,3],gpu[08-10]`. ValueError.
-
-    https://slurm.schedmd.com/scontrol.html, "hostnames".
-    """
-    found: list[str] = []
-    for name in _expanded(expression):
-        found.append(name)
-        if len(found) > MOST_HOSTS:
-            raise ValueError(f"a host list of more than {MOST_HOSTS} names")
-    return found
-
-
-def _expanded(expression: str) -> Iterator[str]:
-    for part in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", expression):
-        yield from _unfold(part)
-
-
-def _unfold(name: str) -> Iterator[str]:
-    match = _BRACKET.search(name)
-    if not match:
-        yield name
-        return
-    for tail in _unfold(name[match.end() :]):
-        for number in _numbers(match[1]):
-            yield name[: match.start()] + number + tail
-
-
-def _numbers(ranges: str) -> Iterator[str]:
-    for part in ranges.split(","):
-        first, dash, last = part.partition("-")
-        for number in range(int(first), int(last if dash else first) + 1):
-            yield str(number).zfill(len(first))

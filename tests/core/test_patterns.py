@@ -67,6 +67,7 @@ def test_a_pattern_names_the_file_slurm_writes(pattern: str, job: Job, name: str
         ("n[7]", "n7"),
         ("r[1-2]n[03-04]", "r1n03"),
         ("n[1-2]-ib", "n1-ib"),
+        ("n6[1-4][3-4]", "n613"),
         ("n1.example.org", "n1"),
         ("", ""),
     ],

@@ -72,26 +72,6 @@ def test_an_array_list_that_was_cut_is_refused(task: str) -> None:
         words.elements(task)
 
 
-@pytest.mark.parametrize(
-    ("expression", "names"),
-    [
-        ("node-1", ["node-1"]),
-        ("node-[0-1,3],gpu[08-10]", ["node-0", "node-1", "node-3", "gpu08", "gpu09", "gpu10"]),
-        ("r[1-2]n[1-2]", ["r1n1", "r2n1", "r1n2", "r2n2"]),
-        ("", []),
-    ],
-)
-def test_a_host_list_is_unfolded(expression: str, names: list[str]) -> None:
-    """Ranges keep their leading zeros; several brackets multiply."""
-    assert sorted(words.hosts(expression)) == sorted(names)
-
-
-def test_a_host_list_beyond_all_reason_is_refused() -> None:
-    """Memory is not filled by one line of output."""
-    with pytest.raises(ValueError, match="more than 1000000"):
-        words.hosts("n[0-9999999]")
-
-
 def test_a_nonce_is_new_each_time_and_plain_to_slurm() -> None:
     """It opens with a letter and has neither %, comma, blank nor quote."""
     drawn = {words.nonce() for _ in range(1000)}
