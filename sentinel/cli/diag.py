@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel import app
 from sentinel.app import BadCall
-from sentinel.cli.parts import by_hand, names, nodes_named, settings_of, verb
+from sentinel.cli.parts import by_hand, names, nodes_named, say_count, settings_of, verb
 from sentinel.clock import SystemClock
 from sentinel.core.settings import Settings
 from sentinel.core.text import visible
@@ -64,6 +64,7 @@ def call_run(args: argparse.Namespace) -> int:
     settings, clock = settings_of(args), SystemClock()
     check = _check(settings, args)
     chosen = nodes_named(args.nodes, hands.slurm(settings, clock).nodes())
+    say_count(node.name for node in chosen)
     level = args.level or check.level
     runs = [dispatch.run_of(node, level, check.place, check.sbatch, clock.now()) for node in chosen]
     records = _dispatched(settings, check, runs, args)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sentinel import hands
 from sentinel.app import BadCall
-from sentinel.cli.parts import by_hand, nodes_named, seconds, settings_of, verb
+from sentinel.cli.parts import by_hand, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
 from sentinel.core.nodetest import TESTS
 from sentinel.core.slurm import Node
@@ -47,6 +47,7 @@ def call_test(args: argparse.Namespace) -> int:
 
     wanted, settings = _tests(args), settings_of(args)
     chosen = _chosen(args.nodes, hands.slurm(settings, SystemClock()).nodes())
+    say_count(node.name for node in chosen)
     tests = wanted or [*(ON_GPUS if any(n.gres for n in chosen) else ()), *USUAL]
     told: dict[str, list[Any]] = {}
     for test in tests:
@@ -76,6 +77,8 @@ def call_exclude(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"exclude": value, "nodes": bad}, indent=1))
         return 0
+    if bad:
+        say_count(bad)
     for name, why in bad.items():
         print(visible(f"{name}: {'; '.join(why)}"), file=sys.stderr)
     print(value)

@@ -8,7 +8,7 @@ from typing import Any
 from sentinel import app, hands
 from sentinel.app import BadCall
 from sentinel.cli import node_tables, node_tests, probe
-from sentinel.cli.parts import by_hand, names, nodes_named, seconds, settings_of, verb
+from sentinel.cli.parts import by_hand, names, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
 from sentinel.core.actions import ActionRecord, Outcome, Switch
 from sentinel.core.errors import SentinelError
@@ -77,6 +77,7 @@ def call_change(args: argparse.Namespace) -> int:
     nodes = snapshot.nodes()
     chosen = nodes_named(args.nodes, nodes)
     _require_privilege(settings, snapshot)
+    say_count(node.name for node in chosen)
     log, records = hands.books(settings, dry_run=args.dry_run), list[ActionRecord]()
     try:
         if not args.dry_run:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel import app
@@ -61,6 +62,14 @@ def nodes_named(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
         what = f"no node {unknown[0]}" if len(unknown) == 1 else f"no nodes {nodeset.fold(unknown)}"
         raise BadCall(f"Slurm knows {what} (see: sentinel nodes list)")
     return [known[name] for name in wanted]
+
+
+def say_count(names: Iterable[str]) -> None:
+    """`5 nodes: node[18-19,110-112]`, before anything is done to them. On stderr: stdout is for
+    what came of it."""
+    from sentinel.core.nodeset import counted
+
+    print(counted([*names]), file=sys.stderr, flush=True)
 
 
 def user() -> str:

@@ -28,6 +28,7 @@ def call(args: argparse.Namespace) -> int:
     wants = EVERYTHING
     if args.gpus:
         wants = msgspec.structs.replace(wants, parts=(*wants.parts, "gpus"))
+    parts.say_count(names)
     remote, limit = hands.remote(parts.settings_of(args))
     answers = remote.probe(names, wants, limit=limit)
     if args.json:

@@ -75,6 +75,7 @@ def test_a_node_that_fails_is_left_out_until_it_passes(bench: Bench) -> None:
     assert (out.stdout, out.returncode) == ("node-[1,3]\n", 0)
     assert "node-1: test command: fail: exit code 3: cable is loose" in out.stderr
     assert "node-3: IDLE: bad dimm" in out.stderr
+    assert out.stderr.startswith("2 nodes: node-[1,3]\n")
     history = bench.say("list", "--history", "node-1").stdout
     assert "fail: exit code 3: cable is loose" in history
     value = f"--exclude={out.stdout.strip()}"
@@ -102,7 +103,7 @@ def test_what_cannot_be_tested_is_told_in_one_line(
 ) -> None:
     """No command there, a partition that refuses, a path that is none; nothing is changed."""
     done = bench.say("test", "node-0", *words)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (1, "1 node: node-0\n")
     assert told in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert bench.lab.ask(["squeue", "-h"]) == ""

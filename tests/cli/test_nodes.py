@@ -99,13 +99,13 @@ def state(lab: Lab, name: str) -> set[str]:
 def test_drain_and_undrain_by_hand(desk: Desk) -> None:
     """Both through the guard, both in the history, with who did it and what was seen."""
     drained = desk.run("drain", "node-1", "--reason", 'bad "GPU"\nComment=x [root@1]')
-    assert (drained.returncode, drained.stderr) == (0, "")
+    assert (drained.returncode, drained.stderr) == (0, "1 node: node-1\n")
     assert drained.stdout.startswith("node-1: drain: done: now IDLE+DRAIN, reason 'sentinel: bad")
     assert desk.lab.node("node-1")["Reason"].startswith(
         r"sentinel: bad 'GPU'\nComment:x [root@1] ["
     )
     undrained = desk.run("undrain", "node-1", "--force")
-    assert (undrained.returncode, undrained.stderr) == (0, "")
+    assert (undrained.returncode, undrained.stderr) == (0, "1 node: node-1\n")
     assert "DRAIN" not in state(desk.lab, "node-1")
     rows = desk.history("node-1")
     assert [r["what"] for r in rows if r["what"] != "seen"] == ["intended", "done"] * 2
@@ -129,6 +129,7 @@ def test_a_dry_run_prints_what_the_real_run_does_and_changes_nothing(desk: Desk)
     )
     assert (desk.updates, (desk.config.parent / "state").exists()) == ([], False)
     real = desk.run(*words)
+    assert real.stderr == dry.stderr == "2 nodes: node-[1-2]\n"
     assert desk.updates == ["update NodeName=node-1 State=DRAIN Reason=sentinel: rack 7"]
     assert real.stdout.splitlines()[1] == dry.stdout.splitlines()[2]
     assert (real.returncode, dry.returncode) == (1, 1)
@@ -141,7 +142,7 @@ BAD = {
     "node-1;id": "';' is in no node name",
     "$(id)": "'$' is in no node name",
     "": "no node is named",
-    "node-1 State=DOWN": "' ' is in no node name",
+    "node-1 State=DOWN": "'=' is in no node name",
     "ALL": "Slurm knows no node ALL",
 }
 
