@@ -59,9 +59,15 @@ def _raw(
     if finding.status is Status.UNKNOWN and key.subject:
         return Step(alert, None, "cannot tell: nothing changes")
     if finding.status is Status.OK:
-        return _clear(alert, "resolved", finding.summary, policy, now)
+        return _clear(alert, "resolved", _good(key, alert, finding.summary), policy, now)
     seen = _observe(key, alert, finding, policy, now)
     return _worsen(seen, now) if seen.firing else _fire(seen, policy, now)
+
+
+def _good(key: Key, alert: Alert | None, summary: str) -> str:
+    """A check is said to see again only where somebody was told that it does not."""
+    told = alert is not None and alert.firing and alert.told
+    return f"sees again: {summary}" if told and not key.subject else summary
 
 
 def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> Step:

@@ -16,10 +16,14 @@ def observations(
         return
     seen = {Key(cluster, outcome.check, f.subject): f for f in _worst(outcome.report.findings)}
     yield from seen.items()
-    blind = _blind_spots(seen.values())
+    blind, coverage = _blind_spots(seen.values()), outcome.report.coverage
+    unseen = frozenset(coverage.unseen)
+    if coverage.status is Status.UNKNOWN and not blind:
+        return  # something was not seen, and nobody says which subjects that hides
     for key, alert in alerts.items():
         ours = key.check == outcome.check and key.cluster == cluster and key.subject
-        if ours and key not in seen and not _may_be_hidden(alert, blind):
+        hidden = not unseen.isdisjoint([key.subject, alert.labels.get("node", "")])
+        if ours and key not in seen and not hidden and not _may_be_hidden(alert, blind):
             yield key, None
 
 

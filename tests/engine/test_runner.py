@@ -97,6 +97,21 @@ def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
     assert outcome.itself.summary.startswith("internal error of kind fs: ZeroDivisionError")
 
 
+def test_a_kind_that_does_not_say_how_much_it_saw_is_told_where_and_how() -> None:
+    """Others' kinds of before know nothing of coverage: their author reads file, line, remedy."""
+
+    class Older(Struct):
+        def run(self, ctx: Context) -> Report:
+            return Report(findings=(found(),))  # type: ignore[call-arg]
+
+    outcome = Runner().run(config(Older()), context())
+    assert outcome.report is None
+    assert outcome.itself.status is Status.UNKNOWN
+    line = Older.run.__code__.co_firstlineno + 1
+    assert f"give the Report in {__file__}, line {line} a coverage" in outcome.itself.summary
+    assert "docs/plugins.md" in outcome.itself.summary
+
+
 ODD: list[tuple[object, str]] = [
     (None, "Expected `object`, got `null`"),
     ([found()], "Expected `object`, got `array`"),

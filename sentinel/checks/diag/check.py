@@ -104,7 +104,10 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(
             findings=(*found, *trouble),
             coverage=choose.coverage(
-                list(nodes.values()), self.nodes, self.sbatch.partition, _told(found)
+                list(nodes.values()),
+                self.nodes,
+                self.sbatch.partition,
+                {*_told(found), *(n for n, one in last.items() if _kept(one, ctx))},
             ),
             requests=(*drains, *asked),
             memory={

@@ -1,0 +1,170 @@
+"""No kind is silently ok where it saw nothing, or not all, of what it was to look at."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import fields, replace
+
+from sentinel.checks import KINDS
+from sentinel.checks.chain import ChainCheck
+from sentinel.checks.checkpoint import Checkpoint
+from sentinel.checks.cron import CronCheck
+from sentinel.checks.diag import Diag
+from sentinel.checks.drained import Drained
+from sentinel.checks.exec import Exec
+from sentinel.checks.fs import Fs
+from sentinel.checks.fs.cleaning import Clean
+from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.job import JobCheck
+from sentinel.checks.log import Log
+from sentinel.checks.memory import Memory
+from sentinel.checks.nodes import Nodes
+from sentinel.checks.service import Service
+from sentinel.checks.slurm import SlurmCheck
+from sentinel.cli import present
+from sentinel.core.model import Report, Status
+from sentinel.core.outcome import Outcome
+from sentinel.core.probe import NodeProbe, Wants
+from sentinel.core.remote import Answer, Unreachable, Unreached
+from sentinel.core.settings import CheckConfig, Common, FilePath
+from sentinel.core.slurm import Node
+from sentinel.core.values import Duration
+from sentinel.engine.runner import Runner
+from sentinel.testing import FixedSlurm, context
+from tests.checks.gpu.world import NodeWithGpus
+from tests.checks.remote.test_asked import WELL
+from tests.lab.gpus import gpus_of
+
+
+class Nobody:
+    """core.remote.Remote of nodes none of which is reached, but those of `well`."""
+
+    def __init__(self, *well: str) -> None:
+        self.well = well
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        return {node: Unreachable("no route") for node in nodes}
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        return {n: WELL if n in self.well else Unreachable("no route") for n in nodes}
+
+
+class WithGpus(Nobody):
+    """Those of `well` have GPUs too."""
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        told = super().probe(nodes, wants, limit=limit)
+        seen = NodeWithGpus(gpus_of(0)).probe(None)
+        gpus = {"gpus": seen.gpus, "kernel": seen.kernel} if isinstance(seen, NodeProbe) else {}
+        return {n: replace(a, **gpus) if isinstance(a, NodeProbe) else a for n, a in told.items()}
+
+
+def nodes(*states: str) -> list[Node]:
+    """`DOWN`, `IDLE+POWERED_DOWN`."""
+    words = [state.split("+") for state in states]
+    return [
+        Node(name=f"n{at}", state=w[0], flags=frozenset(w[1:])) for at, w in enumerate(words, 1)
+    ]
+
+
+def run(kind: str, plugin: Any, **more: Any) -> Outcome:
+    check: Any = CheckConfig(name="c", common=Common(kind=kind), plugin=plugin)
+    return Runner().run(check, context(**{"remote": Nobody(), **more}))
+
+
+def status(outcome: Outcome) -> Status:
+    return max((f.status for f in outcome.findings), key=lambda s: s.rank)
+
+
+def silent(outcome: Outcome) -> bool:
+    """Ok, and no word of what was not seen."""
+    said = present.as_lines(outcome)
+    whole = outcome.report is not None and outcome.report.coverage.whole
+    return status(outcome) is Status.OK and not whole and outcome.partly not in said
+
+
+EVERYWHERE: dict[str, Callable[[Path], Any]] = {
+    "chain": lambda at: ChainCheck(dir=FilePath(str(at))),
+    "checkpoint": lambda at: Checkpoint(path=FilePath(str(at / "none"))),
+    "clean": lambda at: Clean(
+        root=FilePath(str(at)), match=re.compile(r"step(\d+)"), older_than=Duration(60)
+    ),
+    "cron": lambda at: CronCheck(base=FilePath(str(at))),
+    "diag": lambda at: Diag(archive=FilePath(str(at))),
+    "drained": lambda at: Drained(),
+    "exec": lambda at: Exec(command=[str(at / "none")]),
+    "fs": lambda at: Fs(nodes="all", paths=[FilePath("/tmp")]),
+    "gpu": lambda at: GpuCheck(nodes="all"),
+    "job": lambda at: JobCheck(name="train", users=["root"]),
+    "log": lambda at: Log(job="train", users=["root"]),
+    "memory": lambda at: Memory(nodes="all"),
+    "nodes": lambda at: Nodes(),
+    "service": lambda at: Service(processes=["sshd"], nodes="n1"),
+    "slurm": lambda at: SlurmCheck(),
+}
+"""A check of each kind with nothing to see."""
+
+
+def test_every_kind_is_here() -> None:
+    """A new one says what it does where there is nothing to see."""
+    assert sorted(EVERYWHERE) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_report_of_a_kind_says_how_much_it_saw(kind: str) -> None:
+    """Of the type that demands it: what runs a check gives back is a Report and nothing else."""
+    module, _, name = KINDS[kind].partition(":")
+    returned = inspect.signature(getattr(import_module(module), name).run).return_annotation
+    assert returned in (Report, "Report")
+    assert {f.name for f in fields(Report) if f.required} == {"findings", "coverage"}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("one_shot", [False, True])
+def test_a_kind_with_nothing_to_see_is_not_silently_ok(
+    kind: str, one_shot: bool, tmp_path: Path
+) -> None:
+    """Slurm has no job and no node, directories are empty, no node is reached: nobody can tell,
+    or why nothing is right is said."""
+    outcome = run(
+        kind, EVERYWHERE[kind](tmp_path), slurm=FixedSlurm(jobs=[], nodes=[]), one_shot=one_shot
+    )
+    assert not silent(outcome), present.as_lines(outcome)
+
+
+ON_NODES = ["fs", "gpu", "memory"]
+
+
+@pytest.mark.parametrize("kind", ON_NODES)
+@pytest.mark.parametrize(
+    ("listed", "expected", "words"),
+    [
+        (nodes(), "unknown", "there are no nodes to look at"),
+        (nodes("DOWN", "IDLE+NOT_RESPONDING"), "unknown", "saw 0 of 2 nodes: not n[1-2] (Slurm does not hear from them)"),
+        (nodes("IDLE", "DOWN"), "ok", "saw 1 of 2 nodes: not n2 (Slurm does not hear from them)"),
+        (nodes("IDLE+POWERED_DOWN", "FUTURE"), "ok", "there are no nodes to look at: all 2 sleep or are yet to come"),
+        (nodes("IDLE", "IDLE+POWERED_DOWN"), "ok", ""),
+        (nodes("IDLE", "IDLE"), "unknown", ""),
+    ],
+)  # fmt: skip
+def test_all_nodes_are_those_that_slurm_lists(
+    kind: str, listed: list[Node], expected: str, words: str, tmp_path: Path
+) -> None:
+    """That it hears from none of them is no reason to be content; n1 alone can be reached."""
+    outcome = run(
+        kind, EVERYWHERE[kind](tmp_path), slurm=FixedSlurm(nodes=listed), remote=WithGpus("n1")
+    )
+    assert (status(outcome).value, outcome.partly if words else "") == (expected, words)
+    assert words in present.as_lines(outcome)
+    assert not silent(outcome)

@@ -1,0 +1,141 @@
+"""How much was seen is part of every report, and nothing is ok without it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from sentinel.cli import present
+from sentinel.core.clock import shifted
+from sentinel.core.digest import Plan, digest
+from sentinel.core.lifecycle import Policy
+from sentinel.core.model import Alert, Batch, Coverage, Finding, Key, Report, Status, covered
+from sentinel.core.outcome import Outcome
+from sentinel.core.settings import CheckConfig, Common
+from sentinel.engine.runner import conclude
+from sentinel.testing import START
+
+PLAN = Plan(cluster="lab", policies={"gpus": Policy(kind="gpu")}, channels=["mail"])
+NAMES = [f"node-{n}" for n in range(1, 9)]
+
+
+class Idle(Struct):
+    """A plugin that is never asked."""
+
+
+def concluded(coverage: Coverage, *findings: Finding) -> Outcome:
+    check: Any = CheckConfig(name="gpus", common=Common(kind="gpu"), plugin=Idle())
+    return conclude(check, Report(findings=findings, coverage=coverage), "", 0.1)
+
+
+def finding(subject: str, status: Status = Status.OK, **labels: str) -> Finding:
+    return Finding(subject=subject, status=status, summary=f"{status.value}!", labels=labels)
+
+
+def saw(*seen: str, excused: str = "") -> Coverage:
+    return covered("nodes", NAMES, seen, excused)
+
+
+SAID = [
+    (saw(*NAMES), "saw 8 of 8 nodes", Status.OK),
+    (saw("node-1", "node-2", "node-3"), "saw 3 of 8 nodes: not node-[4-8]", Status.UNKNOWN),
+    (saw(*NAMES[:3], excused="down"), "saw 3 of 8 nodes: not node-[4-8] (down)", Status.OK),
+    (saw(), "saw 0 of 8 nodes: not node-[1-8]", Status.UNKNOWN),
+    (saw(excused="down"), "saw 0 of 8 nodes: not node-[1-8] (down)", Status.UNKNOWN),
+    (covered("paths", []), "there are no paths to look at", Status.UNKNOWN),
+    (covered("logs", [], excused="no such job is running"), "there are no logs to look at: no such job is running", Status.OK),
+    (covered("paths", ["/a\x1b[31m", "/b"], ["/b"]), "saw 1 of 2 paths: not /a\\x1b[31m", Status.UNKNOWN),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("coverage", "words", "status"), SAID)
+def test_none_of_some_is_unknown_and_some_of_some_says_so(
+    coverage: Coverage, words: str, status: Status
+) -> None:
+    """In one plain sentence; only a reason makes less than all ok, and never nothing of some."""
+    assert (coverage.words, coverage.status) == (words, status)
+    assert concluded(coverage).itself.status is status
+    assert concluded(coverage).itself.summary == words
+
+
+def test_a_report_without_coverage_does_not_exist() -> None:
+    """The class demands it, for kinds of others too."""
+    with pytest.raises(TypeError, match="coverage"):
+        Report(findings=(finding("x"),))  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="2 of 1 nodes"):
+        Coverage(of="nodes", meant=1, unseen=("a", "b"))
+
+
+STATUSES = st.sampled_from(Status)
+
+
+@given(
+    meant=st.integers(0, 8),
+    seen=st.integers(0, 8),
+    excused=st.sampled_from(["", "because"]),
+    statuses=st.lists(STATUSES, max_size=4),
+)
+def test_what_was_not_seen_is_never_silently_ok(
+    meant: int, seen: int, excused: str, statuses: list[Status]
+) -> None:
+    """Not in what `check` prints, its JSON and exit code, nor in `status`, whatever is found."""
+    coverage = covered("nodes", NAMES[:meant], NAMES[: min(seen, meant)], excused)
+    found = [finding(f"s{number}", status) for number, status in enumerate(statuses)]
+    outcome = concluded(coverage, *found)
+    (run,) = digest([outcome], {}, PLAN, START).runs
+    assert outcome.report is not None
+    worst = max((f.status for f in outcome.findings), key=lambda s: s.rank)
+    texts = [present.as_lines(outcome), present.as_json(outcome), present.as_nagios(outcome)]
+    whole = 0 < meant <= seen
+    if Status.OK in (run.status, worst, outcome.report.status) and not whole:
+        assert excused
+        assert coverage.seen or not meant
+        assert all(coverage.words in text for text in [*texts, run.summary])
+    if not whole and not excused:
+        assert run.blind
+        assert min(worst.rank, run.status.rank) >= Status.UNKNOWN.rank
+    if whole and statuses:
+        assert [f.subject for f in outcome.findings] == [f.subject for f in found]
+
+
+def after(batch: Batch, before: dict[Key, Alert] | None = None) -> dict[Key, Alert]:
+    alerts = {**(before or {}), **{a.key: a for a in batch.alerts}}
+    return {k: a for k, a in alerts.items() if k not in batch.closed}
+
+
+@pytest.mark.parametrize(
+    ("coverage", "ended"),
+    [
+        (saw(*NAMES), ["gpu-1", "gpu-7"]),
+        (saw(*NAMES[:3], excused="Slurm says that they are down"), ["gpu-1"]),
+        (saw(*NAMES[:3]), []),
+        (saw(), []),
+        (covered("nodes", []), []),
+        (covered("nodes", [], excused="all of them sleep"), ["gpu-1", "gpu-7"]),
+    ],
+)
+def test_no_alert_ends_because_its_node_was_not_seen(coverage: Coverage, ended: list[str]) -> None:
+    """A node that goes down takes its troubles with it, and is not well for that."""
+    bad = [
+        finding("gpu-1", Status.CRITICAL, node="node-1"),
+        finding("gpu-7", Status.CRITICAL, node="node-7"),
+    ]
+    alerts = after(digest([concluded(saw(*NAMES), *bad)], {}, PLAN, START))
+    later = digest([concluded(coverage)], alerts, PLAN, shifted(START, 60))
+    assert [t.key.subject for t in later.transitions] == ended
+
+
+def test_a_check_sees_again_only_where_somebody_was_told_that_it_did_not() -> None:
+    """Not on a first run, nor after a blindness too short for an alert."""
+    good, blind = concluded(saw(*NAMES)), concluded(saw())
+    first = digest([good], {}, PLAN, START)
+    assert first.runs[0].summary == "saw 8 of 8 nodes"
+    for runs, said in ((2, []), (3, ["sees again: saw 8 of 8 nodes"])):
+        alerts: dict[Key, Alert] = {}
+        for number in range(runs):
+            alerts = after(digest([blind], alerts, PLAN, shifted(START, 60.0 * number)), alerts)
+        end = digest([good], alerts, PLAN, shifted(START, 300))
+        assert [o.notification.summary for o in end.outbox] == said
+        assert end.runs[0].summary == "saw 8 of 8 nodes"
