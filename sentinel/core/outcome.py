@@ -24,9 +24,13 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def partly(self) -> str:
-        """What was not seen, in a sentence; empty where all was, or nothing at all."""
-        coverage = self.report.coverage if self.report else None
-        return "" if coverage is None or coverage.whole else coverage.words
+        """What was not seen, in a sentence; empty where all was, or no report is there. That
+        nothing was to be looked at, and rightly, is said by the findings where there are some."""
+        if self.report is None or self.report.coverage.whole:
+            return ""
+        coverage = self.report.coverage
+        explained = not coverage.meant and coverage.excused and self.report.findings
+        return "" if explained else coverage.words
 
     @property
     def headline(self) -> str:

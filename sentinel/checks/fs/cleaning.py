@@ -129,6 +129,8 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
         told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
         parts = [told if found.removable else f"nothing may go of {found.entries}"]
+        if not found.entries:
+            parts = ["nothing in it fits `match`"]
         if found.held:
             parts.append(f"{len(found.held)} may go and cannot: {visible(found.held[0])}")
         if leapt:

@@ -45,7 +45,7 @@ KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life
 class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """GPUs that are missing, failing, hot, or known lemons.
 
-    `nodes`: a host list, `all` that are up, or empty for this machine. `expect`: GPUs a node has
+    `nodes`: a host list, `all` that do not sleep, or empty for this machine. `expect`: GPUs a node has
     to have; unset, Slurm's Gres says it. `vendor: amd` is experimental. An Xid stays bad until it is mended, `remember` at the
     most. `dmon`: files of the recorder. `drain`: nodes that hold a lemon, within `limits`.
     `signals`: keep in the ledger what Slurm says against nodes.
