@@ -61,6 +61,10 @@ class Mounts:
         found = self.holding(path)
         return found is not None and found.point == path
 
+    def points(self, device: str) -> list[str]:
+        """Every place where that file system is mounted, by its `major:minor`."""
+        return [m.point for m in self._all if m.device == device]
+
     def local(self) -> list[Mount]:
         """Every reachable file system on this machine's disks, each once, by its best name."""
         return self._each(_is_local)

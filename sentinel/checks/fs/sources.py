@@ -8,7 +8,8 @@ no answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -46,6 +47,7 @@ TARGETS = frozenset({"lustre", "beegfs"})
 PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
 """Where such tools are, and what ordinary users and cron have not in their PATH."""
 
+CEPH_COUNTS = ("ceph.dir.rbytes", "ceph.dir.rentries")
 NO_ATTRIBUTE = "No such attribute"
 """What getfattr(1) says of an attribute that is not set, in strerror(3)'s words for ENODATA."""
 
@@ -141,10 +143,29 @@ def _quota(q: Question) -> list[Quota]:
         raise CannotTell(
             f"quota: it printed nothing about quotas{why or '; are they switched on?'}"
         )
-    found = linux.quota(text, q.kind, q.name, q.mount.point, q.now)
+    found = linux.quota(text, q.kind, q.name, {q.mount.point, *_points(q)}, q.now)
     if done.err and not found:
         raise CannotTell(f"quota: {_why(done)}")
-    return found
+    return _enforced(found, q)
+
+
+def _points(q: Question) -> Iterator[str]:
+    """Where the same file system is mounted: quota(1) names one place of several."""
+    from sentinel.checks.fs import mounts
+
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            yield from mounts.parse(file.read()).points(q.mount.device)
+    except (OSError, ValueError):
+        return
+
+
+def _enforced(found: list[Quota], q: Question) -> list[Quota]:
+    """XFS counts without holding anybody to a limit where it is mounted so (xfs(5), uqnoenforce)."""
+    from sentinel.core.disk import linux
+
+    counted = {"qnoenforce", f"{q.kind[0]}qnoenforce"} & {*q.mount.options, *q.mount.super_options}
+    return [linux.unlimited(one) for one in found] if counted else found
 
 
 def _repquota(q: Question) -> list[Quota]:
@@ -152,7 +173,10 @@ def _repquota(q: Question) -> list[Quota]:
 
     numbers = ["--no-names"] if q.name.isdigit() else []
     argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", *numbers]
-    return _named(linux.repquota(said([*argv, "--", q.mount.point], q.limit), q.kind, q.now), q)
+    found = linux.repquota(said([*argv, "--", q.mount.point], q.limit), q.kind, q.now)
+    if q.mount.type == "xfs":
+        found = linux.xfs_defaults(found)
+    return _named(_enforced(found, q), q)
 
 
 def _xfs(q: Question) -> list[Quota]:
@@ -163,7 +187,7 @@ def _xfs(q: Question) -> list[Quota]:
     text = said(["xfs_quota", "-x", "-c", report, "--", q.mount.point], q.limit)
     if not text.strip():  # it exits 0 whatever goes wrong
         raise CannotTell("xfs_quota: it printed nothing; it needs root, and quotas switched on")
-    return _named(linux.xfs(text, q.kind), q)
+    return _named(_enforced(linux.xfs_defaults(linux.xfs(text, q.kind)), q), q)
 
 
 def _lustre(q: Question) -> list[Quota]:
@@ -171,7 +195,19 @@ def _lustre(q: Question) -> list[Quota]:
 
     name = q.name or (_lustre_project(q) if q.kind == "project" else q.who)
     text = said(["lfs", "quota", f"-{q.kind[0]}", name, q.mount.point], q.limit)
-    return lustre.quota(text, q.kind, q.name or name * (q.kind == "project"))
+    default = _lustre_default(q) if lustre.by_default(text) else ""
+    return lustre.quota(text, q.kind, q.name or name * (q.kind == "project"), default)
+
+
+def _lustre_default(q: Question) -> str:
+    """What holds for those without limits of their own; on most systems only root may ask."""
+    option = f"-{q.kind[0].upper()}"
+    try:
+        return said(["lfs", "quota", option, q.mount.point], q.limit)
+    except CannotTell as error:
+        raise CannotTell(
+            f"the default quota holds, and lfs quota {option} does not tell it: {error}"
+        ) from error
 
 
 def _lustre_project(q: Question) -> str:
@@ -200,15 +236,36 @@ def _beegfs(q: Question) -> list[Quota]:
 def _ceph(q: Question) -> list[Quota]:
     from sentinel.core.disk import trees
 
+    deadline = time.monotonic() + q.limit
+    found: list[Quota] = []
+    for path in _up(q.path, q.mount.point):  # the quotas of all parents hold
+        # Virtual attributes are not listed: each is asked for by its name.
+        values = _ceph_some(trees.CEPH[2:], path, deadline)
+        if values or path == q.path:
+            values |= _ceph_some(trees.CEPH[:2], path, deadline)
+            found += trees.ceph(values, "" if path == q.path else path)
+    return [max(found, key=trees.share)]
+
+
+def _up(path: str, point: str) -> Iterator[str]:
+    """The path and its parents, as far as they are on that mount."""
+    while True:
+        yield path
+        if path in (point, "/") or not path.startswith(point.rstrip("/") + "/"):
+            return
+        path = os.path.dirname(path)
+
+
+def _ceph_some(names: Sequence[str], path: str, deadline: float) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in trees.CEPH:  # virtual attributes are not listed: each is asked for by its name
-        found |= _ceph_one(q, name)
-    return trees.ceph(found, q.path)
+    for name in names:
+        found |= _ceph_one(name, path, deadline - time.monotonic())
+    return {name: value for name, value in found.items() if value != "0" or name in CEPH_COUNTS}
 
 
-def _ceph_one(q: Question, name: str) -> dict[str, str]:
+def _ceph_one(name: str, path: str, limit: float) -> dict[str, str]:
     """What it says; nothing where it is not set, which for a limit is none."""
-    done = told(["getfattr", "--absolute-names", "-n", name, "--", q.path], q.limit)
+    done = told(["getfattr", "--absolute-names", "-n", name, "--", path], limit)
     if done.code == 1 and NO_ATTRIBUTE in os.fsdecode(done.err):
         return {}
     if done.code:
@@ -232,15 +289,33 @@ def _zfs(q: Question) -> list[Quota]:
     dataset = q.mount.source if person else q.name or q.mount.source
     properties = ",".join(trees.zfs_properties(q.kind, q.who if person else ""))
     argv = ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset]
-    return trees.zfs(said(argv, q.limit), q.kind, q.who if person else dataset)
+    found = trees.zfs(said(argv, q.limit), q.kind, q.who if person else dataset)
+    return [_zfs_default(one, q, dataset) if person else one for one in found]
+
+
+def _zfs_default(one: Quota, q: Question, dataset: str) -> Quota:
+    """Before OpenZFS 2.4 there is no such property, and no default quota."""
+    from sentinel.core.disk import trees
+
+    properties = ",".join(trees.zfs_defaults(q.kind))
+    done = told(["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset], q.limit)
+    if done.code:
+        if b"invalid property" in done.err:
+            return one
+        raise CannotTell(f"zfs: {_why(done)}")
+    return trees.zfs_inherited(one, os.fsdecode(done.out), q.kind)
 
 
 def _btrfs(q: Question) -> list[Quota]:
     from sentinel.core.disk import trees
 
-    only = [] if q.name else ["-f"]  # the subvolume's own
-    text = said(["btrfs", "qgroup", "show", "--raw", "-re", *only, q.path], q.limit)
-    return _named(trees.btrfs(text), q) if q.name else trees.btrfs(text)
+    only = [] if q.name else ["-F"]  # the subvolume's own, and those that it belongs to
+    done = told(["btrfs", "qgroup", "show", "--raw", "-re", *only, q.path], q.limit)
+    if done.code:
+        raise CannotTell(f"btrfs: {_why(done)}")
+    trees.refuse_stale(os.fsdecode(done.err))
+    found = trees.btrfs(os.fsdecode(done.out))
+    return _named(found, q) or found[:1]
 
 
 def _named(found: list[Quota], q: Question) -> list[Quota]:

@@ -1,4 +1,9 @@
-"""beegfs-ctl and beegfs-df of BeeGFS 7: https://doc.beegfs.io/7.4/advanced_topics/quota.html."""
+"""beegfs-ctl and beegfs-df of BeeGFS 7: https://doc.beegfs.io/7.4/advanced_topics/quota.html.
+
+Default limits are in the numbers already (getQuotaLimitsStrings in ctl/source/modes/
+ModeGetQuotaInfo.cpp). Files are `-` where no server counts them, `12+` where only some do, and an
+id whose numbers are not valid is left out, with exit code 0.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,9 @@ def quota(text: str, kind: str) -> list[Quota]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _HEADER not in lines:
         raise Unexpected(text)
-    rows = (line for line in lines[lines.index(_HEADER) :] if not line.startswith(_POOL))
+    rows = [line for line in lines[lines.index(_HEADER) :] if not line.startswith(_POOL)]
+    if any(one == _HEADER == two for one, two in zip(rows, [*rows[1:], _HEADER], strict=True)):
+        raise Unexpected("a heading without numbers: the servers have none that are valid")
     return [_quota(line, kind) for line in rows if line != _HEADER]
 
 
@@ -39,6 +46,18 @@ def targets(text: str) -> list[Target]:
     return found
 
 
+def _files(used: str, most: str) -> Amount | None:
+    """None where they are not counted. Raises Unexpected where only some are, and that is not
+    enough to say: fewer than the limit may be more."""
+    limit = counted(most)
+    if used == "-":
+        return None
+    found = number(used.removesuffix("+"))
+    if used.endswith("+") and limit and found < limit:
+        raise Unexpected(f"{used} files: some targets do not count theirs")
+    return Amount(used=found, hard=limit)
+
+
 def _quota(line: str, kind: str) -> Quota:
     words = line.split(",")
     if len(words) != 6:
@@ -47,7 +66,7 @@ def _quota(line: str, kind: str) -> Quota:
         kind=kind,
         name=words[0] or words[1],
         space=Amount(used=number(words[2]), hard=counted(words[3])),
-        entries=Amount(used=number(words[4]), hard=counted(words[5])),
+        entries=_files(words[4], words[5]),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
-from sentinel.core.disk.quota import Amount, Quota, Unexpected
+from sentinel.core.disk.quota import UNLIMITED, Amount, Quota, Unexpected
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Size
 
@@ -70,12 +71,18 @@ def _matched(match: re.Match[str]) -> Quota:
     if "percent" in words and "limit" not in words:
         space = Amount(used=_millionths(words["percent"]), hard=100 * 10**6)
     else:
-        used, limit, soft = (_bytes(words.get(name, "0")) for name in ("used", "limit", "soft"))
-        space = Amount(used=used, hard=limit, soft=soft)
+        used = _bytes(words.get("used", "0"))
+        space = Amount(used=used, hard=_limit(words, "limit"), soft=_limit(words, "soft"))
     files = None
     if "entries" in words:
-        files = Amount(used=_bytes(words["entries"]), hard=_bytes(words.get("entries_limit", "0")))
+        files = Amount(used=_bytes(words["entries"]), hard=_limit(words, "entries_limit"))
     return Quota(kind="command", name=words.get("name", ""), space=space, entries=files)
+
+
+def _limit(words: Mapping[str, str], name: str) -> int:
+    """`unlimited`, `none` and `-` are no limit, as in the tools that are known."""
+    word = words.get(name, "0")
+    return 0 if word.lower() in UNLIMITED else _bytes(word)
 
 
 def _millionths(word: str) -> int:
@@ -90,7 +97,7 @@ def _bytes(word: str) -> int:
     parts thousands; where it cannot, it may be a decimal one, and is not guessed at."""
     if "," in word and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?\D*", word):
         raise Unexpected(word)
-    clean = word.replace(",", "").strip()
+    clean = word.replace(",", "").strip().removesuffix("*")
     try:
         if clean.isdigit():
             return int(clean)

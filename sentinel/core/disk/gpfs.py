@@ -13,7 +13,8 @@ _NEEDED = ("quotaType", "name", "blockUsage", "blockQuota", "blockLimit", "block
 
 def quota(text: str) -> list[Quota]:
     """Columns by the names in the HEADER line, KiB. What is in doubt counts as used: it counts
-    against the hard limit (mmlsquota(1), "Checking quotas"). Where people have a quota in each
+    against the hard limit (mmlsquota(1), "Checking quotas"). Default limits are in the row (its
+    remarks say d or d_fset). Where people have a quota in each
     fileset, they are named with it."""
     columns, found = list[str](), list[Quota]()
     for line in filter(None, map(str.strip, text.splitlines())):

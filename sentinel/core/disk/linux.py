@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
 
 from sentinel.core.disk.quota import Amount, Quota, Unexpected, counted, ends_in, grace_left, number
 
@@ -14,9 +16,10 @@ _CSV = (
 )
 
 
-def quota(text: str, kind: str, name: str, point: str, now: float) -> list[Quota]:
-    """Of `quota --raw-grace --no-wrap --hide-device --show-mntpoint` what it says of that mount
-    point: KiB, the grace as the moment of its end. Nothing where there is no quota.
+def quota(text: str, kind: str, name: str, points: Collection[str], now: float) -> list[Quota]:
+    """Of `quota --raw-grace --no-wrap --hide-device --show-mntpoint` what it says of any of these
+    mount points of one file system, of which it names one: KiB, the grace as the moment of its
+    end. Nothing where there is no quota.
 
     https://manpages.debian.org/bookworm/quota/quota.1.en.html
     """
@@ -25,7 +28,7 @@ def quota(text: str, kind: str, name: str, point: str, now: float) -> list[Quota
             kind=kind, name=name, space=_raw(words[1:5], now, _KIB), entries=_raw(words[5:9], now)
         )
         for words in _rows(text, 9)
-        if words[0] == point
+        if words[0] in points
     ]
 
 
@@ -46,6 +49,46 @@ def xfs(text: str, kind: str) -> list[Quota]:
     https://man7.org/linux/man-pages/man8/xfs_quota.8.html, KiB.
     """
     return [_xfs_row(line, kind) for line in text.splitlines() if line.strip()]
+
+
+ROOT = ("0", "root")
+
+
+def xfs_defaults(found: Sequence[Quota]) -> list[Quota]:
+    """Limits of id 0 are XFS's default for ids that have none, and do not hold for id 0 itself.
+
+    The kernel writes them into an id at its next use only (xfs_qm_adjust_dqlimits).
+    https://man7.org/linux/man-pages/man8/xfs_quota.8.html (limit -d)
+    """
+    root = next((one for one in found if one.name in ROOT), None)
+    if root is None:
+        return [*found]
+    return [
+        unlimited(one)
+        if one.name in ROOT
+        else replace(
+            one,
+            space=_inherited(one.space, root.space),
+            entries=_inherited(one.entries, root.entries) if one.entries else None,
+        )
+        for one in found
+    ]
+
+
+def unlimited(one: Quota) -> Quota:
+    """Counted, and not held by any limit."""
+    return replace(
+        one,
+        space=Amount(used=one.space.used),
+        entries=Amount(used=one.entries.used) if one.entries else None,
+    )
+
+
+def _inherited(own: Amount, default: Amount | None) -> Amount:
+    """Soft and hard each for themselves."""
+    if default is None:
+        return own
+    return replace(own, soft=own.soft or default.soft, hard=own.hard or default.hard)
 
 
 def _rows(text: str, columns: int) -> list[list[str]]:

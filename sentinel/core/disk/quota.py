@@ -68,9 +68,13 @@ def number(word: str) -> int:
     return int(clean)
 
 
+UNLIMITED = frozenset({"-", "none", "unlimited", "∞", ""})
+"""Words of tools for a limit that is not there."""
+
+
 def counted(word: str, unit: int = 1) -> int:
     """A number of units in bytes; `-`, `none` and `unlimited` are no limit (0)."""
-    if word.lower() in ("-", "none", "unlimited", "∞", ""):
+    if word.lower() in UNLIMITED:
         return 0
     return number(word) * unit
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.fs import Fs, more, sources
+from sentinel.checks.fs import Fs, more, mounts, sources
 from sentinel.checks.fs.limits import Limits
 from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer
@@ -292,3 +293,85 @@ def test_limits_of_shares_hold_for_what_was_found(tool: Any) -> None:
     """Those are meant of everything."""
     (quota, _) = asked(tool, warn=Limits(used=Share(40)))
     assert quota.status is Status.WARNING
+
+
+def test_the_default_of_lustre_is_asked_for_and_else_nobody_can_tell(tool: Any) -> None:
+    """Zeros that are no freedom: the limit is in another place, mostly open to root only."""
+    own = f"{ROW.replace('200', '0')}\nuid 1000 is using default block quota setting"
+    ask_default = '[ "$2" = -U ] && [ "$3" = /sc ] && echo "/sc 0 400 7 0 0 7" && exit'
+    tool("lfs", f"{ask_default}; echo '{own}'")
+    (found,) = ask("lustre")
+    assert (found.space.used, found.space.limit) == (100 << 10, 400 << 10)
+    tool("lfs", f"[ \"$2\" = -U ] && echo 'Permission denied.' >&2 && exit 1; echo '{own}'")
+    with pytest.raises(CannotTell, match=r"lfs quota -U does not tell it.*Permission denied"):
+        ask("lustre")
+    own = own.replace("uid", "gid")
+    tool("lfs", f"{ask_default.replace('-U', '-G')}; echo '{own}'")
+    assert ask("lustre", kind="group")[0].space.limit == 400 << 10
+
+
+def test_the_quotas_of_parents_hold_in_cephfs(tool: Any) -> None:
+    """The fuller one is told; above the mount nobody looks."""
+    tool(
+        "getfattr",
+        'value() { echo "$1=\\"$2\\""; exit; }\n'
+        'case "$3 $5" in\n'
+        "'ceph.quota.max_bytes /sc') value $3 100;;\n"
+        "'ceph.dir.rbytes /sc') value $3 96;;\n"
+        "'ceph.dir.rbytes /sc/x') value $3 7;;\n"
+        "*rentries*) value $3 1;;\n"
+        "esac\n"
+        'echo "$5: $3: No such attribute" >&2; exit 1',
+    )
+    (found,) = ask("ceph", kind="directory", name="")
+    assert (found.title, found.space) == ("directory:/sc", Amount(used=96, hard=100))
+
+
+def test_quota_1_names_one_place_of_several(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bind mount of /data is not free of the quota that stands beside /data."""
+    root = mounts.parse(Path("/proc/self/mountinfo").read_bytes()).holding("/")
+    assert root is not None
+    monkeypatch.setitem(globals(), "LUSTRE", msgspec_replace(root, point="/bound"))
+    tool("quota", "echo 'Disk quotas for user alice (uid 1000):'; echo '/ 95 0 100 0 5 0 0 0'")
+    (found,) = ask("quota")
+    assert found.space.limit == 100 << 10
+
+
+def test_xfs_that_counts_only_holds_nobody(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mounted with uqnoenforce: what is over the limit is so without harm."""
+    loose = msgspec_replace(LUSTRE, type="xfs", super_options=frozenset({"rw", "uqnoenforce"}))
+    monkeypatch.setitem(globals(), "LUSTRE", loose)
+    row = "#7 900 10 20 00 [--none--] 3 0 0 00 [--------]"
+    tool("xfs_quota", f"echo '{row}'")
+    assert ask("xfs", name="7")[0].space == Amount(used=900 << 10)
+    monkeypatch.setitem(globals(), "LUSTRE", msgspec_replace(loose, super_options=frozenset()))
+    assert ask("xfs", name="7")[0].space.grace == 0.0
+
+
+def test_numbers_of_btrfs_that_are_stale_are_no_answer(tool: Any) -> None:
+    """It says so beside them, and ends with 0; parents of a qgroup hold as well."""
+    rows = "0/256 10 10 none none x\\n1/1 90 90 100 none group"
+    tool("btrfs", f"case \"$*\" in *-F*) printf '{rows}\\n';; esac")
+    (found,) = ask("btrfs", kind="qgroup", name="")
+    assert (found.name, found.space.hard) == ("1/1", 100)
+    tool(
+        "btrfs",
+        f"echo 'WARNING: qgroup data inconsistent, rescan recommended' >&2; printf '{rows}\\n'",
+    )
+    with pytest.raises(CannotTell, match="inconsistent"):
+        ask("btrfs", kind="qgroup", name="")
+
+
+def test_default_quotas_of_zfs(tool: Any) -> None:
+    """Asked for only by people; an older zfs does not know the property, and has none."""
+    none = "userused@alice\\t5\\nuserquota@alice\\tnone\\nuserobjused@alice\\t1\\nuserobjquota@alice\\tnone"
+    default = "defaultuserquota\\t100\\ndefaultuserobjquota\\tnone"
+    script = f"case \"$*\" in *default*) {{then}};; *) printf '{none}\\n';; esac"
+    tool("zfs", script.replace("{then}", f"printf '{default}\\n'"))
+    assert ask("zfs")[0].space.limit == 100
+    old = "echo \"bad property list: invalid property 'defaultuserquota'\" >&2; exit 2"
+    tool("zfs", script.replace("{then}", old))
+    assert ask("zfs")[0].space.limit == 0
+    tool("zfs", script.replace("{then}", "echo 'permission denied' >&2; exit 1"))
+    with pytest.raises(CannotTell, match="permission denied"):
+        ask("zfs")

@@ -99,3 +99,13 @@ def test_patterns_that_are_enough() -> None:
     """used and limit, or percent."""
     refuse(re.compile(r"(?P<used>\d+) (?P<limit>\d+) (?P<entries>\d+)"))
     refuse(re.compile(r"(?P<percent>\d+)"))
+
+
+@pytest.mark.parametrize("word", ["unlimited", "none", "-", "None"])
+def test_words_for_no_limit_in_a_table(word: str) -> None:
+    """As the tools that are known say it; a star marks what is over its limit."""
+    pattern = re.compile(r"(?P<used>\S+) (?P<soft>\S+) (?P<limit>\S+)")
+    (found,) = command.from_text(f"12T* {word} {word}", pattern)
+    assert found.space == Amount(used=12 * 2**40)
+    with pytest.raises(Unexpected):
+        command.from_text("none 1 2", pattern)

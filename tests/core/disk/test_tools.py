@@ -82,7 +82,7 @@ Qgroupid    Referenced    Exclusive  Max referenced  Max exclusive   Path
 
 
 def quota(text: str) -> list[Quota]:
-    return linux.quota(text, "user", "alice", "/home", NOW)
+    return linux.quota(text, "user", "alice", {"/home"}, NOW)
 
 
 def test_quota_1_of_one_mount() -> None:
@@ -92,7 +92,8 @@ def test_quota_1_of_one_mount() -> None:
         used=2097152 * KIB, soft=1048576 * KIB, hard=4194304 * KIB, grace=DAY
     )
     assert found.entries == Amount(used=1000, hard=2000)
-    assert linux.quota(QUOTA, "user", "alice", "/other", NOW) == []
+    assert linux.quota(QUOTA, "user", "alice", {"/other"}, NOW) == []
+    assert linux.quota(QUOTA, "user", "alice", {"/other", "/home"}, NOW) == [found]
 
 
 def test_quota_1_of_nfs_may_give_a_span() -> None:
@@ -141,6 +142,51 @@ def test_lfs_quota_says_none_for_a_grace_that_ended() -> None:
     """Over the soft limit with a grace of none: nothing more can be written."""
     (found,) = lustre.quota(LFS.replace("6d23h59m58s", "none"), "user", "alice")
     assert found.space.grace == 0.0
+
+
+BY_DEFAULT = """\
+Disk quotas for usr alice (uid 1000):
+     Filesystem  kbytes   quota   limit   grace   files   quota   limit   grace
+            /sc  900000       0       0       -      10       0       0       -
+uid 1000 is using default block quota setting
+uid 1000 is using default file quota setting
+"""
+DEFAULT = """\
+Disk default usr quota:
+     Filesystem   bquota  blimit  bgrace   iquota  ilimit  igrace
+            /sc   500000 1000000  604800        0      50  604800
+"""
+
+
+def test_lfs_quota_of_somebody_who_is_held_by_the_default() -> None:
+    """Zeros and "is using default": the limits are what `lfs quota -U` says."""
+    assert lustre.by_default(BY_DEFAULT) == {"block", "file"}
+    (found,) = lustre.quota(BY_DEFAULT, "user", "alice", DEFAULT)
+    assert found.space == Amount(used=900_000 * KIB, soft=500_000 * KIB, hard=1_000_000 * KIB)
+    assert found.entries == Amount(used=10, hard=50)
+    for nothing in ("", "Permission denied.\n", BY_DEFAULT):
+        with pytest.raises(Unexpected):
+            lustre.quota(BY_DEFAULT, "user", "alice", nothing)
+
+
+@pytest.mark.parametrize("what", ["block", "file"])
+def test_lfs_quota_default_of_one_half(what: str) -> None:
+    """The other has a limit of its own; where the row has the default's already, nobody asks."""
+    other = {"block": "file", "file": "block"}[what]
+    text = BY_DEFAULT.replace(f"uid 1000 is using default {other} quota setting\n", "")
+    assert lustre.by_default(text) == {what}
+    (found,) = lustre.quota(text, "user", "alice", DEFAULT)
+    assert found.entries is not None
+    assert (bool(found.space.limit), bool(found.entries.limit)) == (what == "block", what == "file")
+    known = BY_DEFAULT.replace("0       0       -", "7       9       -")
+    assert lustre.by_default(known) == frozenset()
+    assert lustre.by_default(LFS) == frozenset()
+
+
+def test_lfs_quota_with_a_soft_limit_that_only_notifies() -> None:
+    """A grace of `notify` never ends: lfs prints it as so many weeks (2^48 - 1 seconds)."""
+    text = LFS.replace("6d23h59m58s", "465380906w1d20h4m5s")
+    assert lustre.quota(text, "user", "alice")[0].space.grace is None
 
 
 def test_lfs_quota_that_calls_itself_inaccurate_is_no_answer() -> None:
@@ -221,6 +267,63 @@ def test_beegfs_quota() -> None:
     (found,) = beegfs.quota(BEEGFS, "user")
     assert found.space == Amount(used=2097152, hard=1073741824)
     assert found.entries == Amount(used=120)
+
+
+def test_beegfs_quota_without_numbers_is_no_answer() -> None:
+    """beegfs-ctl leaves out what is not valid, and ends with 0."""
+    for text in (BEEGFS.splitlines()[0] + "\n", BEEGFS + BEEGFS.splitlines()[0] + "\n"):
+        with pytest.raises(Unexpected, match="without numbers"):
+            beegfs.quota(text, "user")
+
+
+def test_beegfs_files_that_are_not_counted_everywhere() -> None:
+    """`-`: nowhere; `120+`: at least so many, which proves only that a limit is passed."""
+
+    def files(used: str, limit: str) -> Amount | None:
+        row = BEEGFS.replace(",120,unlimited", f",{used},{limit}")
+        return beegfs.quota(row, "user")[0].entries
+
+    assert files("-", "100") is None
+    assert files("120+", "unlimited") == Amount(used=120)
+    assert files("120+", "100") == Amount(used=120, hard=100)
+    with pytest.raises(Unexpected, match="do not count"):
+        files("120+", "1000")
+
+
+def test_xfs_holds_those_without_limits_to_those_of_id_0() -> None:
+    """Which are not held themselves; the kernel writes them into an id only when it is used."""
+    text = XFS.replace("#0                   0          0          0", "#0 9 500 1000")
+    text += "#8 700 0 0 00 [--------] 3 0 9 00 [--------]\n"
+    root, seven, eight = linux.xfs_defaults(linux.xfs(text, "project"))
+    assert root.space == Amount(used=9 * KIB)
+    assert seven.space.hard == 40960 * KIB
+    assert eight.space == Amount(used=700 * KIB, soft=500 * KIB, hard=1000 * KIB)
+    assert eight.entries == Amount(used=3, hard=9)
+
+
+def test_zfs_people_without_a_quota_are_held_by_the_default() -> None:
+    """OpenZFS 2.4; a quota of their own goes first."""
+    one = Quota(kind="user", name="alice", space=Amount(used=5), entries=Amount(used=1, hard=3))
+    text = "defaultuserquota\t100\ndefaultuserobjquota\t50\n"
+    found = trees.zfs_inherited(one, text, "user")
+    assert (found.space, found.entries) == (Amount(used=5, hard=100), Amount(used=1, hard=3))
+    with pytest.raises(Unexpected):
+        trees.zfs_inherited(one, "", "user")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quota disabled, qgroup data may be out of date",
+        "rescan is running, qgroup data may be incorrect",
+        "qgroup data inconsistent, rescan recommended",
+    ],
+)
+def test_btrfs_numbers_that_are_stale_are_no_answer(words: str) -> None:
+    """All three come on stderr with exit code 0."""
+    with pytest.raises(Unexpected):
+        trees.refuse_stale(f"WARNING: {words}\n")
+    trees.refuse_stale("WARNING: something about the weather\n")
 
 
 def test_beegfs_targets() -> None:
