@@ -105,7 +105,7 @@ def test_patterns_that_are_enough() -> None:
 def test_words_for_no_limit_in_a_table(word: str) -> None:
     """As the tools that are known say it; a star marks what is over its limit."""
     pattern = re.compile(r"(?P<used>\S+) (?P<soft>\S+) (?P<limit>\S+)")
-    (found,) = command.from_text(f"12T* {word} {word}", pattern)
+    (found,) = from_text(f"12T* {word} {word}", pattern)
     assert found.space == Amount(used=12 * 2**40)
     with pytest.raises(Unexpected):
-        command.from_text("none 1 2", pattern)
+        from_text("none 1 2", pattern)
