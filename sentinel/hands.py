@@ -53,6 +53,7 @@ def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
         LazyRemote(settings),
         looker=Looker(snapshot.client, settings.slurm, settings.remote),
         folder=app.evidence(settings),
+        log=_controller_log(settings),
     )
 
 
@@ -95,6 +96,12 @@ def looker(settings: Settings) -> tuple[Looker, Client]:
 
     client = Client(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
     return Looker(client, settings.slurm, settings.remote), client
+
+
+def _controller_log(settings: Settings) -> str | None:
+    """The log that a check names (`slurmctld_log`): one cluster, one log."""
+    named = (getattr(check.plugin, "slurmctld_log", None) for check in settings.checks)
+    return next((str(path) for path in named if path), None)
 
 
 def _kinds(names: Sequence[str]) -> dict[str, Action]:

@@ -12,6 +12,7 @@ from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
+from sentinel.core.slurmctld_log import Entry
 from sentinel.core.values import Duration, Rate
 
 ASLEEP = frozenset({"POWERED_DOWN", "POWER_UP", "POWERING_UP"})
@@ -42,6 +43,10 @@ class Drain(Struct, frozen=True):
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         reason = f"Reason={tagged(request.reason)}"
         return (("scontrol", "update", f"NodeName={request.target}", "State=DRAIN", reason),)
+
+    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+        """An update that gave our reason."""
+        return entry.kind == "reason" and entry.text == tagged(request.reason)
 
 
 def _not_ready(request: ActionRequest, node: Node) -> str:

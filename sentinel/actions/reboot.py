@@ -13,6 +13,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import changed, described, seen, unfit
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
+from sentinel.core.slurmctld_log import Entry
 from sentinel.core.values import Rate
 
 REBOOTING = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
@@ -45,6 +46,13 @@ class Reboot(Struct, frozen=True):
         reason = f"reason={tagged(request.reason)}"
         words = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, request.target)
         return (words,)
+
+    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+        """A reboot was asked for; who did is not logged."""
+        return entry.kind == "rebooted"
+
+    def takes_back(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("scontrol", "cancel_reboot", request.target),)
 
 
 def _booted_since(request: ActionRequest, node: Node) -> bool:

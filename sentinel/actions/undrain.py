@@ -12,6 +12,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import changed, described, seen, state_of, unfit
 from sentinel.core.ports import View
 from sentinel.core.slurm import Node
+from sentinel.core.slurmctld_log import Entry
 
 
 class Undrain(Struct, frozen=True):
@@ -39,6 +40,10 @@ class Undrain(Struct, frozen=True):
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("scontrol", "update", f"NodeName={request.target}", "State=UNDRAIN"),)
+
+    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+        """An update that put the node back to work."""
+        return entry.kind == "back"
 
 
 def _not_ready(request: ActionRequest, node: Node) -> str:

@@ -57,6 +57,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     was seen afterwards; `commands` are the very arguments. `ended` None while it is open.
     `checked`: when each boot that read it again did so first. `mark`: a digest of the target's
     mark (see Look) at the intent. `subject`: of the alert it belongs to, if not the target.
+    `log`: where slurmctld's log ended before the last look; empty where it could not be read.
     """
 
     id: str
@@ -77,6 +78,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     mark: str = ""
     forced: bool = False
     subject: str = ""
+    log: str = ""
 
 
 class Look(Struct, frozen=True, kw_only=True):

@@ -230,6 +230,15 @@ class Hands(View, Protocol):
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> Answer:
         """Run one command on a node; NotAsked where there is no way to nodes."""
 
+    def log_end(self) -> str:
+        """Where slurmctld's log ends now, for `log_since`; CannotTell where it cannot be read."""
+
+    def log_since(self, end: str) -> str:
+        """What slurmctld logged since; CannotTell."""
+
+    def author(self, node: str, reason: str) -> str:
+        """Who gave the node this reason a moment ago, by accounting; empty where that is silent."""
+
 
 class JobView(View, Protocol):
     """How an action on a job sees it, asked anew each time; raises CannotTell when blind."""
@@ -261,6 +270,8 @@ class Action(Protocol):
     commands are then what is run elsewhere, for people to read.
     `asks_anew` true: its target is a job, which is looked at through JobHands each time.
     `leaves_no_trace` true: nothing of it can be seen afterwards, so its own reply counts.
+    One that takes the place of a node's reason has `logged(request, entry) -> bool` too: whether
+    an entry of slurmctld's log is its change. `takes_back(request)`: commands that stop what it began.
     """
 
     limits: ClassVar[Limits]

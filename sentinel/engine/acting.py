@@ -40,14 +40,15 @@ from sentinel.core.limits import ActionSettings, GuardSettings, Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Action, Books, Clock, Hands
 from sentinel.core.values import duration_text
+from sentinel.engine import overtaken
 from sentinel.engine.scene import Scene, survey
 
 IN_FLIGHT = 120.0
 """Seconds from intent to change, at most: whoever was stopped for longer gives up."""
 
 FRESH = 5.0
-"""Seconds from the last look to the change, at most: a state that takes its time to answer, or a
-process that is stopped for a while, must not make a person's change of the target unseen."""
+"""Seconds for the last look, at most: what a slow slurmctld or a process that was stopped for a
+while saw may be old, and a person's change of the target since would be unseen."""
 
 SETTLED = 600.0
 """Seconds after which a change that timed out can no longer happen: twice the life of the munge
@@ -191,6 +192,7 @@ class Actor:
             forced=asker.forced,
             subject=request.subject,
             mark=fingerprint(look),
+            log=overtaken.log_end(self._hands) if overtaken.watched(kind) else "",
         )
 
     # Doing
@@ -198,28 +200,59 @@ class Actor:
     def _carry_out(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
     ) -> ActionRecord:
-        objection = self._verify(kind, request, record, proof)
+        begun, objection = self._clock.now(), "others took it for given up"
+        if self._still_intended(record):
+            begun, objection = self._clock.now(), self._verify(kind, request, record, proof)
         if objection:
             return self._conclude(record, Outcome.WITHDRAWN, objection)
         reply = self._send(kind, record)
-        return self._conclude(record, *self._confirm(kind, request, record, reply))
+        seconds = elapsed(begun, self._clock.now())
+        outcome, detail = self._confirm(kind, request, record, reply)
+        if reply.answer is Answer.REFUSED:
+            return self._conclude(record, outcome, detail)
+        return self._close(kind, record, outcome, detail, seconds)
 
     def _verify(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
     ) -> str:
-        """Why it must not be done after all: Slurm has no compare-and-set, so look right before."""
+        """Why it must not be done after all. Slurm has no compare-and-set, so this look is the last
+        thing before the change."""
+        begun = self._clock.now()
         try:
             look = kind.look(request, self._hands)
         except CannotTell as error:
             return f"it could not be read again: {error}"
-        seen = self._clock.now()
         if look.unneeded or look.not_ready:
             return f"meanwhile {look.unneeded or look.not_ready}"
         if look.mark != proof.mark:
             return f"it changed meanwhile: was {proof.text}; is {look.text}"
-        if not self._still_intended(record) or elapsed(seen, self._clock.now()) > FRESH:
+        now = self._clock.now()
+        if elapsed(record.at, now) >= IN_FLIGHT:
             return "this process was held up, and others may have acted"
+        if overtaken.watched(kind) and elapsed(begun, now) > FRESH:
+            slow = duration_text(elapsed(begun, now))
+            return f"the last look was held up for {slow}, and others may have acted"
         return ""
+
+    def _close(
+        self,
+        kind: Action,
+        record: ActionRecord,
+        outcome: Outcome,
+        detail: str,
+        seconds: float | None,
+    ) -> ActionRecord:
+        """Conclude, and where the node's reason was replaced look whether it was the one seen."""
+        if not overtaken.watched(kind):
+            return self._conclude(record, outcome, detail)
+        window = overtaken.window(kind, record, self._hands, seconds)
+        if window.erased:
+            record, mended = overtaken.mend(kind, record, window.erased, self._hands)
+            outcome, detail = Outcome.UNCLEAR, mended
+        if not outcome.open:
+            told = bounded({overtaken.WINDOW: window.text, **record.evidence})
+            record = replace(record, evidence=told)
+        return self._conclude(record, outcome, detail)
 
     def _still_intended(self, record: ActionRecord) -> bool:
         ids = {r.id for r in self._books.unresolved() if r.outcome is Outcome.INTENDED}
@@ -278,7 +311,7 @@ class Actor:
         except CannotTell as error:
             return self._conclude(record, Outcome.UNKNOWN, f"it could not be read: {error}")
         if look.done:
-            return self._conclude(record, Outcome.DONE, f"when read again: {look.text}")
+            return self._close(kind, record, Outcome.DONE, f"when read again: {look.text}", None)
         return self._wait_on(record, look, now)
 
     def _wait_on(self, record: ActionRecord, look: Look, now: Instant) -> ActionRecord:

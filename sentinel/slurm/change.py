@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 
 from sentinel.core import remote
@@ -10,6 +11,8 @@ from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.remote import Remote
 from sentinel.core.slurm import Controller, Node
+from sentinel.core.text import visible
+from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.snapshot import Snapshot
@@ -27,18 +30,28 @@ _REFUSED = re.compile(
 ON_NODE = 60.0
 """Seconds for one command on a node, where the way to nodes does not allow less."""
 
+RECORDED = 3.0
+"""Seconds within which slurmdbd should have heard of an event that has just been."""
+EVENTS = ("sacctmgr", "-n", "-P", "show", "event", "start=now-1hour", "format=User,Reason")
+
 _UNKNOWN_NODE = re.compile(r"Node \S+ not found|Invalid node name")
 
 
 class SlurmHands:
     """core.ports.Hands by Slurm's commands. `prefix`: how changes are run, e.g. [sudo, -n];
-    `remote`: the way to nodes, for actions that do something there."""
+    `remote`: the way to nodes, for actions that do something there; `log`: slurmctld's log on this
+    host, where it is not at the place that slurm.conf names."""
 
     def __init__(
-        self, snapshot: Snapshot, prefix: Sequence[str] = (), remote: Remote | None = None
+        self,
+        snapshot: Snapshot,
+        prefix: Sequence[str] = (),
+        remote: Remote | None = None,
+        *,
+        log: str | None = None,
     ) -> None:
         self._snapshot, self._client = snapshot, snapshot.client
-        self._prefix, self._remote = tuple(prefix), remote
+        self._prefix, self._remote, self._log = tuple(prefix), remote, log
 
     def nodes(self) -> Sequence[Node]:
         return self._snapshot.nodes()
@@ -72,3 +85,33 @@ class SlurmHands:
         if self._remote is None:
             return remote.NotAsked("there is no way to nodes here")
         return self._remote.run([node], argv, limit=ON_NODE, stdin=stdin)[node]
+
+    def log_end(self) -> str:
+        return logfile.position(self._log or self._snapshot.config().log)
+
+    def log_since(self, end: str) -> str:
+        return logfile.since(end)
+
+    def author(self, node: str, reason: str) -> str:
+        if not self._accounting():
+            return ""
+        deadline = time.monotonic() + RECORDED
+        while not (found := self._recorded(node, reason)) and time.monotonic() < deadline:
+            time.sleep(RECORDED / 10)
+        return found
+
+    def _accounting(self) -> bool:
+        try:
+            return self._snapshot.config().accounting
+        except CannotTell:
+            return False
+
+    def _recorded(self, node: str, reason: str) -> str:
+        """The user of the newest event of that reason; slurmdbd hears of it within a second."""
+        try:
+            out = self._client.run(*EVENTS, f"nodes={node}", limit=RECORDED).out
+        except CannotTell:
+            return ""
+        rows = out.decode("utf-8", "backslashreplace").splitlines()
+        users = [user for user, _, told in (row.partition("|") for row in rows) if told == reason]
+        return visible(users[-1].partition("(")[0]) if users else ""

@@ -25,7 +25,8 @@ class Config(Struct, frozen=True, kw_only=True):
 
     `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
     `munge_socket` where munged is asked, empty for munge's own place; `reboot_program` empty
-    where none is set; `resume_timeout` in seconds.
+    where none is set; `resume_timeout` and `suspend_timeout` in seconds; `log` is slurmctld's log on
+    its own host.
     """
 
     cluster: str
@@ -37,6 +38,8 @@ class Config(Struct, frozen=True, kw_only=True):
     munge_socket: str = ""
     reboot_program: str = ""
     resume_timeout: int | None = None
+    suspend_timeout: int | None = None
+    log: str = ""
 
 
 def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
@@ -63,6 +66,8 @@ def read_config(out: bytes) -> Config:
         munge_socket="".join(_SOCKET.findall(pairs.get("AuthInfo", ""))[:1]),
         reboot_program="".join(_words(pairs.get("RebootProgram", ""))),
         resume_timeout=_seconds(pairs.get("ResumeTimeout", "")),
+        suspend_timeout=_seconds(pairs.get("SuspendTimeout", "")),
+        log="".join(_words(pairs.get("SlurmctldLogFile", ""))[:1]),
     )
 
 

@@ -36,8 +36,9 @@ class WorkingHands(SlurmHands):
         *,
         looker: Looker,
         folder: str,
+        log: str | None = None,
     ) -> None:
-        super().__init__(snapshot, prefix, remote)
+        super().__init__(snapshot, prefix, remote, log=log)
         self._looker, self._folder = looker, folder
 
     def jobs(self, job_id: str) -> Sequence[Job]:

@@ -82,6 +82,18 @@ class SimSlurm:
         self.on_read: Callable[[], None] = lambda: None
         self.on_list: Callable[[], None] = lambda: None
         self._blind = False
+        self.log: list[str] | None = None
+
+    def log_end(self) -> str:
+        if self.log is None:
+            raise CannotTell("no such file")
+        return str(len(self.log))
+
+    def log_since(self, end: str) -> str:
+        return "".join(f"[now] {line}\n" for line in (self.log or [])[int(end) :])
+
+    def author(self, node: str, reason: str) -> str:
+        return ""
 
     def nodes(self) -> Sequence[Node]:
         self._answer()
@@ -117,8 +129,13 @@ class SimSlurm:
         self.late = []
 
     def set(self, name: str, **values: object) -> None:
-        """An administrator at work."""
+        """An administrator at work; slurmctld logs it as it does."""
         self.by_name[name] = replace(self.by_name[name], **values)
+        if self.log is not None and values.get("reason"):
+            self.log.append(f"update_node: node {name} reason set to: {values['reason']}")
+        if self.log is not None and "flags" in values:
+            state = "DRAINED" if "DRAIN" in self.by_name[name].flags else "IDLE"
+            self.log.append(f"update_node: node {name} state set to {state}")
 
     def _meet(self, change: Change) -> Reply:
         fault, self.fault = self.fault, Fault.NONE

@@ -11,7 +11,7 @@ from sentinel.core.slurm import Node
 from sentinel.core.values import Duration, Share
 from sentinel.engine.acting import Actor, Asker, NoSuchAction, Rules
 from sentinel.store.book_memory import BookState, MemoryBooks
-from tests.actions.model import Fault
+from tests.actions.model import Change, Fault
 from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
 
 HAND = Asker(name="alice by hand", consent=True, by_hand=True)
@@ -175,14 +175,25 @@ def test_what_changed_after_the_proof_is_not_touched(
     assert says in record.detail
 
 
-def test_a_last_look_that_has_grown_old_counts_no_more() -> None:
-    """The state took half a minute to say that the intent still holds, or this process stood
-    still: what a person did with the node meanwhile was not seen."""
+def test_a_last_look_that_took_long_counts_no_more() -> None:
+    """A slurmctld that answers slowly, or a process that stood still: what a person did with the
+    node meanwhile was not seen."""
+
+    def slow(w: World) -> None:
+        w.time.now += 6.0
+
+    record = meanwhile(slow)
+    assert record.outcome is Outcome.WITHDRAWN
+    assert "the last look was held up for 6s" in record.detail
+
+
+def test_nothing_stands_between_the_last_look_and_the_change() -> None:
+    """A state that takes its time is asked before: what a person does while it does is seen."""
     w = world()
 
     class Slow(MemoryBooks):
         def unresolved(self) -> list[ActionRecord]:
-            w.time.now += 30.0
+            w.slurm.set("n1", reason="RMA 4711")
             return super().unresolved()
 
     w.actors[0] = Actor(
@@ -193,7 +204,98 @@ def test_a_last_look_that_has_grown_old_counts_no_more() -> None:
     )
     record = act(w)
     assert (record.outcome, w.slurm.changes) == (Outcome.WITHDRAWN, [])
-    assert "held up" in record.detail
+    assert "RMA 4711" in record.detail
+
+
+def overtaking(*reasons: str, log: bool = True) -> World:
+    """An administrator drains the node between the last look and the first change."""
+    w = world()
+    w.slurm.log = [] if log else None
+    doubts = w.slurm.before
+
+    def race(change: Change) -> None:
+        w.slurm.before = doubts
+        w.time.now += 0.25
+        for reason in reasons:
+            w.slurm.set(change.node, flags=DRAINED, reason=reason, reason_time=1_800_000_001)
+
+    w.slurm.before = race
+    return w
+
+
+def test_a_drain_that_was_overtaken_is_back_and_told() -> None:
+    """The erased reason stands in the new one; the outcome is not "done"."""
+    w = overtaking("RMA 4711")
+    record = act(w)
+    node = w.slurm.by_name["n1"]
+    assert "DRAIN" in node.flags
+    assert "RMA 4711 (by author not known)" in node.reason
+    assert record.outcome is Outcome.UNCLEAR
+    assert "it replaced 'RMA 4711' by author not known" in record.detail
+    assert record.evidence["window"].startswith("watched, 250 ms: drained meanwhile: RMA 4711")
+    assert record.commands[-1][3] == "State=DRAIN"
+    assert w.records() == [record]
+
+
+def test_a_log_without_our_change_was_not_read() -> None:
+    """Unwatched, and for how long; nobody says that nothing came between."""
+    silent, elsewhere = overtaking("RMA 4711", log=False), overtaking()
+    elsewhere.slurm.after = lambda: elsewhere.slurm.log.clear()  # type: ignore[union-attr]
+    for w, why in ((silent, "no such file"), (elsewhere, "does not show this change")):
+        if w is elsewhere:
+            actor, request = w.actors[0], ActionRequest(action="undrain", target="n1", reason="x")
+            record = actor.act(request, SERVICE)
+        else:
+            record = act(w)
+        assert record.outcome is Outcome.DONE
+        assert record.evidence["window"].startswith("unwatched, 250 ms: ")
+        assert why in record.evidence["window"]
+
+
+def test_a_quiet_window_is_said_to_have_been_watched() -> None:
+    """With its length."""
+    w = overtaking()
+    assert act(w).evidence["window"].startswith("watched, 250 ms: nothing came between")
+
+
+def test_a_drain_keeps_the_reason_that_it_replaced() -> None:
+    """Ours came second: both reasons stand there."""
+    w = overtaking("RMA 4711")
+    w.slurm.set("n1", flags=frozenset(), reason="")
+    record = act(w, "drain")
+    assert "RMA 4711" in w.slurm.by_name["n1"].reason
+    assert record.outcome is Outcome.UNCLEAR
+
+
+def test_who_drained_it_after_us_is_left_alone() -> None:
+    """That reason is newer than the one which was erased; both are told."""
+    w = overtaking("RMA 4711")
+
+    def later() -> None:
+        w.slurm.after = lambda: None
+        w.slurm.set("n1", flags=DRAINED, reason="bad fan", reason_time=1_800_000_002)
+
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    w.slurm.after = later
+    record = w.actors[0].act(request, SERVICE)
+    assert w.slurm.by_name["n1"].reason == "bad fan"
+    assert record.outcome is Outcome.UNCLEAR
+    assert "RMA 4711" in record.detail
+
+
+def test_a_change_that_timed_out_overtakes_nobody_unseen() -> None:
+    """slurmctld hangs, a person drains, both happen when it wakes: read again, it is drained."""
+    w = world()
+    w.slurm.log = []
+    w.slurm.fault = Fault.LATE
+    assert act(w).outcome is Outcome.UNKNOWN
+    w.time.now += 60
+    w.slurm.set("n1", reason="RMA 4711", flags=DRAINED, reason_time=1_800_000_001)
+    w.slurm.wake()
+    [resolved] = w.actors[1].resolve()
+    assert resolved.outcome is Outcome.UNCLEAR
+    assert "RMA 4711" in w.slurm.by_name["n1"].reason
+    assert resolved.evidence["window"].startswith("watched, nobody knows how long")
 
 
 def test_unneeded_is_neither_done_nor_written() -> None:

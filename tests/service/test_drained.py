@@ -1,5 +1,6 @@
 """Nodes go back to work, or do not, on a real cluster: Slurm drains, sentinel proves and undrains."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -128,6 +129,51 @@ def test_a_reason_that_changes_between_proof_and_change_stops_it(ward: Ward, cha
     assert (ward.drained(), ward.updates) == (True, 0)
     assert ward.acted() == ["intended", "withdrawn"]
     assert "meanwhile it" in ward.log()[-1]["detail"]
+
+
+OVERTAKEN = (
+    ("state=drain reason='RMA GPU3'", "RMA GPU3"),
+    (f"state=drain reason='{KILL} again'", f"{KILL} again"),
+    ("reason='RMA GPU3'", "RMA GPU3"),
+)
+
+
+def overtake(ward: Ward, change: str) -> None:
+    """An administrator who drains the node right before sentinel's change reaches slurmctld."""
+    race = f"/usr/bin/scontrol update nodename={NODE} {change}"
+    ward.wrap(f'case "$*" in *State=UNDRAIN*) {race} ;; esac')
+
+
+def window(ward: Ward) -> str:
+    """What the newest record of the audit log says of the time between look and change."""
+    intent = [event for event in ward.log() if event["what"] == "intended"][-1]
+    return str(intent["evidence"]["window"])
+
+
+def test_a_drain_that_sentinel_overtakes_is_back_each_time(ward: Ward) -> None:
+    """slurmctld's log, found by slurm.conf, shows what was erased; asked for by a check or by hand."""
+    ward.drain()
+    overtake(ward, OVERTAKEN[0][0])
+    ward.tick_until(lambda: "it replaced 'RMA GPU3' by author not known" in ward.told())
+    assert ward.drained()
+    for change, reason in OVERTAKEN:
+        ward.drain()
+        overtake(ward, change)
+        ward.watch.say("nodes", "undrain", NODE, "--force", PATH=ward.path)
+        assert ward.drained()
+        assert f"{reason} (by author not known)" in ward.lab.node(NODE)["Reason"]
+        assert ward.acted()[-1] == "unclear"
+        assert window(ward).startswith("watched, ")
+
+
+def test_where_the_log_cannot_be_read_the_window_is_told_as_unwatched(ward: Ward) -> None:
+    """With how long it was; the node is as the last change left it."""
+    ward.configure(f", slurmctld_log: {ward.watch.folder}/none")
+    ward.drain()
+    overtake(ward, OVERTAKEN[0][0])
+    ward.watch.say("nodes", "undrain", NODE, "--force", PATH=ward.path)
+    assert not ward.drained()
+    assert re.match(r"unwatched, \d+ ms: .*No such file", window(ward))
 
 
 def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:

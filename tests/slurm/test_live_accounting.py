@@ -6,6 +6,7 @@ import pytest
 
 from sentinel.clock import SystemClock
 from sentinel.core.slurm import JobEnd
+from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
@@ -114,3 +115,13 @@ def test_a_slurmdbd_that_hangs(fresh_accounting: Lab, tmp_path: Path) -> None:
     end = slurm(fresh_accounting, limit=2).job_end(job)
     assert end is not None
     assert (end.state, end.cancelled_by) == ("CANCELLED", "")
+
+
+def test_who_gave_a_node_a_reason_that_is_gone(fresh_accounting: Lab) -> None:
+    """slurmdbd keeps it although the node is back; of other reasons it knows nobody."""
+    update = ["scontrol", "update", "nodename=node-1"]
+    fresh_accounting.ask([*update, "state=drain", "reason=RMA|4711"])
+    fresh_accounting.ask([*update, "state=undrain"])
+    hands = SlurmHands(slurm(fresh_accounting))
+    assert hands.author("node-1", "RMA|4711") == "root"
+    assert hands.author("node-0", "RMA|4711") == ""

@@ -8,30 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core import nodeset
-from sentinel.core.errors import Invalid
+from sentinel.core.slurmctld_log import EPILOG, EVENT, UNTOLD, expanded
 from sentinel.core.text import shortened, visible
 
 MOST_LINES = 5
 LONGEST_LINE = 240
 
-UNTOLD = "drained by slurmctld, which does not log why"
-EPILOG = "Epilog error"
-"""Of a node that is drained already it is in the log alone: drain_nodes() gives no second reason."""
-
-# Lines of slurmctld at its usual level, the same from 20.11 to 25.05: update_node() and
-# drain_nodes() in src/slurmctld/node_mgr.c; job_mgr.c for an epilog; job_scheduler.c, proc_req.c
-# and sched/backfill for a job that is given nodes. "state set to IDLE" says nothing: a cancelled
-# reboot logs it too, and leaves the node drained.
-_EVENT = re.compile(
-    r"^\[[^]\n]*\] (?:"
-    r"update_node: node (?P<given>\S+) reason set to: (?P<reason>.*)"
-    r"|drain_nodes: node (?P<drained>\S+) state set to DRAIN$"
-    r"|error: \w+: JobId=\S+ epilog error on (?P<failed>\S+), draining the node$"
-    r"|sched: (?:Allocate|_slurm_rpc_allocate_resources) JobId=\S+ NodeList=(?P<allocated>\S+) .*"
-    r"|sched/backfill: _start_job: Started JobId=\S+ in \S+ on (?P<started>\S+)$)",
-    re.MULTILINE,
-)
+# "state set to IDLE" says nothing here: a cancelled reboot logs it too, and leaves the node drained.
 _TELLING = re.compile(r"CANCELLED AT|NOT ENDING|UNKILLABLE|Kill task failed|reason set|state set")
 
 
@@ -51,10 +34,10 @@ def histories(log: str, nodes: Collection[str], trouble: str = "") -> Mapping[st
     """Of these nodes, by what slurmctld's log holds."""
     found, wanted = dict.fromkeys(nodes, History(trouble=trouble)), frozenset(nodes)
     meant: dict[str, frozenset[str]] = {}
-    for event in _EVENT.finditer(log):
+    for event in EVENT.finditer(log):
         if at_work := event["allocated"] or event["started"]:
             if at_work not in meant:
-                meant[at_work] = wanted & _expanded(at_work)
+                meant[at_work] = wanted & expanded(at_work)
             found.update(dict.fromkeys(meant[at_work], History(whole=True)))
         elif (node := event["given"] or event["drained"] or event["failed"]) in found:
             reason = EPILOG if event["failed"] else (event["reason"] or UNTOLD).strip()
@@ -77,10 +60,3 @@ def shown(lines: Sequence[str]) -> str:
     """The last of them, ready to be shown."""
     last = lines[-MOST_LINES:]
     return "\n".join(shortened(visible(line.strip()), LONGEST_LINE) for line in last)
-
-
-def _expanded(hostlist: str) -> frozenset[str]:
-    try:
-        return frozenset(nodeset.expand(hostlist))
-    except Invalid:
-        return frozenset()
