@@ -157,6 +157,7 @@ def test_a_drain_that_sentinel_overtakes_is_back_each_time(ward: Ward) -> None:
     ward.tick_until(lambda: "it replaced 'RMA GPU3' by author not known" in ward.told())
     assert ward.drained()
     for change, reason in OVERTAKEN:
+        wait_until(lambda: "NOT_RESPONDING" not in ward.lab.node(NODE)["State"], "slurmd is heard")
         ward.drain()
         overtake(ward, change)
         ward.watch.say("nodes", "undrain", NODE, "--force", PATH=ward.path)
