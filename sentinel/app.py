@@ -200,6 +200,16 @@ def slurm_here() -> bool:
     return bool(named) or any(os.path.exists(path) for path in SLURM_CONFS)
 
 
+def _caller() -> str:
+    """Who tests a channel: nobody else's mail is used for that."""
+    import getpass
+
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.geteuid())
+
+
 async def send_test(channel: Any, settings: Settings) -> Receipt:
     """One message that says it is a test."""
     from sentinel.core.digest import iso
@@ -224,6 +234,7 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
                 since=at,
                 key=f"test-{now.wall}",
                 alert=f"test-{now.wall}",
+                labels={"user": _caller()} if getattr(channel, "personal", False) else {},
             )
         ]
     )

@@ -31,6 +31,7 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = 
         cluster=settings.cluster or app.cluster_name(slurm, cluster),
         policies=policies,
         channels=[c.name for c in settings.channels],
+        personal=[c.name for c in settings.channels if getattr(c.plugin, "personal", False)],
         routes=settings.routes,
         inhibit=settings.inhibit,
         windows=settings.silences,

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from email.headerregistry import Address
 from typing import ClassVar, Literal
 
 from msgspec import Struct, field
@@ -11,11 +12,13 @@ from msgspec import Struct, field
 from sentinel.channels.address import address
 from sentinel.channels.local import hand_to_program
 from sentinel.channels.message import Addresses, message, parts
+from sentinel.channels.owner import Owners
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
+from sentinel.core.owners import LABEL
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 
@@ -27,13 +30,14 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Mail (text and HTML) through an SMTP server, one thread per alert.
 
     `security` is never less than asked for. `timeout` bounds a whole delivery. `sendmail`: a
-    program with its arguments, in place of `host`.
+    program with its arguments, in place of `host`. `to: owner`: the user whose job it is, found
+    by `owner_lookup` or `owner_domain`, at most `per_day` mails a day to each.
     """
 
     groups: ClassVar[bool] = True
     links: ClassVar[bool] = True
 
-    to: list[str]
+    to: list[str] | Literal["owner"]
     from_: str = field(name="from")
     host: str = ""
     sendmail: list[str] = []
@@ -45,10 +49,14 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Duration = Duration(30)
     cc: list[str] = []
     reply_to: str = ""
+    owner_domain: str = ""
+    owner_lookup: list[str] = []
+    per_day: int = 20
     templates: MailTemplates = MailTemplates()
 
     def __post_init__(self) -> None:
-        self._addresses()
+        self._addresses(self._to())
+        self._check_owner()
         if not self.to:
             raise Invalid("name at least one address", "to")
         if self.sendmail:
@@ -61,22 +69,48 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self._check_security()
         check(self.templates)
 
+    @property
+    def personal(self) -> bool:
+        """Whether each message is for the user of its alerts, and for nobody else."""
+        return self.to == "owner"
+
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """One mail about all of them. Recipients refused beside others are in the receipt,
         even those refused for now: the others would get a repeated mail twice. A mail that is
         refused for good with its templates is sent again in the built-in words."""
+        if not self.personal:
+            return await self._send(notifications, self._to())
+        users: dict[str, list[Notification]] = {}  # one, where delivery has told them apart
+        for one in notifications:
+            users.setdefault(one.labels.get(LABEL, ""), []).append(one)
+        return _all([await self._to_owner(user, mine) for user, mine in users.items()])
+
+    async def _to_owner(self, user: str, notifications: Sequence[Notification]) -> Receipt:
+        """Somebody who wants no mail has none, and that is no failure."""
+        owners = Owners(self.owner_domain, tuple(self.owner_lookup))
+        owner = await asyncio.to_thread(owners.find, user)
+        if owner.address is None:
+            return Receipt(f"no mail: {owner.none}")
+        receipt = await self._send(notifications, (owner.address,))
+        return Receipt(f"{receipt.text}; {owner.note}", receipt.refused) if owner.note else receipt
+
+    async def _send(
+        self, notifications: Sequence[Notification], to: tuple[Address, ...]
+    ) -> Receipt:
         own = words(self.templates, notifications)
         try:
-            receipt = await self._hand_over(notifications, own)
+            receipt = await self._hand_over(notifications, own, to)
         except ChannelError as error:
             if not (own.templated and error.permanent and error.reason == "refused"):
                 raise
             own = own.given_up(error)
-            receipt = await self._hand_over(notifications, own)
+            receipt = await self._hand_over(notifications, own, to)
         return own.told(receipt)
 
-    async def _hand_over(self, notifications: Sequence[Notification], own: Words) -> Receipt:
-        addresses = self._addresses()
+    async def _hand_over(
+        self, notifications: Sequence[Notification], own: Words, to: tuple[Address, ...]
+    ) -> Receipt:
+        addresses = self._addresses(to)
         now = datetime.now(timezone.utc).astimezone()
         mail = message(notifications, addresses, now, own)
         envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
@@ -101,13 +135,33 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         trouble = [("trouble", own.trouble)] if own.trouble else []
         return [*parts(notifications, own), *trouble]
 
-    def _addresses(self) -> Addresses:
+    def _to(self) -> tuple[Address, ...]:
+        if isinstance(self.to, str):
+            return ()
+        return tuple(address(text, "to", i) for i, text in enumerate(self.to))
+
+    def _addresses(self, to: tuple[Address, ...]) -> Addresses:
         return Addresses(
             sender=address(self.from_, "from"),
-            to=tuple(address(text, "to", i) for i, text in enumerate(self.to)),
+            to=to,
             cc=tuple(address(text, "cc", i) for i, text in enumerate(self.cc)),
             reply_to=address(self.reply_to, "reply_to") if self.reply_to else None,
         )
+
+    def _check_owner(self) -> None:
+        if not self.personal:
+            for key in ("owner_domain", "owner_lookup"):
+                if getattr(self, key):
+                    raise Invalid("has a use with `to: owner` only", key)
+            return
+        if not self.owner_domain and not self.owner_lookup:
+            raise Invalid("tells where users have their mail, e.g. example.org", "owner_domain")
+        if self.owner_domain:
+            address(f"user@{self.owner_domain}", "owner_domain")
+        if self.owner_lookup and not all(w and "\0" not in w for w in self.owner_lookup):
+            raise Invalid("name a program, e.g. [/usr/local/bin/mail-of]", "owner_lookup")
+        if self.per_day < 1:
+            raise Invalid("at least 1 mail a day", "per_day")
 
     def _check_program(self) -> None:
         if not self.sendmail[0] or any("\0" in word for word in self.sendmail):
@@ -146,6 +200,11 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ca_file=self.ca_file,
             timeout=self.timeout,
         )
+
+
+def _all(receipts: Sequence[Receipt]) -> Receipt:
+    refused = tuple(name for receipt in receipts for name in receipt.refused)
+    return Receipt("; ".join(receipt.text for receipt in receipts), refused)
 
 
 def _receipt(server: Server, mail: Mail, taken: Taken) -> Receipt:

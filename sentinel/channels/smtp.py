@@ -29,6 +29,7 @@ from msgspec import Struct
 from sentinel.channels.quoted import quoted, unconnected
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
+from sentinel.core.owners import RECIPIENT
 from sentinel.core.settings import Secret
 from sentinel.core.values import duration_text
 
@@ -232,7 +233,7 @@ def _nobody(server: Server, error: SMTPRecipientsRefused) -> ChannelError:
     return ChannelError(
         f"{server.place} refused every recipient: {said}",
         permanent=permanent,
-        reason="refused" if permanent else "server",
+        reason="refused" if permanent else RECIPIENT,
     )
 
 

@@ -91,6 +91,12 @@ class Review:
         if name and name not in self._channel_names:
             hint = did_you_mean(name, self._channel_names, "there are")
             self._error(path, f"there is no channel '{name}'{hint}")
+        elif not name and getattr(channel.plugin, "personal", False):
+            self._warn(
+                ("channels", channel.name),
+                "what is about no user's job, or a user's without an address, reaches nobody:"
+                " name a `fallback`",
+            )
         elif len(circle) == 1:
             self._error(path, "a channel cannot stand in for itself")
         elif circle and channel.name == min(circle, key=self._channel_names.index):

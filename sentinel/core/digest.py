@@ -26,6 +26,7 @@ from sentinel.core.model import (
 from sentinel.core.mute import Inhibition, Orders, silenced
 from sentinel.core.observed import observations
 from sentinel.core.outcome import Outcome
+from sentinel.core.owners import LABEL, apart
 from sentinel.core.plan import Plan as Plan
 from sentinel.core.routing import Listener, audience, unrouted
 from sentinel.core.telling import owed
@@ -219,12 +220,13 @@ class _Work:
         message = notification(alert, transition, self._plan, self._note(alert))
         for name in names:
             how = heard.get(name) or unrouted(alert)
+            personal = name in self._plan.personal
             self._outbox.append(
                 Outgoing(
                     channel=name,
                     notification=message,
                     created=self._now,
-                    group=how.group,
+                    group=apart(how.group, alert.labels.get(LABEL, "")) if personal else how.group,
                     hold=how.wait,
                     interval=how.interval,
                 )

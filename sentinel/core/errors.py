@@ -42,7 +42,7 @@ class ChannelError(SentinelError):
     """A channel did not take the message.
 
     `permanent`: the same message will be refused again. `reason`: one word for counting
-    (auth, refused, rate, network, timeout, tls, server). `retry_after`: seconds, if told.
+    (auth, refused, recipient, rate, network, timeout, tls, server). `retry_after`: seconds, if told.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Outgoing
+from sentinel.core.owners import alone, together
 from sentinel.core.succession import Subject, begins, ends, subject
 
 FIRST_WAIT = 2.0
@@ -104,12 +105,15 @@ def redirected(row: Outgoing, channel: str, now: Instant) -> Outgoing:
     message = replace(
         row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
     )
-    return Outgoing(channel=channel, notification=message, created=now, group=row.group)
+    return Outgoing(channel=channel, notification=message, created=now, group=together(row.group))
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
-    """The row as it waits for its next attempt: twice as long each time, up to a bound."""
+    """The row as it waits for its next attempt: twice as long each time, up to a bound. What is
+    one user's own trouble counts as failed very often: it holds up nobody else."""
     attempts = row.attempts + 1
+    if alone(row, error):
+        attempts = max(attempts, BLOCKING_ATTEMPTS)
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempts - 1, 20))
     wait = PERMANENT_WAIT if error.permanent else max(wait, min(error.retry_after or 0.0, 3600.0))
     return replace(

@@ -1,6 +1,6 @@
 """What the configuration says about telling people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import timezone, tzinfo
 
 from msgspec import Struct
@@ -10,11 +10,15 @@ from sentinel.core.route_settings import Inhibit, Route, Window
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Whom to tell of what, as one configuration has it; without I/O, for the decisions."""
+    """Whom to tell of what, as one configuration has it; without I/O, for the decisions.
+
+    `personal`: the channels that tell each user of their own jobs.
+    """
 
     cluster: str
     policies: Mapping[str, Policy]
     channels: Sequence[str]
+    personal: Container[str] = ()
     routes: Sequence[Route] = ()
     inhibit: Sequence[Inhibit] = ()
     windows: Sequence[Window] = ()

@@ -112,7 +112,8 @@ class Channel(Protocol):
 
     `send` returns what the other side answered or raises ChannelError; it neither retries
     nor waits longer than its own timeout. Several notifications come at once only to a
-    channel whose class says `groups = True`.
+    channel whose class says `groups = True`. One with `personal` true tells each user of their
+    own jobs (the label `user`): each message is one user's, and at most `per_day` a day go to each.
     """
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt: ...

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from sentinel.core import owners
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Batch, Notification, Outgoing, Receipt
@@ -24,6 +25,7 @@ from sentinel.core.outbox import (
     reopens,
     room,
 )
+from sentinel.core.owners import DAY
 from sentinel.core.ports import Channel, Clock, Store
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.succession import (
@@ -74,6 +76,9 @@ class Delivery:
         self.signer: Signer | None = None
         self.trouble: dict[str, Trouble | None] = {}
         self._sent: dict[str, deque[Instant]] = defaultdict(lambda: deque(maxlen=1000))
+        self._owners: dict[tuple[str, str], deque[Instant]] = defaultdict(
+            lambda: deque(maxlen=1000)
+        )
         self._told: dict[Group, Instant] = {}
         self._beginning = asyncio.Lock()
         self._at_work: dict[str, asyncio.Future[None]] = {}
@@ -86,13 +91,13 @@ class Delivery:
                 self.trouble[row.channel] = Trouble(
                     row.created, f"not delivering: {row.error}", row.permanent
                 )
-        since = self._clock.now().wall - int(seconds * SECOND)
+        since = self._clock.now().wall - int(max(seconds, DAY if self._daily() else 0) * SECOND)
         messages: set[tuple[str, int]] = set()
         for sending in await self._call(self._store.sendings, since):
             self._note(sending.channel, [sending.group], sending.at)
             if (sending.channel, sending.message) not in messages:
                 messages.add((sending.channel, sending.message))
-                self._sent[sending.channel].append(sending.at)
+                self._count(sending.channel, sending.group, sending.at)
 
     async def begin(self) -> float | None:
         """Start sending what is due on every channel that is not at it, and wait for none.
@@ -106,8 +111,15 @@ class Delivery:
                 return WITHOUT_LEASE
             rows = await self._without_expired(await self._without_strays())
             full = self._full({row.channel for row in rows})
-            left = [r for r in rows if r.channel not in self._at_work and r.channel not in full]
             now = self._clock.now()
+            spent = owners.spent(rows, self._owners, self._daily(), now)
+            left = [
+                r
+                for r in rows
+                if r.channel not in self._at_work
+                and r.channel not in full
+                and (r.channel, owners.owner_of(r.group)) not in spent
+            ]
             ready = sorted(due(left, now, self._told), key=lambda r: (r.channel, r.seq))
             now_due = {r.seq for r in ready}
             for name, batch in groupby(ready, lambda r: r.channel):
@@ -116,7 +128,8 @@ class Delivery:
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
             idle = [r for r in left if r.channel not in self._at_work]
-            waits = [next_wait(idle, self._clock.now(), self._told), *full.values()]
+            later = [*full.values(), *spent.values()]
+            waits = [next_wait(idle, self._clock.now(), self._told), *later]
             return min((w for w in waits if w is not None), default=None)
 
     async def round(self) -> float | None:
@@ -196,6 +209,10 @@ class Delivery:
         """Send the rows; `waiting` are those of the channel whose time has not come."""
         groups = getattr(self.channels.get(name), "groups", False)
         messages = bundles(rows) if groups else [[row] for row in rows]
+        if per_day := self._daily().get(name):
+            sent = {user: at for (channel, user), at in self._owners.items() if channel == name}
+            messages = owners.rationed(messages, sent, per_day, self._clock.now())
+            groups = False  # the last of an hour holds nobody else's
         refused = Refused(waiting)
         while messages and self._store.lease_left() > 0 and (left := self._room(name)) != 0:
             last = left == 1 and groups
@@ -205,7 +222,7 @@ class Delivery:
             error = await self._send(name, message, refused) if message else None
             if error is None:
                 continue
-            if not error.permanent:
+            if not error.permanent and not owners.alone(message[0], error):
                 return
             refused.add(message)
 
@@ -216,6 +233,20 @@ class Delivery:
         for row in refused.overtaken_by(taken):
             why = f"overtaken by {newest[subject(row)]}"
             await self._call(self._store.dropped, [row], self._clock.now(), why)
+
+    def _fallback(self, name: str) -> str:
+        return self.common[name].fallback if name in self.common else ""
+
+    def _daily(self) -> dict[str, int]:
+        """Messages a day to each user, of the channels that tell users of their own jobs."""
+        personal = {n: c for n, c in self.channels.items() if getattr(c, "personal", False)}
+        return {n: int(getattr(c, "per_day", 0)) for n, c in personal.items()}
+
+    def _count(self, name: str, group: str, at: Instant) -> None:
+        self._sent[name].append(at)
+        owner = owners.owner_of(group)
+        if owner is not None:
+            self._owners[name, owner].append(at)
 
     def _room(self, name: str) -> int | None:
         cap = self.common[name].per_hour if name in self.common else 0
@@ -228,7 +259,7 @@ class Delivery:
         except ChannelError as error:
             await self._failed(name, rows, error)
             return error
-        self._sent[name].append(self._clock.now())
+        self._count(name, rows[0].group, self._clock.now())
         self._note(name, {row.group for row in rows if row.interval}, self._clock.now())
         self._accepted(name, receipt)
         await self._drop_overtaken(refused, rows)
@@ -271,7 +302,8 @@ class Delivery:
 
     async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
         failed = [after_failure(row, error, self._clock.now()) for row in rows]
-        self._troubled(name, f"not delivering: {error}", sure=error.permanent)
+        if not (owners.alone(rows[0], error) and self._fallback(name)):
+            self._troubled(name, f"not delivering: {error}", sure=error.permanent)
         what = rows[0].notification.key + (f" and {len(rows) - 1} more" if rows[1:] else "")
         why, count = visible(str(error)), failed[0].attempts
         _LOG.warning("channel %s: %s not delivered (attempt %d): %s", name, what, count, why)
