@@ -37,7 +37,7 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     groups: ClassVar[bool] = True
     links: ClassVar[bool] = True
 
-    to: list[str] | Literal["owner"]
+    to: list[str] | str
     from_: str = field(name="from")
     host: str = ""
     sendmail: list[str] = []
@@ -136,8 +136,10 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [*parts(notifications, own), *trouble]
 
     def _to(self) -> tuple[Address, ...]:
-        if isinstance(self.to, str):
+        if self.personal:
             return ()
+        if isinstance(self.to, str):
+            return (address(self.to, "to"),) if self.to else ()
         return tuple(address(text, "to", i) for i, text in enumerate(self.to))
 
     def _addresses(self, to: tuple[Address, ...]) -> Addresses:
@@ -156,8 +158,10 @@ class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return
         if not self.owner_domain and not self.owner_lookup:
             raise Invalid("tells where users have their mail, e.g. example.org", "owner_domain")
-        if self.owner_domain:
-            address(f"user@{self.owner_domain}", "owner_domain")
+        if self.owner_domain and address(f"u@{self.owner_domain}", "owner_domain").domain != (
+            self.owner_domain
+        ):
+            raise Invalid(f"{self.owner_domain!r} is no domain of mail addresses", "owner_domain")
         if self.owner_lookup and not all(w and "\0" not in w for w in self.owner_lookup):
             raise Invalid("name a program, e.g. [/usr/local/bin/mail-of]", "owner_lookup")
         if self.per_day < 1:

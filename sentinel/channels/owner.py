@@ -39,6 +39,7 @@ class Owners(Struct, frozen=True):
 
     domain: str = ""
     lookup: tuple[str, ...] = ()
+    limit: float = LIMIT
 
     def find(self, user: str) -> Owner:
         """Blocks for seconds at most. Raises ChannelError where there is no address: permanent,
@@ -69,7 +70,7 @@ class Owners(Struct, frozen=True):
         if user.startswith("-") or not user.isprintable():
             return ""
         try:
-            done = proc.run([*self.lookup, user], limit=LIMIT, max_output=2**16)
+            done = proc.run([*self.lookup, user], limit=self.limit, max_output=2**16)
         except CannotTell as error:
             raise _failed(user, str(error)) from None
         if done.code:

@@ -233,7 +233,7 @@ def _nobody(server: Server, error: SMTPRecipientsRefused) -> ChannelError:
     return ChannelError(
         f"{server.place} refused every recipient: {said}",
         permanent=permanent,
-        reason="refused" if permanent else RECIPIENT,
+        reason=RECIPIENT,
     )
 
 

@@ -18,7 +18,7 @@ from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notificati
 
 SECRET = "hunter2-hunter2"
 Mood = Literal["takes", "refuses", "later", "hangs"]
-REASONS = {"auth", "refused", "rate", "network", "timeout", "tls", "server"}
+REASONS = {"auth", "refused", "recipient", "rate", "network", "timeout", "tls", "server"}
 OTHER_SIDE = ("mail.log", "mail.debug", "aiohttp.access", "aiohttp.server")
 """Loggers of the servers, which run in this process too and know what they were sent."""
 

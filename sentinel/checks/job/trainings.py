@@ -50,7 +50,7 @@ class Trainings:
         }
         kept = {s: one.memory for s, one in seen.items() if self._stays(one, around.window)}
         after = Many(trainings=kept, ever=self._before.ever or bool(seen), stuck=files.stuck)
-        findings = [one.finding for one in seen.values()] or [self._none(around, files)]
+        findings = [one.finding for one in seen.values()] or self._none(around, files)
         findings += self._left_out(found.left_out)
         wishes = tuple(wish for one in seen.values() for wish in one.wishes)
         one_shot = self._ctx.one_shot
@@ -111,12 +111,12 @@ class Trainings:
         limit = window if good else float(self._settings.forget_after)
         return elapsed(seen.memory.gone[0].at, self._ctx.now) < limit
 
-    def _none(self, around: Round, files: Files) -> Finding:
+    def _none(self, around: Round, files: Files) -> list[Finding]:
         """A name or pattern that nothing has ever fitted may be a mistake; a size is none."""
         subject = self._settings.subject
-        if subject and not self._before.ever:
-            return around.look(around.view(subject, (), Memory()), files).finding
-        return Finding(subject=subject, status=Status.OK, summary="no such job is in the queue")
+        if not subject or self._before.ever:
+            return []
+        return [around.look(around.view(subject, (), Memory()), files).finding]
 
     def _left_out(self, left_out: Sequence[str]) -> list[Finding]:
         if not left_out:

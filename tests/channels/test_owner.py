@@ -1,0 +1,139 @@
+"""Mail to the user whose job it is: which address, and what if there is none."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.channels.email import Email
+from sentinel.channels.owner import Owners, opted_out
+from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.model import Receipt
+from tests.channels.samples import notification
+from tests.lab.smtp import SmtpServer
+
+DOMAIN = "example.org"
+
+
+def channel(smtp: SmtpServer, **more: Any) -> Email:
+    return Email(
+        to="owner",
+        from_="sentinel@example.org",
+        host=smtp.host,
+        port=smtp.port,
+        security="none",
+        **{"owner_domain": DOMAIN, **more},
+    )
+
+
+def tell(smtp: SmtpServer, *users: str, **more: Any) -> Receipt:
+    about = [notification(subject=f"{u}/train", labels={"user": u} if u else {}) for u in users]
+    return asyncio.run(channel(smtp, **more).send(about))
+
+
+def lookup(folder: Path, script: str) -> list[str]:
+    """A program that is given the user's name as $1."""
+    program = folder / "mail-of"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return [str(program)]
+
+
+def test_each_user_gets_their_own_and_nothing_of_others(smtp: SmtpServer) -> None:
+    """Even where several come at once."""
+    tell(smtp, "ann", "bob", "ann")
+    assert [mail.recipients for mail in smtp.mails] == [["ann@example.org"], ["bob@example.org"]]
+    bodies = [str(mail.message.get_body(("plain",))) for mail in smtp.mails]
+    assert ["ann/train" in body for body in bodies] == [True, False]
+    assert ["bob/train" in body for body in bodies] == [False, True]
+
+
+def test_a_lookup_goes_before_the_domain(smtp: SmtpServer, tmp_path: Path) -> None:
+    """Where it prints nothing, the domain holds."""
+    argv = lookup(tmp_path, '[ "$1" = ann ] && echo "Ann Example <a.example@uni.example>"; true')
+    tell(smtp, "ann", "bob", owner_lookup=argv)
+    assert [m.recipients for m in smtp.mails] == [["a.example@uni.example"], ["bob@example.org"]]
+
+
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        ("", "the alert names no user: it is about no job"),
+        ("70123", "Slurm knows uid 70123, but no name for it"),
+        ("-oops", "user -oops has no mail address"),
+        ("a b", "user a b has no mail address"),
+        ("x@evil.example,ann", "user x@evil.example,ann has no mail address"),
+        ("ann\r\nBcc: eve", "user ann\\r\\nBcc: eve has no mail address"),
+        ("\udcff", "has no mail address"),
+    ],
+)
+def test_who_has_no_address_is_one_answer_for_good(smtp: SmtpServer, user: str, words: str) -> None:
+    """The fallback then has it; nothing is sent to a guess."""
+    with pytest.raises(ChannelError) as error:
+        tell(smtp, user)
+    assert words in str(error.value)
+    assert (error.value.permanent, error.value.reason) == (True, "recipient")
+    assert not smtp.mails
+
+
+@pytest.mark.parametrize(
+    ("script", "permanent", "words"),
+    [
+        ("true", True, "the lookup prints none"),
+        ("echo 'no such user'", True, "is no mail address"),
+        ("echo 'a@example.org, b@example.org'", True, "is no mail address"),
+        ("echo LDAP is down >&2; exit 3", False, "exit code 3: LDAP is down"),
+        ("exec sleep 60", False, "could not be looked up"),
+    ],
+)
+def test_a_lookup_that_gives_no_address(
+    tmp_path: Path, script: str, permanent: bool, words: str
+) -> None:
+    """No address is final; a lookup that fails is tried again."""
+    with pytest.raises(ChannelError, match=words) as error:
+        Owners("", tuple(lookup(tmp_path, script)), limit=0.5).find("ann")
+    assert error.value.permanent is permanent
+
+
+def test_the_name_of_a_user_is_an_argument_and_never_a_command(tmp_path: Path) -> None:
+    """Nor an option of the lookup."""
+    argv = lookup(tmp_path, f'echo "$#:$1" >> {tmp_path}/seen; echo a@example.org')
+    Owners("", tuple(argv)).find("$(id);x")
+    with pytest.raises(ChannelError):
+        Owners("", tuple(argv)).find("--delete")
+    assert (tmp_path / "seen").read_text() == "1:$(id);x\n"
+
+
+def test_a_user_without_a_home_here_has_not_opted_out() -> None:
+    """Accounts of the cluster need not be this host's."""
+    assert opted_out("nobody-of-that-name") == ("", "")
+
+
+def test_a_server_that_refuses_the_address_is_about_that_user_alone(smtp: SmtpServer) -> None:
+    """For good or for now."""
+    smtp.refuse("ann@example.org")
+    smtp.greylist("bob@example.org")
+    for user, permanent in (("ann", True), ("bob", False)):
+        with pytest.raises(ChannelError) as error:
+            tell(smtp, user)
+        assert (error.value.reason, error.value.permanent) == ("recipient", permanent)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"owner_domain": ""}, "owner_domain"),
+        ({"owner_domain": "not a domain"}, "owner_domain"),
+        ({"owner_lookup": [""]}, "owner_lookup"),
+        ({"per_day": 0}, "per_day"),
+        ({"to": ["ann@example.org"]}, "owner_domain"),
+        ({"to": "ann@example.org"}, "owner_domain"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], key: str) -> None:
+    """At its key."""
+    fields = {"to": "owner", "from_": "s@example.org", "host": "localhost", "owner_domain": DOMAIN}
+    with pytest.raises(Invalid) as error:
+        Email(**{**fields, **settings})
+    assert error.value.path[0] == key
