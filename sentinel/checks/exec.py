@@ -72,7 +72,7 @@ class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         answer = parse(os.fsdecode(done.out))
         finding = judged(ctx.name, self.command[0], done, answer)
         samples = tuple(Sample(ctx.name, name, value) for name, value in answer.numbers.items())
-        unseen = () if done.code in _STATUS else (ctx.name,)
+        unseen = (ctx.name,) if finding.status is Status.UNKNOWN and done.code != 3 else ()
         return Report(
             findings=(finding,),
             coverage=Coverage(of="plugins", meant=1, unseen=unseen),

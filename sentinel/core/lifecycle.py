@@ -66,8 +66,8 @@ def _raw(
 
 def _good(key: Key, alert: Alert | None, summary: str) -> str:
     """A check is said to see again only where somebody was told that it does not."""
-    told = alert is not None and alert.firing and alert.told
-    return f"sees again: {summary}" if told and not key.subject else summary
+    told = alert is not None and alert.told and not key.subject
+    return f"sees again: {summary}" if told else summary
 
 
 def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> Step:

@@ -129,7 +129,8 @@ def _folded(names: list[str]) -> str:
 
 
 def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
-    findings = sorted(outcome.findings, key=lambda f: -f.status.rank)
+    seen = outcome.report.findings if outcome.report else ()
+    findings = sorted(seen or (outcome.itself,), key=lambda f: -f.status.rank)
     shown = [
         Shown(
             subject=f.subject,

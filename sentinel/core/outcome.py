@@ -43,4 +43,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
             text = f"{len(found)} subjects, all ok"
         else:
             text = f"{worst.subject}: {worst.summary}" if worst.subject else worst.summary
-        return "; ".join(filter(None, [text, self.partly]))
+        said = worst.status is Status.UNKNOWN and self._missing() == 1
+        return "; ".join(filter(None, [text, "" if said else self.partly]))
+
+    def _missing(self) -> int:
+        return len(self.report.coverage.unseen) if self.report else 0

@@ -193,7 +193,8 @@ def _itself(report: Report | None, error: str, words: str) -> Finding:
         return Finding(subject="", status=unknown, summary=visible(error), details=visible(words))
     coverage = report.coverage
     blind = [f for f in report.findings if f.status is Status.UNKNOWN]
-    parts = [] if coverage.whole and blind else [coverage.words]
+    told = blind and len(coverage.unseen) <= len(blind) == 1
+    parts = [] if told or (coverage.whole and blind) else [coverage.words]
     parts += [f"{visible(f.subject)}: {f.summary}" for f in blind]
     return Finding(
         subject="",

@@ -168,3 +168,13 @@ def test_all_nodes_are_those_that_slurm_lists(
     assert (status(outcome).value, outcome.partly if words else "") == (expected, words)
     assert words in present.as_lines(outcome)
     assert not silent(outcome)
+
+
+@pytest.mark.parametrize(
+    ("script", "seen"), [("exit 3", 1), ("kill -9 $$", 0), ("exit 77", 0), ("exit 0", 1)]
+)
+def test_a_plugin_that_broke_off_was_not_seen(script: str, seen: int) -> None:
+    """Unlike one that says itself that it cannot tell."""
+    outcome = run("exec", Exec(command=["sh", "-c", f"echo so; {script}"]))
+    assert outcome.report is not None
+    assert outcome.report.coverage.seen == seen

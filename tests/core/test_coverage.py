@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.cli import present
 from sentinel.core.clock import shifted
@@ -140,3 +141,23 @@ def test_a_check_sees_again_only_where_somebody_was_told_that_it_did_not() -> No
         end = digest([good], alerts, PLAN, shifted(START, 300))
         assert [o.notification.summary for o in end.outbox] == said
         assert end.runs[0].summary == "saw 8 of 8 nodes"
+
+
+@pytest.mark.parametrize(
+    ("bad", "channels"),
+    [
+        ([concluded(saw())] * 3, []),
+        ([concluded(saw(*NAMES), finding("gpu-1", Status.CRITICAL))], ["mail"]),
+    ],
+)
+def test_what_nobody_heard_of_or_was_no_blindness_is_not_seen_again(
+    bad: list[Outcome], channels: list[str]
+) -> None:
+    """The history has the end of either in its own words."""
+    plan, alerts = replace(PLAN, channels=channels), dict[Key, Alert]()
+    for number, outcome in enumerate(bad):
+        alerts = after(digest([outcome], alerts, plan, shifted(START, 60.0 * number)), alerts)
+    good = concluded(saw(*NAMES), finding("gpu-1"))
+    (end,) = digest([good], alerts, plan, shifted(START, 300)).transitions
+    assert end.reason == "resolved"
+    assert end.summary in ("saw 8 of 8 nodes", "ok!")

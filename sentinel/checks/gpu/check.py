@@ -114,7 +114,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         memory["told"] = unseen.told(found, before)
         return Report(
             findings=tuple(found),
-            coverage=asked.coverage(n for n, s in sights.items() if s.inventory or s.dark),
+            coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
             samples=tuple(_samples(found)),
             memory=remembered(this, opened, ctx.gpus is not None, memory),

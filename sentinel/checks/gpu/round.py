@@ -76,6 +76,16 @@ class Round(Struct, frozen=True, kw_only=True):
         except ValidationError:
             return []
 
+    def empty(self, sight: Sight) -> bool:
+        """Whether it shows no GPU at all and nobody says how many there have to be: that proves
+        nothing."""
+        none = sight.inventory is not None and not sight.inventory.gpus
+        return none and self.due(sight.node) is None
+
+    def saw(self, sight: Sight) -> bool:
+        """Whether its GPUs were seen, or seen not to answer."""
+        return sight.dark or (sight.inventory is not None and not self.empty(sight))
+
     def gone(self, sight: Sight, book: Book) -> list[Known | None]:
         """Those that are missing; nothing is said of a node that showed nothing at all."""
         if sight.inventory is None:
@@ -152,12 +162,15 @@ def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> N
     gone = this.gone(sight, book)
     for subject, problem in missing.problems(sight, this.due(sight.node) or 0, gone, this.now):
         said.setdefault(subject, Said(node=sight.node, problems=[])).problems.append(problem)
-    _of_node(said, sight)
+    _of_node(said, sight, this)
 
 
-def _of_node(said: dict[str, Said], sight: Sight) -> None:
+def _of_node(said: dict[str, Said], sight: Sight, this: Round) -> None:
     """A node whose GPUs do not answer at all, or that could not be read."""
     problems: list[Problem] = []
+    if this.empty(sight):
+        text = "no GPU is there, and nobody says how many have to be; set `expect`"
+        problems.append((Status.UNKNOWN, text))
     if sight.blind:
         problems.append((Status.CRITICAL if sight.dark else Status.UNKNOWN, sight.blind))
     if sight.log_blind:

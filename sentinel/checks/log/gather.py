@@ -37,7 +37,8 @@ def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, file
     try:
         now = replace(now, path=path_of(ctx, job, seen, source))
         paths = _paths(now.path, job, source, files)
-        looks = files.looks(list(paths)) if paths else {}
+        now = replace(now, meant=tuple(paths))
+        looks = files.looks(list(paths)[:MOST_FILES]) if paths else {}
         now = replace(now, looks=looks)
         for path, look in looks.items():
             _refuse_foreign(path, look, owner)
@@ -69,10 +70,7 @@ def nodes_of(job: Job | None) -> tuple[str, ...]:
 def _paths(path: str, job: Job | None, source: Source, files: Files) -> dict[str, str]:
     """Files with the node that writes each (empty: any)."""
     if source.path and job and job.node_count > 1 and "%" in source.path:
-        per_node = {
-            expanded(source.path, replace(job, nodes=node)): node
-            for node in nodes_of(job)[:MOST_FILES]
-        }
+        per_node = {expanded(source.path, replace(job, nodes=node)): node for node in nodes_of(job)}
         if len(per_node) > 1:
             return per_node
     if source.path and _GLOB & set(path.rpartition("/")[2]):

@@ -14,7 +14,7 @@ from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.further import Wishes, asides
-from sentinel.checks.log.gather import Source, nodes_of, sight
+from sentinel.checks.log.gather import MOST_FILES, Source, nodes_of, sight
 from sentinel.checks.log.judge import Rules, Verdict, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
 from sentinel.checks.log.place import Place
@@ -31,6 +31,7 @@ from sentinel.core.slurm import Job
 
 LOOKUP = 5.0  # seconds for one question to a file system
 RISK = 10.0  # seconds for all questions about checkpoints
+ABSENT = f"not there, or beyond the {MOST_FILES} files of a job that are looked at"
 SHARE = 0.7  # of the run's limit that looking at files may take
 
 
@@ -194,9 +195,16 @@ class Pass:
 
 
 def _coverage(watched: Sequence[Watched]) -> Coverage:
-    """By job: a log that could be looked at was seen, be it missing."""
-    names = [(_key(one.sight.job) or one.sight.path, one) for one in watched]
-    return covered("logs", (n for n, _ in names), (n for n, one in names if not one.sight.error))
+    """A log that could be looked at was seen, be it missing; of one file per node those that are
+    there, since Slurm's own %N is the first node alone (sbatch(1))."""
+    meant, seen, excused = list[str](), list[str](), ABSENT
+    for one in watched:
+        log, now = _key(one.sight.job) or one.sight.path, one.sight
+        files = now.meant if len(now.meant) > 1 and not now.error else (log,)
+        meant += files
+        seen += () if now.error else now.looks if len(files) > 1 and now.looks else files
+        excused = "" if now.error else excused
+    return covered("logs", meant, seen, excused)
 
 
 def _key(job: Job | None) -> str:

@@ -90,13 +90,14 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """One log now, `path` as it is remembered (it may be a pattern). No `looks`: no file; `error`:
+    """One log now, `path` as it is remembered (it may be a pattern), `meant` its files. No `looks`: no file; `error`:
     nothing could be seen; `unread`: why it could be looked at, but not read; `owner`: whose it
     has to be, since a job names its own output itself (empty: anybody's)."""
 
     path: str
     at: Instant
     job: Job | None = None
+    meant: tuple[str, ...] = ()
     looks: Mapping[str, Look] = {}
     places: Mapping[str, Place] = {}
     events: tuple[Event, ...] = ()

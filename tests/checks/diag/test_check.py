@@ -508,3 +508,30 @@ class _View:
 
     def node(self, name: str) -> Node | None:
         return self.seen
+
+
+def test_what_was_never_tested_is_not_called_well(tmp_path: Path) -> None:
+    """First nothing, then one of four by name, and a node that Slurm does not know."""
+    site = Site(tmp_path, share=Share(25))
+    none = site.look(due=False).coverage
+    assert (none.meant, none.words) == (
+        0,
+        "there are no nodes to look at: none was to be tested yet",
+    )
+    first = site.look()
+    (name,) = site.asked(first)
+    site.end(first, name, dcgmi_json("4"))
+    seen = site.look(due=False).coverage
+    assert (seen.words, seen.status) == ("saw 1 of 4 nodes: not n[1-3] (not tested yet)", Status.OK)
+    lost = Site(tmp_path, nodes="n[0-4]").look(due=False).coverage
+    assert (lost.words, lost.status) == ("saw 4 of 5 nodes: not n4", Status.UNKNOWN)
+
+
+def test_by_the_archive_a_node_without_any_output_is_not_seen(tmp_path: Path) -> None:
+    """`sentinel check` of two nodes of which one was tested."""
+    site = Site(tmp_path)
+    first = site.look()
+    site.end(first, "n1", dcgmi_json("4"))
+    once = Site(tmp_path, nodes="n[1-2]").look(one_shot=True)
+    assert once.coverage.words == "saw 1 of 2 nodes: not n2"
+    assert once.status is Status.UNKNOWN

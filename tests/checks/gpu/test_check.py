@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace as replace_node
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import Limits
@@ -409,3 +410,28 @@ def test_settings_that_make_no_sense(settings: Any, words: str) -> None:
     """Said when the file is read."""
     with pytest.raises(Invalid, match=words):
         GpuCheck(**settings)
+
+
+@pytest.mark.parametrize(("gres", "expect"), [("", None), ("gpu:h100:8", None), ("", 2)])
+def test_a_node_that_shows_no_gpu_at_all_proves_nothing(gres: str, expect: int | None) -> None:
+    """Where nobody says how many there have to be; else they are missing."""
+    here = world("n1", "n2", expect=expect)
+    here.nodes["n1"].gpus = []
+    here.listed = {n: replace_node(node, gres=gres) for n, node in here.listed.items()}
+    report = here.look()
+    bad = {f.status for f in report.findings if f.labels["node"] == "n1"}
+    if gres or expect:
+        assert bad == {Status.CRITICAL}
+        assert report.coverage.whole
+    else:
+        assert bad == {Status.UNKNOWN}
+        assert report.coverage.words == "saw 1 of 2 nodes: not n1"
+
+
+def test_a_silent_node_is_not_covered() -> None:
+    """And is not excused by one that Slurm does not hear from."""
+    here = world("n1", "n2", "n3")
+    here.nodes["n2"].gone = True
+    here.listed["n3"] = replace_node(here.listed["n3"], state="DOWN")
+    seen = here.look().coverage
+    assert (seen.words, seen.status) == ("saw 1 of 3 nodes: not n[2-3]", Status.UNKNOWN)

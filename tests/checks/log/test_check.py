@@ -16,6 +16,7 @@ from sentinel.actions.requeue import Requeue
 from sentinel.checks.checkpoint import Where
 from sentinel.checks.log import Log
 from sentinel.checks.log.files import Files
+from sentinel.checks.log.gather import MOST_FILES
 from sentinel.checks.log.judge import Verdict
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.requests import by_line, culprit
@@ -586,6 +587,38 @@ def test_one_file_per_node_tells_which_node_complains(tmp_path: Path) -> None:
         file.write("iteration 2\niteration 3\n")
     first, errors = watch.report(11).findings
     assert (first.status, errors.status) == (Status.OK, Status.OK)
+
+
+def test_of_one_file_per_node_those_that_are_missing_are_named(tmp_path: Path) -> None:
+    """Where one is there; %N of Slurm's own output is the first node alone, so that this may be
+    right. Those beyond the cap are named too."""
+    many = mine(nodes=f"node-[0-{MOST_FILES}]", node_count=MOST_FILES + 1)
+    watch = Watch(many, job="train", path=FilePath(f"{tmp_path}/%x-%N.log"))
+    for number in range(MOST_FILES + 1):
+        (tmp_path / f"train-node-{number}.log").write_text("step\n")
+    (tmp_path / "train-node-7.log").unlink()
+    seen = watch.report().coverage
+    last = f"{tmp_path}/train-node-{MOST_FILES}.log"
+    assert seen.unseen == (f"{tmp_path}/train-node-7.log", last)
+    assert (seen.meant, seen.status) == (MOST_FILES + 1, Status.OK)
+    assert "not there, or beyond the 256 files" in seen.words
+
+
+def test_a_log_that_cannot_be_seen_is_not_covered_by_the_worst_of_the_others(
+    tmp_path: Path,
+) -> None:
+    """One stands still, which is told; that nobody sees the other is, too."""
+    (tmp_path / "7.out").write_text("x")
+    (tmp_path / "8.out").mkdir()
+    jobs = [mine(id=str(n), job_id=str(n)) for n in (7, 8)]
+    watch = Watch(*jobs, job="train", path=FilePath(f"{tmp_path}/%j.out"))
+    watch.report()
+    report = watch.report(60)
+    assert report.findings[0].status is Status.CRITICAL
+    assert (report.coverage.words, report.coverage.status) == (
+        "saw 1 of 2 logs: not 8",
+        Status.UNKNOWN,
+    )
 
 
 def test_further_topics_have_their_own_subjects_from_the_first_time_on(tmp_path: Path) -> None:

@@ -170,3 +170,9 @@ def test_bad_settings(settings: dict[str, Any], key: str) -> None:
     with pytest.raises(Invalid) as refused:
         Nodes(**settings)
     assert refused.value.path == (key,)
+
+
+def test_a_node_of_which_slurm_knows_nothing_yet_was_not_seen() -> None:
+    """It can neither work nor not; the others are judged."""
+    seen = run(Nodes(), [node(1), node(2), node(3, "UNKNOWN")]).coverage
+    assert (seen.words, seen.status) == ("saw 2 of 3 nodes: not n3", Status.UNKNOWN)
