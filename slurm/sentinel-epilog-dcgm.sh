@@ -1,12 +1,13 @@
 #!/bin/sh
 # After each job: a quick dcgmi diag of the GPUs that it had, on this node.
 #   slurm.conf: Epilog=/etc/slurm/sentinel-epilog-dcgm.sh        (Slurm runs it as root)
-# Ends with 1, upon which Slurm drains the node, only for a confirmed fault of the hardware. No
-# sentinel, no dcgmi, no host engine, a busy GPU, a time-out: 0, and a line in slurmd's log.
+# Keep this file itself on a local disk. Ends with 1, upon which Slurm drains the node, only for a
+# confirmed fault of the hardware. No sentinel, no dcgmi, no host engine, a busy GPU, a time-out, a
+# file system that hangs: 0, and a line in slurmd's log.
 # Calls no command of Slurm (slurm.conf(5), Prolog and Epilog), and leaves other jobs' GPUs alone.
-# Settings: SENTINEL, SENTINEL_DIAG_LEVEL (1), SENTINEL_DIAG_LIMIT (seconds, 90; keep it below
+# Settings: SENTINEL, SENTINEL_DIAG_LEVEL (1), SENTINEL_DIAG_LIMIT (seconds, 90; keep it 30 below
 # slurm.conf's PrologEpilogTimeout), SENTINEL_DIAG_ARCHIVE (a directory).
-PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+name=sentinel-epilog-dcgm
 limit=${SENTINEL_DIAG_LIMIT:-90}
 # A shell cannot count with `90s` or `08`: no GPU would ever be tested.
 case $limit in 0* | *[!0-9]*)
@@ -16,11 +17,67 @@ case $limit in 0* | *[!0-9]*)
 esac
 [ -n "${SLURM_JOB_GPUS:-}" ] || exit 0
 
-said=$(timeout -k 10 $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
+# -- the same lines stand in the prolog and in the epilog ----------------------------------------
+# A program or a list on a shared file system that hangs waits in state D, where no signal reaches
+# it: who reads its words then waits for ever, and Slurm drains the node. So it runs in the background, writes
+# into local files, is waited for with a limit, and abandoned; while one still hangs, no other starts.
+given=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # what this shell itself needs is local
+
+# ask SECONDS COMMAND...: ends as the command does, with 124 where it gave no answer; sets $said.
+ask() {
+    seconds=$1 said=
+    shift
+    place=/run/$name
+    [ -w /run ] || place=/tmp/$name
+    hanging && return 124
+    work=$(mktemp -d "$place.XXXXXX") || return 124
+    exec 9>"$work/alive"
+    flock -n 9
+    (
+        PATH=$given
+        timeout -k 2 "$seconds" "$@" >"$work/said" 2>"$work/errors"
+        echo $? >"$work/code.part" && mv "$work/code.part" "$work/code"
+    ) </dev/null >/dev/null 2>&1 &
+    exec 9>&-
+    left=$((seconds * 5 + 20))
+    until [ -s "$work/code" ] || [ "$left" -le 0 ]; do
+        sleep 0.2
+        left=$((left - 1))
+    done
+    said=$(head -c 4000 "$work/said")
+    head -c 4000 "$work/errors" >&2
+    [ -z "$said" ] || printf '%s\n' "$said"
+    code=124
+    [ ! -s "$work/code" ] || read -r code <"$work/code"
+    if flock -w 2 "$work/alive" true; then # its shell may just be ending
+        rm -rf "$work"
+    else
+        echo "$name: it hangs, also when killed: abandoned, and this node is not judged" >&2
+        code=124
+    fi
+    return "$code"
+}
+
+# Whether an abandoned one is still there: it holds the lock of its own directory.
+hanging() {
+    for old in "$place".*; do
+        [ -d "$old" ] || continue
+        [ -n "$(find "$old" -prune -user "$(id -u)" -mmin "+$((seconds / 60 + 1))")" ] || continue
+        if flock -n "$old/alive" true; then
+            rm -rf "$old"
+        else
+            echo "$name: an earlier one still hangs ($old): not started, node not judged" >&2
+            return 0
+        fi
+    done
+    return 1
+}
+# ------------------------------------------------------------------------------------------------
+
+ask $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
     --level "${SENTINEL_DIAG_LEVEL:-1}" --limit "$limit" \
-    ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"})
-code=$?
-[ -z "$said" ] || printf '%s\n' "$said"
+    ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"}
 # A Python that cannot start (a broken installation, behind a wrapper that talks) ends with 1 too.
-case $code:$said in 1:*"dcgmi diag -r "*": fail: "*) exit 1 ;; esac
+case $?:$said in 1:*"dcgmi diag -r "*": fail: "*) exit 1 ;; esac
 exit 0

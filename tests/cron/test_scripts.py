@@ -4,12 +4,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.cron.faults import World
 from tests.lab.cluster import Lab
+from tests.lab.fuse import Fuse
 from tests.lab.systemd import ROOT
 from tests.lab.waiting import wait_until
 
@@ -149,6 +151,53 @@ def test_what_is_broken_and_talks_drains_nothing(
     env = {"PATH": "/usr/bin:/bin", "SENTINEL": str(program), "SLURM_JOB_GPUS": "0"}
     argv = ["sh", str(ROOT / "slurm" / script)]
     assert subprocess.run(argv, env=env, capture_output=True, check=False).returncode == code
+
+
+NODE_SCRIPTS = ("sentinel-epilog-dcgm.sh", "sentinel-prolog-gpus.sh")
+
+
+@pytest.mark.parametrize("where", ["file", "PATH"])
+def test_a_hung_file_system_holds_no_node(tmp_path: Path, fuse: Fuse, where: str) -> None:
+    """No signal reaches a child in state D, and Slurm drains a node whose prolog or epilog does not
+    end: what hangs is abandoned, once, and no second one is started beside it."""
+    place = Path("/run" if os.access("/run", os.W_OK) else "/tmp")
+    name, env = "sentinel-prolog-gpus", {"SENTINEL_LEMONS_LIMIT": "1"}
+    if where == "PATH":  # the shell looks for it there
+        env |= {"PATH": f"{fuse.point}:/usr/bin:/bin", "SENTINEL": "data"}
+    else:  # it reads something there
+        program = tmp_path / "sentinel"
+        program.write_text(f"#!/bin/sh\nexec cat {fuse.point}/data\n")
+        program.chmod(0o755)
+        env |= {"PATH": "/usr/bin:/bin", "SENTINEL": str(program)}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        argv = ["/bin/sh", str(ROOT / "slurm" / f"{name}.sh")]
+        return subprocess.run(
+            argv, env=env, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    before = set(place.glob(f"{name}.*"))
+    fuse.hold(*{"file": ["open"], "PATH": ["lookup"]}[where])
+    done = run()
+    (left,) = set(place.glob(f"{name}.*")) - before
+    assert (done.returncode, "abandoned" in done.stderr, fuse.withheld() > 0) == (0, True, True)
+    held, long_ago = fuse.withheld(), time.time() - 3600
+    os.utime(left, (long_ago, long_ago))
+    done = run()
+    assert (done.returncode, "still hangs" in done.stderr) == (0, True)
+    assert (fuse.withheld(), set(place.glob(f"{name}.*")) - before) == (held, {left})
+    fuse.release()
+    free = ["flock", "-n", left / "alive", "true"]
+    wait_until(lambda: not subprocess.run(free, check=False).returncode, "the abandoned end", 20)
+    os.utime(left, (long_ago, long_ago))
+    assert (run().returncode, left.exists()) == (0, False)
+
+
+def test_both_scripts_of_nodes_wait_by_the_same_lines() -> None:
+    """They are copied to nodes one by one, so each holds them; a mend of one is one of both."""
+    texts = [(ROOT / "slurm" / script).read_text() for script in NODE_SCRIPTS]
+    first, second = (text.split("# -----", 1)[0].split("# -- the same", 1)[1] for text in texts)
+    assert first == second
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "slurm").glob("*.slurm")), ids=lambda p: p.name)
