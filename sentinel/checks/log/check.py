@@ -7,6 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.settings import Where
+from sentinel.checks.log import everybody
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.further import Wishes
 from sentinel.checks.log.gather import Source
@@ -18,7 +19,7 @@ from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
-from sentinel.checks.users import running, watched
+from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
@@ -81,14 +82,17 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("names the file that a hang makes; an absolute path", "killswitch")
 
     def run(self, ctx: Context) -> Report:
-        """One finding about the job's name or the path, and one about each further topic once
-        there was something to say. Raises CannotTell when the queue cannot be read.
+        """One finding about the job's name (with everybody's jobs: about each user's) or the path,
+        and one about each further topic once there was something to say. Raises CannotTell when
+        the queue cannot be read.
         """
         memory = Memory() if ctx.one_shot else stored(ctx.memory)
         jobs = running(ctx, self.job, self.users) if self.job else []
+        nothing = "no such job is running, so there is no log to watch"
+        finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
+        if self.job and EVERYBODY in self.users:
+            return everybody.report(ctx, self._plan(ctx), jobs, finding)
         if self.job and not jobs:
-            nothing = "no such job is running, so there is no log to watch"
-            finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
             return Pass(ctx, self._plan(ctx), memory).rest(finding)
         return Pass(ctx, self._plan(ctx), memory).report([*jobs] or [None])
 
