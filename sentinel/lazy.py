@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sentinel.core.probe import NodeProbe, Wants
     from sentinel.core.remote import Answer, Remote, Unreached
     from sentinel.core.remote_settings import RemoteSettings
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
     from sentinel.slurm.client import Count
     from sentinel.slurm.snapshot import Snapshot
 
@@ -70,6 +70,9 @@ class LazySlurm:
 
     def controller(self) -> Controller:
         return self.snapshot().controller()
+
+    def timeouts(self) -> Timeouts:
+        return self.snapshot().timeouts()
 
     def reservations(self) -> Sequence[Reservation]:
         return self.snapshot().reservations()

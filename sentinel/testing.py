@@ -7,7 +7,7 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Controller, Job, JobEnd, Node
+from sentinel.core.slurm import Controller, Job, JobEnd, Node, Timeouts
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
@@ -47,9 +47,10 @@ class FixedSlurm:
         ends: Mapping[str, JobEnd] | None = None,
         controller: Controller | None = None,
         gpus: Mapping[str, int] | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
-        self._controller, self._gpus = controller, gpus
+        self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
@@ -65,6 +66,9 @@ class FixedSlurm:
 
     def controller(self) -> Controller:
         return _known(self._controller)
+
+    def timeouts(self) -> Timeouts:
+        return _known(self._timeouts)
 
 
 def context(slurm: FixedSlurm | None = None, now: Instant = START, **more: Any) -> Context:

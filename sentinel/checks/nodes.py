@@ -5,32 +5,50 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
+from sentinel.checks import hanging, passing
+from sentinel.checks.passing import Passing
 from sentinel.core import nodeset
-from sentinel.core.clock import SECOND
+from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.ledger import is_out
 from sentinel.core.model import Finding, Report, Sample, Status, covered
-from sentinel.core.nodestate import UNFIT, UP, state_of
+from sentinel.core.nodestate import ASLEEP, UNFIT, UP, state_of
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Node
+from sentinel.core.probe import NodeProbe
+from sentinel.core.remote import Unreached, described
+from sentinel.core.slurm import Node, Timeouts
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import Rate, Share, duration_text
+from sentinel.core.values import Duration, Rate, Share, duration_text
 
-ASLEEP = frozenset({"POWERED_DOWN", "POWER_DOWN", "POWERING_UP", "POWER_UP"})
-"""Flags of power saving: Slurm wakes such a node for the job that needs it (slurm.conf(5))."""
 ALL = "all nodes"
-SHOWN = 6
+PROBE = 0.7
+"""Share of a run's limit for asking nodes that do not end a job."""
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left."""
+    """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left; who
+    passes through which state; seconds of the last boots, by partition."""
 
     out: tuple[str, ...] | None = None
     left: dict[str, tuple[int, ...]] = {}
+    passing: dict[str, Passing] = {}
+    boots: dict[str, tuple[int, ...]] = {}
+
+
+class Passage(Struct, frozen=True):
+    """What is to be said of a node that passes through a state.
+
+    late: longer than Slurm allows, so it is out; stuck: it does not end a job; slow: longer than
+    usual; unknown: whether it is late cannot be told.
+    """
+
+    verdict: Literal["fine", "slow", "unknown", "late", "stuck"]
+    text: str
 
 
 class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +56,7 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Critical below `need`, warning below `need` and `spare` of it. `each`: an alert per node that
     is out (by default where nothing is needed), but for reasons that begin with one of `ignore`.
+    `completing`: how long a node may take to end a job.
     """
 
     EVERY: ClassVar[float] = 60
@@ -50,6 +69,7 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     each: bool | None = None
     ignore: list[str] = []
     flapping: Rate = Rate("3 in 1d")
+    completing: Duration = Duration(600)
 
     def __post_init__(self) -> None:
         if self.nodes is not None:
@@ -63,15 +83,23 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """One finding about all together, and where asked for one per node. CannotTell while
         Slurm does not know its nodes."""
-        nodes = _known(self._chosen(ctx.slurm.nodes()))
-        past = _noticed(_recalled(ctx), nodes, ctx.now.wall, self.flapping.window)
-        fit = [node for node in nodes if available(node)]
+        nodes, before = _known(self._chosen(ctx.slurm.nodes())), _recalled(ctx)
+        looked = None if before.out is None else before.passing
+        now = passing.followed(looked, nodes, ctx.now)
+        boots = passing.learnt(before.boots, looked, nodes, ctx.now)
+        passages = self._passages(nodes, now, boots, ctx)
+        out = frozenset(n.name for n in nodes if is_out(n) or _late(n, passages))
+        past = _noticed(before, nodes, out, ctx.now.wall, self.flapping.window)
+        past = replace(past, passing=now, boots=boots)
+        fit = [node for node in nodes if available(node) and node.name not in out]
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
+        shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
+        hangs = _hangs([n.name for n in shown if _stuck(n, passages)], ctx)
         return Report(
             findings=(
                 self._together(subject, nodes, fit, ctx),
-                *(self._one(n, past, ctx) for n in nodes if each or self._often(n, past)),
+                *(self._one(n, past, passages.get(n.name), hangs, ctx) for n in shown),
             ),
             coverage=covered(
                 "nodes", (n.name for n in nodes), (n.name for n in nodes if n.state != "UNKNOWN")
@@ -79,6 +107,26 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             samples=(Sample(subject, "available", len(fit)), Sample(subject, "nodes", len(nodes))),
             memory=to_builtins(past),
         )
+
+    def _passages(
+        self,
+        nodes: Sequence[Node],
+        now: Mapping[str, Passing],
+        boots: Mapping[str, Sequence[int]],
+        ctx: Context,
+    ) -> dict[str, Passage]:
+        """Of each node that passes through a state; Slurm's limits are asked only where needed."""
+        asked = [n for n in nodes if n.name in now and now[n.name].kind != "completing"]
+        timeouts, why = _timeouts(ctx) if asked else (Timeouts(), "")
+        found = {}
+        for node in nodes:
+            if state := now.get(node.name):
+                seconds = elapsed(state.since, ctx.now)
+                if state.kind == "completing":
+                    found[node.name] = _ending(seconds, self.completing)
+                else:
+                    found[node.name] = _moving(node, state.kind, seconds, boots, timeouts, why)
+        return found
 
     def _chosen(self, nodes: Sequence[Node]) -> Sequence[Node]:
         if self.partition is not None:
@@ -98,7 +146,8 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self, subject: str, nodes: Sequence[Node], fit: Sequence[Node], ctx: Context
     ) -> Finding:
         status, why = judged(len(fit), self.need, self.spare)
-        groups = grouped([n for n in nodes if not available(n)], ctx.now.wall // SECOND)
+        able = {n.name for n in fit}
+        groups = grouped([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
         out = f"; out: {groups[0]}" if groups else ""
         more = f" and {len(groups) - 1} more reasons" if len(groups) > 1 else ""
         return Finding(
@@ -113,26 +162,45 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _often(self, node: Node, past: Past) -> bool:
         return len(past.left.get(node.name, ())) >= self.flapping.times
 
-    def _one(self, node: Node, past: Past, ctx: Context) -> Finding:
+    def _one(
+        self,
+        node: Node,
+        past: Past,
+        passage: Passage | None,
+        hangs: Mapping[str, str],
+        ctx: Context,
+    ) -> Finding:
         times, often = len(past.left.get(node.name, ())), self._often(node, past)
+        comes = f"; left service {times} times within {duration_text(self.flapping.window)}"
+        status = Status.WARNING if often else self._status(node, passage)
+        hang = f": {hangs[node.name]}" if node.name in hangs else ""
+        text = _why(node, passage, ctx.now.wall // SECOND) + hang + (comes if often else "")
+        return Finding(
+            subject=node.name,
+            status=status,
+            summary=visible(text),
+            values={"state": state_of(node), "reason": visible(node.reason), "left": times},
+            commands=(f"sentinel nodes list --history {visible(node.name)}",) if status.bad else (),
+            labels={"node": node.name},
+        )
+
+    def _status(self, node: Node, passage: Passage | None) -> Status:
         planned = "MAINTENANCE" in node.flags or node.reason.startswith(
             tuple(self.ignore) or ("\0",)
         )
-        bad = often or (is_out(node) and not planned and self.each is not False)
-        comes = f"; left service {times} times within {duration_text(self.flapping.window)}"
-        return Finding(
-            subject=node.name,
-            status=Status.WARNING if bad else Status.OK,
-            summary=visible(_why(node, ctx.now.wall // SECOND)) + (comes if often else ""),
-            values={"state": state_of(node), "reason": visible(node.reason), "left": times},
-            commands=(f"sentinel nodes list --history {visible(node.name)}",) if bad else (),
-            labels={"node": node.name},
-        )
+        if self.each is False or planned:
+            return Status.OK
+        if is_out(node) or (passage and passage.verdict in ("slow", "late", "stuck")):
+            return Status.WARNING
+        return Status.UNKNOWN if passage and passage.verdict == "unknown" else Status.OK
 
 
 def available(node: Node) -> bool:
     """Whether Slurm gives the node to jobs, now or when those on it have ended."""
-    return node.state in UP and not is_out(node) and not node.flags & (UNFIT - ASLEEP)
+    flags = node.flags - ASLEEP
+    if node.flags & ASLEEP:
+        flags -= {"NOT_RESPONDING"}
+    return node.state in UP and not is_out(node) and not flags & UNFIT
 
 
 def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
@@ -163,10 +231,77 @@ def _group(reason: str, nodes: Sequence[Node], now: int) -> str:
     return visible(f"{shortened(reason, 80)} ({states}){age}")
 
 
-def _why(node: Node, now: int) -> str:
-    if not is_out(node):
+def _why(node: Node, passage: Passage | None, now: int) -> str:
+    if is_out(node):
+        more = f"; {passage.text}" if passage and passage.verdict == "stuck" else ""
+        return f"is out: {_group(node.reason or 'no reason given', [node], now)}{more}"
+    if passage is None:
         return f"is {state_of(node)}"
-    return f"is out: {_group(node.reason or 'no reason given', [node], now)}"
+    word = "is out: " if passage.verdict == "late" else ""
+    return f"{word}{passage.text} ({state_of(node)})"
+
+
+def _late(node: Node, passages: Mapping[str, Passage]) -> bool:
+    return node.name in passages and passages[node.name].verdict == "late"
+
+
+def _stuck(node: Node, passages: Mapping[str, Passage]) -> bool:
+    return node.name in passages and passages[node.name].verdict == "stuck"
+
+
+def _ending(seconds: float, limit: float) -> Passage:
+    text = f"completing for {duration_text(seconds)}"
+    return Passage("stuck" if seconds > limit else "fine", text)
+
+
+def _moving(
+    node: Node,
+    kind: passing.Kind,
+    seconds: float,
+    boots: Mapping[str, Sequence[int]],
+    timeouts: Timeouts,
+    why: str,
+) -> Passage:
+    """Of a node that wakes, goes to sleep or reboots, against what Slurm allows and what is usual."""
+    name = "SuspendTimeout" if kind == "powering down" else "ResumeTimeout"
+    allowed = timeouts.of(node.partitions, suspend=kind == "powering down")
+    text = f"{kind} for {duration_text(seconds)}"
+    if seconds > allowed and why:
+        return Passage("unknown", f"{text}; {name} could not be read ({why})")
+    if seconds > allowed:
+        return Passage("late", f"{text}, longer than {name} ({duration_text(allowed)})")
+    partition, usual = passing.slower(boots, node, seconds) if kind in passing.BOOTING else ("", 0)
+    if partition:
+        return Passage("slow", f"{text}, usually {duration_text(usual)} in {partition}")
+    return Passage("fine", text)
+
+
+def _timeouts(ctx: Context) -> tuple[Timeouts, str]:
+    """Slurm's limits; where they cannot be read the documented defaults, and why."""
+    try:
+        return ctx.slurm.timeouts(), ""
+    except CannotTell as error:
+        return Timeouts(), str(error)
+
+
+def _hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
+    """What keeps these nodes from ending a job, by what they themselves say."""
+    if ctx.remote is None:
+        return dict.fromkeys(
+            names, "which task hangs is not known without a way to nodes (`remote`)"
+        )
+    if not names:
+        return {}
+    answers = ctx.remote.probe(names, hanging.WANTS, limit=ctx.limit * PROBE)
+    return {name: _hang(answers.get(name)) for name in names}
+
+
+def _hang(answer: NodeProbe | Unreached | None) -> str:
+    if answer is None:
+        return "which task hangs is not known: it was not asked"
+    if isinstance(answer, NodeProbe):
+        return hanging.told(answer)
+    return f"which task hangs is not known: {described(answer)}"
 
 
 def _names(nodes: Sequence[Node]) -> str:
@@ -186,18 +321,19 @@ def _known(nodes: Sequence[Node]) -> Sequence[Node]:
     return nodes
 
 
-def _noticed(past: Past, nodes: Sequence[Node], wall: int, window: float) -> Past:
+def _noticed(
+    past: Past, nodes: Sequence[Node], out: frozenset[str], wall: int, window: float
+) -> Past:
     """Who left since the last look; what is older than the window is forgotten."""
     begin = wall - int(window * SECOND)
     left: dict[str, tuple[int, ...]] = {}
-    out = tuple(node.name for node in nodes if is_out(node))
     for node in nodes:
         times = [t for t in past.left.get(node.name, ()) if t > begin]
         if past.out is not None and node.name in out and node.name not in past.out:
             times.append(wall)
         if times:
             left[node.name] = tuple(times)
-    return Past(out=out, left=left)
+    return Past(out=tuple(sorted(out)), left=left)
 
 
 def _recalled(ctx: Context) -> Past:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sentinel.core.actions import Reading
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.nodestate import ASLEEP
 from sentinel.core.slurm import Node
 
 OUT = frozenset({"DRAIN", "FAIL", "NOT_RESPONDING", "INVALID_REG"})
@@ -18,8 +19,20 @@ CLOSE = 600.0
 
 
 def is_out(node: Node) -> bool:
-    """Whether the node takes no jobs because something is wrong with it, or somebody said so."""
-    return node.state in BASES_OUT or bool(OUT & node.flags)
+    """Whether the node takes no jobs because something is wrong with it, or somebody said so.
+
+    One that wakes, sleeps or reboots as Slurm told it is not; that it takes too long only somebody
+    can tell who looks more than once, and Slurm, which then sets it DOWN.
+    """
+    if "REBOOT_ISSUED" in node.flags and _reboots(node):
+        return False
+    flags = node.flags - {"NOT_RESPONDING"} if node.flags & ASLEEP else node.flags
+    return node.state in BASES_OUT or bool(OUT & flags)
+
+
+def _reboots(node: Node) -> bool:
+    """DRAIN of such a node is the reboot's own (scontrol reboot ASAP) where its reason says so."""
+    return "DRAIN" not in node.flags or "reboot" in node.reason.lower()
 
 
 def news(

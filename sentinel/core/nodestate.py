@@ -26,6 +26,12 @@ UNFIT = frozenset(
 )
 """Flags with which nobody knows yet what the node will be; scontrol(1), NODE STATE CODES."""
 
+ASLEEP = frozenset(
+    ["POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "POWERING_UP", "POWER_UP"],
+)
+"""Flags of power saving: Slurm wakes such a node for the job that needs it (slurm.conf(5)), and
+until then its silence means nothing."""
+
 UP = frozenset({"IDLE", "MIXED", "ALLOCATED"})
 """Base states of a node that is there."""
 

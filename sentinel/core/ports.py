@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     )
     from sentinel.core.mute import Ack, Orders, Silence
     from sentinel.core.remote import Answer, Remote
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
+    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
 
 
 class Clock(Protocol):
@@ -52,6 +52,9 @@ class Slurm(Protocol):
 
     def controller(self) -> Controller:
         """Whether slurmctld (and its backup) answers, and how fast; never cached."""
+
+    def timeouts(self) -> Timeouts:
+        """How long nodes may take to wake and to go to sleep."""
 
 
 class Calendar(Protocol):

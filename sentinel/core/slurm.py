@@ -1,6 +1,11 @@
 """Jobs and nodes as every check sees them, whatever version of Slurm printed them."""
 
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct
+
+RESUME_TIMEOUT, SUSPEND_TIMEOUT = 60.0, 30.0
+"""Seconds, where slurm.conf names none: https://slurm.schedmd.com/slurm.conf.html"""
 
 
 class Job(Struct, frozen=True, gc=False):
@@ -98,3 +103,21 @@ class Controller(Struct, frozen=True, kw_only=True):
     cluster: str = ""
     version: str = ""
     trouble: str = ""
+
+
+class Timeouts(Struct, frozen=True, kw_only=True):
+    """Seconds that a node may take to wake (or reboot) and to go to sleep: ResumeTimeout and
+    SuspendTimeout of slurm.conf, and of `partitions` that have their own."""
+
+    resume: float | None = None
+    suspend: float | None = None
+    partitions: Mapping[str, tuple[float | None, float | None]] = {}
+
+    def of(self, partitions: Iterable[str], *, suspend: bool) -> float:
+        """Of a node in these partitions: the longest of their own, as Slurm takes it
+        (power_save.c), else slurm.conf's. None and 0 are no time: the documented default counts."""
+        own = [self.partitions.get(name, (None, None))[suspend] for name in partitions]
+        longest = max((seconds for seconds in own if seconds is not None), default=None)
+        usual = self.suspend if suspend else self.resume
+        default = SUSPEND_TIMEOUT if suspend else RESUME_TIMEOUT
+        return (usual if longest is None else longest) or default

@@ -2,8 +2,8 @@
 # Tells how a node is, in one go, with what every node has. POSIX sh; nothing is installed.
 #
 # Set before it: mark, sections, paths (a line each), limit (seconds a tool has), since_boot,
-# since_source, since, sys, proc, told_place (empty: chosen here); `text` is all of that and
-# this. Prints, for each section,
+# since_source, since, sys, proc, told_place (empty: chosen here), and waits.sh; `text` is all of
+# that and this. Prints, for each section,
 #   MARK SECTION STATE LINES [pid=N] [since=EPOCH] WHY
 # and its LINES, each behind a blank, so that nothing found on the node can look like a mark.
 #
@@ -51,6 +51,16 @@ section_blocked() {
     open_to_us
     all=$(ps -eL -o pid=,ppid=,lwp=,state=,wchan:64=,comm=) || exit 1
     printf '%s\n' "$all" | awk '$4 == "D"'
+}
+
+# At most so many: each may take a second. See waits.sh.
+section_waits() {
+    need ps
+    open_to_us
+    all=$(ps -eL -o pid=,ppid=,lwp=,state=) || exit 1
+    printf '%s\n' "$all" | awk '$4 == "D" && $1 != 2 && $2 != 2 { print $1, $3 }' | head -n 5 |
+        while read -r pid thread; do blocked "$pid" "$thread" | grep '^waits'; done
+    :
 }
 
 section_mounts() { exec cat "$proc/self/mounts"; }

@@ -43,6 +43,16 @@ def text(
 
 
 @cache
+def waits() -> str:
+    """Functions that tell for what a task in state D waits; a part of other scripts."""
+    return _read("waits.sh")
+
+
+@cache
 def _body() -> str:
-    with open(os.path.join(os.path.dirname(__file__), "probe.sh"), encoding="ascii") as file:
+    return waits() + _read("probe.sh")
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="ascii") as file:
         return file.read()

@@ -14,6 +14,9 @@ CONFIG = ("scontrol", "show", "config")
 VERSION = ("scontrol", "--version")
 MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential, for nobody
 
+FOREVER = 10**9
+"""Seconds that stand for INFINITE."""
+
 # _ping_slurmctld() in src/scontrol/scontrol.c, the same from 20.11 to 26.05.
 _PING = re.compile(r"^Slurmctld\((primary|backup\d*)\) at (\S+) is (UP|DOWN)$", re.MULTILINE)
 _SOCKET = re.compile(r"(?:^|,)socket=([^,]+)")
@@ -65,8 +68,8 @@ def read_config(out: bytes) -> Config:
         accounting=pairs.get("AccountingStorageType", "").endswith("slurmdbd"),
         munge_socket="".join(_SOCKET.findall(pairs.get("AuthInfo", ""))[:1]),
         reboot_program="".join(_words(pairs.get("RebootProgram", ""))),
-        resume_timeout=_seconds(pairs.get("ResumeTimeout", "")),
-        suspend_timeout=_seconds(pairs.get("SuspendTimeout", "")),
+        resume_timeout=span(pairs.get("ResumeTimeout", "")),
+        suspend_timeout=span(pairs.get("SuspendTimeout", "")),
         log="".join(_words(pairs.get("SlurmctldLogFile", ""))[:1]),
     )
 
@@ -89,8 +92,11 @@ def _words(value: str) -> list[str]:
     return [word for word in value.split(",") if word not in ("", "none", "(null)")]
 
 
-def _seconds(value: str) -> int | None:
+def span(value: str) -> int | None:
+    """Seconds of `600 sec`, `600` or INFINITE; None of anything else (GLOBAL: somebody else's)."""
     number = value.partition(" ")[0]
+    if number in ("INFINITE", "UNLIMITED"):
+        return FOREVER
     return int(number) if number.isascii() and number.isdigit() else None
 
 

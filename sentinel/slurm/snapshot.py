@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
-from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation
+from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
 from sentinel.core.values import duration_text
-from sentinel.slurm import control, nodes, queue, reservations, sizes
+from sentinel.slurm import control, nodes, partitions, queue, reservations, sizes
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
 from sentinel.slurm.complaints import complaint, failure
@@ -40,6 +40,7 @@ class Snapshot:
         self._jobs = Answer(self._ask_jobs, clock, max_age=max_age, patience=wait)
         self._gpus = Answer(self._ask_gpus, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
+        self._timeouts = Answer(self._ask_timeouts, clock, max_age=SETTLED, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
         self._endings = Endings(client, clock, self._config, settled=SETTLED)
 
@@ -115,6 +116,10 @@ class Snapshot:
         """What sentinel needs of the running slurm.conf, at most an hour old."""
         return self._config.get()
 
+    def timeouts(self) -> Timeouts:
+        """How long nodes may take to wake and to go to sleep, at most an hour old."""
+        return self._timeouts.get()
+
     def rights(self) -> Rights:
         """As whom Slurm is asked and what that user may see, at most an hour old."""
         return self._rights.get()
@@ -127,6 +132,9 @@ class Snapshot:
 
     def _ask_config(self) -> control.Config:
         return control.read_config(self.client.ask(*control.CONFIG))
+
+    def _ask_timeouts(self) -> Timeouts:
+        return partitions.read_timeouts(self._config.get(), self.client.ask(*partitions.QUESTION))
 
     def _ask_rights(self) -> Rights:
         return find(self.client, self._me.get(), self._config.get)

@@ -7,6 +7,8 @@ from functools import cache
 
 from msgspec import Struct
 
+from sentinel.remote.script import waits
+
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 """Reads the whole text before it does any of it."""
 
@@ -37,4 +39,4 @@ def text(wish: Wish, mark: str, seconds: float) -> str:
 @cache
 def _body() -> str:
     with open(os.path.join(os.path.dirname(__file__), "stacks.sh"), encoding="ascii") as file:
-        return file.read()
+        return waits() + file.read()

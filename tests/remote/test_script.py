@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sentinel import proc
+from sentinel.checks import hanging
 from sentinel.core.probe import (
     EVERYTHING,
     Disk,
@@ -20,6 +21,7 @@ from sentinel.core.probe import (
     NoProbe,
     Steps,
     Unread,
+    Wait,
     Wants,
     parse,
 )
@@ -210,6 +212,27 @@ def test_nothing_that_hangs_holds_the_session(host: Host, fuse: Fuse) -> None:
     assert probe.unread[f"disks.{fuse.point}"].kind == "hung"
     assert isinstance(probe.disks["/"], Disk)
     fuse.release()
+
+
+def test_what_a_task_in_state_d_waits_for_is_told(host: Host, fuse: Fuse) -> None:
+    """The call, the file, and by the mount table the file system; the task is not traced."""
+    fuse.hold("open")
+    with subprocess.Popen(["cat", f"{fuse.point}/data"], stdout=subprocess.DEVNULL) as stuck:
+        wait_until(fuse.withheld, "the hang")
+        wait_until(
+            lambda: (Path(f"/proc/{stuck.pid}/wchan").read_text()) not in ("", "0"), "asleep"
+        )
+        stuck.kill()
+        wait_until(lambda: _state(stuck.pid) == "D", "state D")
+        probe = host.probe(hanging.WANTS)
+        fuse.release()
+    assert isinstance(probe.waits, tuple)
+    assert Wait(pid=stuck.pid, doing="opening", path=f"{fuse.point}/data") in probe.waits
+    assert f"opening {fuse.point}/data (fuse" in hanging.told(probe)
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_two_probes_at_once_both_get_their_answers(host: Host) -> None:

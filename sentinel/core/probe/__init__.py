@@ -18,6 +18,7 @@ from sentinel.core.probe.nouns import (
     StepProcess,
     Steps,
     Unread,
+    Wait,
     Wants,
 )
 from sentinel.core.probe.text import CutShort, NoProbe, parse
@@ -42,6 +43,7 @@ __all__ = [
     "StepProcess",
     "Steps",
     "Unread",
+    "Wait",
     "Wants",
     "parse",
 ]

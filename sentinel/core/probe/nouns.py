@@ -21,6 +21,7 @@ Section = Literal[
     "gpus",
     "infiniband",
     "memory",
+    "waits",
 ]
 Unseen = Literal["denied", "missing", "failed", "late", "hung", "cut", "garbage", "absent"]
 
@@ -90,7 +91,7 @@ EVERYTHING = Wants(
     ),
     disks=("/tmp", "/dev/shm"),  # noqa: S108 - looked at, never written to
 )
-"""All but `gpus`, whose page of XML per GPU comes where it is asked for."""
+"""All but `gpus`, whose page of XML per GPU comes where it is asked for, and `waits`."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -130,6 +131,14 @@ class Blocked(Struct, frozen=True, kw_only=True):
     name: str
     wait: str
     kernel: bool
+
+
+class Wait(Struct, frozen=True, kw_only=True):
+    """What a task in state D does (`opening`, `reading`) and to which file, empty if not known."""
+
+    pid: int
+    doing: str
+    path: str
 
 
 class Mount(Struct, frozen=True, kw_only=True):
@@ -239,6 +248,7 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     infiniband: tuple[Port, ...] | Unread | None = None
     disks: Mapping[str, Disk | Unread] = {}
     memory: Memory | Unread | None = None
+    waits: tuple[Wait, ...] | Unread | None = None
 
     @property
     def unread(self) -> Mapping[str, Unread]:

@@ -18,6 +18,7 @@ from sentinel.core.probe.nouns import (
     StepProcess,
     Steps,
     Unread,
+    Wait,
 )
 
 __all__ = ["Strange"]
@@ -34,6 +35,7 @@ _PID = r" *([0-9]{1,10})"
 _PROCESS = re.compile(rf"{_PID}{_PID}{_PID} ([A-Za-z]) {_STARTED} (.*)")
 _COMMAND = re.compile(rf"{_PID} ([^ ]+) *(.*)")
 _BLOCKED = re.compile(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
+_WAITS = re.compile(r"waits\t([0-9]{1,10})\t([a-z ]+)\t([^\t]*)")
 _MOUNT = re.compile(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
 _OCTAL = re.compile(r"\\([0-3][0-7]{2})")
 _DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)")
@@ -114,6 +116,12 @@ def _blocked(match: re.Match[str]) -> Blocked:
     pid, parent, thread = (int(match[i]) for i in (1, 2, 3))
     kernel = _KERNEL in (pid, parent)
     return Blocked(pid=pid, thread=thread, wait=match[4], name=match[5], kernel=kernel)
+
+
+def waits(lines: list[str]) -> tuple[Wait, ...]:
+    """For what tasks in state D wait, one line each."""
+    found = (matched(_WAITS, line) for line in lines)
+    return tuple(Wait(pid=int(m[1]), doing=m[2], path=m[3].strip()) for m in found)
 
 
 def mounts(lines: list[str]) -> tuple[Mount, ...]:

@@ -38,6 +38,7 @@ _PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
     "infiniband": sections.infiniband,
     "memory": sections.memory,
     "disk": sections.disk,
+    "waits": sections.waits,
 }
 
 

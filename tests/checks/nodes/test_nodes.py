@@ -34,7 +34,7 @@ def by_subject(report: Report) -> dict[str, Finding]:
         ("MIXED", (), True),
         ("ALLOCATED", ("COMPLETING",), False),
         ("IDLE", ("POWERED_DOWN", "CLOUD"), True),
-        ("IDLE", ("POWERING_DOWN",), False),
+        ("IDLE", ("POWERING_DOWN",), True),
         ("IDLE", ("PLANNED",), True),
         ("IDLE", ("DRAIN",), False),
         ("MIXED", ("DRAIN",), False),

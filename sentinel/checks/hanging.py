@@ -1,0 +1,88 @@
+"""What keeps a node from ending a job: the task, where in the kernel it waits, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sentinel.core.probe import Blocked, Mount, NodeProbe, Process, Steps, Unread, Wants
+from sentinel.core.text import shortened, visible
+
+WANTS = Wants(parts=("processes", "blocked", "steps", "mounts", "waits"))
+SHOWN = 5
+
+
+def told(probe: NodeProbe) -> str:
+    """Tasks in state D, those of jobs first; else who of a job is alive; else what was not seen."""
+    if probe.blocked is None or isinstance(probe.blocked, Unread):
+        why = probe.blocked.why if probe.blocked else "not asked for"
+        return visible(f"what it waits for is not known: {why}")
+    jobs = _jobs(probe)
+    stuck = sorted((b for b in probe.blocked if not b.kernel), key=lambda b: b.pid not in jobs)
+    if stuck:
+        return listed(probe, stuck)
+    alive = [_alive(p, jobs[p.pid]) for p in _processes(probe) if p.pid in jobs]
+    if alive:
+        return visible(f"no task is in state D; alive: {', '.join(alive[:SHOWN])}{_more(alive)}")
+    if isinstance(probe.steps, Steps) and not probe.steps.blind:
+        return "no task is in state D and no process of a job is left: look at slurmd there"
+    return "no task is in state D; whether processes of a job are left was not seen"
+
+
+def listed(probe: NodeProbe, stuck: Iterable[Blocked]) -> str:
+    """`in state D: job 7: cat(33) of alice in request_wait_answer, opening /data/x (fuse at /data)`."""
+    jobs, everybody = _jobs(probe), {p.pid: p for p in _processes(probe)}
+    tasks = {b.pid: b for b in stuck}
+    shown = [_task(b, probe, jobs, everybody) for b in list(tasks.values())[:SHOWN]]
+    return visible(f"in state D: {', '.join(shown)}{_more(list(tasks))}")
+
+
+def _task(
+    blocked: Blocked, probe: NodeProbe, jobs: dict[int, str], everybody: dict[int, Process]
+) -> str:
+    job = f"job {jobs[blocked.pid]}: " if blocked.pid in jobs else ""
+    process = everybody.get(blocked.pid)
+    of = f" of {process.user or process.uid}" if process and job else ""
+    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{_waits(blocked.pid, probe)}"
+
+
+def _waits(pid: int, probe: NodeProbe) -> str:
+    """For which file, and on which file system that is; empty where nobody asked."""
+    if probe.waits is None:
+        return ""
+    found = () if isinstance(probe.waits, Unread) else probe.waits
+    wait = next((w for w in found if w.pid == pid), None)
+    if wait is None or not wait.path.startswith("/"):
+        return ", which file system it waits for is not known"
+    return f", {wait.doing} {shortened(wait.path, 120)}{_file_system(wait.path, probe)}"
+
+
+def _file_system(path: str, probe: NodeProbe) -> str:
+    mounts = probe.mounts if isinstance(probe.mounts, tuple) else ()
+    over = [m for m in mounts if _below(path, m)]
+    if not over:
+        return ""
+    mount = max(over, key=lambda m: len(m.point.rstrip("/")))
+    return f" ({mount.type} at {mount.point})"
+
+
+def _below(path: str, mount: Mount) -> bool:
+    point = mount.point.rstrip("/")
+    return path == point or path.startswith(f"{point}/")
+
+
+def _jobs(probe: NodeProbe) -> dict[int, str]:
+    steps = probe.steps
+    return {p.pid: p.job for p in steps.processes} if isinstance(steps, Steps) else {}
+
+
+def _processes(probe: NodeProbe) -> tuple[Process, ...]:
+    return probe.processes if isinstance(probe.processes, tuple) else ()
+
+
+def _alive(process: Process, job: str) -> str:
+    name = process.command.split(" ")[0].rpartition("/")[2][:40]
+    return f"job {job}: {name}({process.pid}) of {process.user or process.uid}"
+
+
+def _more(found: list[str] | list[int]) -> str:
+    return f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
