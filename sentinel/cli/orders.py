@@ -13,6 +13,8 @@ from sentinel.cli.parts import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
+from sentinel.core.match import FACTS
+from sentinel.core.matchers import is_matcher, matchers
 from sentinel.core.messages import iso
 from sentinel.core.mute import Ack, Silence, exactly, silenced
 from sentinel.core.settings import Match
@@ -31,7 +33,8 @@ def add(actions: Any) -> None:
     silence = _parser(actions, "silence", "tell nobody of what matches, for a while", call_silence)
     silence.add_argument(
         "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, or check=, kind=, subject=, "
-        "severity=, node=, user=, partition=, job=, or a label; values may hold * and ?"
+        "severity=, node= (a host list), user=, partition=, job=, or a label; values may hold * and ?; "
+        "!=, =~ and !~ as in Alertmanager"
     )  # fmt: skip
     silence.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; it always ends")
     silence.add_argument("--until", metavar="MOMENT", help="e.g. 2026-12-24T18:00")
@@ -119,19 +122,24 @@ def _moment(args: argparse.Namespace, state: State) -> int:
 
 
 def _match(words: Sequence[str], state: State) -> Match:
-    if len(words) == 1 and "=" not in words[0]:
+    if len(words) == 1 and not is_matcher(words[0]):
         return _exactly(state.find(words[0]), state)
+    try:
+        found = [one for text in words for one in matchers(text)]
+    except Invalid as error:
+        raise BadCall(f"neither an alert's id nor KEY=VALUE: {error}") from None
     keys: dict[str, list[str]] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key or not value:
-            raise BadCall(f"{word!r} is neither an alert's id nor KEY=VALUE such as check=scratch")
-        keys.setdefault(key, []).append(value)
-    own = {k: v for k, v in keys.items() if k in Match.__struct_fields__ and k != "labels"}
+    others = []
+    for one in found:
+        if one.word.startswith("=") and not one.word.startswith("=~"):
+            keys.setdefault(one.name, []).append(one.word[1:].lstrip())
+        else:
+            others.append(f"{one.name}{one.word}")
+    own = {k: v for k, v in keys.items() if k in FACTS}
     labels = {k: v for k, v in keys.items() if k not in own}
     if twice := [k for k, v in labels.items() if len(v) > 1]:
-        raise BadCall(f"{twice[0]}= is given twice; a label has one value, which may hold * and ?")
-    return Match(**own, labels={k: v[0] for k, v in labels.items()})
+        raise BadCall(f"{twice[0]}= is given twice; write {twice[0]}=~'this|that' for alternatives")
+    return Match(**own, labels={k: v[0] for k, v in labels.items()}, matchers=others)
 
 
 def _exactly(alert: str, state: State) -> Match:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -11,11 +10,13 @@ from sentinel.config.kinds import Registries
 from sentinel.config.problems import Collector, Path
 from sentinel.config.shapes import fields
 from sentinel.config.tree import Table, line_at
-from sentinel.config.wording import did_you_mean
+from sentinel.config.wording import did_you_mean, near
 from sentinel.core.errors import Invalid
+from sentinel.core.match import FACTS
+from sentinel.core.matchers import Word, matchers, word
 from sentinel.core.model import Status
 from sentinel.core.routing import DEFAULT_REPEAT
-from sentinel.core.settings import ChannelConfig, Escalate, Match, Route, Settings, Window
+from sentinel.core.settings import ChannelConfig, Escalate, Inhibit, Match, Route, Settings, Window
 from sentinel.core.windows import moment
 
 Lists = Mapping[str, Mapping[int, Any]]
@@ -54,6 +55,8 @@ class Review:
                 self._recipients((*path, "to"), item.to)
             elif isinstance(item, Match):
                 self._match(path, item)
+            elif isinstance(item, Inhibit):
+                self._same((*path, "same"), item.same)
             elif isinstance(item, Window):
                 self._window(path, item)
         for channel in self._settings.channels:
@@ -120,19 +123,43 @@ class Review:
                 self._error(("actions", name), f"there is no action '{name}'{hint}")
 
     def _match(self, path: Path, match: Match) -> None:
-        for key in ("severity", "status"):
-            for place, word in _wanted(getattr(match, key), (*path, key)):
-                if not _fits(word, _STATUS):
-                    self._error(place, f"'{word}' is no {key}{did_you_mean(word, _STATUS)}")
-        for place, word in _wanted(match.kind, (*path, "kind")):
-            used = {check.common.kind for check in self._settings.checks}
-            if not _fits(word, {*used, OWN}) and not _fits(word, self._kinds.names()):
-                hint = did_you_mean(word, self._kinds.names())
-                self._error(place, f"there is no kind '{word}'{hint}")
-        for place, word in _wanted(match.check, (*path, "check")):
-            if not _fits(word, {*self._check_names, OWN}):
-                hint = did_you_mean(word, self._check_names, "there are")
-                self._warn(place, f"there is no check '{word}'{hint}")
+        for place, name, text in _words(path, match):
+            try:
+                self._word(place, name, text, word(name, text))
+            except Invalid as error:
+                self._error(place, str(error))
+        for index, text in enumerate(match.matchers):
+            place = (*path, "matchers", index)
+            try:
+                found = matchers(text)
+            except Invalid as error:
+                self._error(place, str(error))
+                continue
+            for one in found:
+                self._label(place, one.name)
+                self._word(place, one.name, one.word, word(one.name, one.word))
+
+    def _word(self, place: Path, name: str, text: str, meant: Word) -> None:
+        """A word that nothing there is can fit: a slip, where all there is is known."""
+        kinds = {check.common.kind for check in self._settings.checks}
+        if name in ("severity", "status") and not _hits(meant, _STATUS):
+            self._error(place, f"'{text}' is no {name}{did_you_mean(text, _STATUS)}")
+        elif name == "kind" and not _hits(meant, {*kinds, OWN, *self._kinds.names()}):
+            hint = did_you_mean(text, self._kinds.names())
+            self._error(place, f"there is no kind '{text}'{hint}")
+        elif name == "check" and not _hits(meant, {*self._check_names, OWN}):
+            hint = did_you_mean(text, self._check_names, "there are")
+            self._warn(place, f"there is no check '{text}'{hint}")
+
+    def _same(self, path: Path, names: list[str]) -> None:
+        for place, name in enumerate(names):
+            self._label((*path, place), name)
+
+    def _label(self, place: Path, name: str) -> None:
+        """A name that no check gives and that is nearly one of an alert's own."""
+        given = {label for check in self._settings.checks for label in check.common.labels}
+        if name not in given and name not in FACTS and (close := near(name, tuple(FACTS))):
+            self._warn(place, f"no check gives a label '{name}' (did you mean '{close}'?)")
 
     def _window(self, path: Path, window: Window) -> None:
         try:
@@ -235,8 +262,17 @@ def _wanted(value: str | list[str] | None, path: Path) -> Iterator[tuple[Path, s
         yield path, value
 
 
-def _fits(pattern: str, names: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for name in names)
+def _words(path: Path, match: Match) -> Iterator[tuple[Path, str, str]]:
+    """Every word of a match, where it stands, and the name that it is about."""
+    for name in FACTS:
+        for place, text in _wanted(getattr(match, name), (*path, name)):
+            yield place, name, text
+    for name, text in match.labels.items():
+        yield (*path, "labels", name), name, text
+
+
+def _hits(meant: Word, names: Iterable[str]) -> bool:
+    return any(meant.hits(name) for name in names)
 
 
 def _takes_all(route: Route) -> bool:

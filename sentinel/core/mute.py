@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
-from sentinel.core.match import matches
+from sentinel.core.match import matches, value
+from sentinel.core.matchers import literally
 from sentinel.core.model import Alert, Key
 from sentinel.core.route_settings import Inhibit, Match
 
@@ -56,49 +57,67 @@ def _covers(silence: Silence, alert: Alert) -> bool:
 def exactly(key: Key) -> Match:
     """A match that fits alerts of this key only, whatever it is named."""
     return Match(
-        cluster=_literal(key.cluster), check=_literal(key.check), subject=_literal(key.subject)
+        cluster=literally(key.cluster), check=literally(key.check), subject=literally(key.subject)
     )
 
 
-def _literal(text: str) -> str:
-    """A pattern that fits only this text: see fnmatch(7)."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
+_Place = tuple[int, tuple[str, ...], bool]
+"""A rule's number, what `same` names, and whether only causes count that fit `mute` not as well."""
 
 
 class Inhibition:
     """What the rules mute while these alerts are as they are; found once, for many questions."""
 
     def __init__(self, rules: Sequence[Inhibit], alerts: Iterable[Alert]) -> None:
-        firing = [a for a in alerts if a.firing] if rules else []
-        causes = [(rule, [a for a in firing if matches(rule.when, a)]) for rule in rules]
-        self._open = [(rule, found) for rule, found in causes if found]
-        self._holding: list[tuple[Inhibit, Alert]] = []
-        while fresh := list(self._next()):
-            self._holding += fresh
+        self._rules = rules
+        self._causes: dict[_Place, list[Alert]] = {}
+        for alert in alerts if rules else ():
+            for place in self._as_cause(alert) if alert.firing else ():
+                self._causes.setdefault(place, []).append(alert)
+        self._holding: dict[_Place, Alert] = {}
+        while fresh := dict(self._next()):
+            self._holding |= fresh
 
     def explains(self, alert: Alert) -> Alert | None:
         """The firing alert that explains this one and was not itself explained away.
 
-        An alert never mutes itself, nor one that the same rule would mute; and those that mute
-        one another in a circle are all told.
+        An alert never mutes itself, and those that mute one another in a circle are all told.
         """
-        return next((cause for rule, cause in self._holding if _mutes(rule, alert)), None)
+        found = (self._holding.get(place) for place in self._as_muted(alert))
+        return next((cause for cause in found if cause), None)
 
-    def _next(self) -> Iterator[tuple[Inhibit, Alert]]:
-        """Further rules that hold: by a cause that nothing mutes, or one that is explained."""
-        held = [rule for rule, _ in self._holding]
-        for rule, causes in self._open:
-            if rule not in held and (cause := self._grounded(causes)):
-                yield rule, cause
+    def _as_cause(self, alert: Alert) -> Iterator[_Place]:
+        for number, rule in enumerate(self._rules):
+            if matches(rule.when, alert) and (same := _same(rule, alert)) is not None:
+                yield number, same, False
+                if not matches(rule.mute, alert):
+                    yield number, same, True
+
+    def _as_muted(self, alert: Alert) -> Iterator[_Place]:
+        """Where its causes are. One that fits both sides of a rule is muted by those only that do
+        not, as in Alertmanager: so it mutes neither itself nor one like it."""
+        for number, rule in enumerate(self._rules):
+            if matches(rule.mute, alert) and (same := _same(rule, alert)) is not None:
+                place = number, same, matches(rule.when, alert)
+                if place in self._causes:
+                    yield place
+
+    def _next(self) -> Iterator[tuple[_Place, Alert]]:
+        """Further places that hold: by a cause that nothing mutes, or one that is explained."""
+        for place, causes in self._causes.items():
+            if place not in self._holding and (cause := self._grounded(causes)):
+                yield place, cause
 
     def _grounded(self, causes: Iterable[Alert]) -> Alert | None:
         for cause in causes:
-            if not any(_mutes(rule, cause) for rule, _ in self._open):
+            if not any(True for _ in self._as_muted(cause)):
                 return cause
             if explained := self.explains(cause):
                 return explained
         return None
 
 
-def _mutes(rule: Inhibit, alert: Alert) -> bool:
-    return matches(rule.mute, alert) and not matches(rule.when, alert)
+def _same(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:
+    """None where one is missing: of two alerts without a node nobody knows that it is the same."""
+    values = tuple(value(alert, name) for name in rule.same)
+    return values if all(values) else None

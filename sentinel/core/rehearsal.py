@@ -6,6 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
+from sentinel.core.match import FACTS
+from sentinel.core.matchers import matchers
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.routing import audience, deciding
 from sentinel.core.settings import Match, Route, Settings
@@ -14,6 +16,7 @@ ITSELF = "sentinel"
 """The built-in check: sentinel's words about its own state and channels are routed too."""
 
 _BY_SUBJECT = ("subject", "node", "user", "partition", "job")
+_BY_CHECK = frozenset(FACTS).difference(_BY_SUBJECT)
 _BOTH = (Status.WARNING, Status.CRITICAL)
 
 
@@ -69,7 +72,8 @@ def _whatever(route: Route) -> Route:
 
 
 def _without_subject(match: Match) -> Match:
-    return replace(match, labels={}, **dict.fromkeys(_BY_SUBJECT))
+    whole = [text for text in match.matchers if all(m.name in _BY_CHECK for m in matchers(text))]
+    return replace(match, labels={}, matchers=whole, **dict.fromkeys(_BY_SUBJECT))
 
 
 def _blind(alert: Alert) -> Alert:

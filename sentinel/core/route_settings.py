@@ -13,7 +13,8 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which alerts a route, silence or inhibition is about; every key given must fit.
 
-    A value may be one word or a list of alternatives.
+    A value may be one word or a list of alternatives; words begin with `!=`, `=~` or `!~` where
+    they are not plain. `matchers` are whole ones as in Alertmanager (core.matchers): each must fit.
     """
 
     severity: str | list[str] | None = None
@@ -27,6 +28,7 @@ class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partition: str | list[str] | None = None
     job: str | list[str] | None = None
     labels: Mapping[str, str] = {}
+    matchers: list[str] = []
 
 
 class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,10 +84,12 @@ class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Inhibit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """While an alert that fits `when` fires, those that fit `mute` are not told."""
+    """While an alert that fits `when` fires, those that fit `mute` are not told; with
+    `same: [node]` only those that are about the same node."""
 
     when: Match
     mute: Match
+    same: list[str] = []
 
 
 class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,14 +4,14 @@ The first matching route decides, unless it says continue; without routes every 
 everything.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.cron import fixed
-from sentinel.core.match import matches
+from sentinel.core.match import matches, value
 from sentinel.core.model import Alert, Status
 from sentinel.core.route_settings import Hours, Route
 
@@ -113,11 +113,4 @@ def _escalated(alert: Alert, route: Route, now: Instant, acked: bool) -> list[st
 
 
 def _group(alert: Alert, by: Sequence[str], number: int) -> str:
-    known: Mapping[str, str] = {
-        "cluster": alert.key.cluster,
-        "check": alert.key.check,
-        "kind": alert.kind,
-        "subject": alert.key.subject,
-        "severity": alert.severity.value,
-    }
-    return "\0".join([str(number), *(f"{k}={known.get(k, alert.labels.get(k, ''))}" for k in by)])
+    return "\0".join([str(number), *(f"{name}={value(alert, name)}" for name in by)])

@@ -31,6 +31,10 @@ def shown(silence: Silence) -> SilenceFact:
 def said(match: Match) -> str:
     """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
     given = to_builtins(match)
-    labels = given.pop("labels")
+    labels, whole = given.pop("labels"), given.pop("matchers")
     words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
-    return " ".join(f"{k}={v}" for k, v in words.items() if v)
+    return " ".join([*(_said(k, v) for k, v in words.items() if v), *whole])
+
+
+def _said(name: str, word: str) -> str:
+    return f"{name}{word}" if word.startswith(("=", "!=", "!~")) else f"{name}={word}"
