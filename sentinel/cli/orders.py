@@ -13,8 +13,8 @@ from sentinel.cli.parts import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
-from sentinel.core.match import FACTS
-from sentinel.core.matchers import is_matcher, matchers
+from sentinel.core.match import FACTS, is_wide
+from sentinel.core.matchers import Matcher, is_matcher, matchers
 from sentinel.core.messages import iso
 from sentinel.core.mute import Ack, Silence, exactly, silenced
 from sentinel.core.settings import Match
@@ -71,6 +71,8 @@ def call_silence(args: argparse.Namespace) -> int:
         fits = sum(bool(silenced(a, [silence], state.now)) for a in state.store.alerts())
     until = iso(Instant(wall=ends), state.zone)
     print(f"silenced until {until}; end it with: sentinel alerts unsilence {silence.id}")
+    if is_wide(silence.match):
+        print("sentinel: it fits alerts without such a label too", file=sys.stderr)
     if not fits:
         print("sentinel: no alert of now fits it; see: sentinel alerts list", file=sys.stderr)
     return 0
@@ -124,10 +126,7 @@ def _moment(args: argparse.Namespace, state: State) -> int:
 def _match(words: Sequence[str], state: State) -> Match:
     if len(words) == 1 and not is_matcher(words[0]):
         return _exactly(state.find(words[0]), state)
-    try:
-        found = [one for text in words for one in matchers(text)]
-    except Invalid as error:
-        raise BadCall(f"neither an alert's id nor KEY=VALUE: {error}") from None
+    found = [one for text in words for one in _matchers(text)]
     keys: dict[str, list[str]] = {}
     others = []
     for one in found:
@@ -140,6 +139,15 @@ def _match(words: Sequence[str], state: State) -> Match:
     if twice := [k for k, v in labels.items() if len(v) > 1]:
         raise BadCall(f"{twice[0]}= is given twice; write {twice[0]}=~'this|that' for alternatives")
     return Match(**own, labels={k: v[0] for k, v in labels.items()}, matchers=others)
+
+
+def _matchers(text: str) -> list[Matcher]:
+    if not is_matcher(text) or text.endswith("="):
+        raise BadCall(f"{text!r} is neither an alert's id nor KEY=VALUE such as check=scratch")
+    try:
+        return matchers(text)
+    except Invalid as error:
+        raise BadCall(str(error)) from None
 
 
 def _exactly(alert: str, state: State) -> Match:

@@ -16,6 +16,7 @@ _REMEDIES = {
     "cannot start any token": "; put a text that begins with such a character in quotes",
 }
 
+_HOST_LIST = re.compile(r"[\w.-]\[[0-9,-]+\]")
 _TAB_INDENT = re.compile(r" *\t")
 
 
@@ -71,4 +72,6 @@ def _explained(error: Any, text: str) -> Unreadable:
     since = f" (begun in line {begun.line + 1})" if begun and begun.line != index else ""
     doing = f"{error.context}: " if error.context else ""
     remedy = "".join(r for sign, r in _REMEDIES.items() if sign in str(error.problem))
+    if "expected ',' or '}'" in str(error.problem) and _HOST_LIST.search(lines[index]):
+        remedy = '; within { } put a host list in quotes: "gpu-[01-16]"'
     return Unreadable(f"this is not YAML: {doing}{error.problem}{since}{remedy}", index + 1)

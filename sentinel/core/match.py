@@ -51,6 +51,16 @@ def fits(name: str, want: str | list[str], have: str) -> bool:
     return not wanted or any(w.hits(have) for w in wanted)
 
 
+def is_wide(match: Match) -> bool:
+    """Whether it fits what has nothing of all it names, as `node!=gpu-1` fits every alert without
+    a node. Alertmanager takes no such silence ("at least one matcher must not match the empty
+    string")."""
+    given = {name: want for name in FACTS if (want := getattr(match, name)) is not None}
+    whole = [m for text in match.matchers for m in _matchers(text) or ()]
+    words = [*given.items(), *match.labels.items(), *((m.name, m.word) for m in whole)]
+    return all(fits(name, want, "") for name, want in words)
+
+
 def _all_fit(text: str, alert: Alert) -> bool:
     found = _matchers(text)
     return found is not None and all(fits(m.name, m.word, value(alert, m.name)) for m in found)

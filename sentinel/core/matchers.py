@@ -7,7 +7,7 @@ sentinel differs from it is in docs/alerts.md.
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fnmatch import translate
 from functools import lru_cache
 
@@ -29,6 +29,7 @@ _MATCHER = re.compile(rf"\s*({_NAME})\s*((?:=~|!~|!=|=).*?)\s*", re.DOTALL)
 _PIECE = re.compile(r'\\.|"(?:\\.|[^"\\])*"|.', re.DOTALL)
 _CHARACTER = re.compile(r"\\.|.", re.DOTALL)
 _ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+_SAFE = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.:@ +-]*")
 _NUMBERS = re.compile(r"\[[0-9,-]*(?:[0-9]{2}-[0-9]|[0-9]-[0-9]{2}|,)[0-9,-]*\]")
 
 
@@ -84,7 +85,9 @@ def word(name: str, text: str) -> Word:
 
 
 def literally(text: str) -> str:
-    """The word that fits this text only, whatever is in it."""
+    """The word that fits this text only, whatever is in it; for other labels than NODE."""
+    if _SAFE.fullmatch(text):
+        return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

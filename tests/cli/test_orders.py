@@ -1,5 +1,6 @@
 """`sentinel alerts ack|silence|unsilence` as people call it, also wrongly."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,18 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
+@pytest.fixture
+def nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], say: Say
+) -> Say:
+    """The same, and the alert is about the node gpu-07."""
+    labelled = CONFIG.replace('exit 2"]', 'exit 2"], labels: {node: gpu-07}')
+    (tmp_path / "sentinel.yaml").write_text(labelled)
+    main(["tick", "--all"])
+    capsys.readouterr()
+    return say
+
+
 WRONG = [
     (["silence", "check=bad"], "a silence always ends: give --for 2h or --until 2026-12-24T18:00"),
     (["silence", "check=bad", "--for", "0s"], "the end of the silence lies in the past"),
@@ -46,6 +59,10 @@ WRONG = [
     (["silence", "check=bad", "--for", "2x"], "'2x' is no duration; write it like 90s, 15m, 2h or 3d"),
     (["silence", "check=bad", "--for", "1h", "--until", "2099-01-01"], "a silence always ends: give --for 2h or --until 2026-12-24T18:00"),
     (["silence", "check=", "--for", "1h"], "'check=' is neither an alert's id nor KEY=VALUE such as check=scratch"),
+    (["silence", "node=gpu-[16-01]", "--for", "1h"], "'gpu-[16-01]' is no list of nodes: the range 16-01 runs backwards; a pattern is written node=~ and a regular expression"),
+    (["silence", "subject=gpu-[01-16]", "--for", "1h"], "'gpu-[01-16]': brackets stand for one character here, not for numbers; write node=gpu-[01-16] for nodes, or subject=~ and a regular expression"),
+    (["silence", "node=~gpu-(", "--for", "1h"], "'gpu-(' is no regular expression: missing ), unterminated subpattern at position 4"),
+    (["silence", "check=bad", "nonsense", "--for", "1h"], "'nonsense' is neither an alert's id nor KEY=VALUE such as check=scratch"),
     (["silence", "bad", "--for", "1h"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
     (["ack", "bad"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
     (["unsilence", "x"], "no silence 'x' is in force; there are: none"),
@@ -68,3 +85,66 @@ def test_an_alert_is_acknowledged_and_silenced_by_its_id(say: Say) -> None:
     name = said.split()[-1]
     assert "by ann: check=bad cluster=lab subject=bad disk swap" in say("list")[1]
     assert say("unsilence", name) == (0, f"{name}: ended; what still fires is told")
+
+
+@pytest.mark.parametrize(
+    ("words", "fits"),
+    [
+        (["node=gpu-[01-16]"], True),
+        (["node=gpu-[08-16]"], False),
+        (["node=gpu-1,gpu-[07-09]"], True),
+        (["node!=gpu-07"], False),
+        (["node!=gpu-[08-16]"], True),
+        (["node=~gpu-0."], True),
+        (["node=~gpu-0"], False),
+        (["node!~gpu-.*"], False),
+        (['node="gpu-07"', 'check="bad"'], True),
+        (["{check=bad,node!=gpu-07}"], False),
+        (["node=gpu-01", "node=gpu-07"], True),
+        (["node=~gpu-.*", "node=~.*-08"], False),
+    ],
+)
+def test_a_silence_is_of_the_nodes_that_it_says(nodes: Say, words: list[str], fits: bool) -> None:
+    """The alert is about gpu-07; what was silenced is listed as it was typed."""
+    code, said = nodes("silence", *words, "--for", "2h")
+    assert code == 0
+    assert ("no alert of now fits it" not in said) == fits
+    assert words[0].strip("{").split(",")[0] in nodes("list")[1]
+
+
+def test_a_silence_that_fits_what_has_no_such_label_says_so(nodes: Say) -> None:
+    """All but one node: that is every training's alert as well."""
+    said = "it fits alerts without such a label too"
+    assert said in nodes("silence", "node!=gpu-01", "--for", "2h")[1]
+    assert said not in nodes("silence", "node!=gpu-01", 'node!=""', "--for", "2h")[1]
+
+
+INHIBIT = """
+state: ./state
+cluster: lab
+checks:
+  down: {kind: exec, command: [/bin/sh, -c, "exit 2"], labels: {node: n1}}
+  gpu-a: {kind: exec, command: [/bin/sh, -c, "exit 2"], labels: {node: n1}}
+  gpu-b: {kind: exec, command: [/bin/sh, -c, "exit 2"], labels: {node: n10}}
+  gpu-c: {kind: exec, command: [/bin/sh, -c, "exit 2"]}
+channels: {book: {kind: file, path: ./book}, rack: {kind: file, path: ./rack}}
+routes:
+  - {match: {node: "n[9-10]"}, to: [rack], continue: true}
+  - {to: [book]}
+inhibit: [{when: {check: down}, mute: {matchers: ["check=~gpu-.*"]}, same: [node]}]
+"""
+
+
+def test_a_node_that_is_down_mutes_that_node_and_a_route_takes_a_host_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the file to the message: n1's alert is explained, n10's and that of no node are told."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sentinel.yaml").write_text(INHIBIT)
+    main(["tick"])
+
+    def told(name: str) -> list[str]:
+        lines = (tmp_path / name).read_text().splitlines()
+        return sorted(json.loads(line)["check"] for line in lines)
+
+    assert (told("book"), told("rack")) == (["down", "gpu-b", "gpu-c"], ["gpu-b"])

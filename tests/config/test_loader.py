@@ -381,6 +381,31 @@ BAD = [
         "3: routes[0].match.kind: there is no kind 'dsk' (did you mean 'disk'?)",
     ),
     (
+        "inhibit:\n  - when: {node: 'gpu-[16-01]'}\n    mute: {}",
+        "2: inhibit[0].when.node: 'gpu-[16-01]' is no list of nodes: the range 16-01 runs "
+        "backwards; a pattern is written node=~ and a regular expression",
+    ),
+    (
+        "inhibit:\n  - when: {subject: ['a', 'gpu-[01-16]']}\n    mute: {}",
+        "2: inhibit[0].when.subject[1]: 'gpu-[01-16]': brackets stand for one character here, not "
+        "for numbers; write node=gpu-[01-16] for nodes, or subject=~ and a regular expression",
+    ),
+    (
+        "inhibit:\n  - when: {labels: {rack: '=~a('}}\n    mute: {}",
+        "2: inhibit[0].when.labels.rack: 'a(' is no regular expression: missing ), unterminated "
+        "subpattern at position 1",
+    ),
+    (
+        "inhibit:\n  - when: {matchers: ['node=n[1-2]', 'severity=~crit']}\n    mute: {}",
+        "2: inhibit[0].when.matchers[1]: '=~crit' is no severity; known: critical, ok, unknown, "
+        "warning",
+    ),
+    (
+        "inhibit:\n  - when: {matchers: [node]}\n    mute: {}",
+        "2: inhibit[0].when.matchers[0]: 'node' is no matcher such as node=gpu-[01-16] or "
+        "check!=scratch (=, !=, =~ and !~)",
+    ),
+    (
         "channels: {a: {kind: screen}}\nroutes:\n  - match: {chek: a}\n    to: [a]",
         "3: routes[0].match.chek: unknown key (did you mean 'check'?)",
     ),

@@ -146,6 +146,7 @@ def test_what_cannot_be_read_is_one_error_with_its_line(
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
+        ("a: 1\nb: {node: gpu-[01-16]}", 'within { } put a host list in quotes: "gpu-[01-16]"'),
         ("a: 1\nb: c: d", "put a text that holds ': ' in quotes"),
         ("a: 1\nb: %x-%j.out", "put a text that begins with such a character in quotes"),
         ("a: 1\nb: @me", "put a text that begins with such a character in quotes"),

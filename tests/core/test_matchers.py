@@ -97,7 +97,11 @@ def test_a_literal_word_fits_its_text_and_no_other(text: str) -> None:
     ("name", "text", "says"),
     [
         ("node", "gpu-[!0]", "is no list of nodes"),
-        ("node", "gpu-[01-16]*", "write node=~ and a regular expression|a pattern is written node=~"),
+        (
+            "node",
+            "gpu-[01-16]*",
+            "write node=~ and a regular expression|a pattern is written node=~",
+        ),
         ("node", "gpu-[16-01]", "runs backwards"),
         ("node", "", 'node="" means those without one'),
         ("node", '"gpu-*"', "'\\*' is in no node name"),
@@ -198,7 +202,9 @@ LABELS: list[Mapping[str, str]] = [
 ]
 
 
-@pytest.mark.skipif(not shutil.which("amtool"), reason="Debian's prometheus-alertmanager is missing")
+@pytest.mark.skipif(
+    not shutil.which("amtool"), reason="Debian's prometheus-alertmanager is missing"
+)
 def test_the_operators_mean_what_they_mean_in_alertmanager(tmp_path: Path) -> None:
     """Each matcher over each set of labels; `amtool config routes test` says which fit."""
     names = [f"r{number}" for number in range(len(SAME_AS_ALERTMANAGER))]

@@ -78,7 +78,58 @@ def test_alerts_are_looked_through_once_for_all_questions() -> None:
     assert all(found.explains(alert("job", str(n))) == SLURM for n in range(50))
 
 
-@pytest.mark.parametrize("key", [k for k in Match.__struct_fields__ if k != "labels"])
+def on(node: str, kind: str) -> Alert:
+    return replace(alert(kind, f"{kind} {node}"), labels={"node": node} if node else {})
+
+
+def test_a_node_that_is_down_mutes_the_alerts_of_that_node() -> None:
+    """And of no other, nor of what is about no node at all."""
+    rule = Inhibit(when=Match(kind="nodes"), mute=Match(kind=["gpu", "fs"]), same=["node"])
+    found = Inhibition([rule], [on("n1", "nodes"), on("n2", "gpu"), on("n1", "gpu")])
+    assert found.explains(on("n1", "gpu")) == on("n1", "nodes")
+    assert found.explains(on("n1", "fs")) == on("n1", "nodes")
+    assert [found.explains(on(node, "gpu")) for node in ("n2", "n10", "")] == [None, None, None]
+    assert found.explains(on("n1", "job")) is None
+
+
+def test_two_alerts_without_a_node_are_not_of_the_same_node() -> None:
+    """The check of nodes is blind, and no GPU of the cluster is told any more? Alertmanager takes
+    two missing labels for equal; here nobody knows."""
+    rule = Inhibit(when=Match(kind="nodes"), mute=Match(kind="gpu"), same=["node"])
+    assert Inhibition([rule], [on("", "nodes")]).explains(on("", "gpu")) is None
+
+
+def test_same_takes_what_an_alert_has_of_itself_too() -> None:
+    """Both must agree where two are named."""
+    when, mute = Match(kind="fs", status="critical"), Match(kind="fs", status="warning")
+    rule = Inhibit(when=when, mute=mute, same=["cluster", "node"])
+    bad, less = on("n1", "fs"), replace(on("n1", "fs"), status=Status.WARNING)
+    away = replace(less, key=Key("other", "fs", "s"))
+    found = Inhibition([rule], [bad, less, away])
+    assert [found.explains(a) for a in (bad, less, away)] == [None, bad, None]
+
+
+def test_what_fits_both_sides_is_muted_by_what_fits_one() -> None:
+    """As in Alertmanager; by itself, or by one like it, it is not."""
+    rule = Inhibit(when=Match(kind=["slurm", "job"]), mute=Match(kind="job"))
+    assert Inhibition([rule], [SLURM, JOB]).explains(JOB) == SLURM
+    assert Inhibition([rule], [JOB, alert("job", "t")]).explains(JOB) is None
+
+
+def test_each_node_has_a_chain_of_its_own() -> None:
+    """The first cause on that node is named; a storm over 2,000 nodes is looked through at once."""
+    rules = [
+        Inhibit(when=Match(kind="gpu"), mute=Match(kind="log"), same=["node"]),
+        Inhibit(when=Match(kind="nodes"), mute=Match(kind="gpu"), same=["node"]),
+    ]
+    storm = [on(f"n{n}", kind) for n in range(2000) for kind in ("log", "gpu", "nodes")]
+    found = Inhibition(rules, storm)
+    assert all(found.explains(on(f"n{n}", "log")) == on(f"n{n}", "nodes") for n in range(2000))
+
+
+@pytest.mark.parametrize(
+    "key", [k for k in Match.__struct_fields__ if k not in ("labels", "matchers")]
+)
 def test_no_key_of_a_match_goes_unread(key: str) -> None:
     """A key that nobody looks at would let a silence take everything."""
     assert not matches(replace(Match(), **{key: "no such thing"}), JOB)
