@@ -38,6 +38,12 @@ def expand(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_names(text)))
 
 
+def printed(text: str) -> tuple[str, ...]:
+    """As `expand`, for a list that Slurm printed: a name that Slurm takes and nobody else does
+    (`-oProxyCommand=x`) stands for itself, so that it blinds no other. Never for what is typed."""
+    return tuple(dict.fromkeys(_names(text, typed=False)))
+
+
 def first(text: str) -> str:
     """The first of the names; Invalid as of `expand`."""
     return next(_names(text))
@@ -72,11 +78,11 @@ def counted(names: Sequence[str]) -> str:
     return f"{len(names)} node{'' if len(names) == 1 else 's'}: {shortened(fold(names), 1000)}"
 
 
-def _names(text: str) -> Iterator[str]:
+def _names(text: str, *, typed: bool = True) -> Iterator[str]:
     compact = text.strip()
     if not compact:
         raise Invalid("no node is named; write nodes like node-[0-3],gpu08")
-    if strange := _STRANGE.search(compact):
+    if typed and (strange := _STRANGE.search(compact)):
         raise Invalid(f"{_quoted(compact)} is no list of nodes: {strange[0]!r} is in no node name")
     left = MOST
     for item in _items(compact):
@@ -86,7 +92,8 @@ def _names(text: str) -> Iterator[str]:
             raise Invalid(_too_wide(compact))
         if left < 0:
             raise Invalid(f"{_quoted(compact)} stands for more than {MOST} nodes")
-        yield from map(check_name, _unfolded(_BRACKET.split(item)[::2], brackets))
+        names = _unfolded(_BRACKET.split(item)[::2], brackets)
+        yield from map(check_name, names) if typed else names
 
 
 def _items(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.nodeset import expand
+from sentinel.core.nodeset import printed
 from sentinel.core.slurm import Node
 from sentinel.slurm.words import epoch, text
 
@@ -93,7 +93,7 @@ def _read(line: str) -> Iterator[Node]:
     base, flags = read_state(state[1])
     head, reason, user, time = _reason(line, state.end())
     fields = dict(_FIELD.findall(head))
-    for one in expand(name[1]):
+    for one in printed(name[1]):
         yield Node(
             name=one,
             state=base,

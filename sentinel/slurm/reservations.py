@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.nodeset import expand
+from sentinel.core.nodeset import printed
 from sentinel.core.slurm import Reservation
 from sentinel.slurm.words import epoch, text
 
@@ -54,6 +54,6 @@ def _read(line: str) -> Reservation:
         name=found[1],
         starts=begin,
         ends=end,
-        nodes=frozenset(() if nodes[1] == "(null)" else expand(nodes[1])),
+        nodes=frozenset(() if nodes[1] == "(null)" else printed(nodes[1])),
         flags=frozenset(flags[1].split(",")),
     )

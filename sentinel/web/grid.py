@@ -10,8 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sentinel.core.errors import Invalid
-from sentinel.core.nodeset import expand
+from sentinel.core.nodeset import printed
 from sentinel.web.nodestates import rank
 from sentinel.web.nouns import NodesFact
 
@@ -38,7 +37,7 @@ def cells(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
     """Every node with what is so of it, in the order of their names; the worst of two."""
     found: dict[str, NodesFact] = {}
     for group in groups:
-        for name in _names(group.nodes):
+        for name in printed(group.nodes):
             known = found.get(name)
             if known is None or rank(group.state) < rank(known.state):
                 found[name] = group
@@ -107,10 +106,3 @@ def _strokes(states: Sequence[str], width: int) -> dict[str, str]:
             paths[state] = f"{paths.get(state, '')}M{x} {y}h{length * CELL - GAP}"
             place += length
     return paths
-
-
-def _names(hostlist: str) -> Sequence[str]:
-    try:
-        return expand(hostlist)
-    except Invalid:
-        return hostlist.split(",")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.core.errors import Invalid
-from sentinel.core.nodeset import MOST, WIDEST, check_name, counted, expand, first, fold
+from sentinel.core.nodeset import MOST, WIDEST, check_name, counted, expand, first, fold, printed
 from tests.lab import needs
 from tests.lab.hostlists import Scontrol, drawn
 
@@ -97,6 +97,14 @@ def test_anything_else_is_refused_with_the_reason(text: str, word: str) -> None:
         expand(text)
     assert word in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_a_name_that_only_slurm_takes_stands_for_itself_in_what_slurm_prints() -> None:
+    """One such node in slurm.conf, and nothing would be known of all the others."""
+    assert printed("-oProxyCommand=x") == ("-oProxyCommand=x",)
+    assert printed("n1[8-10],-v,a+b") == ("n18", "n19", "n110", "-v", "a+b")
+    with pytest.raises(Invalid):
+        printed("n[1-2000000]")
 
 
 def test_the_largest_list_is_allowed() -> None:

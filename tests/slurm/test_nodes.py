@@ -191,6 +191,12 @@ def test_a_range_of_names_is_many_nodes() -> None:
     assert [node.name for node in read_nodes(text.encode())] == ["n08", "n09", "n10"]
 
 
+def test_a_name_that_only_slurm_takes_blinds_no_other_node() -> None:
+    """slurm.conf may hold it; nobody else would take it for a name."""
+    text = line() + line().replace("n1", "-oProxyCommand=x")
+    assert [node.name for node in read_nodes(text.encode())] == ["n1", "-oProxyCommand=x"]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

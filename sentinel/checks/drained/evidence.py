@@ -124,12 +124,9 @@ def _by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
 
 def _expanded(nodes: str) -> Sequence[str]:
     try:
-        return nodeset.expand(nodes)
+        return nodeset.printed(nodes)
     except Invalid as error:
-        # Slurm takes names that are none elsewhere (`-oProxyCommand=x`): those stand for themselves.
-        if "[" in nodes:
-            raise CannotTell(f"the nodes of a job are not understood: {error}") from error
-        return nodes.split(",")
+        raise CannotTell(f"the nodes of a job are not understood: {error}") from error
 
 
 def _controller_log(path: str | None, limit: float) -> tuple[str, str]:
