@@ -108,6 +108,7 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 self.nodes,
                 self.sbatch.partition,
                 {*_told(found), *(n for n, one in last.items() if _kept(one, ctx))},
+                {run.node for run in waiting} if queue is None else (),
             ),
             requests=(*drains, *asked),
             memory={

@@ -32,10 +32,15 @@ def candidates(
 
 
 def coverage(
-    nodes: Sequence[Node], which: str, partition: str, tested: Collection[str]
+    nodes: Sequence[Node],
+    which: str,
+    partition: str,
+    tested: Collection[str],
+    blind: Collection[str] = (),
 ) -> Coverage:
     """Of the nodes to be tested those of which something is told: waves take days, so that the
-    others are excused while they wait for their turn. A name that Slurm does not know is not."""
+    others are excused while they wait for their turn. A name that Slurm does not know is not, nor
+    a test of which nobody can see how it goes (`blind`)."""
     known = {n.name for n in nodes if not partition or partition in n.partitions}
     named = set() if which in WORDS else set(nodeset.expand(which))
     if not known or named - known:
@@ -43,7 +48,8 @@ def coverage(
     meant = named or known if which != "suspect" else tested
     if not tested:
         return Coverage(of="nodes", meant=0, excused="none was to be tested yet")
-    return covered("nodes", sorted({*meant, *tested}), tested, "not tested yet")
+    excused = "" if blind else "not tested yet"
+    return covered("nodes", sorted({*meant, *tested}), {*tested} - {*blind}, excused)
 
 
 def wave(

@@ -19,12 +19,13 @@ from sentinel.checks.fs.verdict import (
     Seen,
     Sight,
     finding,
+    measured,
     remembered,
     samples,
     seen_at_all,
 )
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 
@@ -32,6 +33,9 @@ LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
 
 TABLE = "/proc/self/mountinfo"
+ASKED = "asked"
+"""The key below which further subjects are remembered, by path."""
+
 FSTAB = "/etc/fstab"
 
 
@@ -71,12 +75,14 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sights = [self._sight(path, answers.get(path), mounts, ctx) for path in seen]
         findings = tuple(finding(s, seen[s.path], self._rules()) for s in sights)
         memory = {visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights}
-        findings, further = self._further(findings, sights, ctx, deadline)
+        there = [s for s in sights if measured(s, seen[s.path], self._rules())]
+        lost = _lost(sights, there, ctx.memory)
+        findings, further = self._further(findings, there, ctx, deadline)
+        if lost:
+            further[ASKED] = {**further.get(ASKED, {}), **lost}
         return Report(
             findings=findings,
-            coverage=covered(
-                "paths", (s.path for s in sights), (s.path for s in sights if seen_at_all(s))
-            ),
+            coverage=_coverage(sights, lost),
             samples=tuple(sample for f in findings for sample in samples(f)),
             memory={**memory, **further},
         )
@@ -92,6 +98,7 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if more.wanted(self, sights):
                 asked = more.asked(self, sights, ctx, deadline)
                 findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
+                memory[ASKED] = asked.subjects
         if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
             from sentinel.checks.fs import future
 
@@ -131,6 +138,23 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _rules(self) -> Rules:
         warn, crit = completed(self.warn, self.crit)
         return Rules(warn=warn, crit=crit, mounted=self.mounted, read_only=Status(self.read_only))
+
+
+def _lost(
+    sights: Sequence[Sight], there: Sequence[Sight], memory: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """By path what was asked beyond statfs when it last answered, of those that do not now."""
+    before = memory.get(ASKED, {})
+    dumb = (visible(s.path) for s in sights if s not in there)
+    return {path: before[path] for path in dumb if path in before}
+
+
+def _coverage(sights: Sequence[Sight], lost: Mapping[str, Sequence[str]]) -> Coverage:
+    """Paths, and the quotas and trees (`lost`) of those that do not answer: their alerts stay."""
+    more = [subject for subjects in lost.values() for subject in subjects]
+    seen = [s.path for s in sights if seen_at_all(s)]
+    excused = "their file system does not answer" if more and len(seen) == len(sights) else ""
+    return covered("paths", [*(s.path for s in sights), *more], seen, excused)
 
 
 def mount_table() -> Mounts:

@@ -29,9 +29,10 @@ MEMORY = "stuck"
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Further findings, and which children hang."""
+    """Further findings, which children hang, and the findings' subjects by path."""
 
     findings: tuple[Finding, ...]
+    subjects: Mapping[str, Sequence[str]]
     memory: Mapping[str, Any]
 
 
@@ -46,13 +47,15 @@ def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) 
     """Ask about every path that answered; `deadline` by time.monotonic."""
     asker = _Asker(fs, ctx, deadline)
     found: dict[str, Finding] = {}
+    subjects: dict[str, list[str]] = {}
     for sight in sights:
         if sight.mount is not None and sight.answer is not None and sight.answer.usage:
             for finding in asker.about(sight, sight.mount):
+                subjects.setdefault(visible(sight.path), []).append(finding.subject)
                 before = found.get(finding.subject)  # named twice: the worse one is told
                 if before is None or before.status.rank < finding.status.rank:
                     found[finding.subject] = finding
-    return Asked(findings=tuple(found.values()), memory=asker.stuck)
+    return Asked(findings=tuple(found.values()), subjects=subjects, memory=asker.stuck)
 
 
 class _Asker:

@@ -80,6 +80,12 @@ def seen_at_all(sight: Sight) -> bool:
     return answer is not None and not answer.blind and answer.error not in _UNSEEN
 
 
+def measured(sight: Sight, seen: Seen, rules: Rules) -> bool:
+    """Whether its own numbers are there: not those of the disk below a lost mount."""
+    usage = sight.answer.usage if sight.answer else None
+    return usage is not None and not _lost(sight, seen, rules)
+
+
 def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
     """The worst of what is wrong decides; the summary tells all of it."""
     problems = _problems(sight, seen, rules)

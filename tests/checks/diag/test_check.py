@@ -535,3 +535,13 @@ def test_by_the_archive_a_node_without_any_output_is_not_seen(tmp_path: Path) ->
     once = Site(tmp_path, nodes="n[1-2]").look(one_shot=True)
     assert once.coverage.words == "saw 1 of 2 nodes: not n2"
     assert once.status is Status.UNKNOWN
+
+
+def test_tests_under_way_are_not_seen_while_the_queue_is_not(tmp_path: Path) -> None:
+    """That they go on is believed, and not called well."""
+    site = Site(tmp_path)
+    site.queue(site.look())
+    assert site.look().coverage.whole
+    site.jobs = None
+    seen = site.look().coverage
+    assert (seen.words, seen.status) == ("saw 0 of 4 nodes: not n[0-3]", Status.UNKNOWN)

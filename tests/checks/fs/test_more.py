@@ -251,3 +251,25 @@ def test_what_fstab_names_has_to_be_mounted(
     table.write_text(f"server:/x {point} nfs rw,hard 0 0\n")
     found = look(point).findings[0]
     assert (found.status, "is not mounted" in found.summary) == (Status.CRITICAL, True)
+
+
+@pytest.mark.parametrize("measure", ["du", "command"])
+def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, measure: Any) -> None:
+    """The alert about its tree or quota stays: nobody sees that it is well. It is remembered for
+    as long as the path is lost."""
+    path = tmp_path / "scratch"
+    path.mkdir()
+    told = '{"name": "q", "used": 9, "limit": 10}'
+    settings = {"command": ["echo", told]} if measure == "command" else {}
+    first = look(path, measure=measure, **settings)
+    (_, further) = [f.subject for f in first.findings]
+    path.rmdir()
+    second = look(path, first.memory, measure=measure, **settings)
+    for report in (second, look(path, second.memory, measure=measure, **settings)):
+        assert [f.subject for f in report.findings] == [str(path)]
+        assert report.findings[0].status is Status.CRITICAL
+        assert report.coverage.unseen == (further,)
+        assert (report.coverage.meant, report.status) == (2, Status.CRITICAL)
+        assert report.coverage.excused == "their file system does not answer"
+    path.mkdir()
+    assert look(path, second.memory, measure=measure, **settings).coverage.whole

@@ -6,8 +6,13 @@ import pytest
 
 from sentinel.checks.fs.check import Fs
 from sentinel.checks.memory import Memory
+from sentinel.clock import SystemClock
 from sentinel.core.model import Status
-from sentinel.core.settings import FilePath
+from sentinel.core.outcome import Outcome
+from sentinel.core.settings import CheckConfig, Common, FilePath
+from sentinel.engine.runner import Runner
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import context
 from tests.lab.cluster import Lab
 from tests.remote.nodes import Nodes
@@ -39,3 +44,23 @@ def test_memory_of_nodes(fresh: Lab, tmp_path: Path) -> None:
         ("node-0", False), ("node-1", False),
     ]  # fmt: skip
     assert {s.subject for s in report.samples} == {"node-0", "node-1"}
+
+
+def test_all_nodes_of_which_slurm_hears_nothing_are_not_well(fresh: Lab, tmp_path: Path) -> None:
+    """By slurmctld's own states: none of some, then one of some, with its reason."""
+    names = ",".join(node.name for node in fresh.nodes)
+    fresh.run(["scontrol", "update", f"nodename={names}", "state=down", "reason=power"])
+    reach, count = Nodes(fresh, tmp_path).reach(), len(fresh.nodes)
+    check = CheckConfig(name="c", common=Common(kind="memory"), plugin=Memory(nodes="all"))
+
+    def look() -> Outcome:
+        slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
+        return Runner().run(check, context(slurm, remote=reach, limit=20, one_shot=True))  # type: ignore[arg-type]
+
+    dark = look()
+    assert dark.itself.status is Status.UNKNOWN
+    assert dark.itself.summary.startswith(f"saw 0 of {count} nodes: not {names.split(',')[0][:4]}")
+    fresh.run(["scontrol", "update", "nodename=node-0", "state=resume"])
+    partly = look()
+    assert [f.subject for f in partly.findings] == ["node-0", ""]
+    assert partly.partly.startswith(f"saw 1 of {count} nodes: not node-[1-{count - 1}] (Slurm does")
