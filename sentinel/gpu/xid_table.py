@@ -1,8 +1,9 @@
 """What each Xid and SXid means and asks for: data, with the source of every row.
 
-NVIDIA's catalogue is the source wherever it says something; where public checkers differ from
-it, the milder reading of NVIDIA wins and the row says so. Numbers that are not here ask for
-NVIDIA's support: an unknown error is never "nothing".
+NVIDIA's catalogue is the source wherever it says something (https://docs.nvidia.com/deploy/
+xid-errors/analyzing-xid-catalog.html, as of October 2025; its immediate actions by number are in
+NVIDIA below). A row that asks for something else says what and why in `differs`. Numbers that are
+not here ask for NVIDIA's support: an unknown error is never "nothing".
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ FABRIC = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """Some numbers, what they mean, what to do, and who says so."""
+    """Some numbers, what they mean, what to do, and who says so. `differs`: what NVIDIA's catalogue
+    says instead, and why it is not followed."""
 
     codes: tuple[int, ...]
     meaning: str
     advice: Advice
     source: str = CATALOGUE
+    differs: str = ""
 
 
 ROWS: tuple[Row, ...] = (
@@ -35,8 +38,20 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(codes=(13,), meaning="exception in a program's kernel", advice=Advice.RESTART_APP),
     Row(codes=(31,), meaning="memory page fault of a program", advice=Advice.RESTART_APP),
-    Row(codes=(43, 45), meaning="a program's channel was stopped", advice=Advice.IGNORE),
-    Row(codes=(137,), meaning="NVLink error of a program", advice=Advice.RESTART_APP),
+    Row(codes=(43,), meaning="a program's channel was stopped", advice=Advice.IGNORE),
+    Row(
+        codes=(45,),
+        meaning="a program's channel was stopped",
+        advice=Advice.IGNORE,
+        differs="WORKFLOW_XID_45: alone it asks to restart the fabric manager; programs that are "
+        "killed leave it too, and it follows other Xids, which are told",
+    ),
+    Row(
+        codes=(108, 137),
+        meaning="NVLink error of a program",
+        advice=Advice.RESTART_APP,
+        differs="IGNORE, then XID_137_FLOW: the program that met it has to be started again",
+    ),
     Row(
         codes=(14, 37, 38, 44, 66, 67, 93, 106, 107, 141, 157),
         meaning="for information",
@@ -62,23 +77,49 @@ ROWS: tuple[Row, ...] = (
         meaning="double bit (uncorrectable) memory error",
         advice=Advice.DIAGNOSE,
         source=MEMORY,
+        differs="WORKFLOW_XID_48: what is next depends on the Xids 63, 64, 94 and 95 beside it",
     ),
-    Row(codes=(54,), meaning="auxiliary power is missing", advice=Advice.DIAGNOSE),
+    Row(
+        codes=(54,),
+        meaning="auxiliary power is missing",
+        advice=Advice.DIAGNOSE,
+        differs="CHECK_MECHANICALS: somebody has to go there",
+    ),
+    Row(
+        codes=(78, 142, 159),
+        meaning="a vGPU that did not start, NVENC3, or a CHI error",
+        advice=Advice.CONTACT,
+        differs="UPDATE_SWFW (78), CHECK_UVM (159): not for the one who reads this alone",
+    ),
     Row(
         codes=(63,),
         meaning="a row remapping (page retirement) was recorded; active after a reset",
         advice=Advice.RESET,
         source=MEMORY,
+        differs="IGNORE: programs go on, so it is a warning; but the row is not replaced before a "
+        "reset, and the same memory fails again until then",
     ),
     Row(
         codes=(64,),
         meaning="a row remapping (page retirement) failed",
         advice=Advice.DIAGNOSE,
         source=MEMORY,
+        differs="RESET_GPU, then support: no reset brings spare rows back, and it is the condition "
+        "for a replacement",
     ),
-    Row(codes=(74,), meaning="NVLink error", advice=Advice.DIAGNOSE),
+    Row(
+        codes=(74,),
+        meaning="NVLink error",
+        advice=Advice.DIAGNOSE,
+        differs="WORKFLOW_NVLINK_ERR: by registers that people have to read",
+    ),
     Row(codes=(79,), meaning="the GPU has fallen off the bus", advice=Advice.REBOOT),
-    Row(codes=(92,), meaning="many single bit memory errors", advice=Advice.MONITOR),
+    Row(
+        codes=(92,),
+        meaning="many single bit memory errors",
+        advice=Advice.MONITOR,
+        differs="IGNORE, then support: a rate that grows is worth a look",
+    ),
     Row(
         codes=(94,),
         meaning="contained memory error: only the program on it is hit",
@@ -96,42 +137,109 @@ ROWS: tuple[Row, ...] = (
         meaning="the GPU's system processor (GSP) does not answer; counts are rate limited",
         advice=Advice.RESET,
     ),
-    Row(codes=(121,), meaning="corrected error of the link to the CPU", advice=Advice.MONITOR),
-    Row(codes=(140,), meaning="unrecovered memory error", advice=Advice.DIAGNOSE, source=MEMORY),
-    Row(codes=(143,), meaning="the GPU cannot be initialised", advice=Advice.DIAGNOSE),
+    Row(
+        codes=(121,),
+        meaning="corrected error of the link to the CPU",
+        advice=Advice.MONITOR,
+        differs="IGNORE, then support: a rate that grows is worth a look",
+    ),
+    Row(codes=(140,), meaning="unrecovered memory error", advice=Advice.RESET),
+    Row(codes=(143,), meaning="the GPU cannot be initialised", advice=Advice.RESET),
     Row(
         codes=(144, 145, 146, 147, 148, 149, 150),
         meaning="NVLink 5 error",
         advice=Advice.DIAGNOSE,
+        differs="WORKFLOW_NVLINK5_ERR: done here by the line's fields (sentinel.gpu.nvlink5); this "
+        "holds for a line whose fields are missing or not in NVIDIA's table",
     ),
-    Row(codes=(151, 167, 168), meaning="PCIe or key rotation error", advice=Advice.REBOOT),
+    Row(codes=(151,), meaning="key rotation error", advice=Advice.REBOOT),
     Row(
-        codes=(152, 153, 160, 162, 163, 164, 165),
+        codes=(167, 168),
+        meaning="PCIe timeout, or errors in protected memory",
+        advice=Advice.REBOOT,
+        differs="no action is given: both leave the GPU in a state that outlasts a reset",
+    ),
+    Row(
+        codes=(152, 153, 160, 161, 162, 163, 164, 165),
         meaning="recorded for a later look",
         advice=Advice.MONITOR,
+        differs="IGNORE (152, 153, 160, 161), no action (162 to 165): kept for the ledger, no alert",
     ),
-    Row(codes=(161,), meaning="memory channel retirement failed", advice=Advice.DIAGNOSE),
     Row(
         codes=(171, 172),
         meaning="where an uncorrectable memory error was (DRAM, SRAM)",
         advice=Advice.DIAGNOSE,
+        differs="no action is given: it comes with Xid 48, and is judged as that is",
     ),
 )
 
+NVIDIA: dict[str, tuple[int, ...]] = {
+    "RESTART_APP": (
+        *(8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84),
+        *(85, 86, 88, 89, 94, *range(96, 106), *range(126, 136), 139),
+    ),
+    "IGNORE": (
+        *(14, 37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 108, 121, 137, 141, 152, 153, 157),
+        *(160, 161),
+    ),
+    "RESET_GPU": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158),
+    "RESTART_BM": (79,),
+    "RESTART_VM": (151,),
+    "CHECK_MECHANICALS": (54,),
+    "UPDATE_SWFW": (78,),
+    "CHECK_UVM": (159,),
+    "WORKFLOW_XID_45": (45,),
+    "WORKFLOW_XID_48": (48,),
+    "WORKFLOW_NVLINK_ERR": (74,),
+    "WORKFLOW_NVLINK5_ERR": (144, 145, 146, 147, 148, 149, 150),
+    "XID_154": (154,),
+    "": (162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172),
+}
+"""NVIDIA's catalogue: its immediate action by number ("" where it gives none). All other numbers
+below 173 are CONTACT_SUPPORT."""
+
 LOST = 79
 RECOVERY = 154
-NVLINK5 = range(144, 151)
-"""Their text says whether they are fatal; those that are not need only be watched."""
 
 _BY_CODE = {code: row for row in ROWS for code in row.codes}
 UNKNOWN = Row(codes=(), meaning="not in the table", advice=Advice.CONTACT, source=CATALOGUE)
 RECOVERED = Row(
     codes=(RECOVERY,), meaning="NVIDIA's recovery action changed", advice=Advice.CONTACT
 )
-SWITCH_FATAL = Row(codes=(), meaning="fatal NVSwitch error", advice=Advice.DIAGNOSE, source=FABRIC)
-SWITCH_MILD = Row(
-    codes=(), meaning="non-fatal NVSwitch error", advice=Advice.MONITOR, source=FABRIC
+INIT = Row(
+    codes=(),
+    meaning="the driver could not start the GPU",
+    advice=Advice.DIAGNOSE,
+    source="https://docs.nvidia.com/deploy/gpu-debug-guidelines/",
 )
+SWITCH: dict[bool | None, Row] = {
+    True: Row(codes=(), meaning="fatal NVSwitch error", advice=Advice.DIAGNOSE, source=FABRIC),
+    False: Row(codes=(), meaning="non-fatal NVSwitch error", advice=Advice.MONITOR, source=FABRIC),
+    None: Row(
+        codes=(),
+        meaning="NVSwitch error that does not say whether it is fatal",
+        advice=Advice.CONTACT,
+        source=FABRIC,
+    ),
+}
+"""By whether the line calls it fatal."""
+
+AMD = "https://docs.kernel.org/gpu/amdgpu/ras.html"
+RAS: dict[bool | None, Row] = {
+    True: Row(
+        codes=(),
+        meaning="uncorrectable memory error of an AMD GPU; the driver resets it",
+        advice=Advice.RESET,
+        source=AMD,
+    ),
+    False: Row(
+        codes=(),
+        meaning="memory error of an AMD GPU that only its reader meets",
+        advice=Advice.MONITOR,
+        source=AMD,
+    ),
+}
+"""By whether the error is uncorrectable (else it is deferred)."""
 
 
 def row(code: int) -> Row:

@@ -154,7 +154,7 @@ kernel_dmesg() {
 }
 
 kernel_journal() {
-    journalctl -k -b -q --no-pager -o short-monotonic >"$work/journal" 2>/dev/null || return 1
+    journalctl -k -b -a -q --no-pager -o short-monotonic >"$work/journal" 2>/dev/null || return 1
     [ -s "$work/journal" ] || return 1
     echo journal
     by_time journal <"$work/journal" | last
@@ -162,7 +162,9 @@ kernel_journal() {
 
 by_time() {
     [ "$since_source" = "$1" ] || since=-1
-    awk -F '[][ ]+' -v since="$since" '/^\[ *[0-9]+\.[0-9]+\]/ && $2 * 1000000 > since + 0.5'
+    # A record of several lines has one stamp, on its first line.
+    awk -F '[][ ]+' -v since="$since" \
+        '/^\[ *[0-9]+\.[0-9]+\]/ { newer = $2 * 1000000 > since + 0.5 } newer'
 }
 
 last() { tail -n 5000; }

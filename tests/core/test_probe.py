@@ -1,5 +1,8 @@
 """The output of a probe: what is read, and that nothing cut, forged or strange passes for whole."""
 
+import re
+import subprocess
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +240,77 @@ def test_logs_without_numbers_go_by_time(source: str, line: str, text: str) -> N
     assert isinstance(log, KernelLog)
     assert (log.lines[0].text, log.lines[0].at, log.lines[0].level) == (text, 3987.203252, None)
     assert (log.cursor.position, log.lost) == (3987203252, None)
+
+
+LOST = (
+    "NVRM: The NVIDIA GPU 0000:18:00.0",
+    "NVRM: (PCI ID: 10de:2901) installed in this system has",
+    "NVRM: fallen off the bus and is not responding to commands.",
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("kmsg", ("3,7,1500000,-;" + r"\x0a".join(LOST), "6,8,1600000,-;eth0: up")),
+        ("dmesg", ("[    1.500000] " + LOST[0], *LOST[1:], "[    1.600000] eth0: up")),
+        (
+            "journal",
+            (
+                "[    1.500000] n1 kernel: " + LOST[0],
+                *(f"{'':26}{more}" for more in LOST[1:]),
+                "[    1.600000] n1 kernel: eth0: up",
+            ),
+        ),
+    ],
+)
+def test_a_record_of_several_lines(source: str, lines: tuple[str, ...]) -> None:
+    """As the driver prints a GPU that is lost while it is loaded: three lines in one call."""
+    log = section("kernel", source, *lines).kernel
+    assert isinstance(log, KernelLog)
+    assert [line.text for line in log.lines] == [*LOST, "eth0: up"]
+    assert [line.at for line in log.lines] == [1.5, 1.5, 1.5, 1.6]
+    assert log.cursor.position == (8 if source == "kmsg" else 1_600_000)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"a\x09b", ["a\tb"]),
+        (r"a\x5cx0ab", [r"a\x0ab"]),
+        (r"a\x0", [r"a\x0"]),
+        (r"a\xzz\x0Ab", [r"a\xzz", "b"]),
+        ("a\\", ["a\\"]),
+        (r"a\x1b[31m", [r"a\x1b[31m"]),
+        (r"\x0a", ["", ""]),
+    ],
+)
+def test_escapes_of_the_kernel(written: str, meant: list[str]) -> None:
+    """A broken one stays as it is, and takes nothing else with it."""
+    xid = "NVRM: Xid (PCI:0000:10:1c): 79, lost"
+    log = section("kernel", "kmsg", f"3,7,15,-;{written}", f"3,8,16,-;{xid}").kernel
+    assert isinstance(log, KernelLog)
+    assert [line.text for line in log.lines] == [*meant, xid]
+
+
+def test_a_record_whose_first_line_was_cut_off_has_the_time_of_the_next() -> None:
+    """Only the last lines of a long log come."""
+    log = section("kernel", "dmesg", LOST[2], "[    1.600000] eth0: up").kernel
+    assert isinstance(log, KernelLog)
+    assert [(line.at, line.text) for line in log.lines] == [(1.6, LOST[2]), (1.6, "eth0: up")]
+    assert section("kernel", "dmesg", *LOST).unread["kernel"].kind == "garbage"
+
+
+@pytest.mark.parametrize(("since", "shown"), [("-1", 4), ("1400000", 4), ("1500000", 1)])
+def test_the_probe_passes_on_all_lines_of_a_record(since: str, shown: int) -> None:
+    """Its own function, in a real shell: what has no stamp belongs to the stamp above it."""
+    script = Path(str(files("sentinel.remote") / "probe.sh")).read_text()
+    function = re.search(r"^by_time\(\) \{.*?^\}", script, re.M | re.S)
+    assert function
+    text = f"{LOST[1]}\n[    1.500000] " + "\n".join(LOST) + "\n[    1.600000] eth0: up\n"
+    run = f"since_source=dmesg since={since}\n{function[0]}\nby_time dmesg"
+    done = subprocess.run(["sh", "-c", run], input=text, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines() == text.splitlines()[-shown:]
 
 
 def test_a_quiet_kernel_keeps_the_cursor() -> None:

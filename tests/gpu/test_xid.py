@@ -64,6 +64,118 @@ def test_a_gpu_lost_in_three_lines_is_one_event() -> None:
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "NVRM: The NVIDIA GPU 0000:18:00.0 installed in this system has fallen off the bus and is not responding to commands."
+        ],
+        [
+            "NVRM: The NVIDIA GPU 0000:18:00.0 (PCI ID: 10de:1e07) installed in this",
+            "NVRM: system has fallen off the bus and is not responding to commands.",
+        ],
+    ],
+)
+def test_a_gpu_lost_in_other_words(lines: list[str]) -> None:
+    """One line or two; a GPU that is only named above is not the one."""
+    (event,) = xid.read(lines).events
+    assert (event.code, event.bus) == (79, "00000000:18:00.0")
+    named = "NVRM: The NVIDIA GPU 0000:29:00.0 (PCI ID: 10de:1) installed in this system is not supported"
+    other = "NVRM: GPU 0000:18:00.0: GPU has fallen off the bus."
+    assert [e.bus for e in xid.read([named, other]).events] == ["00000000:18:00.0"]
+    assert xid.read([named, *[""] * 3, "NVRM: fallen off the bus and is not"]).events == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "bus"),
+    [
+        ("NVRM: GPU 0000:07:00.0: RmInitAdapter failed! (0x26:0xffff:1482)", "00000000:07:00.0"),
+        ("NVRM: GPU-0000:07:00: RmInitAdapter failed!", "00000000:07:00.0"),
+        ("NVRM: RmInitAdapter failed! (0x62:0x65:2028)", ""),
+    ],
+)
+def test_a_gpu_that_could_not_be_started(line: str, bus: str) -> None:
+    """Without an Xid; in old drivers without saying which."""
+    event = one(line)
+    assert (event.kind, event.bus, event.advice) == ("init", bus, Advice.DIAGNOSE)
+    assert event.text.startswith("RmInitAdapter failed")
+
+
+@pytest.mark.parametrize(
+    ("said", "fatal", "advice"),
+    [
+        (
+            "socket: 0, die: 1, 2 new uncorrectable hardware errors detected in umc block",
+            True,
+            Advice.RESET,
+        ),
+        (
+            "{17}socket: 0, die: 1 1 uncorrectable hardware errors detected in gfx block",
+            True,
+            Advice.RESET,
+        ),
+        ("3 uncorrectable hardware errors detected in umc block", True, Advice.RESET),
+        ("Uncorrectable hardware error (ERREVENT_ATHUB_INTERRUPT) detected!", True, Advice.RESET),
+        (
+            "socket: 0, die: 1, 1 new deferred hardware errors detected in umc block",
+            False,
+            Advice.MONITOR,
+        ),
+        (
+            "{17} socket: 0, die: 1, 1 new poison consumption detected in gfx block",
+            False,
+            Advice.MONITOR,
+        ),
+    ],
+)
+def test_memory_errors_of_amd_gpus(said: str, fatal: bool, advice: Advice) -> None:
+    """The new ones count; totals repeat them, and corrected ones need nobody."""
+    event = one(f"amdgpu 0000:c1:00.0: amdgpu: {said}")
+    assert (event.kind, event.bus, event.fatal) == ("ras", "00000000:C1:00.0", fatal)
+    assert event.advice is advice
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "socket: 0, die: 1, 5 uncorrectable hardware errors detected in total in umc block",
+        "socket: 0, die: 1, 5 new correctable hardware errors detected in umc block",
+        "0 uncorrectable hardware errors detected in umc block",
+        "ring gfx timeout",
+    ],
+)
+def test_other_lines_of_amdgpu_are_no_events(said: str) -> None:
+    """Above all no totals: they come again and again."""
+    assert xid.read([f"amdgpu 0000:c1:00.0: amdgpu: {said}"]).events == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "fatal", "advice"),
+    [
+        ("Severity 1 Engine instance 30 Sub-engine instance 00", True, Advice.DIAGNOSE),
+        ("Severity 0 Engine instance 30 Sub-engine instance 00", False, Advice.MONITOR),
+        ("Severity 7 Engine instance 30 Sub-engine instance 00", None, Advice.CONTACT),
+        ("SOE HALT data[0] = 0x0", None, Advice.CONTACT),
+    ],
+)
+def test_switches_that_give_a_severity(text: str, fatal: bool | None, advice: Advice) -> None:
+    """1 is fatal, 0 is not (nvswitch_error_severity); what says neither is not mild."""
+    event = one(f"nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 24007, {text}")
+    assert (event.fatal, event.advice) == (fatal, advice)
+
+
+def test_a_severity_line_is_part_of_the_error_above_it() -> None:
+    """Also where another switch spoke between."""
+    mine, other = (f"nvidia-nvswitch{n}: SXid (PCI:0000:a{n}:00.0): 20034, " for n in (0, 1))
+    lines = [
+        mine + "Fatal, Link 30",
+        other + "Fatal, Link 1",
+        mine + "Severity 1 Engine instance 30",
+    ]
+    assert [e.line for e in xid.read(lines).events] == [0, 1]
+    assert len(xid.read(lines[1:]).events) == 2
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Data {0x50610002, 0x10100030}",
@@ -142,6 +254,138 @@ def test_switches_say_themselves_whether_it_is_fatal(text: str, advice: Advice) 
     """SXid lines carry it."""
     line = f"nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, {text}"
     assert one(line).advice is advice
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "advice", "meaning"),
+    [
+        (
+            149,
+            "NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000 0x0)",
+            Advice.RESET,
+            "other end",
+        ),
+        (
+            149,
+            "NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x00000000 0x0)",
+            Advice.RESET,
+            "cables",
+        ),
+        (
+            149,
+            "NETIR_LINK_DOWN Fatal   XC0 i0 Link 08 (0x026005c6 0x00000000 0x0)",
+            Advice.MONITOR,
+            "user",
+        ),
+        (
+            149,
+            "NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x03f005c6 0x00000000 0x0)",
+            Advice.DIAGNOSE,
+            "NVLink 5 error",
+        ),
+        (
+            149,
+            "NETIR_BER_EVENT Nonfatal XC0 i0 Link 00 (0x00000013 0x00000002)",
+            Advice.MONITOR,
+            "bit errors",
+        ),
+        (
+            149,
+            "NETIR_MFDE_EVENT Fatal XC0 i0 Link 00 (0x00000014 0x00000004)",
+            Advice.RESET,
+            "firmware",
+        ),
+        (
+            149,
+            "NETIR_MFDE_EVENT Nonfatal XC0 i0 Link 00 (0x00000014 0x00000003)",
+            Advice.MONITOR,
+            "firmware",
+        ),
+        (144, "SAW_MVB Fatal XC0 i0 Link 00 (0x00000001 0x00000002 0x0)", Advice.RESET, "SAW_MVB"),
+        (
+            144,
+            "SAW_MVB Nonfatal XC0 i0 Link -1 (0x00000001 0x00000004 0x0)",
+            Advice.MONITOR,
+            "SAW_MVB",
+        ),
+        (
+            145,
+            "RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000104)",
+            Advice.MONITOR,
+            "RLW_REMAP",
+        ),
+        (
+            145,
+            "RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000044)",
+            Advice.RESET,
+            "RLW_REMAP",
+        ),
+        (
+            146,
+            "TLW_RX/TLW_RX_PIPE1 Fatal XC0 i0 Link 00 (0x0000000b 0x00000004)",
+            Advice.RESET,
+            "TLW_RX",
+        ),
+        (
+            148,
+            "NVLPW_CTRL/NVLPW Nonfatal XC0 i0 Link 00 (0x0000000f 0x80000000)",
+            Advice.MONITOR,
+            "NVLPW",
+        ),
+        (
+            150,
+            "MSE_WATCHDOG Fatal XC0 i0 Link 00 (0x00000000 0x00000000)",
+            Advice.RESET,
+            "watchdog",
+        ),
+        (
+            145,
+            "NEW_UNIT Fatal XC0 i0 Link 00 (0x00000004 0x00000001)",
+            Advice.DIAGNOSE,
+            "NVLink 5 error",
+        ),
+        (
+            145,
+            "RLW_CTRL Nonfatal XC0 i0 Link 00 (0x00000003 0x00000000)",
+            Advice.MONITOR,
+            "NVLink 5 error",
+        ),
+    ],
+)
+def test_nvlink_5_by_its_fields(code: int, text: str, advice: Advice, meaning: str) -> None:
+    """Unit, status bits, and the reason why a link went down; by the words where they are new."""
+    event = one(f"NVRM: Xid (PCI:0009:01:00): {code}, {text}")
+    assert (event.advice, meaning in event.meaning) == (advice, True), event.meaning
+
+
+MEANS = {
+    "RESTART_APP": Advice.RESTART_APP,
+    "IGNORE": Advice.IGNORE,
+    "RESET_GPU": Advice.RESET,
+    "RESTART_BM": Advice.REBOOT,
+    "RESTART_VM": Advice.REBOOT,
+    "CONTACT_SUPPORT": Advice.CONTACT,
+    "XID_154": Advice.CONTACT,  # where the line itself has no known action
+    "": Advice.CONTACT,
+}
+
+
+@pytest.mark.parametrize("code", range(1, 173))
+def test_a_row_asks_for_what_nvidia_does_or_says_why_not(code: int) -> None:
+    """Number by number; and who says that he differs does."""
+    said = [name for name, codes in xid_table.NVIDIA.items() if code in codes] or [
+        "CONTACT_SUPPORT"
+    ]
+    row = xid_table.row(code)
+    assert len(said) == 1
+    same = MEANS.get(said[0]) is row.advice
+    assert same or row.differs, f"{said[0]}, not {row.advice}"
+    assert not (row.differs and all(_same(other) for other in row.codes))
+
+
+def _same(code: int) -> bool:
+    said = next((n for n, codes in xid_table.NVIDIA.items() if code in codes), "CONTACT_SUPPORT")
+    return MEANS.get(said) is xid_table.row(code).advice
 
 
 def test_every_row_has_a_source_and_a_number_of_its_own() -> None:

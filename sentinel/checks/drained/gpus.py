@@ -27,7 +27,11 @@ _DIAG = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
 """dcgmi diag, or its worker; by the kernel's short name where command lines were not read."""
 
 _XID = re.compile(r"NVRM: Xid \([^)]*\): (\d+)")
-_WORSE = re.compile(r"SXid \([^)]*\): \d+, (?!Non-fatal|Data)|NVRM: .*fallen off the bus")
+_WORSE = re.compile(
+    r"SXid \([^)]*\): \d+, (?!Non-fatal|Data|Severity 0\b)|NVRM: .*fallen off the bus"
+    r"|NVRM: .*RmInitAdapter failed|amdgpu.*\b[1-9]\d* (?:new )?uncorrectable hardware errors"
+    r"|amdgpu.*Uncorrectable hardware error"
+)
 
 
 def expected(gres: str, told: int | None = None) -> int | None:

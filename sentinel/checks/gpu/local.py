@@ -76,25 +76,17 @@ def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
     if done.code:
         said = done.err.decode("utf-8", "backslashreplace").strip()
         return Unread(kind="denied", why=visible(shortened(said, 200)))
-    lines = done.out.decode("utf-8", "backslashreplace").split("\n")
-    timed = [line for line in lines if line.startswith("[")]
-    if not timed:
+    lines = done.out.decode("utf-8", "backslashreplace").rstrip("\n").split("\n")
+    if not any(kernel_text.newer(lines, -1)):
         return Unread(kind="failed", why="dmesg shows no lines with times (cleared, printk.time?)")
     try:
-        return kernel_text.log(["dmesg", *_after(timed, cursor)], proc.boot_id(), cursor)
+        return kernel_text.log(["dmesg", *_after(lines, cursor)], proc.boot_id(), cursor)
     except Strange as error:
         return Unread(kind="garbage", why=str(error))
 
 
 def _after(lines: list[str], cursor: Cursor | None) -> list[str]:
     """Lines of this boot after the cursor: dmesg has no numbers, only times."""
-    if cursor is None or (cursor.boot, cursor.source) != (proc.boot_id(), "dmesg"):
-        return lines[-5000:]
-    return [line for line in lines if _micro(line) > cursor.position][-5000:]
-
-
-def _micro(line: str) -> int:
-    whole, _, part = line[1:].partition("]")[0].strip().partition(".")
-    if not (whole.isdigit() and part.isdigit()):
-        return -1
-    return int(whole) * 1_000_000 + int(part.ljust(6, "0")[:6])
+    same = cursor is not None and (cursor.boot, cursor.source) == (proc.boot_id(), "dmesg")
+    position = cursor.position if cursor is not None and same else -1
+    return list(kernel_text.newer(lines, position))[-5000:]

@@ -15,6 +15,9 @@ from sentinel.core.values import duration_text
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
 
+INIT = "init failed"
+"""The driver could not start a GPU, which a later try may; then nvidia-smi shows it."""
+
 RECORDED = 63
 """A remapping that was recorded works after the next reset; programs may go on until then."""
 
@@ -75,7 +78,7 @@ def _new(sight: Sight) -> Iterable[Open]:
                 at=one.at,
                 advice=event.advice.value,
                 text=event.text,
-                meaning=event.row.meaning,
+                meaning=event.meaning,
             )
 
 
@@ -96,7 +99,8 @@ def _mended(one: Open, sight: Sight | None) -> bool:
         return False
     if sight.boot != one.boot:
         return True
-    by_reset = one.advice == Advice.RESET.value or one.what == f"xid {xid_table.RECOVERY}"
+    whats = (f"xid {xid_table.RECOVERY}", INIT)
+    by_reset = one.advice == Advice.RESET.value or one.what in whats
     return by_reset and _well(sight, one.subject)
 
 

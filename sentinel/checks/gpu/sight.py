@@ -159,14 +159,18 @@ def ledger_events(sight: Sight) -> Iterator[GpuEvent]:
 
 def subject_of(sight: Sight, event: xid.Event) -> str:
     """The GPU, or the node where it is a switch or nobody knows which GPU sat there."""
-    uuid = sight.uuid_at(event.bus) if event.kind == "xid" else ""
+    uuid = sight.uuid_at(event.bus) if event.kind != "sxid" and event.bus else ""
     return uuid or f"node:{sight.node}"
 
 
 def what_of(event: xid.Event) -> str:
     """`xid 79`, `sxid fatal`, or the recovery action that an Xid 154 carries is left to NVML."""
+    if event.kind == "init":
+        return "init failed"
+    if event.kind == "ras":
+        return "ras uncorrectable" if event.fatal else "ras deferred"
     if event.kind == "sxid":
-        return "sxid fatal" if event.fatal else "sxid non-fatal"
+        return {True: "sxid fatal", False: "sxid non-fatal", None: "sxid"}[event.fatal]
     return f"xid {event.code}"
 
 

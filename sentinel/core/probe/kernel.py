@@ -1,6 +1,12 @@
-"""The kernel section: /dev/kmsg, dmesg(1) or journalctl(1), whichever the node had. Pure."""
+"""The kernel section: /dev/kmsg, dmesg(1) or journalctl(1), whichever the node had. Pure.
+
+A record may hold several lines (drivers print them with one call): /dev/kmsg writes their ends as
+`\\x0a`, dmesg and journalctl print them as they are, without a stamp. Each becomes a KernelLine
+with the time of its record.
+"""
 
 import re
+from collections.abc import Iterable, Iterator
 
 from sentinel.core.probe.lines import Strange
 from sentinel.core.probe.nouns import Cursor, KernelLine, KernelLog
@@ -9,7 +15,11 @@ from sentinel.core.probe.nouns import Cursor, KernelLine, KernelLog
 _KMSG = re.compile(r"([0-9]{1,9}),([0-9]{1,19}),([0-9]{1,19}),[^;]*;(.*)")
 # The second bracket is who printed it, where the kernel has PRINTK_CALLER: "[    T1]".
 _TIMED = re.compile(r"\[ *([0-9]{1,12})\.([0-9]{1,9})\](?:\[ *[TC][0-9]{1,9}\])? (.*)")
+_STAMP = re.compile(r"\[ *([0-9]{1,12})\.([0-9]{1,9})\]")
 _JOURNAL = re.compile(r"\S+ kernel: ")
+_ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
+_MEANT = {"0a": "\n", "09": "\t", "5c": "\\"}
+"""Escapes that are undone; any other, also a broken one, stays as it is written."""
 
 
 def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
@@ -30,7 +40,7 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
             raise Strange(f"no line of the kernel's log: {line}")
         numbers.append(int(match[2]))
         at, level = int(match[3]) / 1e6, int(match[1]) & 7
-        found.append(KernelLine(at=at, level=level, text=match[4]))
+        found += [KernelLine(at=at, level=level, text=text) for text in _unescaped(match[4])]
     before = _before("kmsg", boot, since)
     lost = None
     if before is not None:
@@ -40,17 +50,39 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
     return KernelLog(source="kmsg", lines=tuple(found), cursor=cursor, lost=lost)
 
 
+def _unescaped(text: str) -> list[str]:
+    return _ESCAPE.sub(lambda m: _MEANT.get(m[1].lower(), m[0]), text).split("\n")
+
+
+def newer(lines: Iterable[str], position: int) -> Iterator[str]:
+    """Of dmesg's lines the records after that moment (µs since boot), each with all its lines."""
+    after = False
+    for line in lines:
+        if stamp := _STAMP.match(line):
+            after = _micro(stamp) > position
+        if after:
+            yield line
+
+
+def _micro(stamp: re.Match[str]) -> int:
+    return int(stamp[1]) * 1_000_000 + int(stamp[2].ljust(6, "0")[:6])
+
+
 def _timed(source: str, lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
     found, last = [], _before(source, boot, since)
     position = -1 if last is None else last
+    # A record's first line may have been cut off: then its time is that of the next one.
+    micro = next((_micro(m) for line in lines if (m := _STAMP.match(line))), None)
+    if lines and micro is None:
+        raise Strange(f"no line of the kernel's log: {lines[0]}")
     for line in lines:
         match = _TIMED.fullmatch(line)
-        if not match:
-            raise Strange(f"no line of the kernel's log: {line}")
-        micro = int(match[1]) * 1_000_000 + int(match[2].ljust(6, "0")[:6])
-        position = max(position, micro)
-        text = _JOURNAL.sub("", match[3], count=1) if source == "journal" else match[3]
-        found.append(KernelLine(at=micro / 1e6, level=None, text=text))
+        micro = _micro(match) if match else micro
+        text = match[3] if match else line.strip()
+        if match and source == "journal":
+            text = _JOURNAL.sub("", text, count=1)
+        position = max(position, micro or 0)
+        found.append(KernelLine(at=(micro or 0) / 1e6, level=None, text=text))
     cursor = Cursor(boot=boot, source=source, position=position)
     return KernelLog(source=source, lines=tuple(found), cursor=cursor, lost=None)
 

@@ -41,6 +41,10 @@ HUNG = Unread(kind="hung", why="not even SIGKILL ends it", pid=99)
 XID = "NVRM: Xid (PCI:0000:10:1c): {}, pid=1896, name=python"
 FELL_OFF = "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."
 OLD_FELL_OFF = "NVRM: fallen off the bus and is not responding to commands."
+INIT = "NVRM: GPU 0000:29:00.0: RmInitAdapter failed! (0x26:0x65:1)"
+RAS = (
+    "amdgpu 0000:c1:00.0: amdgpu: socket: 0, die: 0, {} new {}correctable hardware errors detected"
+)
 SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): {}, Link 32"
 ALICE = process(50, 1000, "alice")
 
@@ -85,6 +89,9 @@ SPOILT = [
     ({"kernel": kernel((60, FELL_OFF))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
     ({"kernel": kernel((60, OLD_FELL_OFF))}, "xids", "1 errors, the last: NVRM: fallen"),
     ({"kernel": kernel((60, SXID.format("20034, Fatal")))}, "xids", "1 errors, the last: nvidia"),
+    ({"kernel": kernel((60, SXID.format("20034, Severity 1")))}, "xids", "1 errors, the last: nv"),
+    ({"kernel": kernel((60, INIT))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
+    ({"kernel": kernel((60, RAS.format(2, "un")))}, "xids", "1 errors, the last: amdgpu"),
 ]
 
 
@@ -102,6 +109,7 @@ HARMLESS = [
     {"processes": (process(50, command="dcgmi dmon -e 155"),)},
     {"kernel": kernel((-3601, XID.format(79)), (5, XID.format(43)), (6, XID.format(45)))},
     {"kernel": kernel((5, SXID.format("12028, Non-fatal")), (5, SXID.format("20034, Data {0x0}")))},
+    {"kernel": kernel((5, SXID.format("20034, Severity 0")), (5, RAS.format(2, "")))},
     {"steps": Steps(processes=(), blind=("environments: only root may read them",))},
 ]
 

@@ -8,7 +8,8 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck, local
 from sentinel.core.model import Status
-from sentinel.core.probe import Unread
+from sentinel.core.probe import Cursor, KernelLog, Unread
+from sentinel.core.values import Duration
 from sentinel.testing import context
 from tests.lab.gpus import gpus_of, nvidia_smi
 
@@ -66,3 +67,26 @@ def test_without_nvidia_smi_nvml_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_p
         assert json.loads(gpus)["form"] == "nvml"  # a machine with a GPU
     else:
         assert gpus.kind == "missing"
+
+
+def test_a_gpu_that_falls_off_the_bus_while_the_driver_is_loaded(smi: Path) -> None:
+    """One record of three lines, of which dmesg stamps the first; the others are well."""
+    put(smi, nvidia_smi(gpus_of(0, 7)))
+    (smi.parent / "dmesg").write_text(
+        "#!/bin/sh\ncat <<'E'\n"
+        "[    1.500000] NVRM: The NVIDIA GPU 0000:50:00.0\n"
+        "NVRM: (PCI ID: 10de:2330) installed in this system has\n"
+        "NVRM: fallen off the bus and is not responding to commands.\n"
+        "[    1.600000] NVRM: GPU 0000:50:00.0: RmInitAdapter failed! (0x22:0x65:884)\nE\n"
+    )
+    first = local.here(10.0, None)
+    assert isinstance(first.kernel, KernelLog)
+    assert [line.at for line in first.kernel.lines] == [1.5, 1.5, 1.5, 1.6]
+    boot = first.kernel.cursor.boot
+    again = local.here(10.0, Cursor(boot=boot, source="dmesg", position=1_500_000))
+    assert isinstance(again.kernel, KernelLog)
+    assert len(again.kernel.lines) == 1
+    report = GpuCheck(remember=Duration(10**9)).run(context(limit=20.0))
+    told = " ".join(f"{f.summary} {f.details}" for f in report.findings if f.status.bad)
+    assert "Xid 79" in told
+    assert "init failed" in told
