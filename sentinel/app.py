@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sentinel import actions, channels, checks
 from sentinel.clock import SystemClock
 from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.settings import CheckConfig, Common, Settings
+from sentinel.core.text import visible
 from sentinel.lazy import LazyRemote, LazySettings, LazySlurm, users_of
 from sentinel.registry import Registry, UnknownKind
 
@@ -46,6 +47,12 @@ class BadCall(SentinelError):
     exit_code = 64
 
 
+class Unreadable(SentinelError):
+    """The state may be there and cannot be read: nothing is known of what it holds."""
+
+    exit_code = 3
+
+
 class NoConfig(SentinelError):
     """No configuration file where one is needed."""
 
@@ -53,22 +60,47 @@ class NoConfig(SentinelError):
 
 
 def load_settings(path: str | None) -> Settings:
-    """The configuration file that applies; raises NoConfig or ConfigError."""
-    settings = find_settings(path)
-    if settings is None:
-        from sentinel.config import searched
+    """The configuration file that applies; raises NoConfig, ConfigError or Distrusted."""
+    from sentinel.config import Hidden, searched
 
+    try:
+        settings = find_settings(path)
+    except Hidden as error:
+        raise NoConfig(str(error)) from error
+    if settings is None:
         raise NoConfig(searched(os.environ))
     return settings
 
 
-def find_settings(path: str | None) -> Settings | None:
-    """As load_settings, but None where there is no file."""
+def settings_or_default(path: str | None, *, quiet: bool = False) -> Settings:
+    """For what needs no configuration: the built-in default also in place of one that this user
+    may not read, which is said."""
+    return readable_settings(path, quiet=quiet) or embedded()
+
+
+def readable_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+    """The same, but None in place of the built-in default."""
+    from sentinel.config import Hidden
+
+    try:
+        return find_settings(path, quiet=quiet)
+    except Hidden as error:
+        if not quiet:
+            print(f"sentinel: going by the built-in default: {error}", file=sys.stderr)
+        return None
+
+
+def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+    """As load_settings, but None where there is no file, and raises Hidden. A file that was not
+    named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
+    not so)."""
     from sentinel import config
 
     found = config.find(path, os.environ)
     if found is None:
         return None
+    if not path and not quiet:
+        print(f"sentinel: configuration: {visible(found)}", file=sys.stderr)
     loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
@@ -122,7 +154,7 @@ def look(check: CheckConfig, settings: Settings | None) -> Outcome:
     from sentinel.engine.runner import Runner, limit
 
     clock = SystemClock()
-    surroundings = LazySettings(lambda: settings or find_settings(None))
+    surroundings = LazySettings(lambda: settings or readable_settings(None, quiet=True))
     ctx = Context(
         name=check.name,
         now=clock.now(),
@@ -171,6 +203,11 @@ def state_shown(settings: Settings) -> str:
     return f"{scheme}://{user.partition(':')[0]}{at}{host}"
 
 
+def by_what(settings: Settings) -> str:
+    """The configuration's file, for people."""
+    return visible(settings.path) if settings.path else "the built-in default"
+
+
 def evidence(settings: Settings) -> str:
     """Where bundles of evidence are kept: beside the state, or where it would lie if it is elsewhere."""
     state = state_of(settings)
@@ -178,9 +215,50 @@ def evidence(settings: Settings) -> str:
 
 
 def has_state(settings: Settings) -> bool:
-    """Whether a service or tick has made the state already; of a server nobody can say so."""
+    """Whether a service or tick has made the state already; of a server nobody can say so. Raises
+    Unreadable where it cannot be seen: that is no state that is empty."""
     state = state_of(settings)
-    return "://" in state or os.path.exists(os.path.join(state, "sentinel.db"))
+    if "://" in state:
+        return True
+    try:
+        os.stat(os.path.join(state, "sentinel.db"))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreadable(state, str(error.strerror)) from error
+    return True
+
+
+@contextmanager
+def looking(settings: Settings) -> Iterator[None]:
+    """Around what only looks at the state: Unreadable in place of what a service would wait for.
+    A damaged state stays what it is."""
+    from sentinel.store.errors import Refused, Unavailable
+
+    try:
+        yield
+    except Refused as error:
+        raise _unreadable(state_of(settings), str(error)) from error
+    except Unavailable as error:
+        raise Unreadable(str(error)) from error
+
+
+def _unreadable(state: str, why: str) -> Unreadable:
+    """With who may read it: whose the directory is that is in the way."""
+    from sentinel.trust import asking_as, user_name
+
+    place = os.path.join(os.path.abspath(state), "sentinel.db")
+    while True:
+        try:
+            owner = os.stat(place).st_uid
+        except OSError:
+            place = os.path.dirname(place)
+            continue
+        break
+    return Unreadable(
+        f"the state {visible(state)} cannot be read: {why}; {visible(place)} belongs to "
+        f"{visible(user_name(owner))}, who can: {asking_as(owner)}"
+    )
 
 
 def embedded() -> Settings:

@@ -30,9 +30,12 @@ def books(settings: Settings, *, dry_run: bool = False) -> Books:
     from sentinel.store.book_memory import MemoryBooks
     from sentinel.store.opening import open_books
 
-    if dry_run and not app.has_state(settings):
+    if not dry_run:
+        return open_books(app.state_of(settings))
+    if not app.has_state(settings):
         return MemoryBooks()
-    return open_books(app.state_of(settings))
+    with app.looking(settings):
+        return open_books(app.state_of(settings))
 
 
 def slurm(settings: Settings, clock: SystemClock) -> Snapshot:

@@ -1,6 +1,7 @@
 """Which kinds of checks, channels and actions there are, and where each comes from."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,9 @@ class UnknownKind(SentinelError):
 class Registry:
     """Built-in kinds by an explicit list, third-party ones by entry points of `group`.
 
-    Nothing is imported before it is asked for. A built-in name cannot be taken over.
+    Nothing is imported before it is asked for. A built-in name cannot be taken over. A third-party
+    one is imported only if nobody could change it but root, the caller, and the owner of sentinel's
+    own code, which runs already.
     """
 
     def __init__(self, builtin: Mapping[str, str], group: str) -> None:
@@ -22,7 +25,7 @@ class Registry:
         self._group = group
 
     def load(self, name: str) -> Any:
-        """The class of that kind; raises UnknownKind."""
+        """The class of that kind; raises UnknownKind, or trust.Distrusted before it is imported."""
         target = self._builtin.get(name)
         if target is None:
             return self._load_foreign(name)
@@ -44,6 +47,7 @@ class Registry:
         entry = self._foreign().get(name)
         if entry is None:
             raise UnknownKind(f"there is no kind {name!r}; known: {', '.join(self.names())}")
+        _require_trusted(entry)
         try:
             return entry.load()
         except Exception as error:
@@ -55,3 +59,32 @@ class Registry:
         from importlib.metadata import entry_points
 
         return {e.name: e for e in entry_points(group=self._group) if e.name not in self._builtin}
+
+
+def _require_trusted(entry: Any) -> None:
+    from sentinel.trust import Distrusted, believed, believed_names, tree_fault
+
+    trusted = believed() | {os.stat(__file__).st_uid}
+    for place in _homes(entry):
+        while not os.path.lexists(place):  # inside of an archive
+            place = os.path.dirname(place)
+        if wrong := tree_fault(place, trusted):
+            mend = f"; {wrong.remedy} {wrong.path}" if wrong.remedy else ""
+            raise Distrusted(
+                f"the plugin {entry.name!r} in {place} is not used: {wrong.path} {wrong.why}, and "
+                f"what runs here must be changed by nobody but {believed_names()}{mend}; or install it where that is so"
+            )
+
+
+def _homes(entry: Any) -> Iterator[str]:
+    """The files of its top-level package or module, and what names it; nothing is imported."""
+    from importlib.util import find_spec
+
+    if entry.dist is not None:
+        yield os.path.abspath(str(getattr(entry.dist, "_path", entry.dist.locate_file(""))))
+    spec = find_spec(entry.module.partition(".")[0])
+    if spec is None:
+        return
+    yield from spec.submodule_search_locations or ()
+    if spec.origin and spec.has_location:
+        yield spec.origin

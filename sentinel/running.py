@@ -34,7 +34,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
     from sentinel.engine.service import Service
     from sentinel.engine.standby import take_over
 
-    settings = app.find_settings(path) or app.embedded()
+    settings = app.settings_or_default(path)
     clock = SystemClock()
     store, notices = app.open_state(settings, clock)
     _welcome(settings)

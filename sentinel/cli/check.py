@@ -63,7 +63,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
-    settings = app.find_settings(args.config) if not args.rest or args.config else None
+    settings = _settings(args) if not args.rest or args.config else None
     named = [c for c in settings.checks if c.name == args.target] if settings else []
     if named and args.rest:
         raise BadCall(f"{args.target} is a configured check and takes no options: {args.rest[0]}")
@@ -73,6 +73,13 @@ def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
         args.target, _options(args.rest), [c.name for c in settings.checks] if settings else []
     )
     return _limited(check, args.timeout), settings
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    """A kind needs none; any other word may be a name of the one that cannot be read."""
+    if args.target in app.CHECKS.names():
+        return app.readable_settings(args.config, quiet=args.nagios)
+    return app.find_settings(args.config, quiet=args.nagios)
 
 
 def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -17,7 +18,10 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(call=lambda _args: _usage(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     init = commands.add_parser("init", help="write a commented configuration that works")
-    init.add_argument("file", nargs="?", default="sentinel.yaml", metavar="FILE")
+    init.add_argument(
+        "file", nargs="?", metavar="FILE",
+        help="default: ~/.config/sentinel/sentinel.yaml; root: /etc/sentinel/sentinel.yaml",
+    )  # fmt: skip
     init.add_argument("--cluster", default="", metavar="NAME", help="label on every message")
     init.add_argument("--user", default="", metavar="NAME", help="whose jobs; default: you")
     init.set_defaults(call=init_command)
@@ -48,20 +52,23 @@ def init_command(args: argparse.Namespace) -> int:
     from msgspec.structs import replace
 
     from sentinel.cli.surroundings import surroundings
-    from sentinel.config.starter import starter, write_new
+    from sentinel.config.places import SERVICE, new
+    from sentinel.config.starter import make_folder, starter, write_new
 
-    user = args.user or _user()
-    here = surroundings(user)
+    user, file = args.user or _user(), args.file or new(os.environ)
+    here = replace(surroundings(user), service=os.path.abspath(file) == SERVICE)
     if args.cluster:
         here = replace(here, cluster=args.cluster)
-    text = starter(here, user=user)
     try:
-        write_new(args.file, text)
+        if not args.file:
+            make_folder(os.path.dirname(file))
+        write_new(file, starter(here, user=user))
     except FileExistsError:
-        return _fail(f"{args.file} exists and is left as it is; name another FILE", CANNOT_CREATE)
+        return _fail(f"{file} exists and is left as it is; name another FILE", CANNOT_CREATE)
     except OSError as error:
-        return _fail(f"{args.file} cannot be written: {error.strerror}", CANNOT_CREATE)
-    print(f"{args.file}: written; check it with: sentinel config check -c {args.file}")
+        return _fail(f"{file} cannot be written: {error.strerror}", CANNOT_CREATE)
+    named = f" -c {shlex.quote(file)}" if args.file else ""
+    print(f"{file}: written; check it with: sentinel config check{named}")
     return 0
 
 
@@ -127,6 +134,8 @@ def show_command(args: argparse.Namespace) -> int:
     path = _path(args)
     if path is None:
         return NO_CONFIG
+    if not args.config:
+        print(f"sentinel: configuration: {path}", file=sys.stderr)
     loaded = _load(path)
     print(show(loaded.settings, loaded.references), end="")
     return 0
@@ -154,9 +163,13 @@ def _load(path: str) -> Any:
 
 
 def _path(args: argparse.Namespace) -> str | None:
-    from sentinel.config import find, searched
+    from sentinel.config import Hidden, find, searched
 
-    path = find(args.config, os.environ)
+    try:
+        path = find(args.config, os.environ)
+    except Hidden as error:
+        _fail(str(error), NO_CONFIG)
+        return None
     if path is None:
         _fail(searched(os.environ), NO_CONFIG)
     return path

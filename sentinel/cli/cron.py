@@ -80,7 +80,7 @@ def call_ensure(args: argparse.Namespace) -> int:
     """0 when the chain goes on, whether it had to be mended or not; nothing is printed then."""
     from sentinel.cron import install
 
-    settings, folder = _settings(args)
+    settings, folder = _settings(args, quiet=True)
     for line in install.ensure(folder, _client(settings)):
         print(f"sentinel cron: {line}", file=sys.stderr)
     return OK
@@ -177,17 +177,17 @@ def _named(args: argparse.Namespace) -> list[str]:
     return found
 
 
-def _settings(args: argparse.Namespace) -> tuple[Any, str]:
+def _settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
     from sentinel import app
 
-    settings = _settings_of(args.config)
+    settings = _settings_of(args.config, quiet=quiet)
     return settings, args.dir or app.chain_folder(settings)
 
 
-def _settings_of(path: str | None) -> Any:
+def _settings_of(path: str | None, *, quiet: bool = False) -> Any:
     from sentinel import app
 
-    return app.find_settings(path) or app.embedded()
+    return app.settings_or_default(path, quiet=quiet)
 
 
 def _state(settings: Any) -> str:

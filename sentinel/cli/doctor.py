@@ -24,7 +24,7 @@ def register(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """0 when nothing is critical, else 1. Changes nothing and sends nothing."""
-    settings = app.find_settings(args.config) or app.embedded()
+    settings = app.settings_or_default(args.config)
     items = list(_items(settings))
     if args.json:
         print(

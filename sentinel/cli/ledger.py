@@ -33,7 +33,8 @@ def opened(args: argparse.Namespace, *, writing: bool = False) -> Iterator[Ledge
     settings = settings_of(args)
     gpus: Gpus
     if writing or app.has_state(settings):
-        gpus = app.open_gpus(settings)
+        with app.looking(settings):
+            gpus = app.open_gpus(settings)
     else:
         from sentinel.store.gpu_memory import MemoryGpus
 

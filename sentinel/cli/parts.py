@@ -26,7 +26,8 @@ def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """The configuration that applies, or the built-in one."""
+    """The configuration that applies, or the built-in one; raises config.Hidden where one applies
+    that this user may not read: what it allows and where it keeps its log is not known."""
     return app.find_settings(args.config) or app.embedded()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sentinel import app, hands
 from sentinel.app import BadCall
-from sentinel.cli.parts import seconds, settings_of
+from sentinel.cli.parts import seconds
 
 SHORTEST = 5.0
 
@@ -37,7 +37,7 @@ def call(args: argparse.Namespace) -> int:
     from sentinel.stacks import Asked
     from sentinel.stacks.bundle import plain
 
-    settings = settings_of(args)
+    settings = app.settings_or_default(args.config)
     looker, client = hands.looker(settings)
     asked = Asked(
         job=args.job, limit=_limit(args.limit), native=args.native, tool=_tool(args.py_spy)

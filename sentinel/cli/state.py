@@ -9,6 +9,7 @@ from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.mute import Silence
 from sentinel.core.ports import Store
 from sentinel.core.settings import Settings
+from sentinel.store.errors import Damaged, Unavailable
 
 
 class NoState(SentinelError):
@@ -33,10 +34,9 @@ def _opened(settings: Settings, clock: SystemClock, writing: bool, telling: bool
 def _there(settings: Settings, clock: SystemClock) -> Store:
     """Not mended here: who sets a damaged state aside has to tell people, and must not act for an
     hour. That is a service's or a tick's."""
-    from sentinel.store.errors import Damaged
-
     try:
-        return app.open_state(settings, clock, mending=False)[0]
+        with app.looking(settings):
+            return app.open_state(settings, clock, mending=False)[0]
     except Damaged as error:
         raise StoreError(f"{error}; sentinel run or tick sets it aside and begins anew") from error
 
@@ -45,11 +45,12 @@ class State:
     """The store opened beside a running sentinel, with the clock and zone to show it by.
 
     Where nothing was ever written it is an empty one, and stderr says so (`telling`): whoever only
-    looks must not make it, perhaps as another user. Who is `writing` gets NoState.
+    looks must not make it, perhaps as another user. Who is `writing` gets NoState. Raises
+    app.Unreadable or config.Hidden where somebody else's would have to be looked at.
     """
 
     def __init__(self, config: str | None, *, writing: bool = False, telling: bool = True) -> None:
-        settings = app.find_settings(config) or app.embedded()
+        settings = app.find_settings(config, quiet=not telling) or app.embedded()
         clock = SystemClock()
         self.store = _opened(settings, clock, writing, telling)
         self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
@@ -57,8 +58,10 @@ class State:
     def __enter__(self) -> "State":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.store.close()
+        if isinstance(error, Unavailable):
+            raise app.Unreadable(str(error)) from error
 
     def by_hand(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""

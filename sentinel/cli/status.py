@@ -28,7 +28,7 @@ def register(commands: Any) -> None:
 
 
 def call(args: argparse.Namespace) -> int:
-    """Always 0: it reports, it does not judge."""
+    """0: it reports, it does not judge; 3 where there is something that it may not read."""
     with State(args.config) as state:
         found = look(state)
         known = _document(state, found) if args.json else {}
@@ -56,6 +56,7 @@ def _document(state: State, found: Any) -> dict[str, Any]:
     store, now = state.store, state.now
     told = to_builtins(found)
     return {
+        "config": state.settings.path or None,
         "state": app.state_shown(state.settings),
         "leader": store.leader(),
         "notices": list(found.notices),
@@ -120,7 +121,8 @@ def show(f: Any, state: State) -> None:
     from sentinel.cli.tables import console
 
     out, zone = console(), state.zone
-    out.print(Text.assemble(panels.watch(f), f"; state in {app.state_shown(state.settings)}"))
+    by = f"configuration: {app.by_what(state.settings)}; state in {app.state_shown(state.settings)}"
+    out.print(Text.assemble(panels.watch(f), f"; {by}"))
     out.print(panels.headline(f))
     sections = [("alerts", panels.alerts(f.alerts), True)]
     sections += [

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from sentinel.config.default import embedded_default
     from sentinel.config.loader import Loaded, load
     from sentinel.config.options import one_shot, options_of
-    from sentinel.config.places import find, searched
+    from sentinel.config.places import Hidden, find, new, searched
     from sentinel.config.problems import ConfigError, Problem
 
 __all__ = [
     "ConfigError",
+    "Hidden",
     "Loaded",
     "Problem",
     "embedded_default",
     "find",
     "load",
+    "new",
     "one_shot",
     "options_of",
     "searched",
@@ -32,7 +34,9 @@ _HOMES = {
     "Loaded": "loader",
     "Problem": "problems",
     "embedded_default": "default",
+    "Hidden": "places",
     "find": "places",
+    "new": "places",
     "load": "loader",
     "one_shot": "options",
     "options_of": "options",

@@ -1,32 +1,90 @@
-"""Where the configuration is looked for."""
+"""Where the configuration is looked for, and whose file is believed."""
 
+import errno
 import os
 from collections.abc import Mapping
+from shlex import quote
+
+from sentinel import trust
+from sentinel.core.errors import SentinelError
+from sentinel.core.text import visible
 
 ENVIRONMENT = "SENTINEL_CONFIG"
+SERVICE = "/etc/sentinel/sentinel.yaml"
+
+
+class Hidden(SentinelError):
+    """A configuration is there, or may be, and this user may not read it: another one in its place,
+    or none, would show something else under its name."""
+
+    exit_code = 3
 
 
 def find(explicit: str | None, env: Mapping[str, str]) -> str | None:
     """The file to use: the one that was asked for, else the first place that has one.
 
-    A file asked for by `-c` or `$SENTINEL_CONFIG` is returned whether it exists or not, so
-    that a typing error is told and no other file is taken silently.
+    A file asked for by `-c` or `$SENTINEL_CONFIG` is the caller's word: it is returned whether it
+    exists or not, so that a typing error is told and no other file is taken silently, and whoever
+    owns it. One that was found is used only if nobody but root and the caller could change it.
+    Raises trust.Distrusted or Hidden, and looks no further.
     """
-    asked = explicit or env.get(ENVIRONMENT)
-    return asked or next((path for path in places(env) if os.path.lexists(path)), None)
+    return explicit or env.get(ENVIRONMENT) or next(filter(_usable, places(env)), None)
 
 
 def places(env: Mapping[str, str]) -> list[str]:
-    """The places without an explicit wish, in order (XDG Base Directory Specification 0.8)."""
-    home = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", ""), ".config")
-    own = [os.path.join(home, "sentinel", "sentinel.yaml")] if os.path.isabs(home) else []
-    return ["sentinel.yaml", *own, "/etc/sentinel/sentinel.yaml"]
+    """The places without an explicit wish, in order (XDG Base Directory Specification 0.8).
+
+    Never the working directory of root, who may stand anywhere.
+    """
+    here = ["./sentinel.yaml"] if os.geteuid() else []
+    return [*here, *_own(env), SERVICE]
+
+
+def new(env: Mapping[str, str]) -> str:
+    """Where a first configuration belongs: root's is the service's, everybody else's at home."""
+    return next(iter(_own(env) if os.geteuid() else ()), SERVICE)
 
 
 def searched(env: Mapping[str, str]) -> str:
     """One sentence for the person who has no configuration yet."""
     return (
-        f"no configuration found; looked for -c FILE, ${ENVIRONMENT}, "
-        f"{', '.join(('./' + places(env)[0], *places(env)[1:]))}; "
+        f"no configuration found; looked for -c FILE, ${ENVIRONMENT}, {', '.join(places(env))}; "
         "`sentinel config init` writes one"
+    )
+
+
+def _own(env: Mapping[str, str]) -> list[str]:
+    home = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", ""), ".config")
+    return [os.path.join(home, "sentinel", "sentinel.yaml")] if os.path.isabs(home) else []
+
+
+def _usable(path: str) -> bool:
+    """Whether there is one, which may be used."""
+    try:
+        os.lstat(path)
+        wrong = trust.fault(path, trust.believed())
+        readable = os.access(path, os.R_OK)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.lexists(path)  # a link to nowhere is told, not passed over
+    except OSError as error:
+        raise _hidden(path, error.errno or errno.EIO) from error
+    if wrong:
+        raise _distrusted(path, wrong)
+    if not readable:
+        raise _hidden(path, errno.EACCES)
+    return True
+
+
+def _hidden(path: str, error: int) -> Hidden:
+    return Hidden(
+        f"{visible(path)} cannot be read: {os.strerror(error)}; its administrator can: "
+        f"{trust.asking_as(0, '-c', path)}; one of your own goes before it: sentinel config init"
+    )
+
+
+def _distrusted(path: str, wrong: trust.Fault) -> trust.Distrusted:
+    mend = f"{wrong.remedy} {quote(visible(wrong.path))}, or " if wrong.remedy else ""
+    return trust.Distrusted(
+        f"{visible(path)} is not used: {visible(wrong.path)} {wrong.why}, and what runs here must be "
+        f"changed by nobody but {trust.believed_names()}; {mend}name the file that you mean: -c FILE"
     )

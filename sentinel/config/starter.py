@@ -17,7 +17,7 @@ _CLUSTER = """
 %scluster: %s
 
 # Where alerts and unsent messages are kept. Default: $XDG_STATE_HOME/sentinel
-# state: /var/lib/sentinel
+%sstate: /var/lib/sentinel
 """
 
 _CHECKS = """
@@ -78,10 +78,12 @@ channels:
 
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What is known of the host: `slurm`, whether it has a Slurm client; `local` and `shared`
-    mount points; names of the user's `jobs` and of `partitions`, the likeliest first."""
+    mount points; names of the user's `jobs` and of `partitions`, the likeliest first. `service`:
+    it is the service's file, whose state is where everybody's look at it finds it."""
 
     cluster: str = ""
     slurm: bool = False
+    service: bool = False
     local: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
@@ -95,7 +97,12 @@ def starter(here: Surroundings, *, user: str = "alice") -> str:
     return "".join(
         (
             _HEAD,
-            _CLUSTER % ("" if cluster else "# ", scalar(cluster or "my-cluster")),
+            _CLUSTER
+            % (
+                "" if cluster else "# ",
+                scalar(cluster or "my-cluster"),
+                "" if here.service else "# ",
+            ),
             _CHECKS % f"# paths: {paths}   # default: all file systems on local disks",
             _SHARED % flow([*here.shared]) if here.shared else "",
             _SLURM if here.slurm else "",
@@ -116,6 +123,14 @@ def _job(here: Surroundings, user: str) -> str:
     where = f"  #   partition: {scalar(first[0])}" if first else ""
     rest = f"   # only there; this cluster has {flow([*here.partitions])}" if first else ""
     return _JOB % (name, hint, flow([user]), f"{where}{rest}\n" if where else "")
+
+
+def make_folder(path: str) -> None:
+    """The directory and those above it that are missing, closed to all others (XDG Base Directory
+    Specification 0.8). Raises OSError."""
+    if not os.path.isdir(path):
+        make_folder(os.path.dirname(path))
+        os.mkdir(path, 0o700)
 
 
 def write_new(path: str, text: str) -> None:

@@ -10,6 +10,7 @@ from sentinel.core.chain.journal import Entry
 from sentinel.core.chain.nouns import LETTERS, Chain
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
+from sentinel.trust import Distrusted, believed, fault
 
 KEPT = 5000
 """Lines of the journal: a month at ten minutes."""
@@ -45,8 +46,10 @@ class Place:
         return os.path.join(self.folder, f"link-{strand[-1:]}.log")
 
     def chain(self) -> Chain:
-        """What was installed; raises NotInstalled or BadPlace."""
+        """What was installed; raises NotInstalled or BadPlace. Its words are run: root's only
+        where nobody else could have written them (Distrusted)."""
         try:
+            self._require_trusted()
             with open(self._file("chain.json"), "rb") as file:
                 return msgspec.json.decode(file.read(), type=Chain)
         except FileNotFoundError:
@@ -141,6 +144,13 @@ class Place:
             return self.chain().every
         except SentinelError:
             return None
+
+    def _require_trusted(self) -> None:
+        if os.geteuid() == 0 and (wrong := fault(self._file("chain.json"), believed())):
+            raise Distrusted(
+                f"the chain in {visible(self.folder)} is not used by root: {visible(wrong.path)} "
+                f"{wrong.why}; run this as its owner, or name another one: --dir DIR"
+            )
 
     def _file(self, name: str) -> str:
         return os.path.join(self.folder, name)

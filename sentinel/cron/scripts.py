@@ -11,6 +11,7 @@ from msgspec import Struct
 from sentinel.core.crontab.script import Script, is_script, read_script
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import shortened, visible
+from sentinel.trust import private_group, user_name
 
 LARGEST = 2**20
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -118,40 +119,18 @@ def _distrust(seen: os.stat_result, trusted: Collection[int]) -> str:
     if seen.st_mode & 0o002:
         return "may be written by everybody (chmod o-w)"
     if seen.st_uid not in trusted:
-        return f"belongs to {_name(seen.st_uid)}, whom `trust` does not name"
+        return f"belongs to {user_name(seen.st_uid)}, whom `trust` does not name"
     return ""
 
 
 def _distrust_file(seen: os.stat_result, trusted: Collection[int]) -> str:
     """A directory may be shared with a group, a file not: its owner says nothing of its text."""
-    if seen.st_mode & 0o020 and not _private(seen):
+    if seen.st_mode & 0o020 and not private_group(seen):
         return "may be written by its group (chmod g-w)"
     return _distrust(seen, trusted)
 
 
-def _private(seen: os.stat_result) -> bool:
-    """Whether the group is its owner's alone, as useradd(8) makes one for every user."""
-    import grp
-    import pwd
-
-    try:
-        user, group = pwd.getpwuid(seen.st_uid), grp.getgrgid(seen.st_gid)
-    except KeyError:
-        return False
-    own = user.pw_gid == seen.st_gid and group.gr_name == user.pw_name
-    return own and set(group.gr_mem) <= {user.pw_name}
-
-
 def _distrust_link(link: os.stat_result, trusted: Collection[int]) -> str:
     if stat.S_ISLNK(link.st_mode) and link.st_uid not in trusted:
-        return f"is a link of {_name(link.st_uid)}, whom `trust` does not name"
+        return f"is a link of {user_name(link.st_uid)}, whom `trust` does not name"
     return ""
-
-
-def _name(uid: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"

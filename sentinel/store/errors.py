@@ -2,6 +2,7 @@
 
 StoreError
 ├── Unavailable   cannot be read or written now, may pass: full disk, lost connection
+├── Refused       this user may not read and write it
 ├── Damaged       what is stored makes no sense; set aside and start afresh
 ├── TooNew        written by a newer sentinel; nothing is touched
 └── Unstorable    the caller's data have no stored form; trying again is of no use
@@ -12,6 +13,10 @@ from sentinel.core.errors import StoreError
 
 class Unavailable(StoreError):
     """The state cannot be read or written just now; the same may work later."""
+
+
+class Refused(StoreError):
+    """The state belongs to another user, or lies where nobody may write; the text has the remedy."""
 
 
 class Damaged(StoreError):

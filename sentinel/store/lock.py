@@ -12,6 +12,8 @@ from sentinel.store.errors import Unavailable
 from sentinel.store.lease import Lease
 
 PATIENCE = 0.5  # seconds: `holder` of another process takes the lock for a moment
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Its text is replaced: in somebody else's directory a link would have root empty another file."""
 _NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
@@ -69,7 +71,7 @@ class DirectoryLock:
 
     def _locked(self) -> int | None:
         try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = os.open(self._path, _FLAGS, 0o600)
         except OSError as error:
             raise Unavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
         try:

@@ -10,13 +10,14 @@ from sentinel.core.lemons import LemonPolicy
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
-from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.errors import Damaged, Refused, Unavailable
 from sentinel.store.gpu_ledger import SqlGpus
 from sentinel.store.keep import USUAL, Keep
 from sentinel.store.locks import require_locks
 from sentinel.store.memory import MemoryStore
 from sentinel.store.mounts import is_local
 from sentinel.store.sql import SqlStore
+from sentinel.trust import believed
 
 _REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
 
@@ -93,8 +94,10 @@ def _make(directory: str) -> None:
 
 def _require_writable(directory: str) -> None:
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
-        raise StoreError(f"{directory}: not writable by uid {os.geteuid()}; {_REMEDY}")
+        raise Refused(f"{directory}: not writable by uid {os.geteuid()}; {_REMEDY}")
     for name in ("sentinel.db", "lock"):
         path = os.path.join(directory, name)
+        if os.path.islink(path) and os.lstat(path).st_uid not in believed():
+            raise Refused(f"{path}: is a link of another user, and may lead anywhere; remove it")
         if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-            raise StoreError(f"{path}: not writable by uid {os.geteuid()}; {_REMEDY}")
+            raise Refused(f"{path}: not writable by uid {os.geteuid()}; {_REMEDY}")

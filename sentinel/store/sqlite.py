@@ -1,6 +1,7 @@
 """A state directory: SQLite for the data, flock for who leads."""
 
 import os
+import stat
 from contextlib import suppress
 from typing import Any
 
@@ -44,6 +45,7 @@ class SqliteBackend:
 
     def connect(self) -> Connection:
         self._require_whole()
+        _close_to_others(self.place)
         connection = self._engine.connect()
         self._inode = _inode(self.place)
         return connection
@@ -118,6 +120,27 @@ class SqliteBackend:
         cursor.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
         cursor.execute("PRAGMA temp_store = MEMORY")
         cursor.execute("PRAGMA journal_size_limit = 16777216")
+
+
+def _close_to_others(place: str) -> None:
+    """Mode 0600, whatever the directory and the umask allow, also of what an older version made.
+    SQLite gives the files beside a database its mode (findCreateFileMode in its os_unix.c).
+
+    Never by a descriptor that reads or writes: its close would end the locks that this process
+    has on the file (https://sqlite.org/howtocorrupt.html, 2.2).
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for suffix in ("", *_BESIDE):
+        with suppress(FileNotFoundError):
+            file = os.open(place + suffix, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                seen = os.fstat(file)
+                open_to_others = stat.S_ISREG(seen.st_mode) and seen.st_mode & 0o077
+                if open_to_others and seen.st_uid == os.geteuid():
+                    os.chmod(f"/proc/self/fd/{file}", 0o600)
+            finally:
+                os.close(file)
 
 
 def _begin(connection: Connection) -> None:

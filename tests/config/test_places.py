@@ -1,5 +1,6 @@
 """Where the configuration is looked for, and what there is without one."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+HERE_FIRST = bool(os.geteuid())
+"""Root's working directory is never looked at; tests/cli/test_whose.py has what users see."""
+
+
 def test_the_places_are_looked_at_in_their_order(home: Path) -> None:
     """-c, $SENTINEL_CONFIG, the working directory, $XDG_CONFIG_HOME, the home's .config."""
     env = {"HOME": str(home)}
@@ -30,7 +35,7 @@ def test_the_places_are_looked_at_in_their_order(home: Path) -> None:
     env["XDG_CONFIG_HOME"] = str(home / "xdg")
     assert find(None, env) == str(in_xdg)
     (home / "sentinel.yaml").touch()
-    assert find(None, env) == "sentinel.yaml"
+    assert find(None, env) == ("./sentinel.yaml" if HERE_FIRST else str(in_xdg))
     env["SENTINEL_CONFIG"] = "from-env.yaml"
     assert find(None, env) == "from-env.yaml"
     assert find("asked.yaml", env) == "asked.yaml"
@@ -39,8 +44,9 @@ def test_the_places_are_looked_at_in_their_order(home: Path) -> None:
 def test_nothing_found_is_none_and_a_sentence_with_all_places(home: Path) -> None:
     """With what to do about it."""
     assert find(None, {"HOME": str(home)}) is None
+    here = "./sentinel.yaml, " if HERE_FIRST else ""
     assert searched({"HOME": "/h"}) == (
-        "no configuration found; looked for -c FILE, $SENTINEL_CONFIG, ./sentinel.yaml, "
+        f"no configuration found; looked for -c FILE, $SENTINEL_CONFIG, {here}"
         "/h/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml; "
         "`sentinel config init` writes one"
     )
@@ -62,8 +68,10 @@ def test_without_a_home_only_the_rest_is_looked_at(home: Path) -> None:
 
 def test_a_link_to_nowhere_is_found_so_that_it_is_told(home: Path) -> None:
     """Rather than silently passed over."""
-    (home / "sentinel.yaml").symlink_to("gone")
-    assert find(None, {}) == "sentinel.yaml"
+    (home / "sentinel").mkdir()
+    (home / "sentinel" / "sentinel.yaml").symlink_to("gone")
+    found = str(home / "sentinel" / "sentinel.yaml")
+    assert find(None, {"XDG_CONFIG_HOME": str(home)}) == found
 
 
 CHECKS = Registry({"fs": f"{HERE}:Disk", "slurm": f"{HERE}:Disk"}, "sentinel.test.none")

@@ -15,11 +15,12 @@ class Fuse:
     A call that meets a held operation waits in state D and survives SIGKILL until `release`.
     """
 
-    def __init__(self, point: Path) -> None:
+    def __init__(self, point: Path, user: int = 0) -> None:
+        """`user`: the uid whose mount it is, as the kernel was told."""
         point.mkdir(parents=True, exist_ok=True)
         self.point = point
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", fusefs.__file__, str(point)],
+            [sys.executable, "-I", "-S", fusefs.__file__, str(point), str(user)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

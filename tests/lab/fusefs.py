@@ -138,17 +138,17 @@ class Server:
                 raise
 
 
-def mount(device: int, point: str) -> None:
+def mount(device: int, point: str, user: str) -> None:
     """mount(2): fusermount would start a program of its own that waits."""
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
+    options = f"fd={device},rootmode=40000,user_id={user},group_id=0,allow_other".encode()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"lab", point.encode(), b"fuse.lab", 0, options) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), point)
 
 
-def serve(point: str) -> None:
+def serve(point: str, user: str) -> None:
     device = os.open("/dev/fuse", os.O_RDWR)
-    mount(device, point)
+    mount(device, point, user)
     server = Server(device)
     server.request()  # init
     print(0, flush=True)
@@ -167,4 +167,4 @@ def serve(point: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])

@@ -1,6 +1,8 @@
 """What SQLite is told, by where its file is."""
 
+import os
 import sqlite3
+import stat
 import threading
 from pathlib import Path
 
@@ -83,3 +85,33 @@ def test_threads_take_turns(tmp_path: Path, kind: str) -> None:
     assert not wrong
     assert [store.memory(c) for c in "abcd"] == [{"n": 19}] * 4
     store.close()
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("before", [None, 0o644, 0o666])
+def test_its_files_are_its_owners_alone(tmp_path: Path, local: bool, before: int | None) -> None:
+    """Whatever the umask lets through, in a directory that everybody may read; also what an older
+    version left open. Nothing of it frees the lock of a transaction in the same process."""
+    tmp_path.chmod(0o755)
+    old = os.umask(0)
+    try:
+        store = SqlStore(SqliteBackend(str(tmp_path), local))
+        store.lead("test", at())
+        if before is not None:
+            for path in tmp_path.glob("sentinel.db*"):
+                path.chmod(before)
+        other = SqliteBackend(str(tmp_path), local).connect()
+        store.commit(remembered("x"))
+        with other.execution_options(writing=True).begin():
+            modes = {p.name: oct(stat.S_IMODE(p.stat().st_mode)) for p in tmp_path.iterdir()}
+            SqliteBackend(str(tmp_path), local).connect().close()
+            third = sqlite3.connect(tmp_path / "sentinel.db", timeout=0)
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                third.execute("BEGIN IMMEDIATE")
+            third.close()
+        other.close()
+        store.close()
+    finally:
+        os.umask(old)
+    assert {"sentinel.db", "lock"} < set(modes) or not local
+    assert set(modes.values()) == {"0o600"}, modes
