@@ -37,7 +37,7 @@ def call(tmp_path: Path) -> Call:
 def test_check_says_ok_in_one_line(tmp_path: Path, call: Call) -> None:
     """Exit 0, how many of each, nothing on standard error."""
     (tmp_path / "sentinel.yaml").write_text(GOOD)
-    done = call("check")
+    done = call("check", "-c", "sentinel.yaml")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "sentinel.yaml: ok: 1 check, 1 channel\n"
 
@@ -57,7 +57,7 @@ def test_check_prints_every_problem_and_exits_2(tmp_path: Path, call: Call) -> N
 def test_warnings_go_to_standard_error_and_change_no_answer(tmp_path: Path, call: Call) -> None:
     """A script that reads standard output sees the answer alone."""
     (tmp_path / "sentinel.yaml").write_text("checks: {disks: {kind: fs}}\n")
-    done = call("check")
+    done = call("check", "-c", "sentinel.yaml")
     assert (done.returncode, done.stdout) == (0, "sentinel.yaml: ok: 1 check, 0 channels\n")
     assert done.stderr == "warning: sentinel.yaml:1: channels: no channel: nobody is told\n"
 
@@ -67,7 +67,7 @@ def test_without_any_file_the_places_are_told(tmp_path: Path, call: Call, comman
     """Exit 78, EX_CONFIG, and what to do."""
     done = call(command)
     assert (done.returncode, done.stdout) == (78, "")
-    assert "looked for -c FILE, $SENTINEL_CONFIG, ./sentinel.yaml" in done.stderr
+    assert "looked for -c FILE, $SENTINEL_CONFIG, " in done.stderr
     assert f"{tmp_path}/.config/sentinel/sentinel.yaml" in done.stderr
     assert "`sentinel config init` writes one" in done.stderr
 
@@ -85,7 +85,7 @@ def test_show_prints_what_is_in_effect_without_secrets(tmp_path: Path, call: Cal
     """References stay references; what is printed is a configuration again."""
     channels = "channels: {terminal: {kind: console}, hook: {kind: webhook, url: {env: HOOK}}}\n"
     (tmp_path / "sentinel.yaml").write_text(f"checks: {{disks: {{kind: fs}}}}\n{channels}")
-    done = call("show", HOOK="https://example.org/T0K3N")
+    done = call("show", "-c", "sentinel.yaml", HOOK="https://example.org/T0K3N")
     assert done.returncode == 0
     assert "url: {env: HOOK}" in done.stdout
     assert "every: 1m" in done.stdout
@@ -98,7 +98,7 @@ def test_show_prints_what_is_in_effect_without_secrets(tmp_path: Path, call: Cal
 def test_show_refuses_a_file_with_errors(tmp_path: Path, call: Call) -> None:
     """Exit 78 and the problems on standard error: half a configuration is none."""
     (tmp_path / "sentinel.yaml").write_text("chekcs: {}\n")
-    done = call("show")
+    done = call("show", "-c", "sentinel.yaml")
     assert (done.returncode, done.stdout) == (78, "")
     assert "sentinel.yaml:1: chekcs: unknown key (did you mean 'checks'?)" in done.stderr
     assert "Traceback" not in done.stderr
@@ -130,7 +130,7 @@ def test_init_writes_a_file_that_check_accepts(tmp_path: Path, call: Call) -> No
 def test_init_replaces_nothing(tmp_path: Path, call: Call) -> None:
     """Exit 73, EX_CANTCREAT, and the file as it was."""
     (tmp_path / "sentinel.yaml").write_text("mine")
-    done = call("init")
+    done = call("init", "sentinel.yaml")
     assert (done.returncode, done.stdout) == (73, "")
     assert done.stderr == (
         "sentinel config: sentinel.yaml exists and is left as it is; name another FILE\n"

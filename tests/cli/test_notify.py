@@ -36,7 +36,7 @@ def call(tmp_path: Path) -> Call:
 
     def do(*words: str) -> Called:
         return subprocess.run(
-            [sys.executable, "-m", "sentinel", "notify", "preview", *words],
+            [sys.executable, "-m", "sentinel", "notify", "preview", "-c", "sentinel.yaml", *words],
             cwd=tmp_path,
             env={**env, "URL": "https://hooks.example.org/hunter2"},
             capture_output=True,

@@ -34,14 +34,16 @@ silences: [{{match: {{check: ok}}, cron: "* * * * *", for: 1h, reason: backup}}]
 
 
 class Shell:
-    """Somebody in a folder with a configuration of their own."""
+    """Somebody in a folder with a configuration of their own, which a variable names: root's
+    working directory is not looked at."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "sentinel.yaml").write_text(CONFIG.format(folder=folder))
 
     def run(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+        """What it says of the file that it goes by is left out of `stderr`."""
+        done = subprocess.run(
             [sys.executable, "-m", "sentinel", *words],
             cwd=self.folder,
             env=self.env(env),
@@ -51,10 +53,16 @@ class Shell:
             timeout=60,
             check=False,
         )
+        said = f"sentinel: configuration: {self.folder}/sentinel.yaml\n"
+        done.stderr = done.stderr.replace(said, "", 1)
+        return done
 
     def env(self, more: Mapping[str, str]) -> dict[str, str]:
         usual = {k: v for k, v in os.environ.items() if k not in ("SENTINEL_CONFIG", "COLUMNS")}
-        return {**usual, "HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), **more}
+        file = self.folder / "sentinel.yaml"
+        named = {"SENTINEL_CONFIG": str(file)} if file.exists() else {}
+        home = {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder)}
+        return {**usual, **home, **named, **more}
 
     def script(self, text: str) -> list[str]:
         """The words that have it run as a check."""

@@ -248,14 +248,14 @@ def test_a_tick_runs_what_is_due_and_says_what_it_saw(told: Watch) -> None:
 
 def test_init_writes_a_file_that_is_good_as_it_stands(watch: Watch) -> None:
     """And never over one that is there."""
-    assert watch.say_bare("config", "init").returncode == 0
-    assert watch.say_bare("config", "check").returncode == 0
+    assert watch.say_bare("config", "init", watch.config).returncode == 0
+    assert watch.say("config", "check").returncode == 0
     before = watch.config.read_text()
-    again = watch.say_bare("config", "init")
+    again = watch.say_bare("config", "init", watch.config)
     assert again.returncode == 73
     assert "sentinel.yaml" in again.stderr
     assert watch.config.read_text() == before
-    assert watch.say_bare("tick", "--all").returncode == 0
+    assert watch.say("tick", "--all").returncode == 0
 
 
 def test_a_test_message_tells_what_the_server_answered(watch: Watch, smtp: SmtpServer) -> None:
