@@ -165,7 +165,7 @@ def test_times_of_runs_and_windows_with_both_nights(tmp_path: Path, call: Call) 
         "channels: {terminal: {kind: console}}\n"
         "routes: [{to: [terminal], hours: {from: '01:00', until: '04:00'}}]\n"
     )
-    done = call("check", "--times")
+    done = call("check", "-c", "sentinel.yaml", "--times")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[1:3] == ["times in Europe/Berlin", "check nightly: 30 2 * * *"]
