@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.actions.nodes import tagged
-from sentinel.core.actions import Look
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.errors import CannotTell
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import changed, described, seen, unfit
-from sentinel.core.ports import View
+from sentinel.core.ports import Hands, View
 from sentinel.core.slurm import Node
 from sentinel.core.slurmctld_log import Entry
 from sentinel.core.values import Rate
 
 REBOOTING = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
+MARKING = REBOOTING | {"COMPLETING", "DRAIN"}
 SAME_BOOT = 60
 """Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
 
@@ -25,6 +28,9 @@ class Reboot(Struct, frozen=True):
     """Reboots idle drained nodes (scontrol reboot ASAP nextstate=RESUME); needs RebootProgram.
 
     The param `booted` is the boot time that was seen: a node that was booted since is done.
+    `completing` "yes": it may be not drained, and idle but for a job that does not end. Slurm reboots no
+    such node (_queue_reboot_msg() in src/slurmctld): DRAIN, which comes with the wish to reboot it,
+    keeps jobs away, and only if none has come is it set DOWN, which ends the waiting.
     """
 
     limits: ClassVar[Limits] = Limits(per_node=Rate("1 in 1d"), per_hour=4)
@@ -37,15 +43,31 @@ class Reboot(Struct, frozen=True):
         return Look(
             text=described(node),
             done=bool(node.flags & REBOOTING) or _booted_since(request, node),
-            unneeded="" if "DRAIN" in node.flags else f"it is not drained: {described(node)}",
+            unneeded=_unneeded(request, node),
             not_ready=_not_ready(request, node),
-            mark=" ".join([node.state, *sorted(node.flags & REBOOTING), *seen(node).values()]),
+            mark=" ".join([node.state, *sorted(node.flags & MARKING), *seen(node).values()]),
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        reason = f"reason={tagged(request.reason)}"
-        words = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, request.target)
-        return (words,)
+        reason = tagged(request.reason)
+        node = f"NodeName={request.target}"
+        words = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", f"reason={reason}")
+        down = ("scontrol", "update", node, "State=DOWN", f"Reason={reason}")
+        return ((*words, request.target), *([down] if _completing(request) else []))
+
+    def perform(self, request: ActionRequest, hands: Hands) -> Reply:
+        """The commands in turn; DOWN ends jobs, so it is seen first that none is there."""
+        first, *down = self.commands(request)
+        reply = hands.change(first)
+        if reply.answer is not Answer.ACCEPTED or not down:
+            return reply
+        try:
+            node = hands.node(request.target)
+        except CannotTell as error:
+            return Reply(Answer.UNSURE, f"it could not be read before it was set DOWN: {error}")
+        if node is None or node.state != "IDLE" or not node.flags >= {"DRAIN", "COMPLETING"}:
+            return reply
+        return hands.change(down[0])
 
     def logged(self, request: ActionRequest, entry: Entry) -> bool:
         """A reboot was asked for; who did is not logged."""
@@ -60,8 +82,19 @@ def _booted_since(request: ActionRequest, node: Node) -> bool:
     return before.isdigit() and (node.boot_time or 0) > int(before) + SAME_BOOT
 
 
+def _completing(request: ActionRequest) -> bool:
+    return request.params.get("completing") == "yes"
+
+
+def _unneeded(request: ActionRequest, node: Node) -> str:
+    if "DRAIN" in node.flags or (_completing(request) and "COMPLETING" in node.flags):
+        return ""
+    return f"it is not drained: {described(node)}"
+
+
 def _not_ready(request: ActionRequest, node: Node) -> str:
-    if why := unfit(node):
+    expected = {"COMPLETING"} if _completing(request) else set()
+    if why := unfit(replace(node, flags=node.flags - expected)):
         return f"it is {why}"
     if node.state != "IDLE":
         return f"jobs still run there ({node.state})"

@@ -42,10 +42,10 @@ def _task(
     job = f"job {jobs[blocked.pid]}: " if blocked.pid in jobs else ""
     process = everybody.get(blocked.pid)
     of = f" of {process.user or process.uid}" if process and job else ""
-    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{_waits(blocked.pid, probe)}"
+    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{waits(blocked.pid, probe)}"
 
 
-def _waits(pid: int, probe: NodeProbe) -> str:
+def waits(pid: int, probe: NodeProbe) -> str:
     """For which file, and on which file system that is; empty where nobody asked."""
     if probe.waits is None:
         return ""

@@ -29,6 +29,10 @@ ALL = "all nodes"
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
 
+ROUND = 30
+"""Seconds by which POWERING_DOWN outlasts SuspendTimeout on a well cluster: only slurmctld's round
+over sleeping nodes ends it (10 s, slurm.conf(5), power_save_interval)."""
+
 
 class Past(Struct, frozen=True, kw_only=True):
     """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left; who
@@ -264,12 +268,13 @@ def _moving(
 ) -> Passage:
     """Of a node that wakes, goes to sleep or reboots, against what Slurm allows and what is usual."""
     name = "SuspendTimeout" if kind == "powering down" else "ResumeTimeout"
-    allowed = timeouts.of(node.partitions, suspend=kind == "powering down")
+    down = kind == "powering down"
+    allowed = timeouts.of(node.partitions, suspend=down) + (ROUND if down else 0)
     text = f"{kind} for {duration_text(seconds)}"
     if seconds > allowed and why:
         return Passage("unknown", f"{text}; {name} could not be read ({why})")
     if seconds > allowed:
-        return Passage("late", f"{text}, longer than {name} ({duration_text(allowed)})")
+        return Passage("late", f"{text}, longer than {name} allows ({duration_text(allowed)})")
     partition, usual = passing.slower(boots, node, seconds) if kind in passing.BOOTING else ("", 0)
     if partition:
         return Passage("slow", f"{text}, usually {duration_text(usual)} in {partition}")

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.reboot import SAME_BOOT, Reboot
+from sentinel.core.actions import Answer, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import seen
 from sentinel.core.slurm import Node
@@ -72,3 +73,56 @@ def test_a_node_that_nobody_drains_needs_none() -> None:
     """Somebody gave it back meanwhile."""
     assert look(replace(DRAINED, flags=frozenset())).unneeded
     assert Reboot().look(WISH, View()).not_ready == "Slurm knows no such node"
+
+
+ENDING = replace(
+    DRAINED, flags=frozenset({"COMPLETING"}), reason="", reason_user="", reason_time=None
+)
+END = replace(WISH, params={**seen(ENDING), "booted": str(BOOTED), "completing": "yes"})
+
+
+class Doing(View):
+    """Takes changes; `then` is what the node is like after the first."""
+
+    def __init__(self, then: Node) -> None:
+        super().__init__(then)
+        self.ran: list[str] = []
+
+    def change(self, argv: tuple[str, ...]) -> Reply:
+        self.ran.append(argv[3] if argv[1] == "update" else argv[1])
+        return Reply(Answer.ACCEPTED)
+
+
+@pytest.mark.parametrize(
+    ("then", "ran"),
+    [
+        (
+            {"flags": frozenset({"COMPLETING", "DRAIN", "REBOOT_REQUESTED"})},
+            ["reboot", "State=DOWN"],
+        ),
+        ({"flags": frozenset({"DRAIN", "REBOOT_REQUESTED"})}, ["reboot"]),
+        ({"flags": frozenset({"COMPLETING"})}, ["reboot"]),
+        ({"state": "MIXED", "flags": frozenset({"COMPLETING", "DRAIN"})}, ["reboot"]),
+        ({"name": "n2"}, ["reboot"]),
+    ],
+)
+def test_a_node_that_is_completing_is_set_down_only_while_no_job_is_there(
+    then: dict[str, Any], ran: list[str]
+) -> None:
+    """DOWN ends jobs: DRAIN comes first, and then it is looked whether one has come."""
+    assert [words[1] for words in Reboot().commands(END)] == ["reboot", "update"]
+    hands: Any = Doing(replace(ENDING, **then))
+    assert Reboot().perform(END, hands).answer is Answer.ACCEPTED
+    assert hands.ran == ran
+
+
+def test_what_completes_is_fit_for_a_reboot_only_where_that_was_asked_for() -> None:
+    """And only while it is nothing else."""
+    asked = Reboot().look(END, View(ENDING))
+    assert not asked.unneeded
+    assert not asked.not_ready
+    assert Reboot().look(replace(END, params={}), View(ENDING)).unneeded
+    down = replace(ENDING, flags=frozenset({"COMPLETING", "NOT_RESPONDING"}))
+    assert Reboot().look(END, View(down)).not_ready == "it is IDLE and NOT_RESPONDING"
+    over = replace(ENDING, flags=frozenset())
+    assert Reboot().look(END, View(over)).unneeded

@@ -278,3 +278,27 @@ def test_the_service_does_what_a_pass_does(ward: Ward) -> None:
     ward.watch.wait_told(service, reason="action")
     assert service.terminate() == 0
     assert ward.acted() == ["intended", "done"]
+
+
+def test_a_node_that_never_ends_a_job_is_told_and_rebooted(ward: Ward) -> None:
+    """No kill monitor drains it, as from Slurm 25.11.7 on: COMPLETING for ever, without a reason. Both
+    kinds tell the task and its file system; with `reboot` it is set DOWN, and rebooted by Slurm."""
+    lab = ward.lab
+    lab.configure(UnkillableStepTimeout=1000)
+    both = "}\n  capacity: {kind: nodes, every: 1s, completing: 1s"
+    ward.configure(f", completing: 1s{both}")
+    job = lab.unkillable_job(nodelist=NODE)
+    ward.tick()
+    lab.scancel(job)
+    wait_until(lambda: "COMPLETING" in lab.node(NODE)["State"], "the end that does not come")
+    where = f"in state D: job {job}: cat("
+    ward.tick_until(lambda: ward.told().count(where) == 2)
+    told = {line["check"]: line["summary"] for line in ward.watch.book if where in line["summary"]}
+    assert set(told) == {"drained", "capacity"}
+    assert all(f"opening {lab.fuse.point}/data (fuse" in text for text in told.values())
+    assert "DRAIN" not in lab.node(NODE)["State"]
+    assert ward.acted() == []
+    ward.configure(", completing: 1s, reboot: true, reboot_after: 1s")
+    ward.tick_until(lambda: "reboot" in ward.told())
+    assert ward.acted() == ["intended", "done"]
+    wait_until(lambda: "REBOOT_ISSUED" in lab.node(NODE)["State"], "the reboot")

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from sentinel.checks.drained import evidence, proof, verdict
 from sentinel.checks.drained.reasons import KILL, fits
 from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.checks.passing import Passing, followed
+from sentinel.core.clock import elapsed
 from sentinel.core.errors import Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
@@ -25,14 +27,17 @@ SHORTEST_PREFIX = 4
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What is remembered: who was asked back, by the time of the reason; whom people heard of."""
+    """What is remembered: who was asked back, by the time of the reason; whom people heard of; since
+    when nodes are completing."""
 
     asked: dict[str, int | None] = {}
     told: tuple[str, ...] = ()
+    passing: dict[str, Passing] = {}
 
 
 class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Nodes that Slurm drained: proven clean and given back, or why not.
+    """Nodes that Slurm drained: proven clean and given back, or why not; and nodes that do not end a
+    job for longer than `completing`.
 
     `reasons` are prefixes. `undrain`, `clean_up` and `reboot` switch actions on, within `limits`;
     `proofs` are commands on the node that must end with 0; `ignore_users` may have processes
@@ -47,6 +52,7 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clean_up: bool = False
     reboot: bool = False
     reboot_after: Duration = Duration(3600)
+    completing: Duration = Duration(600)
     limits: Limits | None = None
     ignore_users: list[str] = []
     first_uid: int = 1000
@@ -87,16 +93,19 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Slurm."""
         known = ctx.slurm.nodes()
         rules = self._rules(frozenset(node.name.lower() for node in known))
+        past = _recalled(ctx)
+        past = replace(past, passing=_completing(past, known, ctx))
+        stuck = self._stuck(past, ctx)
         sights = evidence.gather(
-            [node for node in known if self._concerns(node)],
+            [node for node in known if self._concerns(node) or node.name in stuck],
             ctx,
             queue=self.clean_up,
+            completing=stuck,
             slurmctld_log=self.slurmctld_log,
             slurmd_log=self.slurmd_log,
         )
         items = {s.node.name: self._proof(s, rules) for s in sights}
         sights, items = self._with_commands(sights, items, rules, ctx)
-        past = _recalled(ctx)
         findings = tuple(self._finding(s, items[s.node.name], past) for s in sights)
         return Report(
             findings=findings,
@@ -104,11 +113,17 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "nodes", (n.name for n in known), (n.name for n in known if n.state != "UNKNOWN")
             ),
             requests=tuple(r for s in sights for r in self._requests(s, items[s.node.name], rules)),
-            memory=to_builtins(self._remembered(sights, items, findings)),
+            memory=to_builtins(self._remembered(past, sights, items, findings)),
         )
+
+    def _stuck(self, past: Past, ctx: Context) -> dict[str, float]:
+        """Seconds by node: from Slurm 25.11.7 on a task that does not die drains no node."""
+        seconds = {name: elapsed(state.since, ctx.now) for name, state in past.passing.items()}
+        return {name: age for name, age in seconds.items() if age > self.completing}
 
     def _remembered(
         self,
+        past: Past,
         sights: Sequence[Sight],
         items: Mapping[str, Sequence[Item]],
         findings: Sequence[Finding],
@@ -117,6 +132,7 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Past(
             asked={node.name: node.reason_time for node in asked},
             told=tuple(f.subject for f in findings if f.status is not Status.OK),
+            passing=past.passing,
         )
 
     def _concerns(self, node: Node) -> bool:
@@ -164,10 +180,17 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if proof.proven(items):
             return [verdict.undrain(sight, items)] if self.undrain else []
         wishes = [
-            verdict.clean_up(sight, items, rules) if self.clean_up else None,
+            verdict.clean_up(sight, items, rules)
+            if self.clean_up and "DRAIN" in sight.node.flags
+            else None,
             verdict.reboot(sight, items, rules, self.reboot_after) if self.reboot else None,
         ]
         return [wish for wish in wishes if wish][:1]
+
+
+def _completing(past: Past, known: Sequence[Node], ctx: Context) -> dict[str, Passing]:
+    now = followed(past.passing, known, ctx.now)
+    return {name: state for name, state in now.items() if state.kind == "completing"}
 
 
 def _recalled(ctx: Context) -> Past:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from sentinel.core.remote import Answer, Unreached
     from sentinel.core.slurm import Job, Node
 
-WANTS = Wants(parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel"))
+WANTS = Wants(
+    parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel", "mounts", "waits")
+)
 TAIL = 4 * 2**20
 """Bytes of the end of slurmctld's log that are read; of slurmd's a tenth."""
 
@@ -34,12 +37,14 @@ def gather(
     ctx: Context,
     *,
     queue: bool,
+    completing: Mapping[str, float] = MappingProxyType({}),
     slurmctld_log: str | None = None,
     slurmd_log: str | None = None,
 ) -> list[Sight]:
     """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell.
 
-    `queue`: with the jobs that Slurm has on each of them.
+    `queue`: with the jobs that Slurm has on each of them. `completing`: seconds, of those who do not
+    end a job.
     """
     if not nodes:
         return []
@@ -52,6 +57,7 @@ def gather(
         replace(
             _sight(node, ctx, running, histories[node.name], lines),
             expediting=tuple(sorted(expediting.get(node.name, ()))),
+            completing=completing.get(node.name),
         )
         for node in nodes
     ]

@@ -93,11 +93,11 @@ def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     log, identity = probe.kernel, probe.identity
     if log is None or isinstance(log, Unread):
         return Item(name="xids", good=None, text=unread(log))
-    if isinstance(identity, Unread) or sight.node.reason_time is None:
+    if isinstance(identity, Unread) or sight.since is None:
         return Item(name="xids", good=None, text="nobody knows since when to look")
     # Whichever of the clocks is behind must not hide what came shortly before.
     booted = max(identity.time, sight.now) - identity.uptime
-    return _xids(log, sight.node.reason_time - LOOK_BACK - booted)
+    return _xids(log, sight.since - LOOK_BACK - booted)
 
 
 def _xids(log: KernelLog, since: float) -> Item:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sentinel.checks import hanging
 from sentinel.checks.drained import gpus, people
 from sentinel.checks.drained.reasons import (
+    fits,
     hidden,
     left_over,
     note_in,
@@ -112,6 +114,10 @@ def _reservation(sight: Sight) -> Item:
 
 def _history(sight: Sight, rules: Rules) -> Item:
     """Only the reasons of this absence from service count, and all of them."""
+    if sight.completing is not None and "DRAIN" not in sight.node.flags:
+        return Item(name="history", good=True, text="it is not drained, no reason can be lost")
+    if not fits(sight.node.reason, rules.reasons):
+        return _no("history", f"it is drained for another reason: '{visible(sight.node.reason)}'")
     if giver := typed_by(sight.node):
         return _no("history", f"its reason was given by {visible(giver)}, not by Slurm")
     if note := note_in(sight.node.reason):
@@ -171,7 +177,10 @@ def _blocked(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     if not stuck:
         return Item(name="blocked", good=True, text="no task in state D")
     lasting = [b for b in stuck if b.pid in _old(probe)]
-    shown = ", ".join(f"{b.name}({b.pid}) in {b.wait}" for b in (lasting or stuck)[:5])
+    shown = ", ".join(
+        f"{b.name}({b.pid}) in {b.wait}{hanging.waits(b.pid, probe)}"
+        for b in (lasting or stuck)[:5]
+    )
     if not lasting:
         text = f"in state D for this moment, to be looked at again: {shown}"
         return Item(name="blocked", good=None, text=visible(text))

@@ -17,6 +17,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     """A node, its past, and what it answered.
 
     `expediting`: jobs that Slurm requeues at once and that this node keeps from starting.
+    `completing`: seconds for which it has not ended a job, where that is too long.
     `answer` None: it was not asked. `readings` None: there is no ledger here. `running`: ids of
     the jobs that Slurm has on the node; None where nobody asked. `ran`: the answers to the
     configured proofs, by their names; `history`: what slurmctld's log has of its reasons.
@@ -29,9 +30,17 @@ class Sight(Struct, frozen=True, kw_only=True):
     records: Sequence[ActionRecord] = ()
     running: frozenset[str] | None = None
     expediting: tuple[str, ...] = ()
+    completing: float | None = None
     history: History = History()
     logs: dict[str, str] = {}
     ran: dict[str, Answer] = {}
+
+    @property
+    def since(self) -> float | None:
+        """Since when (epoch seconds) something is wrong: it was drained, or does not end a job."""
+        began = None if self.completing is None else self.now - self.completing
+        given = (began, self.node.reason_time if "DRAIN" in self.node.flags else None)
+        return min((time for time in given if time is not None), default=None)
 
     @property
     def probe(self) -> NodeProbe | None:

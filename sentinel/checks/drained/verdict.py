@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentinel.checks import hanging
 from sentinel.checks.drained import people
 from sentinel.checks.drained.proof import proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest, Finding, Status
-from sentinel.core.nodestate import seen, state_of
+from sentinel.core.nodestate import UNFIT, seen, state_of
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
 
@@ -78,20 +79,21 @@ def reboot(
 ) -> ActionRequest | None:
     """The wish to reboot a node whose tasks stay in state D for so long, and else is clean."""
     node, bad = sight.node, [item for item in items if not item.good]
-    drained = node.reason_time is not None and sight.now - node.reason_time >= after
+    long = sight.since is not None and sight.now - sight.since >= after
     blocked = any(i.name == "blocked" and i.good is False for i in bad)
     others = [
         i for i in bad if i.name not in (*_CLEARED_BY_REBOOT, *rules.proofs) or i.good is None
     ]
-    others = [i for i in others if i.name not in rules.proofs]
-    if not (drained and blocked) or others or _strangers(sight, rules):
+    others = [i for i in others if i.name not in rules.proofs and not _only_completing(sight, i)]
+    if not (long and blocked) or others or _strangers(sight, rules):
         return None
+    completing = {} if sight.completing is None else {"completing": "yes"}
     booted = "" if node.boot_time is None else str(node.boot_time)
     return ActionRequest(
         action="reboot",
         target=node.name,
-        reason=f"tasks in state D since: {node.reason}",
-        params={**seen(node), "booted": booted},
+        reason=f"tasks in state D since: {node.reason or 'it completes a job'}",
+        params={**seen(node), "booted": booted, **completing},
         evidence=evidence(sight, items),
     )
 
@@ -118,12 +120,16 @@ def last_attempt(sight: Sight) -> ActionRecord | None:
 def _age(sight: Sight) -> str:
     since, reason = sight.node.reason_time, shortened(sight.node.reason, 80)
     age = f" for {duration_text(max(0, sight.now - since))}" if since is not None else ""
-    return f"drained{age} ({reason})"
+    ending = "" if sight.completing is None else f"completing for {duration_text(sight.completing)}"
+    drained = f"drained{age} ({reason})" if "DRAIN" in sight.node.flags else ""
+    return ", ".join(filter(None, [drained, ending]))
 
 
 def _verdict(sight: Sight, items: Sequence[Item], *, asked: bool, before: bool) -> str:
     bad = [item for item in items if item.good is False]
     unknown = [item for item in items if item.good is None]
+    if sight.completing is not None and sight.probe:
+        return f"not clean: {hanging.told(sight.probe)}"
     if bad:
         return f"not clean: {_first(bad)}"
     if unknown:
@@ -170,6 +176,13 @@ def _endable(sight: Sight, jobs: Sequence[str], rules: Rules) -> bool:
     carrying = {p.pid for p in probe.steps.processes if p.job in jobs}  # type: ignore[union-attr]
     mine = (p for p in probe.processes if p.pid in carrying)
     return any(people.is_users(p, rules) and p.state != "D" for p in mine)
+
+
+def _only_completing(sight: Sight, item: Item) -> bool:
+    """Whether nothing but the end of a job that does not come keeps the node from being idle."""
+    node = sight.node
+    only = node.state == "IDLE" and node.flags & UNFIT == {"COMPLETING"} and not sight.expediting
+    return item.name == "drained" and sight.completing is not None and only
 
 
 def _strangers(sight: Sight, rules: Rules) -> bool:

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from sentinel.checks.drained import Drained
 from sentinel.core.actions import ActionRecord, Outcome, Reading
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import Identity, NodeProbe, Steps, Unread, Wants
+from sentinel.core.probe import Identity, Mount, NodeProbe, Steps, Unread, Wait, Wants
 from sentinel.core.remote import Answered, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, Node
@@ -441,3 +441,65 @@ def test_a_job_that_is_expediting_on_it_needs_a_person_after_minutes(
     assert report.requests == ()
     assert "not clean: job 7 is EXPEDITING there" in only(report).summary
     assert ("needs a person" in only(report).summary) is person
+
+
+ENDING = replace(NODE, flags=frozenset({"COMPLETING"}), reason="", reason_user="", reason_time=None)
+HANGS = replace(
+    CLEAN,
+    blocked=(blocked(),),
+    steps=Steps(processes=(step(7),)),
+    mounts=(Mount(device="x", point="/data", type="nfs4", options=frozenset()),),
+    waits=(Wait(pid=7, doing="reading", path="/data/x"),),
+)
+ENDS = Drained(reboot=True, reboot_after=Duration(3600))
+
+
+def completing(node: Node = ENDING, seconds: float = 700.0, **more: Any) -> Report:
+    """The second look, so many seconds after the first."""
+    slurm = FixedSlurm(nodes=[node], jobs=more.pop("jobs", ()))
+    remote, check = Nodes({node.name: more.pop("probe", HANGS)}), more.pop("check", ENDS)
+    world = {"remote": remote, "logbook": Book()}
+    first = check.run(context(slurm, now=AT, **world))
+    later = shifted(AT, seconds)
+    return check.run(context(slurm, now=later, memory=first.memory, **world, **more))
+
+
+def test_a_node_that_does_not_end_a_job_is_a_finding_of_its_own() -> None:
+    """After ten minutes, drained or not, with the task, where it waits, and on what."""
+    assert completing(seconds=600.0).findings == ()
+    told = only(completing())
+    assert (told.subject, told.status) == ("n1", Status.WARNING)
+    assert told.summary == (
+        "completing for 11m 40s: not clean: in state D: job 12: cat(7) of root in request_wait_answer, "
+        "reading /data/x (nfs4 at /data)"
+    )
+    assert completing(check=replace(ENDS, completing=Duration(3600))).findings == ()
+
+
+def test_it_is_rebooted_by_the_same_proof_as_a_drained_one() -> None:
+    """After `reboot_after`, and where nothing else is wrong with it; nothing else is asked for."""
+    assert completing().requests == ()
+    [request] = completing(seconds=3700.0).requests
+    assert (request.action, request.params["completing"]) == ("reboot", "yes")
+    everything = replace(ENDS, undrain=True, clean_up=True)
+    assert [r.action for r in completing(seconds=3700.0, check=everything).requests] == ["reboot"]
+    assert completing(seconds=3700.0, check=Drained()).requests == ()
+
+
+@pytest.mark.parametrize(
+    ("node", "probe"),
+    [
+        (replace(ENDING, state="MIXED"), HANGS),
+        (replace(ENDING, flags=frozenset({"COMPLETING", "MAINTENANCE"})), HANGS),
+        (replace(ENDING, flags=frozenset({"COMPLETING", "DRAIN"}), reason="RMA"), HANGS),
+        (ENDING, replace(HANGS, blocked=())),
+        (ENDING, replace(HANGS, gpus=Unread(kind="late"))),
+        (ENDING, replace(HANGS, processes=(process(99, 1000, "bob"),))),
+    ],
+)
+def test_what_is_not_proven_is_not_rebooted(node: Node, probe: NodeProbe) -> None:
+    """Another job, a reservation, somebody's reason, no task in state D, what was not seen, a
+    stranger: a person has to look."""
+    report = completing(node, 3700.0, probe=probe)
+    assert report.requests == ()
+    assert only(report).status is Status.WARNING

@@ -98,9 +98,9 @@ def test_what_is_wrong_stays_wrong(state: Node) -> None:
 @pytest.mark.parametrize(
     ("state", "limit", "says"),
     [
-        (WAKING, 600, "is out: waking for 11m, longer than ResumeTimeout (10m)"),
-        (BOOTING, 600, "is out: rebooting for 11m, longer than ResumeTimeout (10m)"),
-        (LEAVING, 120, "is out: powering down for 3m, longer than SuspendTimeout (2m)"),
+        (WAKING, 600, "is out: waking for 11m, longer than ResumeTimeout allows (10m)"),
+        (BOOTING, 600, "is out: rebooting for 11m, longer than ResumeTimeout allows (10m)"),
+        (LEAVING, 120, "is out: powering down for 3m, longer than SuspendTimeout allows (2m 30s)"),
     ],
 )
 def test_longer_than_slurm_allows_is_out_once(state: Node, limit: int, says: str) -> None:
