@@ -6,6 +6,7 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.core.model import Status
+from sentinel.core.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe
 from sentinel.core.remote import Answered, Unreachable
 from sentinel.gpu import amd
 from sentinel.gpu.errors import Unreadable
@@ -72,7 +73,20 @@ class Told:
         return {n: answers.get(n, Answered(code=1)) for n in nodes}
 
     def probe(self, nodes, wants, *, limit):  # type: ignore[no-untyped-def]
-        raise NotImplementedError
+        said = "socket: 0, die: 0, 1 new uncorrectable hardware errors detected in umc block"
+        line = KernelLine(at=10.0, level=3, text=f"amdgpu 0000:05:00.0: amdgpu: {said}")
+        cursor = Cursor(boot="b", source="kmsg", position=1)
+        who = Identity(hostname="n1", kernel="6", boot="b", uptime=20.0, time=0, uid=0)
+        lines = {"n1": (line,)}
+        return {
+            node: NodeProbe(
+                identity=who,
+                kernel=KernelLog(
+                    source="kmsg", lines=lines.get(node, ()), cursor=cursor, lost=None
+                ),
+            )
+            for node in nodes
+        }
 
 
 def test_the_check_reads_them() -> None:
@@ -81,7 +95,8 @@ def test_the_check_reads_them() -> None:
     report = check.run(context(FixedSlurm(nodes=[]), remote=Told()))
     found = {f.subject: f for f in report.findings}
     bad = found.pop("aaff74a1-0000-1000-8000-000000000001")
-    assert bad.status is Status.WARNING
+    assert bad.status is Status.CRITICAL
+    assert "ras uncorrectable" in bad.summary
     assert "91°C" in bad.summary
     assert "2 uncorrectable" in bad.summary
     assert {name: f.status for name, f in found.items()} == {

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, unseen
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
@@ -19,13 +20,14 @@ from sentinel.checks.gpu.round import (
     lemons,
     remembered,
 )
-from sentinel.checks.gpu.sight import Sight, named, plain, sight_of
+from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpus import GpuEvent
 from sentinel.core.limits import Limits as Caps
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.probe import Cursor, NodeProbe, Unread, Wants
+from sentinel.core.remote import described
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -130,9 +132,7 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What the nodes tell, and those that told nothing."""
         name, cursors = names[0] if names else "", _cursors(ctx.memory)
         if self.vendor == "amd":
-            from sentinel.checks.gpu import amd
-
-            return amd.sights(names, ctx) if self.nodes else ({name: amd.here(name, ctx.limit)}, {})
+            return self._amd(names, ctx)
         if not self.nodes:
             here = local.here(ctx.limit, cursors.get(name))
             return _sights({name: here}, ctx, self.remember), {}
@@ -141,6 +141,30 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         answers = {node: _own(node, answer, known) for node, answer in told.items()}
         silent = {n: a for n, a in answers.items() if not isinstance(a, NodeProbe)}
         return _sights(answers, ctx, self.remember), silent
+
+    def _amd(
+        self, names: Sequence[str], ctx: Context
+    ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
+        """amd-smi does not tell what the kernel's log does: both are read."""
+        from sentinel.checks.gpu import amd
+
+        cursors = _cursors(ctx.memory)
+        logs: Mapping[str, NodeProbe | Unreached]
+        if self.nodes:
+            sights, silent = amd.sights(names, ctx)
+            logs = probed(ctx, list(sights), Wants(parts=("kernel",), cursors=cursors))
+        else:
+            name = names[0]
+            sights, silent = {name: amd.here(name, ctx.limit)}, {}
+            logs = {name: local.log(ctx.limit / 4, cursors.get(name))}
+        for name, log in logs.items():
+            if isinstance(log, NodeProbe):
+                first = name not in cursors
+                sights[name] = logged(sights[name], log, ctx.now, self.remember, first)
+            else:
+                blind = f"the kernel's log was not read: {described(log)}"
+                sights[name] = replace(sights[name], log_blind=blind)
+        return sights, silent
 
     def _slurm(self, ctx: Context) -> Mapping[str, Node]:
         """What Slurm knows of nodes; none for this machine alone, or where Slurm is blind and

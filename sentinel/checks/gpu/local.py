@@ -19,6 +19,11 @@ def here(limit: float, cursor: Cursor | None) -> NodeProbe:
     return NodeProbe(identity=_identity(), gpus=_gpus(limit / 2), kernel=_kernel(limit / 4, cursor))
 
 
+def log(limit: float, cursor: Cursor | None) -> NodeProbe:
+    """The kernel's log alone."""
+    return NodeProbe(identity=_identity(), kernel=_kernel(limit, cursor))
+
+
 def name() -> str:
     """As Slurm would call it."""
     return os.uname().nodename.partition(".")[0]

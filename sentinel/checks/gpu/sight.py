@@ -85,6 +85,12 @@ def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: 
     )
 
 
+def logged(sight: Sight, probe: NodeProbe, now: Instant, remember: float, first: bool) -> Sight:
+    """With what the kernel's log tells, where the GPUs were asked in another way."""
+    told = sight_of(sight.node, probe, now, remember, first)
+    return replace(told, inventory=sight.inventory, blind=sight.blind, dark=sight.dark)
+
+
 def named(sight: Sight, slots: Mapping[str, str]) -> Sight:
     """With the GPUs that do not tell their UUID named by the driver's own lines, else by `slots`:
     who sat there when it was last seen."""
