@@ -41,6 +41,8 @@ def expand(text: str) -> tuple[str, ...]:
 def printed(text: str) -> tuple[str, ...]:
     """As `expand`, for a list that Slurm printed: a name that Slurm takes and nobody else does
     (`-oProxyCommand=x`) stands for itself, so that it blinds no other. Never for what is typed."""
+    if _NAME.fullmatch(text):  # one of 10,000 nodes, each in a record of its own
+        return (text,)
     return tuple(dict.fromkeys(_names(text, typed=False)))
 
 

@@ -114,6 +114,8 @@ def test_what_fits_both_sides_is_muted_by_what_fits_one() -> None:
     rule = Inhibit(when=Match(kind=["slurm", "job"]), mute=Match(kind="job"))
     assert Inhibition([rule], [SLURM, JOB]).explains(JOB) == SLURM
     assert Inhibition([rule], [JOB, alert("job", "t")]).explains(JOB) is None
+    other = Inhibit(when=Match(kind="fs"), mute=Match(subject="t"))
+    assert Inhibition([rule, other], [JOB, alert("job", "t"), FS]).explains(JOB) is None
 
 
 def test_each_node_has_a_chain_of_its_own() -> None:
