@@ -67,3 +67,12 @@ def test_the_name_of_a_holder_is_only_text(tmp_path: Path) -> None:
     assert lock.lease().holder == HOSTILE[:200]
     assert str(Lease("a\x1b[2J\nb", 0)) == r"a\x1b[2J\nb since 1970-01-01T00:00:00Z"
     lock.drop()
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    """In another user's directory root would empty the file that it leads to."""
+    (tmp_path / "precious").write_text("keep")
+    (tmp_path / "lock").symlink_to("precious")
+    with pytest.raises(Unavailable, match="symbolic link"):
+        DirectoryLock(str(tmp_path / "lock")).take(LEASE)
+    assert (tmp_path / "precious").read_text() == "keep"

@@ -88,3 +88,16 @@ def test_retention_is_a_parameter(tmp_path: Path) -> None:
     store.prune(at(2 * DAY))
     assert store.samples("fs", "/scratch", "used", 0) == []
     store.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user")
+def test_a_database_that_is_another_users_link(tmp_path: Path) -> None:
+    """It may lead to any file that root can write; a link of one's own is one's own affair."""
+    open_store(str(tmp_path / "real"), at()).store.close()
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "sentinel.db").symlink_to(tmp_path / "real" / "sentinel.db")
+    open_store(str(state), at()).store.close()
+    os.chown(state / "sentinel.db", 1, 1, follow_symlinks=False)
+    with pytest.raises(StoreError, match="is a link of another user"):
+        open_store(str(state), at())
