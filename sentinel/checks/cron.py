@@ -49,7 +49,7 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise CannotTell(str(error)) from error
         now = ctx.now.wall / SECOND
         found = (
-            self._passes(known.at, now),
+            self._passes(known, now),
             *(_script(k, r) for k, r in known.records.items() if not _is_refused(k, known)),
             *(_refused(key, why) for key, why in known.refused.items()),
         )
@@ -59,8 +59,9 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             coverage=covered("passes and scripts", (f.subject for f in found), seen),
         )
 
-    def _passes(self, at: float, now: float) -> Finding:
-        age = now - at
+    def _passes(self, known: book.Book, now: float) -> Finding:
+        at, age = known.at, now - known.at
+        none = "" if known.records or known.refused else "; no script is there"
         if -age > self.stale_after:
             return Finding(
                 subject="passes",
@@ -69,7 +70,9 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
         if at and age <= self.stale_after:
             return Finding(
-                subject="passes", status=Status.OK, summary=f"last {duration_text(max(age, 0))} ago"
+                subject="passes",
+                status=Status.OK,
+                summary=f"last {duration_text(max(age, 0))} ago{none}",
             )
         said = f"for {duration_text(age)}" if at else "yet"
         return Finding(

@@ -178,3 +178,25 @@ def test_a_plugin_that_broke_off_was_not_seen(script: str, seen: int) -> None:
     outcome = run("exec", Exec(command=["sh", "-c", f"echo so; {script}"]))
     assert outcome.report is not None
     assert outcome.report.coverage.seen == seen
+
+
+PARTLY: list[tuple[str, Any, str]] = [
+    ("fs", Fs(paths=[FilePath("/tmp"), FilePath("/etc/passwd")]), "saw 1 of 2 paths: not /etc/passwd"),
+    ("fs", Fs(nodes="n[1-2]", paths=[FilePath("/tmp")]), "saw 1 of 2 nodes: not n2"),
+    ("memory", Memory(nodes="n[1-2]"), "saw 1 of 2 nodes: not n2"),
+    ("gpu", GpuCheck(nodes="n[1-2]"), "saw 1 of 2 nodes: not n2"),
+    ("drained", Drained(), "saw 1 of 2 nodes: not n2"),
+    ("nodes", Nodes(), "saw 1 of 2 nodes: not n2"),
+    ("service", Service(units=["sshd"], nodes="n[1-2]"), "saw 0 of 2 services: not n1 sshd, n2 sshd"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "plugin", "words"), PARTLY)
+def test_what_was_not_seen_is_counted_and_named(kind: str, plugin: Any, words: str) -> None:
+    """One that answers and one that does not."""
+    slurm = FixedSlurm(nodes=nodes("IDLE", "UNKNOWN"))
+    outcome = run(kind, plugin, slurm=slurm, remote=WithGpus("n1"))
+    assert outcome.report is not None
+    assert outcome.report.coverage.words == words
+    assert outcome.report.status is status(outcome) is Status.UNKNOWN
+    assert present.as_json(outcome).count('"seen": ') == 1

@@ -46,6 +46,13 @@ def test_passes_have_to_come(tmp_path: Path, at: float, status: Status) -> None:
     assert findings(tmp_path, at=at)[0].status is status
 
 
+def test_a_directory_without_any_script_says_so(tmp_path: Path) -> None:
+    """It may be another one than was meant."""
+    (found,) = findings(tmp_path)
+    assert (found.status, found.summary) == (Status.OK, "last 1m ago; no script is there")
+    assert "no script" not in findings(tmp_path, records={KEY: Record(handled=NOW)})[0].summary
+
+
 def test_a_failed_run_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
     """And how to read all of it, whatever the path."""
     log = tmp_path / "a b.log"

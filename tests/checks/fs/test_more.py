@@ -260,7 +260,7 @@ def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, measure: Any) -> Non
     path = tmp_path / "scratch"
     path.mkdir()
     told = '{"name": "q", "used": 9, "limit": 10}'
-    settings = {"command": ["echo", told]} if measure == "command" else {}
+    settings: Any = {"command": ["echo", told]} if measure == "command" else {}
     first = look(path, measure=measure, **settings)
     (_, further) = [f.subject for f in first.findings]
     path.rmdir()
@@ -273,3 +273,13 @@ def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, measure: Any) -> Non
         assert report.coverage.excused == "their file system does not answer"
     path.mkdir()
     assert look(path, second.memory, measure=measure, **settings).coverage.whole
+
+
+def test_the_disk_below_a_lost_mount_is_not_asked_in_its_place(tmp_path: Path) -> None:
+    """Neither its tree nor its quotas: what was known of the lost one stays."""
+    with mounted("-t", "tmpfs", "lab", point=tmp_path / "scratch") as path:
+        first = look(path, measure="du")
+        tree = first.findings[1].subject
+    lost = look(path, first.memory, measure="du")
+    assert [(f.subject, f.status) for f in lost.findings] == [(str(path), Status.CRITICAL)]
+    assert lost.coverage.unseen == (tree,)
