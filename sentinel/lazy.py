@@ -62,6 +62,9 @@ class LazySlurm:
     def gpus(self) -> Mapping[str, int]:
         return self.snapshot().gpus()
 
+    def sluids(self) -> Mapping[str, str]:
+        return self.snapshot().sluids()
+
     def nodes(self) -> Sequence[Node]:
         return self.snapshot().nodes()
 

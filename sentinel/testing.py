@@ -48,15 +48,20 @@ class FixedSlurm:
         controller: Controller | None = None,
         gpus: Mapping[str, int] | None = None,
         timeouts: Timeouts | None = None,
+        sluids: Mapping[str, str] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
+        self._sluids = sluids
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
 
     def gpus(self) -> Mapping[str, int]:
         return _known(self._gpus)
+
+    def sluids(self) -> Mapping[str, str]:
+        return _known(self._sluids)
 
     def nodes(self) -> Sequence[Node]:
         return _known(self._nodes)

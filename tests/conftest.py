@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import settings
 
 from tests.lab import needs
 from tests.lab.alertmanager import Alertmanager, why_no_alertmanager
+from tests.lab.cgroups import Cgroups, cgroup_tree
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres, why_no_postgres
@@ -74,6 +76,20 @@ def fresh_accounting(accounting_lab: Lab) -> Iterator[Lab]:
     accounting_lab.reset()
     yield accounting_lab
     accounting_lab.reset()
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
+    """A real cgroup2 tree with real processes; needs root."""
+    _need(None if os.geteuid() == 0 else "cgroups need root")
+    point = tmp_path / "cgroup"
+    point.mkdir()
+    with ExitStack() as stack:
+        try:
+            tree = stack.enter_context(cgroup_tree(point))
+        except CalledProcessError:
+            _need("cgroup2 cannot be mounted here")
+        yield tree
 
 
 @pytest.fixture

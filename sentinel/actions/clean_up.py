@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar
@@ -16,7 +17,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import UP, changed, described, seen
 from sentinel.core.ports import Hands, View
 from sentinel.core.remote import Answered, Partial, TimedOut
-from sentinel.core.slurm import Node
+from sentinel.core.slurm import Node, ids, runs
 from sentinel.core.text import shortened, visible
 
 GRACE = "5"
@@ -24,12 +25,17 @@ GRACE = "5"
 hold all of it."""
 
 
+_NUMBER = re.compile("[0-9]+")
+_JOB = re.compile("[0-9]+|s[0-9A-Z]{13}")
+
+
 class CleanUp(Struct, frozen=True):
     """Ends left-over processes of jobs that are over: SIGTERM, after 5 s SIGKILL.
 
-    Only those that the kernel (cgroup), a slurmstepd above them or else their SLURM_JOB_ID count
-    to one of the jobs in the param `jobs`; never those of uids below `first_uid`, of nobody, or
-    in a login session.
+    Only those that the kernel (cgroup) or a slurmstepd above them counts to one of the jobs in the
+    param `jobs` (ids and SLUIDs); by their SLURM_JOB_ID alone only those of the users in `alone`
+    ("uid:name,…"), who have no job on the node. Never those of uids below `first_uid`, of nobody,
+    or in a login session. Slurm is asked anew that none of the jobs is there.
     """
 
     limits: ClassVar[Limits] = Limits()
@@ -44,7 +50,7 @@ class CleanUp(Struct, frozen=True):
         return Look(
             text=told,
             done=left == [],
-            not_ready=_not_ready(request, node),
+            not_ready=_not_ready(request, node) or _living(request, view),
             mark=" ".join([str("DRAIN" in node.flags), *seen(node).values()]),
         )
 
@@ -72,7 +78,29 @@ def script() -> bytes:
 
 def _argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
     jobs, first = request.params.get("jobs", ""), request.params.get("first_uid", "1000")
-    return ("sh", "-s", verb, jobs, first)
+    return ("sh", "-s", verb, jobs, first, ",".join(uid for uid, _ in _alone(request)))
+
+
+def _alone(request: ActionRequest) -> list[tuple[str, str]]:
+    """The users, by uid and name, for whom an inherited id is enough."""
+    pairs = (one.partition(":") for one in request.params.get("alone", "").split(",") if one)
+    return [(uid, name) for uid, _, name in pairs]
+
+
+def _living(request: ActionRequest, view: View) -> str:
+    """Why a job that Slurm has there just now forbids it: what the check knew may be older than
+    the job. Empty where the view does not reach the node."""
+    ask = getattr(view, "jobs_on", None)
+    if ask is None or not _sane(request):
+        return ""
+    wanted = set(request.params["jobs"].split(","))
+    names = {name for _, name in _alone(request)}
+    for job in ask(request.target):
+        if runs(job) and ids(job) & wanted:
+            return f"job {visible(job.id)} runs there"
+        if runs(job) and job.user in names:
+            return f"{visible(job.user)} has job {visible(job.id)} there"
+    return ""
 
 
 def _left(request: ActionRequest, view: View) -> list[str] | None:
@@ -99,8 +127,8 @@ def _not_ready(request: ActionRequest, node: Node) -> str:
 
 def _sane(request: ActionRequest) -> bool:
     jobs = request.params.get("jobs", "").split(",")
-    numbers = [*jobs, request.params.get("first_uid", "1000")]
-    return all(n.isascii() and n.isdigit() for n in numbers)
+    numbers = [request.params.get("first_uid", "1000"), *(uid for uid, _ in _alone(request))]
+    return all(_JOB.fullmatch(job) for job in jobs) and all(map(_NUMBER.fullmatch, numbers))
 
 
 def _why(answer: object) -> str:

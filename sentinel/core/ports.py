@@ -44,6 +44,9 @@ class Slurm(Protocol):
     def gpus(self) -> Mapping[str, int]:
         """The GPUs of these jobs by `job_id`; a further question to Slurm."""
 
+    def sluids(self) -> Mapping[str, str]:
+        """Job ids by SLUID, of all jobs that are remembered; none before Slurm 25.11."""
+
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows."""
 
@@ -230,6 +233,9 @@ class Hands(View, Protocol):
 
     def change(self, argv: Sequence[str]) -> Reply:
         """Run one command of Slurm that changes something; never raises."""
+
+    def jobs_on(self, node: str) -> Sequence[Job]:
+        """The jobs that Slurm has on a node, completing ones too; asked anew."""
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> Answer:
         """Run one command on a node; NotAsked where there is no way to nodes."""

@@ -41,6 +41,19 @@ class Job(Struct, frozen=True, gc=False):
     command: str = ""
 
 
+def runs(job: Job) -> bool:
+    """Whether it has processes by right: one that is pending has none yet, of one that is
+    completing what is left is left over."""
+    return bool(job.nodes) and job.state not in ("PENDING", "COMPLETING")
+
+
+def ids(job: Job) -> set[str]:
+    """What its processes may carry as SLURM_JOB_ID: the components of a heterogeneous job (`12+1`)
+    carry the first one's (https://slurm.schedmd.com/heterogeneous_jobs.html)."""
+    leader, plus, _ = job.id.partition("+")
+    return {job.job_id, leader} if plus else {job.job_id}
+
+
 class JobEnd(Struct, frozen=True, kw_only=True):
     """How a job ended, from scontrol while it remembers, else from accounting.
 

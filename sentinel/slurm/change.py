@@ -10,13 +10,14 @@ from sentinel.core import remote
 from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.remote import Remote
-from sentinel.core.slurm import Controller, Node
+from sentinel.core.slurm import Controller, Job, Node
 from sentinel.core.text import visible
 from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told
 from sentinel.slurm.nodes import QUESTION, read_nodes
+from sentinel.slurm.queue import columns, read_jobs
 from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.words import text
+from sentinel.slurm.words import nonce, text
 
 # slurmctld's own refusals (src/common/slurm_errno.c) and scontrol's, made before anything was
 # sent. Whatever else went wrong (time-outs, lost connections, munge) may have reached it.
@@ -80,6 +81,13 @@ class SlurmHands:
         if not done.code and not left_out(done.err):
             return Reply(Answer.ACCEPTED)
         return Reply(Answer.UNSURE, said or told(argv[0], "", done.code))
+
+    def jobs_on(self, node: str) -> Sequence[Job]:
+        """Asked anew, past every limit on whose jobs are of interest."""
+        mark = nonce()
+        return read_jobs(
+            self._client.ask("squeue", "-h", "-a", "-o", columns(mark), "-w", node), mark
+        )
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:
         if self._remote is None:

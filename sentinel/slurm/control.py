@@ -45,6 +45,12 @@ class Config(Struct, frozen=True, kw_only=True):
     log: str = ""
 
 
+def release(version: str) -> tuple[int, int]:
+    """Year and month of a version such as 25.11.2; (0, 0) where it tells none."""
+    found = re.match(r"([0-9]{1,4})\.([0-9]{1,2})", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
 def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
     """Each slurmctld's host and whether it answers, the primary first; CannotTell."""
     found = _PING.findall(text(out))

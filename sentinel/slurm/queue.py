@@ -9,12 +9,14 @@ version from 20.11 to 26.05 (src/squeue/opts.c), and a letter without a width is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.slurm import Job
+from sentinel.core.text import shortened
 from sentinel.slurm.words import Memo, elements, epoch, optional_text, seconds, text
 
 _OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough
@@ -22,6 +24,13 @@ _SHARED = ("%u", "%a", "%P", "%T", "%r", "%l", "%D", "%x")  # alike in thousands
 _FILES = ("%Z", "%o")
 _PIECE = 1 << 20  # bytes that are taken apart at once: the peak of memory stays low
 _REMEMBERED = 1 << 14  # distinct texts kept for sharing; unlike ones would only cost memory
+
+
+SLUIDS = ("squeue", "-h", "-a", "-t", "all", "-O", "JobId:32,SLUID:32")
+"""Asks for the SLUID of every job that slurmctld remembers (squeue(1), since 25.11)."""
+
+_SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")  # print_sluid() in src/common/sluid.c
+_NO_SLUID = "s0000000000000"  # of a job that an older slurmctld began
 
 
 class Marks(Struct, frozen=True):
@@ -74,6 +83,20 @@ def read_jobs(out: bytes, nonce: str) -> list[Job]:
             f"squeue's answer is not in the form asked for, after {len(jobs)} jobs: {error}"
         ) from None
     return jobs
+
+
+def read_sluids(out: bytes) -> dict[str, str]:
+    """Job ids by SLUID, by which cgroups are named since 26.05; one that two jobs have is left
+    out. CannotTell unless every line is as asked for."""
+    found, twice = dict[str, str](), set[str]()
+    for line in text(out).splitlines():
+        job, _, sluid = line.strip().partition(" ")
+        sluid = sluid.strip()
+        if not (job.isascii() and job.isdigit() and _SLUID.fullmatch(sluid)):
+            raise CannotTell(f"squeue's answer is no list of SLUIDs: {shortened(line, 80)}")
+        if found.setdefault(sluid, job) != job:
+            twice.add(sluid)
+    return {s: job for s, job in found.items() if s != _NO_SLUID and s not in twice}
 
 
 def _pieces(out: bytes, record: bytes) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from sentinel.slurm.words import nonce
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed
 PLANNED = 30.0
+FIRST_SLUIDS = (25, 11)  # the first squeue that prints them (src/squeue/opts.c)
 MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
 
 
@@ -39,6 +40,7 @@ class Snapshot:
         self._rights = Answer(self._ask_rights, clock, max_age=SETTLED, patience=wait)
         self._jobs = Answer(self._ask_jobs, clock, max_age=max_age, patience=wait)
         self._gpus = Answer(self._ask_gpus, clock, max_age=max_age, patience=wait)
+        self._sluids = Answer(self._ask_sluids, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
         self._timeouts = Answer(self._ask_timeouts, clock, max_age=SETTLED, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
@@ -55,6 +57,12 @@ class Snapshot:
         if self._users is not None and not self._users:
             return {}
         return self._gpus.get()
+
+    def sluids(self) -> Mapping[str, str]:
+        """Job ids by SLUID; none where Slurm is older than 25.11, which is not asked."""
+        if control.release(self.config().version) < FIRST_SLUIDS:
+            return {}
+        return self._sluids.get()
 
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
@@ -138,6 +146,9 @@ class Snapshot:
 
     def _ask_rights(self) -> Rights:
         return find(self.client, self._me.get(), self._config.get)
+
+    def _ask_sluids(self) -> Mapping[str, str]:
+        return queue.read_sluids(self.client.ask(*queue.SLUIDS))
 
     def _ask_nodes(self) -> tuple[Node, ...]:
         return tuple(nodes.read_nodes(self.client.ask(*nodes.QUESTION)))

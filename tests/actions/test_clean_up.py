@@ -2,9 +2,11 @@
 
 import os
 import pwd
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +18,10 @@ from sentinel.core.actions import Answer
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.nodestate import seen
-from sentinel.core.slurm import Node
+from sentinel.core.slurm import Job, Node
 from tests.actions.world import node
 from tests.lab import needs
+from tests.lab.cgroups import Cgroups
 from tests.lab.waiting import wait_until
 
 DRAINED = node("n1")
@@ -122,7 +125,7 @@ def test_what_is_known_after_it_was_done(answer: remote.Answer, reply: Answer) -
     """Whoever cannot have begun did nothing; whoever began may have."""
     hands = Hands(answer)
     assert CleanUp().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
-    assert hands.asked == [("n1", ("sh", "-s", "end", "12", "1000", "5"))]
+    assert hands.asked == [("n1", ("sh", "-s", "end", "12", "1000", "", "5"))]
 
 
 JOB = str(2**31 - os.getpid())
@@ -156,9 +159,13 @@ def sleeper() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
         process.communicate()
 
 
-def end(verb: str = "end", jobs: str = JOB) -> tuple[int, set[tuple[str, ...]]]:
+ALONE = "4711"
+"""The user of most of them has no other job here."""
+
+
+def end(verb: str = "end", jobs: str = JOB, alone: str = ALONE) -> tuple[int, set[tuple[str, ...]]]:
     """Exit code, and the words before the command of each line."""
-    argv = ["sh", "-s", verb, jobs, "1000", "1"]
+    argv = ["sh", "-s", verb, jobs, "1000", alone, "1"]
     done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
     assert not done.stderr, done.stderr
     return done.returncode, {tuple(line.split()[:2]) for line in done.stdout.decode().splitlines()}
@@ -201,7 +208,7 @@ AS_NOBODY = "mount -o remount,hidepid=2 /proc && setpriv --reuid=65534 --clear-g
 @pytest.mark.parametrize("verb", ["list", "end"])
 def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str) -> None:
     """With hidepid, or without ps, an empty list says nothing."""
-    words = f"sh -s {verb} {JOB} 1000 1"
+    words = f"sh -s {verb} {JOB} 1000 {ALONE} 1"
     blind = [*HIDDEN, f"{AS_NOBODY} --regid=65534 {words}; exit $?"]
     without = [
         "env",
@@ -215,6 +222,108 @@ def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str
         done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stdout) == (3, b"")
         assert b"cannot be seen" in done.stderr
+
+
+@pytest.mark.parametrize("tool", ["grep", "awk", "ps"])
+@pytest.mark.parametrize("verb", ["list", "end"])
+def test_where_it_is_not_known_whose_a_process_is_none_is_ended(
+    sleeper: Any, tmp_path: Path, tool: str, verb: str
+) -> None:
+    """The search of cgroups was killed for want of memory: an inherited id is not believed then."""
+    victim = sleeper()
+    stand_in = tmp_path / tool
+    words = {"grep": "*slurmstepd*", "awk": "*sluid*", "ps": "*args*"}[tool]
+    real = shutil.which(tool)
+    stand_in.write_text(f'#!/bin/sh\ncase "$*" in {words}) kill -9 $$ ;; esac\nexec {real} "$@"\n')
+    stand_in.chmod(0o755)
+    argv = ["sh", "-s", verb, JOB, "1000", ALONE, "1"]
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        argv, input=script(), env=env, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.endswith(b"the processes of this node cannot be seen\n")
+    assert victim.poll() is None
+
+
+def test_an_inherited_id_is_not_enough_for_a_user_who_may_have_jobs_there(sleeper: Any) -> None:
+    """The daemon of a heterogeneous job's second component carries the first one's id."""
+    process = sleeper()
+    for alone in ("", "4712", "471,11"):
+        assert end(alone=alone) == (0, {("kept", str(process.pid))})
+    assert process.poll() is None
+
+
+def test_an_inherited_id_is_not_enough_where_the_kernel_knows_another_job_of_the_user(
+    sleeper: Any, cgroups: Cgroups
+) -> None:
+    """Whatever Slurm said a moment ago."""
+    process = sleeper()
+    cgroups.process("job_200/step_0/user/task_0", uid=4711)
+    assert end() == (0, {("kept", str(process.pid))})
+    assert process.poll() is None
+
+
+A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
+
+
+def test_the_kernel_counts_by_sluid(sleeper: Any, cgroups: Cgroups) -> None:
+    """On a real cgroup2 tree as Slurm 26.05 makes it: an orphan of job B, which lives, carries the
+    id of the job that is over (A); only what is in A's own cgroup is ended."""
+    carries = {"SLURM_JOB_ID": JOB}
+    task = "step_batch/user/task_0"
+    living = cgroups.process(f"{B}/{task}", uid=4711, env=carries)
+    unknown = cgroups.process("else_1/task_0", uid=4712, env=carries)
+    over = cgroups.process(f"{A}/{task}", uid=4713, env=carries)
+    inner = cgroups.process(f"{B}/{task}/job_{JOB}", uid=4714, env=carries)
+    everybody = "4711,4712,4713,4714"
+    assert end(alone=everybody) == (0, set())
+    code, told = end(jobs=f"{A},{JOB}", alone=everybody)
+    assert (code, told) == (0, {("ended", str(over))})
+    assert [cgroups.alive(pid) for pid in (living, unknown, inner)] == [True] * 3
+
+
+def listed(name: str, state: str = "RUNNING", user: str = "bob") -> Job:
+    number = name.replace("+1", "3")
+    rest = ("", 1, "", None, None, None, None)
+    return Job(name, number, number, "", "x", user, "prod", state, "", "n1", *rest[1:])
+
+
+class Fresh(Hands):
+    """As Hands, and Slurm has these jobs there now."""
+
+    def __init__(self, *jobs: Job) -> None:
+        super().__init__(said("may 7 1000 python\n"))
+        self._jobs = jobs
+
+    def jobs_on(self, node: str) -> Sequence[Job]:
+        assert node == "n1"
+        return self._jobs
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (listed("12"), "job 12 runs there"),
+        (listed("12+1"), "job 12+1 runs there"),
+        (listed("99", user="alice"), "alice has job 99 there"),
+        (listed("12", "SUSPENDED"), "job 12 runs there"),
+        (listed("12", "COMPLETING"), ""),
+        (listed("99", "COMPLETING", "alice"), ""),
+        (listed("99"), ""),
+    ],
+)
+def test_slurm_is_asked_anew_whether_the_job_is_there(job: Job, why: str) -> None:
+    """What the check knew may be older than the job."""
+    wish = replace(WISH, params={**WISH.params, "alone": "1001:alice"})
+    assert CleanUp().look(wish, Fresh(job)).not_ready == why
+
+
+@pytest.mark.parametrize("alone", ["x:alice", ":", "1001:alice,;", "1001 1002:alice"])
+def test_users_are_numbers_or_nothing_is_run(alone: str) -> None:
+    """A request that was cut or forged."""
+    wish = replace(WISH, params={**WISH.params, "alone": alone})
+    assert CleanUp().look(wish, Hands(said(""))).not_ready.startswith("no job is named")
 
 
 def test_why_it_was_not_done_is_told() -> None:

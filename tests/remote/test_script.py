@@ -26,9 +26,11 @@ from sentinel.core.probe import (
     parse,
 )
 from sentinel.remote import script
+from tests.lab.cgroups import Cgroups
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 
+SLUID = "sDTDM8106N2P00"
 MARK = "5eed" * 8
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 GPU = Wants(parts=("gpu_processes",))
@@ -111,7 +113,7 @@ def test_half_a_script_does_nothing(host: Host, share: float) -> None:
         ("ps", ""),
         ("sed", "daemon"),
         ("grep", "job_"),
-        ("sed", "cgroup"),
+        ("awk", "cgroup"),
         ("sort", "-u"),
         ("grep", "SLURM_JOB_ID"),
         ("tr", "n"),
@@ -312,6 +314,46 @@ def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
         assert (left.pid, "4711") in seen
     else:
         assert steps.blind
+
+
+def test_a_process_is_found_by_the_sluid_of_its_cgroup(host: Host, cgroups: Cgroups) -> None:
+    """Slurm 26.05 names a job's cgroup so. What lies in its scope in another form is not known, and
+    the witness says so; slurmstepd's own `system` is no job's."""
+    known, inner = (
+        cgroups.process(f"{SLUID}/step_batch/user/task_0"),
+        cgroups.process("job_12/x/job_13"),
+    )
+    plain, own = cgroups.process("job_14"), cgroups.process("system")
+    steps = host.probe(Wants(parts=("steps",))).steps
+    assert isinstance(steps, Steps)
+    found = {s.pid: (s.job, s.step) for s in steps.processes if s.witness == "cgroup"}
+    assert (found[known], found[inner], found[plain]) == ((SLUID, "batch"), ("12", ""), ("14", ""))
+    assert own not in found
+    strange = cgroups.process("somehow_7/step_0")
+    steps = host.probe(Wants(parts=("steps",))).steps
+    assert isinstance(steps, Steps)
+    assert ("?", strange) in {(s.job, s.pid) for s in steps.processes}
+
+
+def test_cgroups_that_vanish_while_they_are_read_are_no_failure(host: Host) -> None:
+    """A tree of files of the real shape: one is gone when it is opened, one cannot be read to its
+    end, of one the cgroup is gone already."""
+    place = host.folder / "proc"
+    for pid in (11, 12, 13):
+        (place / str(pid)).mkdir(parents=True)
+        (place / str(pid) / "environ").touch()
+    scope = "0::/system.slice/n1_slurmstepd.scope"
+    (place / "11" / "cgroup").symlink_to("gone")
+    (place / "12" / "cgroup").mkdir()
+    (place / "13" / "cgroup").write_text(f"{scope}/{SLUID}/step_0/user/task_0 (deleted)\n")
+    for file in ("sys", "uptime", "stat"):
+        (place / file).symlink_to(f"/proc/{file}")
+    steps = host.probe(Wants(parts=("steps",)), proc=str(place)).steps
+    assert isinstance(steps, Steps)
+    assert [(s.pid, s.job, s.step) for s in steps.processes if s.witness == "cgroup"] == [
+        (13, SLUID, "0")
+    ]
+    assert not [b for b in steps.blind if b.startswith("cgroups")]
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])

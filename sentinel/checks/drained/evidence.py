@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.drained import logs
+from sentinel.checks.drained import logs, people
 from sentinel.checks.drained.proof import askable
-from sentinel.checks.drained.sight import Sight
+from sentinel.checks.drained.sight import Here, Sight
 from sentinel.core import nodeset
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.ports import Context
 from sentinel.core.probe import NodeProbe, Wants
+from sentinel.core.slurm import ids, runs
 
 if TYPE_CHECKING:
     from sentinel.core.remote import Answer, Unreached
@@ -48,7 +49,7 @@ def gather(
     """
     if not nodes:
         return []
-    running = _running(ctx) if queue else None
+    running = _running(nodes, ctx) if queue else None
     expediting = _expediting(ctx)
     log, trouble = _controller_log(slurmctld_log, ctx.limit * LOGS)
     histories = logs.histories(log, [node.name for node in nodes], trouble)
@@ -64,7 +65,9 @@ def gather(
     names = [s.node.name for s in sights if askable(s)]
     answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
     told = _daemon_logs(names, slurmd_log, ctx)
-    return [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
+    sights = [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
+    sluids = _sluids(ctx) if any(map(people.by_sluid, sights)) else {}
+    return [replace(s, sluids=sluids) for s in sights]
 
 
 def prove(
@@ -84,7 +87,7 @@ def prove(
 def _sight(
     node: Node,
     ctx: Context,
-    running: Mapping[str, frozenset[str]] | None,
+    running: Mapping[str, Here] | None,
     history: logs.History,
     lines: Sequence[str],
 ) -> Sight:
@@ -95,7 +98,7 @@ def _sight(
         now=ctx.now.wall // SECOND,
         readings=None if book is None else book.readings(node.name),
         records=() if book is None else book.records(node.name),
-        running=None if running is None else running.get(node.name, frozenset()),
+        here=None if running is None else running[node.name],
         history=history,
         logs={"slurmctld": text} if text else {},
     )
@@ -107,9 +110,29 @@ def _asked(sight: Sight, answer: NodeProbe | Unreached | None, log: str) -> Sigh
     return replace(sight, answer=answer, logs={**sight.logs, **more})
 
 
-def _running(ctx: Context) -> dict[str, frozenset[str]]:
-    """The jobs that Slurm has on each node; one that is completing is over."""
-    return _by_node(job for job in ctx.slurm.jobs() if job.state not in ("PENDING", "COMPLETING"))
+def _running(nodes: Sequence[Node], ctx: Context) -> dict[str, Here]:
+    """What Slurm has on each node; a job that is completing is over."""
+    jobs: dict[str, set[str]] = {node.name: set() for node in nodes}
+    users: dict[str, set[str]] = {node.name: set() for node in nodes}
+    anywhere = set[str]()
+    for job in filter(runs, ctx.slurm.jobs()):
+        anywhere |= ids(job)
+        for node in jobs.keys() & set(_expanded(job.nodes)):
+            jobs[node] |= ids(job)
+            users[node].add(job.user)
+    everywhere = frozenset(anywhere)
+    return {
+        name: Here(jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere)
+        for name in jobs
+    }
+
+
+def _sluids(ctx: Context) -> Mapping[str, str]:
+    """Which job has which SLUID; what cannot be told belongs to nobody that is known."""
+    try:
+        return ctx.slurm.sluids()
+    except CannotTell:
+        return {}
 
 
 def _expediting(ctx: Context) -> dict[str, frozenset[str]]:

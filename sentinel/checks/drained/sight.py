@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,13 +13,22 @@ from sentinel.core.remote import Answer, Unreached
 from sentinel.core.slurm import Node
 
 
+class Here(Struct, frozen=True, kw_only=True):
+    """The jobs that run on a node, by all ids that their processes may carry, and whose they are;
+    `anywhere`: the ids of all jobs that run."""
+
+    jobs: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    anywhere: frozenset[str] = frozenset()
+
+
 class Sight(Struct, frozen=True, kw_only=True):
     """A node, its past, and what it answered.
 
     `expediting`: jobs that Slurm requeues at once and that this node keeps from starting.
     `completing`: seconds for which it has not ended a job, where that is too long.
-    `answer` None: it was not asked. `readings` None: there is no ledger here. `running`: ids of
-    the jobs that Slurm has on the node; None where nobody asked. `ran`: the answers to the
+    `answer` None: it was not asked. `readings` None: there is no ledger here. `here`: what Slurm
+    has on the node; None where nobody asked. `sluids`: job ids by SLUID. `ran`: the answers to the
     configured proofs, by their names; `history`: what slurmctld's log has of its reasons.
     """
 
@@ -28,7 +37,8 @@ class Sight(Struct, frozen=True, kw_only=True):
     answer: NodeProbe | Unreached | None = None
     readings: Sequence[Reading] | None = None
     records: Sequence[ActionRecord] = ()
-    running: frozenset[str] | None = None
+    here: Here | None = None
+    sluids: Mapping[str, str] = {}
     expediting: tuple[str, ...] = ()
     completing: float | None = None
     history: History = History()

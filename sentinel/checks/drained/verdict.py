@@ -12,12 +12,19 @@ from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.nodestate import UNFIT, seen, state_of
+from sentinel.core.probe import Identity
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
 
 _MARKS = {True: "+", False: "-", None: "?"}
 _BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})
 """Items without which not even left-over processes are ended."""
+
+_TRIED = "processes"
+"""The param of a clean-up that names the boot, and the processes that are to be ended."""
+
+_DONE = frozenset({Outcome.DONE, Outcome.NO_EFFECT, Outcome.UNCLEAR})
+"""What a clean-up that was carried out can come to."""
 
 _CLEARED_BY_REBOOT = frozenset({"blocked", "steps", "users", "gpu processes"})
 """Items that may be bad before a reboot; all others must be as good as before an undrain."""
@@ -42,7 +49,7 @@ def finding(
             "clean": clean,
             "state": state_of(sight.node),
         },
-        details="" if clean else "\n".join([*map(shown, items), *_log_lines(sight)]),
+        details="" if clean else "\n".join([*map(shown, items), *_stay(sight), *_log_lines(sight)]),
         commands=_commands(sight, clean),
         labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
     )
@@ -61,17 +68,43 @@ def undrain(sight: Sight, items: Sequence[Item]) -> ActionRequest:
 
 def clean_up(sight: Sight, items: Sequence[Item], rules: Rules) -> ActionRequest | None:
     """The wish to end what a failed job left behind, where something can be ended at all."""
-    jobs = people.jobs_left(sight)
-    untouchable = any(i.name in _BEFORE_ANYTHING and not i.good for i in items)
-    if untouchable or not _endable(sight, jobs, rules):
+    left = people.left(sight, rules, in_vain(sight))
+    if not left.pids or any(i.name in _BEFORE_ANYTHING and not i.good for i in items):
         return None
+    numbers = ", ".join(job for job in left.jobs if job.isdigit())
+    params = {
+        **seen(sight.node),
+        "jobs": ",".join(left.jobs),
+        "first_uid": str(rules.first_uid),
+        "alone": ",".join(f"{uid}:{name}" for uid, name in left.alone.items()),
+        _TRIED: " ".join([_boot(sight), *map(str, left.pids)]),
+    }
     return ActionRequest(
         action="clean_up",
         target=sight.node.name,
-        reason=f"left behind by job {', '.join(jobs)}, which Slurm no longer has there",
-        params={**seen(sight.node), "jobs": ",".join(jobs), "first_uid": str(rules.first_uid)},
+        reason=f"left behind by job {numbers}, which Slurm no longer has there",
+        params=params,
         evidence=evidence(sight, items),
     )
+
+
+def in_vain(sight: Sight) -> frozenset[int]:
+    """Processes that a clean-up of this boot was for, and that are still there: it is not asked for
+    them again, however long they stay."""
+    told = sight.probe.processes if sight.probe else None
+    if not isinstance(told, tuple):
+        return frozenset()
+    tried = set[str]()
+    for record in sight.records:
+        boot, *pids = record.params.get(_TRIED, "").split() or [""]
+        if record.action == "clean_up" and record.outcome in _DONE and boot == _boot(sight):
+            tried.update(pids)
+    return frozenset(p.pid for p in told if str(p.pid) in tried)
+
+
+def _boot(sight: Sight) -> str:
+    identity = sight.probe.identity if sight.probe else None
+    return identity.boot if isinstance(identity, Identity) else "-"
 
 
 def reboot(
@@ -159,6 +192,12 @@ def _rest(items: Sequence[Item]) -> str:
     return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
 
 
+def _stay(sight: Sight) -> list[str]:
+    stay = sorted(in_vain(sight))
+    pids = ", ".join(map(str, stay))
+    return [f"- clean_up: could not end {pids}; it is not tried again"] if stay else []
+
+
 def _log_lines(sight: Sight) -> list[str]:
     return [line for name, text in sight.logs.items() for line in [f"{name}:", *text.splitlines()]]
 
@@ -167,15 +206,6 @@ def _commands(sight: Sight, clean: bool) -> tuple[str, ...]:
     name = visible(sight.node.name)
     history = f"sentinel nodes list --history {name}"
     return (f"sentinel nodes undrain {name}", history) if clean else (history,)
-
-
-def _endable(sight: Sight, jobs: Sequence[str], rules: Rules) -> bool:
-    probe = sight.probe
-    if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):
-        return False
-    carrying = {p.pid for p in probe.steps.processes if p.job in jobs}  # type: ignore[union-attr]
-    mine = (p for p in probe.processes if p.pid in carrying)
-    return any(people.is_users(p, rules) and p.state != "D" for p in mine)
 
 
 def _only_completing(sight: Sight, item: Item) -> bool:

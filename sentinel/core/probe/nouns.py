@@ -175,7 +175,9 @@ class StepProcess(Struct, frozen=True, kw_only=True):
     """A process of a Slurm step that is alive, and which witness says so.
 
     daemon: it is the step's slurmstepd. cgroup: the kernel counts it there, which no user can
-    change. environment: it inherited the job's id, maybe from a step that is over.
+    change. environment: it inherited the job's id, maybe from a step that is over, or from the
+    first component of a heterogeneous job. `job` is an id; of a cgroup also a SLUID (Slurm 26.05),
+    or `?` where its name has no known form.
     """
 
     pid: int

@@ -38,8 +38,10 @@ _BLOCKED = re.compile(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
 _WAITS = re.compile(r"waits\t([0-9]{1,10})\t([a-z ]+)\t([^\t]*)")
 _MOUNT = re.compile(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
 _OCTAL = re.compile(r"\\([0-3][0-7]{2})")
-_DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)")
-_CGROUP = re.compile(r"cgroup ([0-9]{1,10}) ([0-9]{1,10}) ?(?:/step_([^/ ]+))?(?:/.*)?")
+_DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)(?: stepmgr)?")
+_CGROUP = re.compile(
+    r"cgroup ([0-9]{1,10}) ([0-9]{1,10}|s[0-9A-Z]{13}|\?) ?(?:/step_([^/ ]+))?(?:/.*)?"
+)
 _ENVIRONMENT = re.compile(r"environment ([0-9]{1,10}) ([0-9]{1,10})")
 _SAW = ("saw daemons", "saw cgroups", "saw environments")
 _GPU_PROCESS = re.compile(
