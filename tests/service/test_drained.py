@@ -258,6 +258,7 @@ def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> 
         wait_until(lambda: alive(ward, "sleep 4713"), "the login")
         ward.drain()
         ward.tick_until(lambda: not alive(ward, "sleep 4711"))
+        ward.tick()  # the login still carries the id: it is not asked for again
         left = [c for c in ("sleep 4712", "sleep 4713") if alive(ward, c)]
     assert left == ["sleep 4712", "sleep 4713"]
     assert lab.states(healthy) == ["RUNNING"]
@@ -266,6 +267,34 @@ def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> 
     ward.nodes.on(NODE, "pkill -f '^sleep 471'")
     lab.scancel(healthy)
     lab.wait_state(healthy, "CANCELLED")
+    ward.tick_until(lambda: not ward.drained())
+
+
+HET = f"""#!/bin/sh
+#SBATCH --nodelist=node-0 --ntasks=1
+#SBATCH hetjob
+#SBATCH --nodelist={NODE} --ntasks=1
+srun --het-group=1 sh -c "({daemon(4714)}); exec sleep 602"
+"""
+
+
+def test_clean_up_spares_the_daemon_of_a_heterogeneous_job_that_runs(ward: Ward) -> None:
+    """A real one: what its second component left to init carries the first one's job id, and on
+    that node Slurm has no job of that id."""
+    lab = ward.lab
+    ward.configure(", clean_up: true")
+    leader = lab.sbatch(HET, user=lab.user("alice"))
+    wait_until(lambda: alive(ward, "sleep 4714") and alive(ward, "sleep 602"), "the component")
+    on_node = lab.ask(["squeue", "-h", "-w", NODE, "-o", "%A %i"]).split()
+    assert on_node == [str(int(leader) + 1), f"{leader}+1"]
+    ward.drain()
+    ward.tick()
+    ward.tick()
+    assert f"job {leader}: sleep(" in ward.finding()["details"]
+    assert (alive(ward, "sleep 4714"), ward.acted()) == (True, [])
+    lab.scancel(leader)
+    lab.wait_state(leader, "CANCELLED")
+    ward.tick_until(lambda: not alive(ward, "sleep 4714"))
     ward.tick_until(lambda: not ward.drained())
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.slurm import Job
-from sentinel.slurm.queue import columns, read_jobs, read_list
+from sentinel.slurm.queue import columns, read_jobs, read_list, read_sluids
 from sentinel.slurm.words import text
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 
@@ -137,6 +137,30 @@ def test_the_format_asks_for_no_width_and_ends_each_field() -> None:
     assert columns("N") == (
         "%i %A %F %K %V %S %e %NN|%uN;%aN;%PN;%TN;%rN;%lN;%DN;%xN|%jN|%EN|%ZN;%oN."
     )
+
+
+SLUIDS = b"""\
+12                              sDTDM8106N2P00
+13                              sDTDM8106N2P01
+14                              s0000000000000
+15                              sDTDM8106N2P02
+16                              sDTDM8106N2P02
+"""
+
+
+def test_sluids_lead_to_jobs() -> None:
+    """That of no job at all, and one that two have, lead nowhere."""
+    assert read_sluids(SLUIDS) == {"sDTDM8106N2P00": "12", "sDTDM8106N2P01": "13"}
+    assert read_sluids(b"") == {}
+
+
+@pytest.mark.parametrize(
+    "broken", [b"12", b"12 sDTDM8106N2P0", b"x sDTDM8106N2P00", b"12 sDTDM8106N2P0I", b"12 a b"]
+)
+def test_a_list_of_sluids_in_another_form_is_cannot_tell(broken: bytes) -> None:
+    """Nothing of it is believed."""
+    with pytest.raises(CannotTell, match="no list of SLUIDs"):
+        read_sluids(SLUIDS + broken + b"\n")
 
 
 def test_a_job_is_made_with_names() -> None:

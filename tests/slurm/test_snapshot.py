@@ -105,6 +105,29 @@ def test_hidden_jobs_are_cannot_tell(world: World) -> None:
     assert world.snapshot("alice").jobs() == (PLAIN_JOB,)
 
 
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("22.05.8", {}),
+        ("25.05.4", {}),
+        ("25.11.0", {"sDTDM8106N2P00": "12"}),
+        ("26.05.3", {"sDTDM8106N2P00": "12"}),
+        ("", {}),
+    ],
+)
+def test_sluids_are_asked_of_those_who_have_them(
+    world: World, version: str, found: dict[str, str]
+) -> None:
+    """An older squeue would call the question an error."""
+    world.scontrol(
+        config=CONFIG.replace("SLURM_VERSION           = 22.05.8", f"SLURM_VERSION = {version}")
+    )
+    world.stand_ins.says("squeue", "12   sDTDM8106N2P00\n")
+    snapshot = world.snapshot("alice")
+    assert [snapshot.sluids() for _ in range(3)] == [found] * 3
+    assert world.requests.get("squeue", 0) == (1 if found else 0)
+
+
 def test_rights_are_asked_for_once_an_hour(world: World) -> None:
     """slurm.conf does not change by the minute."""
     slurm = world.snapshot("alice", "bob")

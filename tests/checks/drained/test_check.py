@@ -13,7 +13,7 @@ from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import Identity, Mount, NodeProbe, Steps, Unread, Wait, Wants
+from sentinel.core.probe import Identity, Mount, NodeProbe, StepProcess, Steps, Unread, Wait, Wants
 from sentinel.core.remote import Answered, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.slurm import Job, Node
@@ -341,6 +341,109 @@ def test_a_clean_up_is_asked_for_a_job_that_slurm_no_longer_has_there(
     report = run(CLEANING, nodes=[node], probe=LEFT, jobs=jobs)
     found = [(r.action, r.params["jobs"]) for r in report.requests]
     assert found == ([("clean_up", wished)] if wished else [])
+
+
+A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
+IN_A, IN_B = step(50, A, "cgroup"), step(50, B, "cgroup")
+HET = replace(job("13"), id="12+1")
+
+
+def left(*steps: StepProcess, user: str = "alice", **more: Any) -> list[tuple[str, str]]:
+    """The jobs, and the users believed by what they inherited, of what is asked to be ended."""
+    probe = replace(LEFT, processes=(replace(ALICE, user=user),), steps=Steps(processes=steps))
+    slurm = FixedSlurm(nodes=[MIXED], jobs=more.pop("jobs", []), sluids=more.pop("sluids", None))
+    remote = Nodes({"n1": probe})
+    found = CLEANING.run(
+        context(slurm, now=AT, remote=remote, logbook=more.pop("logbook", Book()))
+    ).requests
+    assert all(r.action == "clean_up" for r in found)
+    return [(r.params["jobs"], r.params["alone"]) for r in found]
+
+
+def test_a_cgroup_that_is_named_by_sluid_belongs_to_the_job_that_slurm_says() -> None:
+    """Slurm 26.05. What carries the id of a job that is over and lives in another one's cgroup is
+    that other one's; what nobody can map is nobody's to end."""
+    names = {A: "12", B: "200"}
+    assert left(IN_A, sluids=names) == [(f"12,{A}", "")]
+    assert left(IN_A, step(50, "200"), sluids=names, jobs=[job("200")]) == [(f"12,{A}", "")]
+    assert left(IN_B, step(50), sluids=names, jobs=[job("200")]) == []
+    assert left(IN_B, step(50), sluids=names, jobs=[job("200", "SUSPENDED")]) == []
+    for unmapped in (None, {}, {B: "200"}):
+        assert left(IN_A, step(50), sluids=unmapped) == []
+    assert left(step(50, "?", "cgroup"), step(50), sluids=names) == []
+    assert left(IN_A, IN_B, sluids=names) == []
+
+
+@pytest.mark.parametrize("strange", [A, "?"])
+def test_a_cgroup_that_nobody_can_map_is_not_clean(strange: str) -> None:
+    """Nor a reason for a reboot: it is not known what it is."""
+    probe = replace(CLEAN, steps=Steps(processes=(step(50, strange, "cgroup"),)))
+    report = run(probe=probe)
+    assert report.requests == ()
+    assert f"? steps: alive: job {strange}: process 50" in only(report).details
+    stuck = replace(STUCK, steps=probe.steps)
+    assert run(REBOOT, probe=STUCK).requests
+    assert run(REBOOT, probe=stuck).requests == ()
+
+
+def test_what_a_process_inherited_ends_it_only_where_nothing_else_can_be_so() -> None:
+    """The leader's id of a heterogeneous job that runs; that of a job that runs elsewhere; a user
+    with another job there, or one whose name is not known."""
+    elsewhere = replace(job("12"), nodes="n7")
+    bobs, alices = job("99"), replace(job("99"), user="alice")
+    assert left(step(50), jobs=[bobs]) == [("12", "1000:alice")]
+    for jobs in ([HET], [elsewhere], [alices], [replace(HET, nodes="n7")]):
+        assert left(step(50), jobs=jobs) == []
+    for unknown in ("1000", ""):
+        assert left(step(50), user=unknown) == []
+    counted = step(50, witness="cgroup")
+    assert left(counted, jobs=[elsewhere, alices]) == [("12", "")]
+    assert left(counted, user="1000") == [("12", "")]
+    assert left(counted, jobs=[replace(HET, job_id="12", id="12+0")]) == []
+
+
+def test_what_runs_below_a_slurmstepd_is_that_jobs() -> None:
+    """However deep; what it inherited counts for nothing."""
+    daemon = process(40, command="slurmstepd: [200.batch]")
+    shell = process(45, 1000, "alice", parent=40)
+    probe = replace(
+        LEFT,
+        processes=(daemon, shell, replace(ALICE, parent=45)),
+        steps=Steps(processes=(step(40, "200", "daemon"), step(50))),
+    )
+    for jobs, wished in (([job("200")], []), ([], ["200"])):
+        found = run(CLEANING, nodes=[MIXED], probe=probe, jobs=jobs).requests
+        assert [r.params["jobs"] for r in found] == wished
+
+
+TRIED = ActionRecord(
+    id="1", action="clean_up", target="n1", reason="", by="drained", at=AT, outcome=Outcome.NO_EFFECT,
+    params={"processes": "b 49 50"},
+)  # fmt: skip
+AGAIN = [
+    (TRIED, False),
+    (replace(TRIED, outcome=Outcome.DONE), False),
+    (replace(TRIED, outcome=Outcome.UNCLEAR), False),
+    (replace(TRIED, outcome=Outcome.REFUSED), True),
+    (replace(TRIED, outcome=Outcome.WITHDRAWN), True),
+    (replace(TRIED, action="reboot"), True),
+    (replace(TRIED, params={"processes": "b 49 5"}), True),
+    (replace(TRIED, params={"processes": "c 50"}), True),
+    (replace(TRIED, params={}), True),
+]
+
+
+@pytest.mark.parametrize(("record", "again"), AGAIN)
+def test_what_could_not_be_ended_is_not_asked_for_again(record: ActionRecord, again: bool) -> None:
+    """It was tried on that very process, in this boot; another one is asked for as ever."""
+    book = Book([replace(TRIED, params={"processes": "b 1"}), record])
+    assert bool(left(step(50), logbook=book)) is again
+    report = run(CLEANING, nodes=[MIXED], probe=LEFT, logbook=book)
+    assert ("could not end 50" in only(report).details) is not again
+    two = replace(LEFT, processes=(ALICE, replace(ALICE, pid=51)))
+    two = replace(two, steps=Steps(processes=(step(50), step(51))))
+    [request] = run(CLEANING, nodes=[MIXED], probe=two, logbook=book).requests
+    assert request.params["processes"] == ("b 50 51" if again else "b 51")
 
 
 NOT_TO_BE_ENDED = [
