@@ -15,7 +15,7 @@ from sentinel.core.text import visible
 from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told
 from sentinel.slurm.nodes import QUESTION, read_nodes
-from sentinel.slurm.queue import columns, read_jobs
+from sentinel.slurm.queue import columns, read_list
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.slurm.words import nonce, text
 
@@ -85,9 +85,7 @@ class SlurmHands:
     def jobs_on(self, node: str) -> Sequence[Job]:
         """Asked anew, past every limit on whose jobs are of interest."""
         mark = nonce()
-        return read_jobs(
-            self._client.ask("squeue", "-h", "-a", "-o", columns(mark), "-w", node), mark
-        )
+        return read_list(self._client.ask("squeue", "-a", "-o", columns(mark), "-w", node), mark)
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:
         if self._remote is None:

@@ -26,7 +26,7 @@ _PIECE = 1 << 20  # bytes that are taken apart at once: the peak of memory stays
 _REMEMBERED = 1 << 14  # distinct texts kept for sharing; unlike ones would only cost memory
 
 
-SLUIDS = ("squeue", "-h", "-a", "-t", "all", "-O", "JobId:32,SLUID:32")
+SLUIDS = ("squeue", "-a", "-t", "all", "-O", "JobId:32,SLUID:32")
 """Asks for the SLUID of every job that slurmctld remembers (squeue(1), since 25.11)."""
 
 _SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")  # print_sluid() in src/common/sluid.c
@@ -87,9 +87,12 @@ def read_jobs(out: bytes, nonce: str) -> list[Job]:
 
 def read_sluids(out: bytes) -> dict[str, str]:
     """Job ids by SLUID, by which cgroups are named since 26.05; one that two jobs have is left
-    out. CannotTell unless every line is as asked for."""
+    out. CannotTell unless the header and every line are as asked for."""
     found, twice = dict[str, str](), set[str]()
-    for line in text(out).splitlines():
+    header, *lines = text(out).splitlines() or [""]
+    if header.split() != ["JOBID", "SLUID"]:
+        raise CannotTell(f"squeue's answer is no list of SLUIDs: {shortened(header, 80)!r}")
+    for line in lines:
         job, _, sluid = line.strip().partition(" ")
         sluid = sluid.strip()
         if not (job.isascii() and job.isdigit() and _SLUID.fullmatch(sluid)):

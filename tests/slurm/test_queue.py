@@ -140,6 +140,7 @@ def test_the_format_asks_for_no_width_and_ends_each_field() -> None:
 
 
 SLUIDS = b"""\
+JOBID                           SLUID
 12                              sDTDM8106N2P00
 13                              sDTDM8106N2P01
 14                              s0000000000000
@@ -151,7 +152,7 @@ SLUIDS = b"""\
 def test_sluids_lead_to_jobs() -> None:
     """That of no job at all, and one that two have, lead nowhere."""
     assert read_sluids(SLUIDS) == {"sDTDM8106N2P00": "12", "sDTDM8106N2P01": "13"}
-    assert read_sluids(b"") == {}
+    assert read_sluids(SLUIDS.partition(b"12")[0]) == {}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +162,10 @@ def test_a_list_of_sluids_in_another_form_is_cannot_tell(broken: bytes) -> None:
     """Nothing of it is believed."""
     with pytest.raises(CannotTell, match="no list of SLUIDs"):
         read_sluids(SLUIDS + broken + b"\n")
+    with pytest.raises(CannotTell, match="no list of SLUIDs"):
+        read_sluids(SLUIDS.partition(b"\n")[2])
+    with pytest.raises(CannotTell, match="no list of SLUIDs"):
+        read_sluids(b"")
 
 
 def test_a_job_is_made_with_names() -> None:

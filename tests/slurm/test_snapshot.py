@@ -122,7 +122,7 @@ def test_sluids_are_asked_of_those_who_have_them(
     world.scontrol(
         config=CONFIG.replace("SLURM_VERSION           = 22.05.8", f"SLURM_VERSION = {version}")
     )
-    world.stand_ins.says("squeue", "12   sDTDM8106N2P00\n")
+    world.stand_ins.says("squeue", "JOBID  SLUID\n12   sDTDM8106N2P00\n")
     snapshot = world.snapshot("alice")
     assert [snapshot.sluids() for _ in range(3)] == [found] * 3
     assert world.requests.get("squeue", 0) == (1 if found else 0)
