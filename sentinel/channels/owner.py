@@ -49,7 +49,7 @@ class Owners(Struct, frozen=True):
         if user.isdigit():
             raise _none(f"Slurm knows uid {user}, but no name for it")
         found = self._address(user)
-        out, note = opted_out(user)
+        out, note = opted_out(user, self.limit)
         if out:
             return Owner(None, f"{visible(user)} wants none: {visible(out)} is there")
         return Owner(found, note=note)
@@ -80,7 +80,7 @@ class Owners(Struct, frozen=True):
         return lines[0].strip() if lines else ""
 
 
-def opted_out(user: str) -> tuple[str, str]:
+def opted_out(user: str, limit: float = LIMIT) -> tuple[str, str]:
     """The file by which the user says so, or "", and what kept it from being seen, or "".
 
     Only a file of that user counts: whoever else may write there decides nothing. Where it cannot
@@ -88,33 +88,33 @@ def opted_out(user: str) -> tuple[str, str]:
     nobody hears of costs more than a mail too many.
     """
     try:
-        home = _home(user)
-        return (_own(f"{home}/{OPT_OUT}", user), "") if home else ("", "")
+        home = _home(user, limit)
+        return (_own(f"{home}/{OPT_OUT}", user, limit), "") if home else ("", "")
     except CannotTell as error:
         return "", f"whether {visible(user)} wants none could not be seen: {error}"
 
 
-def _home(user: str) -> str:
-    done = _ask(["getent", "passwd", "--", user], "getent passwd")
+def _home(user: str, limit: float) -> str:
+    done = _ask(["getent", "passwd", "--", user], "getent passwd", limit)
     fields = os.fsdecode(done.out).partition("\n")[0].split(":")
     return fields[5] if len(fields) > 6 and fields[5].startswith("/") else ""
 
 
-def _own(path: str, user: str) -> str:
-    done = _ask(["stat", "-c", "%U", "--", path], path)
+def _own(path: str, user: str, limit: float) -> str:
+    done = _ask(["stat", "-c", "%U", "--", path], path, limit)
     error = os.fsdecode(done.err)
     if done.code and "No such file" not in error and "Not a directory" not in error:
         raise CannotTell(shortened(visible(error.strip()), 200))
     return path if os.fsdecode(done.out).strip() == user else ""
 
 
-def _ask(argv: Sequence[str], what: str) -> proc.Done:
+def _ask(argv: Sequence[str], what: str, limit: float) -> proc.Done:
     for path in [p for p, stuck in _stuck.items() if not proc.still_stuck(stuck)]:
         _stuck.pop(path, None)
     if what in _stuck or len(_stuck) >= MOST_STUCK:
         raise CannotTell(f"{visible(what)} hangs")
     try:
-        return proc.run(argv, limit=LIMIT, env={**os.environ, "LC_ALL": "C"}, max_output=2**16)
+        return proc.run(argv, limit=limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**16)
     except proc.TimedOut as error:
         if error.stuck:
             _stuck[what] = error.stuck

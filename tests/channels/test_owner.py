@@ -1,16 +1,20 @@
 """Mail to the user whose job it is: which address, and what if there is none."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sentinel.channels.email import Email
-from sentinel.channels.owner import Owners, opted_out
+from sentinel.channels.owner import OPT_OUT, Owners, opted_out
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt
 from tests.channels.samples import notification
+from tests.lab.accounts import set_home
+from tests.lab.cluster import Lab
+from tests.lab.fuse import Fuse
 from tests.lab.smtp import SmtpServer
 
 DOMAIN = "example.org"
@@ -108,6 +112,34 @@ def test_the_name_of_a_user_is_an_argument_and_never_a_command(tmp_path: Path) -
 def test_a_user_without_a_home_here_has_not_opted_out() -> None:
     """Accounts of the cluster need not be this host's."""
     assert opted_out("nobody-of-that-name") == ("", "")
+
+
+def test_a_home_that_hangs_keeps_nobody_from_being_told(
+    fresh: Lab, fuse: Fuse, smtp: SmtpServer
+) -> None:
+    """Whether they want mail cannot be told: they get it, and the receipt says so."""
+    user = fresh.user("far")
+    set_home(user, fuse.point)
+    fuse.hold("lookup")
+    owner = Owners(DOMAIN, limit=0.5).find(user.name)
+    fuse.release()
+    assert str(owner.address) == f"{user.name}@{DOMAIN}"
+    assert owner.note.startswith(f"whether {user.name} wants none could not be seen: ")
+    assert "does not answer" in owner.note
+
+
+def test_no_mail_is_the_wish_of_the_user_alone(fresh: Lab) -> None:
+    """A file that somebody else has put there decides nothing, nor does a link to one's own."""
+    user = fresh.user("near")
+    file = user.home / OPT_OUT
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert opted_out(user.name) == ("", "")
+    os.chown(file, user.uid, user.gid)
+    assert opted_out(user.name) == (str(file), "")
+    file.rename(user.home / "elsewhere")
+    file.symlink_to(user.home / "elsewhere")
+    assert opted_out(user.name) == ("", "")
 
 
 def test_a_server_that_refuses_the_address_is_about_that_user_alone(smtp: SmtpServer) -> None:

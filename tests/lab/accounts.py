@@ -34,6 +34,11 @@ def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) ->
     return User(name, entry.pw_uid, entry.pw_gid, home)
 
 
+def set_home(user: User, home: Path) -> None:
+    """The account's home from now on; nothing is made there."""
+    _change(["usermod", "--home", str(home), user.name])
+
+
 def add_group(name: str) -> None:
     _change(["groupadd", "--force", name])
 
