@@ -222,7 +222,7 @@ class Delivery:
             error = await self._send(name, message, refused) if message else None
             if error is None:
                 continue
-            if not error.permanent and not owners.alone(message[0], error):
+            if not error.permanent:
                 return
             refused.add(message)
 

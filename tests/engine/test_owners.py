@@ -12,7 +12,7 @@ from sentinel.core.settings import ChannelCommon
 from sentinel.engine.engine import World
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, ManualClock
-from tests.engine.worlds import Book, Scene, play, world
+from tests.engine.worlds import Book, Grouped, Scene, play, world
 
 DAY = 86400.0
 
@@ -76,18 +76,22 @@ def test_each_user_has_one_message_with_their_own() -> None:
 @pytest.mark.parametrize("permanent", [True, False])
 def test_one_user_who_cannot_be_told_holds_up_nobody(permanent: bool) -> None:
     """Whether for good or for now; the fallback has it, and says why it comes there."""
-    mail, oncall = Mail(), Book()
+    check, mail, oncall = Jobs("ann/a", "bob/a", "eve/a"), Mail(), Book()
     mail.errors["ann"] = ChannelError("no such user", permanent=permanent, reason="recipient")
 
     async def story(scene: Scene) -> None:
         await scene.engine.check("jobs")
         await scene.engine.deliver()
         assert [user for user, _ in mail.mails] == ["bob", "eve"]
+        check.dead.append("bob/b")
+        await scene.engine.check("jobs")
+        await scene.engine.deliver()
+        assert mail.mails[2:] == [("bob", ["bob/b"])]
         scene.clock.advance(301)
         await scene.engine.deliver()
         await scene.engine.deliver()
 
-    play(story, lab(Jobs("ann/a", "bob/a", "eve/a"), mail, oncall))
+    play(story, lab(check, mail, oncall))
     assert [(n.subject, n.note) for n in oncall.got] == [
         ("ann/a", "sent here because mail does not deliver: no such user")
     ]
@@ -172,3 +176,17 @@ def test_what_is_about_nobody_goes_to_the_fallback() -> None:
 
     play(story, lab(Jobs("/scratch"), mail, oncall))
     assert [n.subject for n in oncall.got] == ["/scratch"]
+
+
+def test_the_fallback_hears_of_several_users_in_one_message() -> None:
+    """It tells all of it to the same people."""
+    mail, oncall = Mail(), Grouped()
+    for user in ("ann", "bob"):
+        mail.errors[user] = ChannelError("no address", permanent=True, reason="recipient")
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("jobs")
+        await scene.engine.deliver()
+
+    play(story, lab(Jobs("ann/a", "bob/a"), mail, oncall))
+    assert oncall.sizes == [2]

@@ -1,7 +1,7 @@
 """Many trainings in one check: each is a subject of its own, and is forgotten in time."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -147,10 +147,11 @@ def test_a_death_ends_when_the_training_runs_again() -> None:
     assert "running: job 20" in found["alice/flagship-a"].summary
 
 
-def test_how_a_job_ended_that_slurm_does_not_say_yet_is_unknown() -> None:
+@pytest.mark.parametrize("one", [job, pending])
+def test_how_a_job_ended_that_slurm_does_not_say_yet_is_unknown(one: Callable[..., Job]) -> None:
     """It may have COMPLETED: nobody is woken, and nothing is closed."""
     watch = Watch()
-    watch.look(flagship("10", "a"), flagship("11", "b"))
+    watch.look(one("10", name="flagship-a"), flagship("11", "b"))
     found = watch.look(flagship("11", "b"), ends=[ended("10", "COMPLETING")])
     assert found["alice/flagship-a"].status is UNKNOWN
     assert found["alice/flagship-a"].labels["user"] == "alice"
