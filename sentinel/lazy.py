@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel.core.errors import CannotTell, SentinelError
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sentinel.core.probe import NodeProbe, Wants
     from sentinel.core.remote import Answer, Remote, Unreached
     from sentinel.core.remote_settings import RemoteSettings
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
+    from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
     from sentinel.slurm.client import Count
     from sentinel.slurm.snapshot import Snapshot
 
@@ -70,6 +70,9 @@ class LazySlurm:
 
     def job_end(self, job_id: str) -> JobEnd | None:
         return self.snapshot().job_end(job_id)
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        return self.snapshot().past(job_ids, names, since)
 
     def controller(self) -> Controller:
         return self.snapshot().controller()

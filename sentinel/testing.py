@@ -1,13 +1,15 @@
 """Small honest implementations of the ports, for sentinel's tests and for plugin authors'."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Controller, Job, JobEnd, Node, Timeouts
+from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Run, Timeouts
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
@@ -68,6 +70,11 @@ class FixedSlurm:
 
     def job_end(self, job_id: str) -> JobEnd | None:
         return self._ends.get(job_id)
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        """The ends it was given; those that are no Run have no name and no user."""
+        runs = (e if isinstance(e, Run) else Run(**structs.asdict(e)) for e in self._ends.values())
+        return JobPast(runs=tuple(runs))
 
     def controller(self) -> Controller:
         return _known(self._controller)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     )
     from sentinel.core.mute import Ack, Orders, Silence
     from sentinel.core.remote import Answer, Remote
-    from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
+    from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
 
 
 class Clock(Protocol):
@@ -52,6 +52,11 @@ class Slurm(Protocol):
 
     def job_end(self, job_id: str) -> JobEnd | None:
         """How a job that left the queue ended; None when nothing remembers it."""
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        """A second look: what slurmctld has of all jobs, over or not, asked after `jobs()`; and
+        what accounting has of these ids, and of these names in the last `since` seconds, where
+        slurmctld has nothing."""
 
     def controller(self) -> Controller:
         """Whether slurmctld (and its backup) answers, and how fast; never cached."""

@@ -75,6 +75,39 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     source: str = ""
 
 
+class Run(JobEnd, frozen=True, kw_only=True, gc=False):
+    """One run of a job, over or not, and whose it is. `id`, `array_id` and `submitted` as in Job;
+    a name or user that was not told is empty."""
+
+    id: str = ""
+    array_id: str = ""
+    name: str = ""
+    user: str = ""
+    partition: str = ""
+    workdir: str = ""
+    submitted: int | None = None
+
+    @property
+    def end(self) -> JobEnd:
+        """How it ended, without whose it is."""
+        return JobEnd(**{field: getattr(self, field) for field in JobEnd.__struct_fields__})
+
+
+class JobPast(Struct, frozen=True, kw_only=True):
+    """What Slurm has of jobs that may be over, the oldest run first.
+
+    `unasked`: why accounting could not be asked, where it might have known more. `booted`: when
+    slurmctld started, epoch seconds, None where that was not asked; `next_id`: the id that it
+    gives to the next job; `keeps`: seconds for which it remembers a job that is over.
+    """
+
+    runs: tuple[Run, ...] = ()
+    unasked: str = ""
+    booted: int | None = None
+    next_id: int | None = None
+    keeps: int = 0
+
+
 class Node(Struct, frozen=True, kw_only=True):
     """A line of `scontrol show node`. `state` is the base word, `flags` all the others."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -47,7 +48,7 @@ class Answer(Generic[Told]):
     """The answer to one question: asked by one thread at a time, kept for `max_age` seconds.
 
     A failure is kept as well, and longer each time. `patience`: how long a thread waits for
-    another one that is asking.
+    another one that is asking; `took`: seconds that the last answer took.
     """
 
     def __init__(
@@ -58,16 +59,18 @@ class Answer(Generic[Told]):
         self._lock = allocate_lock()
         self._told: tuple[Instant, Told] | None = None
         self._asked = 0
+        self.took = 0.0
         self.pause = Pause()
 
-    def get(self) -> Told:
-        """The answer, at most `max_age` old or asked for while this call waited; CannotTell."""
+    def get(self, after: Instant | None = None) -> Told:
+        """The answer, at most `max_age` old or asked for while this call waited, and not asked
+        before `after`; CannotTell."""
         asked = self._asked
         if not self._lock.acquire(timeout=self._patience):
             raise CannotTell("Slurm is being asked, and has not answered yet")
         try:
             self.pause.check(self._clock.now())
-            if self._told and (self._asked != asked or self._fresh(self._told[0])):
+            if self._told and (self._asked != asked or self._fresh(self._told[0], after)):
                 return self._told[1]
             return self._renew()
         finally:
@@ -78,17 +81,26 @@ class Answer(Generic[Told]):
         """The last answer, however old; nothing is asked."""
         return self._told[1] if self._told else None
 
-    def _fresh(self, asked: Instant) -> bool:
+    @property
+    def began(self) -> Instant | None:
+        """When the last answer was asked for."""
+        return self._told[0] if self._told else None
+
+    def _fresh(self, asked: Instant, after: Instant | None) -> bool:
+        if after is not None and elapsed(asked, after) > 0:
+            return False
         return elapsed(asked, self._clock.now()) < self._max_age
 
     def _renew(self) -> Told:
         # The old answer goes first: a queue of 100,000 jobs need not be held twice.
         began, self._told = self._clock.now(), None
+        started = time.monotonic()
         try:
             told = self._ask()
         except CannotTell as error:
             self.pause.failed(self._clock.now(), error)
             raise
+        self.took = time.monotonic() - started
         self.pause.worked()
         self._told, self._asked = (began, told), self._asked + 1
         return told

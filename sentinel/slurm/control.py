@@ -29,7 +29,8 @@ class Config(Struct, frozen=True, kw_only=True):
     `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
     `munge_socket` where munged is asked, empty for munge's own place; `reboot_program` empty
     where none is set; `resume_timeout` and `suspend_timeout` in seconds; `log` is slurmctld's log on
-    its own host.
+    its own host. `booted`: when slurmctld started, epoch seconds; `next_job_id`: what it gives
+    next; `min_job_age`: seconds it remembers what is over.
     """
 
     cluster: str
@@ -43,6 +44,9 @@ class Config(Struct, frozen=True, kw_only=True):
     resume_timeout: int | None = None
     suspend_timeout: int | None = None
     log: str = ""
+    booted: int | None = None
+    next_job_id: int | None = None
+    min_job_age: int = 0
 
 
 def release(version: str) -> tuple[int, int]:
@@ -77,6 +81,9 @@ def read_config(out: bytes) -> Config:
         resume_timeout=span(pairs.get("ResumeTimeout", "")),
         suspend_timeout=span(pairs.get("SuspendTimeout", "")),
         log="".join(_words(pairs.get("SlurmctldLogFile", ""))[:1]),
+        booted=_seconds(pairs.get("BOOT_TIME", "")),
+        next_job_id=_seconds(pairs.get("NEXT_JOB_ID", "")),
+        min_job_age=_seconds(pairs.get("MinJobAge", "")) or 0,
     )
 
 

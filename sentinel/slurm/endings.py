@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from _thread import allocate_lock
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
-from sentinel.core.slurm import JobEnd
+from sentinel.core.slurm import JobEnd, Run
+from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import Answer, Pause
 from sentinel.slurm.client import Client
 from sentinel.slurm.words import nonce, text
 
 MOST_REMEMBERED = 1000
+SLOW = 0.25
+"""Share of a question's limit from which on an answer is slow: no second one is asked then."""
+AFTER_NOW = "now+1hour"
+"""Where sacct's window ends: it leaves out jobs of its last second, and clocks differ."""
 _UNKNOWN_JOB = b"Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
-_WORTH_A_LOOK = ("CANCELLED", "NODE_FAIL")  # only accounting knows by whom, and which node
+WORTH_A_LOOK = ("CANCELLED", "NODE_FAIL")  # only accounting knows by whom, and which node
 
 
 class Endings:
@@ -30,7 +37,8 @@ class Endings:
         self._columns = Answer(self._ask_columns, clock, max_age=settled, patience=self._patience)
         self._lock = allocate_lock()
         self._known: dict[str, JobEnd] = {}
-        self._pause = Pause()
+        self._names: dict[str, str] = {}
+        self._pause, self._books = Pause(), Pause()
 
     def get(self, job_id: str) -> JobEnd | None:
         """How the job ended, or that it lives; None when nothing remembers it; CannotTell."""
@@ -62,7 +70,7 @@ class Endings:
         end = self._from_slurmctld(job_id)
         if end is None:
             return self._named(self._from_accounting(job_id))
-        if end.state not in _WORTH_A_LOOK:
+        if end.state not in WORTH_A_LOOK:
             return end
         try:
             booked = self._from_accounting(job_id)
@@ -80,14 +88,45 @@ class Endings:
         return ends.chosen(ends.read_squeue(out, mark), job_id)
 
     def _from_accounting(self, job_id: str) -> JobEnd | None:
+        return ends.chosen(self._sacct("-j", job_id), job_id)
+
+    def booked(
+        self, job_ids: Collection[str], names: Collection[str], since: float, whose: Sequence[str]
+    ) -> tuple[Run, ...]:
+        """What accounting has of these jobs, and of jobs with these names in the last `since`
+        seconds: a question for each of the two at most. CannotTell also while slurmdbd is slow."""
+        if not (job_ids or names) or not self._columns.get():
+            return ()
+        now = self._clock.now()
+        self._books.check(now)
+        started = time.monotonic()
+        try:
+            runs = self._sacct("-j", ",".join(sorted(job_ids))) if job_ids else ()
+            named = sorted(name for name in names if name and "," not in name)
+            if named:
+                when = ("-S", f"now-{max(60, int(since))}seconds", "-E", AFTER_NOW)
+                runs += self._sacct(f"--name={','.join(named)}", *when, *(whose or ("-a",)))
+        except CannotTell as error:
+            self._books.failed(now, error)
+            raise
+        took = time.monotonic() - started
+        if took > SLOW * self._client.limit:
+            why = f"slurmdbd took {duration_text(took)} to answer; it is left alone for a while"
+            self._books.failed(now, CannotTell(why))
+        else:
+            self._books.worked()
+        return tuple(self._known_by_name(run) for run in dict.fromkeys(runs))
+
+    def _known_by_name(self, run: Run) -> Run:
+        return replace(run, cancelled_by=self._name(run.cancelled_by))
+
+    def _sacct(self, *which: str) -> tuple[Run, ...]:
         columns = self._columns.get()
         if not columns:
-            return None
+            return ()
         mark = nonce()
-        form = ("-n", "-P", "-X", "-D", f"--delimiter={mark}", "-o", ",".join(columns))
-        return ends.chosen(
-            ends.read_sacct(self._client.ask("sacct", *form, "-j", job_id), mark), job_id
-        )
+        form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", ",".join(columns))
+        return ends.read_sacct(self._client.ask("sacct", *form, *which), mark, len(columns))
 
     def _ask_columns(self) -> tuple[str, ...]:
         """Which fields to ask this sacct for; none where there is no accounting."""
@@ -97,11 +136,31 @@ class Endings:
 
     def _named(self, end: JobEnd | None) -> JobEnd | None:
         """sacct has the uid of who cancelled a job; a name says more, where there is one."""
-        if end is None or not end.cancelled_by.isdigit():
-            return end
-        done = self._client.run("id", "-nu", end.cancelled_by)
-        name = text(done.out).strip()
-        return replace(end, cancelled_by=name) if name and done.code == 0 else end
+        return end and replace(end, cancelled_by=self._name(end.cancelled_by))
+
+    def _name(self, uid: str) -> str:
+        if not uid.isdigit():
+            return uid
+        if uid not in self._names:
+            done = self._client.run("id", "-nu", uid)
+            name = text(done.out).strip()
+            self._names[uid] = name if name and done.code == 0 else uid
+        return self._names[uid]
+
+
+def joined(runs: Sequence[Run], booked: Sequence[Run]) -> tuple[Run, ...]:
+    """All runs, the oldest first: slurmctld's own, with who cancelled it and which node failed from
+    accounting, and those that only accounting has."""
+    of = {(run.job_id, run.started): run for run in booked}
+    there = {(run.job_id, run.started) for run in runs}
+    known = [_with(run, of.get((run.job_id, run.started))) for run in runs]
+    return (*(run for run in booked if (run.job_id, run.started) not in there), *known)
+
+
+def _with(run: Run, booked: Run | None) -> Run:
+    if booked is None or booked.state != run.state:
+        return run
+    return replace(run, cancelled_by=booked.cancelled_by, failed_node=booked.failed_node)
 
 
 def _joined(end: JobEnd, booked: JobEnd | None) -> JobEnd:

@@ -8,11 +8,10 @@ The -O names used exist from 20.11 to 26.05 (src/squeue/opts.c), each with a mar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import JobEnd
+from sentinel.core.slurm import JobEnd, Run
 from sentinel.slurm.words import epoch, optional_text, text
 
 LIVE = frozenset(
@@ -51,23 +50,19 @@ _SQUEUE = [
     "StartTime",
     "EndTime",
     "exit_code",
+    "ArrayJobID",
+    "Name",
+    "UserName",
+    "Partition",
+    "SubmitTime",
+    "WorkDir",
     "STDOUT",
 ]
-_SACCT = ["JobIDRaw", "JobID", "State", "ExitCode", "Start", "End", "NodeList", "Reason"]
+_SACCT = (
+    *("JobIDRaw", "JobID", "State", "ExitCode", "Start", "End", "NodeList", "Reason"),
+    *("JobName", "User", "Partition", "Submit"),
+)
 _NO_NODES = (b"None assigned", b"(null)", b"")
-
-
-class Row(Struct, frozen=True):
-    """One line of squeue or sacct about a job: its two ids, and how it ended."""
-
-    job_id: str
-    array_form: str
-    end: JobEnd
-
-    @property
-    def live(self) -> bool:
-        """Whether that run of the job is not over."""
-        return self.end.state in LIVE
 
 
 def squeue_columns(nonce: str) -> str:
@@ -76,7 +71,7 @@ def squeue_columns(nonce: str) -> str:
     return ",".join([*fields, f"{_SQUEUE[-1]}:{nonce}."])
 
 
-def read_squeue(out: bytes, nonce: str) -> tuple[Row, ...]:
+def read_squeue(out: bytes, nonce: str) -> tuple[Run, ...]:
     """The job and its array's other elements; CannotTell when the form is another."""
     mark, last = f"{nonce}|".encode(), f"{nonce}.\n".encode()
     records = out.split(last)
@@ -87,27 +82,28 @@ def read_squeue(out: bytes, nonce: str) -> tuple[Row, ...]:
 
 def sacct_columns(known: Iterable[str]) -> tuple[str, ...]:
     """The fields to ask sacct for; `known` are those it lists (FailedNode is 23.02+)."""
-    return (*_SACCT, "FailedNode") if "FailedNode" in known else tuple(_SACCT)
+    return (*_SACCT, "FailedNode") if "FailedNode" in known else _SACCT
 
 
-def read_sacct(out: bytes, nonce: str) -> tuple[Row, ...]:
-    """Every run of the job, oldest first; CannotTell when the form is another.
-
-    No field asked for holds a user's text, so a line is a row.
-    """
-    if out and not out.endswith(b"\n"):
+def read_sacct(out: bytes, nonce: str, columns: int) -> tuple[Run, ...]:
+    """Every run, oldest first, of an answer in which the mark ends each column, also the last of
+    a line (`-p`): a name may hold line ends. CannotTell when the form is another."""
+    *fields, rest = out.split(nonce.encode())
+    if rest != (b"\n" if fields else b"") or len(fields) % columns:
         raise CannotTell("sacct's answer is cut off")
-    lines = out.split(b"\n")[:-1]
-    return _rows((line.split(nonce.encode()) for line in lines), _from_sacct, "sacct")
+    lines = [fields[at : at + columns] for at in range(0, len(fields), columns)]
+    # The line end that closed the line before; the first line has none before it.
+    own = ([line[0].removeprefix(b"\n"), *line[1:]] for line in lines)
+    return _rows(own, _from_sacct, "sacct")
 
 
-def chosen(rows: Sequence[Row], job_id: str) -> JobEnd | None:
+def chosen(rows: Sequence[Run], job_id: str) -> JobEnd | None:
     """The newest run of that very job that is over, else the live one, else None.
 
     `job_id` may be a number or an array element such as `15_3`.
     """
-    mine = [row for row in rows if job_id in (row.job_id, row.array_form)]
-    over = [row for row in mine if not row.live]
+    mine = [row for row in rows if job_id in (row.job_id, row.id)]
+    over = [row for row in mine if row.state not in LIVE]
     return (over or mine)[-1].end if mine else None
 
 
@@ -122,8 +118,8 @@ def exit_status(raw: bytes) -> tuple[int | None, int | None]:
 
 
 def _rows(
-    records: Iterable[list[bytes]], read: Callable[..., Row], command: str
-) -> tuple[Row, ...]:
+    records: Iterable[list[bytes]], read: Callable[..., Run], command: str
+) -> tuple[Run, ...]:
     try:
         return tuple(read(*record) for record in records)
     except (ValueError, TypeError) as error:
@@ -132,65 +128,88 @@ def _rows(
 
 def _from_squeue(
     job_id: bytes,
-    array_form: bytes,
+    form: bytes,
     state: bytes,
     reason: bytes,
     nodes: bytes,
     start: bytes,
     end: bytes,
     status: bytes,
+    array: bytes,
+    name: bytes,
+    user: bytes,
+    partition: bytes,
+    submitted: bytes,
+    workdir: bytes,
     stdout: bytes,
-) -> Row:
-    return _row(job_id, array_form, state, reason, nodes, start, end, status, stdout=stdout)
+) -> Run:
+    told = _Told(job_id, form, state, reason, nodes, start, end, status)
+    whose = _whose(name, user, partition, submitted)
+    array_id = job_id if array in (b"N/A", b"0", b"") else array
+    files = {"workdir": optional_text(workdir), "stdout": optional_text(stdout)}
+    return _run(told, {**whose, **files, "array_id": text(array_id), "source": "squeue"})
 
 
 def _from_sacct(
     job_id: bytes,
-    array_form: bytes,
+    form: bytes,
     state: bytes,
     status: bytes,
     start: bytes,
     end: bytes,
     nodes: bytes,
     reason: bytes,
+    name: bytes,
+    user: bytes,
+    partition: bytes,
+    submitted: bytes,
     failed_node: bytes = b"",
-) -> Row:
-    return _row(job_id, array_form, state, reason, nodes, start, end, status, failed=failed_node)
+) -> Run:
+    told = _Told(job_id, form, state, reason, nodes, start, end, status)
+    whose = _whose(name, user, partition, submitted)
+    array_id = text(form.partition(b"_")[0])
+    more = {"array_id": array_id, "failed_node": optional_text(failed_node), "source": "sacct"}
+    return _run(told, {**whose, **more})
 
 
-def _row(
-    job_id: bytes,
-    array_form: bytes,
-    state: bytes,
-    reason: bytes,
-    nodes: bytes,
-    start: bytes,
-    end: bytes,
-    status: bytes,
-    *,
-    stdout: bytes | None = None,
-    failed: bytes = b"",
-) -> Row:
-    word, _, who = text(state).partition(" by ")
+class _Told(NamedTuple):
+    """What both commands say of a run."""
+
+    job_id: bytes
+    form: bytes
+    state: bytes
+    reason: bytes
+    nodes: bytes
+    start: bytes
+    end: bytes
+    status: bytes
+
+
+def _whose(name: bytes, user: bytes, partition: bytes, submitted: bytes) -> dict[str, Any]:
+    return {
+        "name": text(name),
+        "user": text(user),
+        "partition": optional_text(partition),
+        "submitted": epoch(submitted),
+    }
+
+
+def _run(told: _Told, more: dict[str, Any]) -> Run:
+    word, _, who = text(told.state).partition(" by ")
     live = word in LIVE
-    exit_code, signal = (None, None) if live else exit_status(status)
-    if signal == HANGUP and not (word == "FAILED" and text(reason).startswith(_BY_ITSELF)):
+    exit_code, signal = (None, None) if live else exit_status(told.status)
+    if signal == HANGUP and not (word == "FAILED" and text(told.reason).startswith(_BY_ITSELF)):
         exit_code, signal = None, None
-    return Row(
-        text(job_id),
-        text(array_form),
-        JobEnd(
-            job_id=text(job_id),
-            state=word,
-            exit_code=exit_code,
-            signal=signal,
-            cancelled_by=who,
-            reason="" if reason == b"None" else optional_text(reason),
-            nodes="" if nodes in _NO_NODES else text(nodes),
-            failed_node=optional_text(failed),
-            started=None if word == "PENDING" else epoch(start),
-            ended=None if live else epoch(end),
-            stdout=optional_text(stdout or b""),
-            source="sacct" if stdout is None else "squeue",
-        ),
+    return Run(
+        job_id=text(told.job_id),
+        id=text(told.form),
+        state=word,
+        exit_code=exit_code,
+        signal=signal,
+        cancelled_by=who,
+        reason="" if told.reason == b"None" else optional_text(told.reason),
+        nodes="" if told.nodes in _NO_NODES else text(told.nodes),
+        started=None if word == "PENDING" else epoch(told.start),
+        ended=None if live else epoch(told.end),
+        **more,
     )

@@ -59,15 +59,20 @@ def read_list(out: bytes, nonce: str) -> list[Job]:
     squeue prints the header once slurmctld has answered (print_jobs_array() in
     src/squeue/print.c): without it an empty list is no answer, whatever the exit code.
     """
-    header, mark, rows = out.partition(marks(nonce).record)
-    if not (mark and header.startswith(b"JOBID ")):
+    return read_jobs(rows(out, nonce), nonce)
+
+
+def rows(out: bytes, nonce: str) -> bytes:
+    """What follows the header of an answer to `-o` or `-O`; CannotTell where there is none."""
+    header, mark, rest = out.partition(marks(nonce).record)
+    if not (mark and header.startswith(b"JOBID")):
         raise CannotTell(
             f"squeue's answer is not in the form asked for: it begins with {text(header)[:80]!r}"
             if out
             else "squeue printed nothing, not even its header, with exit code 0: what stands "
             "before it (a wrapper, command_prefix) has lost its answer"
         )
-    return read_jobs(rows, nonce)
+    return rest
 
 
 def read_jobs(out: bytes, nonce: str) -> list[Job]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
-from sentinel.core.slurm import Controller, Job, JobEnd, Node, Reservation, Timeouts
+from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.core.values import duration_text
-from sentinel.slurm import control, nodes, partitions, queue, reservations, sizes
+from sentinel.slurm import control, ends, nodes, partitions, queue, reservations, sizes
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
 from sentinel.slurm.complaints import complaint, failure
-from sentinel.slurm.endings import Endings
+from sentinel.slurm.endings import SLOW, WORTH_A_LOOK, Endings, joined
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
 
@@ -44,6 +46,8 @@ class Snapshot:
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
         self._timeouts = Answer(self._ask_timeouts, clock, max_age=SETTLED, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
+        self._again = Answer(self._ask_again, clock, max_age=max_age, patience=wait)
+        self._memory = Answer(self._ask_config, clock, max_age=max_age, patience=wait)
         self._endings = Endings(client, clock, self._config, settled=SETTLED)
 
     def jobs(self) -> Sequence[Job]:
@@ -79,6 +83,30 @@ class Snapshot:
     def job_end(self, job_id: str) -> JobEnd | None:
         """How a job ended; None when nothing remembers it. One still there has a live state."""
         return self._endings.get(job_id)
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        """A second look, the same for all that ask in a pass; CannotTell too while slurmctld is
+        slow. Where it says nothing of an id or a name, accounting is asked."""
+        self.jobs()
+        if self._jobs.took > SLOW * self.client.limit:
+            took = duration_text(self._jobs.took)
+            raise CannotTell(f"squeue took {took}: slurmctld is not asked a second time")
+        runs = self._again.get(after=self._jobs.began)
+        of = {run.job_id for run in runs if run.state not in WORTH_A_LOOK}
+        unknown = set(job_ids) - {run.job_id for run in runs}
+        nameless = set(names) - {run.name for run in runs}
+        config = self._memory.get(after=self._jobs.began) if unknown else None
+        past = JobPast(
+            runs=runs,
+            booted=config.booted if config else None,
+            next_id=config.next_job_id if config else None,
+            keeps=config.min_job_age if config else 0,
+        )
+        try:
+            booked = self._endings.booked(set(job_ids) - of, nameless, since, self._whose)
+        except CannotTell as error:
+            return replace(past, unasked=str(error))
+        return replace(past, runs=joined(runs, booked))
 
     def controller(self) -> Controller:
         """Whether each slurmctld answers now, and how fast; never cached."""
@@ -170,5 +198,13 @@ class Snapshot:
             refused = refusal(self._rights.get(), self._users)
             if refused:
                 raise CannotTell(refused)
-        whose = () if self._users is None else ("-u", ",".join(sorted(self._users)))
-        return self.client.ask("squeue", "-a", *columns, *whose)
+        return self.client.ask("squeue", "-a", *columns, *self._whose)
+
+    def _ask_again(self) -> tuple[Run, ...]:
+        mark = nonce()
+        out = self._squeue("-t", "all", "-O", ends.squeue_columns(mark))
+        return ends.read_squeue(queue.rows(out, mark), mark)
+
+    @property
+    def _whose(self) -> tuple[str, ...]:
+        return () if self._users is None else ("-u", ",".join(sorted(self._users)))

@@ -245,8 +245,9 @@ def test_what_slurmctld_forgot_accounting_knows(world: World) -> None:
     assert (end.state, end.cancelled_by, end.source) == ("CANCELLED", "bob", "sacct")
     help_call, asked = world.stand_ins.told("sacct")
     assert help_call == "--helpformat"
-    assert asked.startswith("-n -P -X -D --delimiter=x")
-    assert asked.endswith(" -o JobIDRaw,JobID,State,ExitCode,Start,End,NodeList,Reason -j 15")
+    assert asked.startswith("-n -p -X -D --delimiter=x")
+    assert " -o JobIDRaw,JobID,State,ExitCode,Start,End,NodeList,Reason,JobName," in asked
+    assert asked.endswith(" -j 15")
 
 
 def test_accounting_says_who_cancelled_a_job_slurmctld_remembers(world: World) -> None:
@@ -299,3 +300,103 @@ def test_connect_asks_nothing(stand_ins: StandIns) -> None:
     settings = SlurmSettings(command_prefix=["env", "X=1"])
     slurm = connect(settings, frozenset({"alice"}), 30.0, ManualClock())
     assert (slurm.client.limit, slurm.client.counts) == (20.0, {})
+
+
+def again(*records: bytes) -> bytes:
+    """The answer to the second look: a header, then these."""
+    header = remembered(job=b"JOBID", form=b"X", state=b"STATE")
+    return unmarked(b"".join((header, *records)))
+
+
+def test_a_second_look_is_one_question_for_all_that_ask(world: World) -> None:
+    """In one pass; and it is taken after the list that it checks."""
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue", again(remembered(), remembered(job=b"16", form=b"16")))
+    for ids in ({"15"}, {"16"}, {"15", "16"}):
+        past = slurm.past(ids, {"train"}, 60)
+        assert [(run.job_id, run.state, run.name, run.user) for run in past.runs] == [
+            ("15", "FAILED", "train", "alice"),
+            ("16", "FAILED", "train", "alice"),
+        ]
+    assert world.requests["squeue"] == 2
+    assert " -t all " in world.stand_ins.told("squeue")[1]
+    assert world.stand_ins.told("squeue")[1].endswith(" -u alice")
+    world.clock.advance(31)
+    world.stand_ins.says("squeue", unmarked(listed(row())))
+    slurm.jobs()
+    world.stand_ins.says("squeue", again())
+    assert slurm.past({"15"}, (), 60).runs == ()
+
+
+def test_a_second_look_that_shows_nothing_at_all_is_cannot_tell(world: World) -> None:
+    """Not even a header."""
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue")
+    with pytest.raises(CannotTell, match="not even its header"):
+        slurm.past({"15"}, (), 60)
+
+
+def test_a_slow_slurmctld_is_not_asked_a_second_time(stand_ins: StandIns) -> None:
+    """A quarter of the limit is slow."""
+    world = World(stand_ins)
+    world.client = Client(environ=stand_ins.env, limit=2)
+    answer = stand_ins._folder / "squeue.out"
+    script = (stand_ins._folder / "squeue").read_text()
+    stand_ins.script("squeue", script.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 0.6\n", 1))
+    assert answer.exists()
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    with pytest.raises(CannotTell, match="is not asked a second time"):
+        slurm.past({"15"}, (), 60)
+    assert world.requests["squeue"] == 1
+
+
+def test_when_slurmctld_started_is_asked_where_it_knows_nothing_of_a_job(world: World) -> None:
+    """The configuration of an hour ago does not say it."""
+    world.scontrol(config=CONFIG + "BOOT_TIME               = 1790000000\nNEXT_JOB_ID = 7\n")
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    slurm.config()
+    world.stand_ins.says("squeue", again())
+    world.scontrol(config=CONFIG + "BOOT_TIME               = 1790009999\nNEXT_JOB_ID = 1\n")
+    past = slurm.past({"15"}, (), 60)
+    assert (past.booted, past.next_id) == (1790009999, 1)
+
+
+def test_accounting_is_asked_by_id_and_by_name_for_what_slurmctld_does_not_have(
+    world: World,
+) -> None:
+    """Once for each of the two; a name that Slurm would take for several is not asked for."""
+    world.scontrol(config=ACCOUNTING)
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue", again(remembered()))
+    world.stand_ins.says("sacct", unmarked(booked(job=b"16", form=b"16", name=b"a\n|b")))
+    world.stand_ins.says("id", "bob\n")
+    past = slurm.past({"15", "16"}, {"train", "other", "x,y"}, 60)
+    assert {(run.job_id, run.name, run.cancelled_by) for run in past.runs} == {
+        ("15", "train", ""),
+        ("16", "a\n|b", "bob"),
+    }
+    by_id, by_name = world.stand_ins.told("sacct")[1:]
+    assert by_id.endswith(" -j 16")
+    assert by_name.endswith(" --name=other -S now-60seconds -E now+1hour -u alice")
+
+
+def test_a_slow_slurmdbd_is_left_alone_for_a_while(world: World) -> None:
+    """What it said is used; the next question waits, and what it might know is said to be missing."""
+    world.client = Client(environ=world.stand_ins.env, limit=2)
+    world.scontrol(config=ACCOUNTING)
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue", again())
+    world.stand_ins.says("sacct", unmarked(booked()))
+    script = (world.stand_ins._folder / "sacct").read_text()
+    world.stand_ins.script("sacct", script.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 0.6\n", 1))
+    assert [run.job_id for run in slurm.past({"15"}, (), 60).runs] == ["15"]
+    past = slurm.past({"17"}, (), 60)
+    assert past.runs == ()
+    assert "slurmdbd took" in past.unasked
+    assert world.requests["sacct"] == 2  # which fields it has, and one question

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import structs
 
 from sentinel.checks.job import pulse
-from sentinel.checks.job.gather import with_ends
 from sentinel.checks.job.look import LOOKUP, Round
 from sentinel.checks.job.memory import Memory, dump, load, noticed
+from sentinel.checks.job.recall import in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.sizes import large
 from sentinel.checks.job.trainings import Trainings
@@ -39,15 +39,25 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """One finding for each training; raises CannotTell when Slurm, a group or `done_when`
         gives no answer."""
         jobs = ctx.slurm.jobs()
-        mine = self._mine(ctx, jobs)
+        users = watched(self.whose, min(LOOKUP, ctx.limit / 4))
+        mine = self._mine(ctx, jobs, users)
         if self.many:
-            return Trainings(self, ctx, jobs).report(mine)
-        return self._one(ctx, Round(self, ctx, jobs, mine), mine)
+            return Trainings(self, ctx, jobs, users).report(mine)
+        return self._one(ctx, Round(self, ctx, jobs, mine), mine, users)
 
-    def _one(self, ctx: Context, around: Round, mine: Sequence[Job]) -> Report:
+    def _one(
+        self, ctx: Context, around: Round, mine: Sequence[Job], users: Collection[str] | None
+    ) -> Report:
         before = load({} if ctx.one_shot else ctx.memory, Memory)
         memory = noticed(before, mine, ctx.now, around.window)
-        memory = with_ends({"": memory}, ctx.slurm, ctx.limit)[""]
+        alive = [self.subject] if in_queue(mine) else []
+        again = recalled({self.subject: memory}, alive, self, users, ctx)
+        memory = again.memories[self.subject]
+        if again.doubts:
+            doubt = CannotTell(again.doubts[self.subject])
+            if ctx.one_shot:
+                raise doubt
+            return self._unknown(doubt, memory)
         files = around.files(memory.stuck)
         try:
             seen = around.look(around.view(self.subject, mine, memory), files)
@@ -95,8 +105,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             memory=dump(memory),
         )
 
-    def _mine(self, ctx: Context, jobs: Sequence[Job]) -> list[Job]:
-        users = watched(self.whose, min(LOOKUP, ctx.limit / 4))
+    def _mine(self, ctx: Context, jobs: Sequence[Job], users: Collection[str] | None) -> list[Job]:
         mine = [
             job
             for job in jobs

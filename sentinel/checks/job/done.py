@@ -29,9 +29,20 @@ def ended_well(memory: Memory) -> str:
 
 
 def last_run(memory: Memory) -> Gone | None:
-    """Of the jobs that are gone, the one that began last."""
+    """Of the jobs that are gone, the one that began last; of an array whose elements ran side by
+    side one that failed, if any did."""
     ran = [g for g in memory.gone if g.ran]
-    return max(ran, key=lambda g: g.started or 0, default=None)
+    last = max(ran, key=lambda g: g.started or 0, default=None)
+    if last is None or not completed(last):
+        return last
+    failed = [g for g in ran if g.end and not completed(g) and _beside(g, last)]
+    return max(failed, key=lambda g: g.started or 0, default=last)
+
+
+def _beside(one: Gone, last: Gone) -> bool:
+    """Whether both are of one array, and it had not ended before the last one began."""
+    ended = one.end.ended if one.end else None
+    return one.seen.array_id == last.seen.array_id and (ended or 0) > (last.started or 0)
 
 
 def _line(when: DoneWhen, text: str) -> str:

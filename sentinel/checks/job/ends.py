@@ -33,6 +33,12 @@ def told(gone: Gone, now: Instant) -> str:
     """One sentence about its end: `4711 FAILED with exit code 1 12m ago after 5h 03m`."""
     seen, end = gone.seen, gone.end
     head = f"job {visible(seen.id)}"
+    if gone.lost is not None:
+        since = duration_text(max(0.0, now.wall / SECOND - gone.lost))
+        return (
+            f"{head} is gone: slurmctld started anew {since} ago and has lost its memory of it "
+            "(StateSaveLocation gone, or started with -c); what still ran is ended by the nodes"
+        )
     if end is None:
         what = "left the queue while pending" if not seen.ran else "is gone"
         known = "Slurm does not remember how it ended" if gone.asked else "how is not known yet"

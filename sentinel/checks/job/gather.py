@@ -1,7 +1,4 @@
-"""Everything a run asks the world for, after the queue: ends of jobs, files, last lines."""
-
-import time
-from collections.abc import Mapping
+"""What a run asks the file system for: the end of a training, the last lines of a job."""
 
 from msgspec import structs
 
@@ -9,48 +6,15 @@ from sentinel.checks.job import rules
 from sentinel.checks.job.done import ended_well, finished, last_run
 from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
-from sentinel.checks.job.memory import Gone, Memory
+from sentinel.checks.job.memory import Gone
 from sentinel.checks.job.output import stdout
 from sentinel.checks.job.queue import Queue
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
 from sentinel.core.errors import CannotTell
-from sentinel.core.jobstates import Phase, phase
-from sentinel.core.ports import Slurm
 from sentinel.core.text import shortened, visible_lines
 
-ASKED = 3  # jobs whose end is asked for in one run: each is one more request to slurmctld
-MOST_ASKED = 60  # of many trainings together: a node or a switch that dies takes dozens along
 LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
-
-
-def with_ends(memories: Mapping[str, Memory], slurm: Slurm, limit: float) -> dict[str, Memory]:
-    """Ask Slurm how the jobs that are gone have ended, while it still remembers.
-
-    For `limit` seconds; a question that fails or has no time is asked in the next run.
-    """
-    deadline, left = time.monotonic() + limit, MOST_ASKED
-    after = dict(memories)
-    for subject, memory in memories.items():
-        wanted = [g for g in memory.gone if not g.asked][: min(ASKED, left)]
-        if not wanted:
-            continue
-        if time.monotonic() > deadline:
-            break
-        left -= len(wanted)
-        asked = tuple(_asked(g, slurm) if g in wanted else g for g in memory.gone)
-        after[subject] = structs.replace(memory, gone=asked)
-    return after
-
-
-def _asked(gone: Gone, slurm: Slurm) -> Gone:
-    try:
-        end = slurm.job_end(gone.seen.job_id)
-    except CannotTell:
-        return gone
-    if end and phase(end.state.split(" ")[0]) is not Phase.OVER:
-        return gone
-    return structs.replace(gone, asked=True, end=end)
 
 
 def with_files(settings: JobSettings, view: View, files: Files, *, one_shot: bool) -> View:

@@ -7,7 +7,7 @@ from sentinel.checks.job import rules, words
 from sentinel.checks.job.done import last_run
 from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.hints import hints
-from sentinel.checks.job.memory import Gone
+from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import stdout
 from sentinel.checks.job.queue import elements
 from sentinel.checks.job.settings import JobSettings
@@ -73,7 +73,7 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
         text += f"; {told(gone[0], view.now)}" if gone else ""
     elif gone:
-        text = f"not running and nothing is queued: {told(_main(gone), view.now)}"
+        text = f"not running and nothing is queued: {told(_main(view.memory), view.now)}"
     else:
         text = "not running and nothing is queued; no such job has been seen"
     more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
@@ -90,8 +90,8 @@ def _storm(settings: JobSettings, view: View) -> list[str]:
     return [text] if text else []
 
 
-def _main(gone: tuple[Gone, ...]) -> Gone:
-    return next((g for g in gone if g.ran), gone[0])
+def _main(memory: Memory) -> Gone:
+    return last_run(memory) or memory.gone[0]
 
 
 def _finding(settings: JobSettings, view: View, status: Status, summary: str) -> Finding:
@@ -122,7 +122,8 @@ def _details(settings: JobSettings, view: View, status: Status) -> str:
     lines = list(view.notes)
     if status is Status.CRITICAL:
         lines += [] if view.many else hints(settings, view)
-        lines += [told(gone, view.now) for gone in view.memory.gone[1:]]
+        main = _main(view.memory) if view.memory.gone else None
+        lines += [told(gone, view.now) for gone in view.memory.gone if gone is not main]
         last = last_run(view.memory)
         if last and completed(last) and not settings.done_when:
             lines.append("if that was the end of the training, `done_when` can tell sentinel so")
@@ -136,8 +137,9 @@ def _commands(view: View) -> tuple[str, ...]:
     rows = queue.alive + queue.paused + queue.ending + queue.held + queue.coming
     if rows:
         return words.commands(rows)
-    ids = [g.seen.job_id for g in view.memory.gone if g.seen.job_id.isdigit()][:1]
     last = last_run(view.memory)
+    told_of = [last] if last else view.memory.gone[:1]
+    ids = [g.seen.job_id for g in told_of if g.seen.job_id.isdigit()]
     path = stdout(last) if last else ""
     return (
         *(f"sacct -j {i} --format=JobID,State,ExitCode,DerivedExitCode,End,NodeList" for i in ids),
@@ -154,7 +156,7 @@ def _labels(settings: JobSettings, view: View) -> Mapping[str, str]:
     queue = view.queue
     rows = (*queue.alive, *queue.coming, *queue.paused, *queue.ending, *queue.held)
     row: Job | None = rows[0] if rows else None
-    seen = row or (_main(view.memory.gone).seen if view.memory.gone else None)
+    seen = row or (_main(view.memory).seen if view.memory.gone else None)
     labels = {
         "job": seen.name if seen else settings.name or "",
         "user": seen.user if seen else "",
@@ -169,5 +171,5 @@ def _node(view: View) -> str:
     alive, gone = view.queue.alive, view.memory.gone
     if alive:
         return alive[0].nodes if alive[0].node_count == 1 else ""
-    end = _main(gone).end if gone else None
+    end = _main(view.memory).end if gone else None
     return (end.failed_node or "") if end else ""

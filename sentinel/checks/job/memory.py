@@ -48,12 +48,14 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job that left the queue: when that was noticed, how it ended, its last lines.
 
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
+    `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds.
     """
 
     seen: Seen
     at: Instant
     asked: bool = False
     end: JobEnd | None = None
+    lost: int | None = None
     tail: str | None = None
 
     @property
@@ -70,7 +72,8 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Memory(Struct, frozen=True, kw_only=True):
     """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
 
-    `asked`: what was to be held, by target, with the restart that was the newest then.
+    `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
+    when it was last looked at; `recalled`: when a second look was last taken.
     """
 
     seen: tuple[Seen, ...] = ()
@@ -79,6 +82,8 @@ class Memory(Struct, frozen=True, kw_only=True):
     vacant: int = 0
     restarts: tuple[Instant, ...] = ()
     asked: dict[str, Instant] = {}
+    looked: Instant | None = None
+    recalled: Instant | None = None
     stuck: dict[str, Stuck] = {}
 
     def without_stuck(self) -> "Memory":

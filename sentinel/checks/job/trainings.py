@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.job.files import Files
-from sentinel.checks.job.gather import with_ends
 from sentinel.checks.job.judge import unknown
 from sentinel.checks.job.look import Round, Seen
 from sentinel.checks.job.memory import JOBS, Many, Memory, dump, load, noticed
+from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.core.clock import elapsed
 from sentinel.core.errors import CannotTell
@@ -20,7 +20,6 @@ from sentinel.core.slurm import Job
 
 MOST = 5000  # trainings that one check watches
 ROWS = 20_000  # jobs that are remembered, of all trainings together
-SHARE = 0.25  # of the run's limit, for the questions how jobs have ended
 
 
 class Found(Struct, frozen=True):
@@ -33,8 +32,15 @@ class Found(Struct, frozen=True):
 class Trainings:
     """One run of a check on many trainings, `jobs` being the whole queue."""
 
-    def __init__(self, settings: JobSettings, ctx: Context, jobs: Sequence[Job]) -> None:
-        self._settings, self._ctx, self._jobs = settings, ctx, jobs
+    def __init__(
+        self,
+        settings: JobSettings,
+        ctx: Context,
+        jobs: Sequence[Job],
+        users: Collection[str] | None,
+    ) -> None:
+        self._settings, self._ctx, self._jobs, self._users = settings, ctx, jobs, users
+        self._doubts: Mapping[str, str] = {}
         self._before = load({} if ctx.one_shot else ctx.memory, Many)
 
     def report(self, mine: Sequence[Job]) -> Report:
@@ -42,7 +48,8 @@ class Trainings:
         what they are found by where there is none."""
         around = Round(self._settings, self._ctx, self._jobs, mine)
         found = self._found(mine)
-        memories = self._noticed(found.jobs, around.window)
+        again = self._noticed(found.jobs, around.window)
+        memories, self._doubts = again.memories, again.doubts
         files = around.files(self._before.stuck)
         seen = {
             subject: self._look(around, subject, found.jobs.get(subject, ()), memory, files)
@@ -73,7 +80,7 @@ class Trainings:
         first = sorted(found, key=lambda s: (s not in known, -max(j.node_count for j in found[s])))
         return Found({s: found[s] for s in first[:MOST]}, tuple(first[MOST:]))
 
-    def _noticed(self, found: Mapping[str, Sequence[Job]], window: float) -> dict[str, Memory]:
+    def _noticed(self, found: Mapping[str, Sequence[Job]], window: float) -> Recalled:
         before = self._before.trainings
         there = {job.job_id for job in self._jobs}
         subjects = [*dict.fromkeys([*found, *before])][: 2 * MOST]
@@ -91,12 +98,16 @@ class Trainings:
             for subject in subjects
         }
         known = {s: memory for s, memory in memories.items() if memory.seen or memory.gone}
-        return with_ends(known, self._ctx.slurm, self._ctx.limit * SHARE)
+        alive = [subject for subject, jobs in found.items() if in_queue(jobs)]
+        first = not (known or self._before.ever or self._settings.sized)
+        return recalled(known, alive, self._settings, self._users, self._ctx, first=first)
 
     def _look(
         self, around: Round, subject: str, mine: Sequence[Job], memory: Memory, files: Files
     ) -> Seen:
         view = around.view(subject, mine, memory, many=True)
+        if doubt := self._doubts.get(subject):
+            return Seen(unknown(self._settings, view, doubt), (), memory.without_stuck())
         try:
             seen = around.look(view, files)
         except CannotTell as error:
@@ -114,6 +125,8 @@ class Trainings:
     def _none(self, around: Round, files: Files) -> list[Finding]:
         """A name or pattern that nothing has ever fitted may be a mistake; a size is none."""
         subject = self._settings.subject
+        if subject and (doubt := self._doubts.get(subject)):
+            return [Finding(subject=subject, status=Status.UNKNOWN, summary=doubt)]
         if not subject or self._before.ever:
             return []
         return [around.look(around.view(subject, (), Memory()), files).finding]

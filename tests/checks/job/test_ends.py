@@ -6,7 +6,7 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.core.slurm import JobEnd
+from sentinel.core.slurm import JobEnd, JobPast
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
@@ -72,14 +72,18 @@ def test_the_end_is_asked_for_once_and_kept() -> None:
 
 
 def test_a_question_about_the_end_that_fails_is_asked_again() -> None:
-    """And meanwhile the death is told: that the job is gone was seen."""
+    """One list of jobs alone is not believed; that two have left it out is told meanwhile."""
 
     class Silent(FixedSlurm):
-        def job_end(self, job_id: str) -> JobEnd | None:
+        def past(self, job_ids: object, names: object, since: float) -> JobPast:
             raise CannotTell("Socket timed out")
 
     watch = Watch(check())
     watch.look(job())
+    finding = watch.see(Silent(jobs=[]))
+    assert finding.status is Status.UNKNOWN
+    assert "Socket timed out" in finding.summary
+    watch.clock.advance(60)
     finding = watch.see(Silent(jobs=[]))
     assert finding.status is Status.CRITICAL
     assert "not known yet" in finding.summary

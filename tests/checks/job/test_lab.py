@@ -27,11 +27,12 @@ class Live:
     def __init__(self, lab: Lab, **settings: Any) -> None:
         self.check = JobCheck(**{"name": "train", "users": ["root"], **settings})
         self._lab = lab
+        self.env: Mapping[str, str] = {}
         self.memory: Mapping[str, Any] = {}
 
     def look(self) -> Finding:
         clock, users = SystemClock(), self.check.jobs_of()
-        client = Client(limit=20.0, environ=self._lab.env)
+        client = Client(limit=20.0, environ={**self._lab.env, **self.env})
         slurm = Snapshot(client, clock, users=users, max_age=1.0)
         ctx = Context(name="t", now=clock.now(), limit=40.0, slurm=slurm, memory=self.memory)
         report = self.check.run(ctx)

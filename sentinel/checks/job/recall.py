@@ -1,0 +1,262 @@
+"""A second look before a training is said not to run: what Slurm remembers of its jobs.
+
+A list of jobs may be cut where nobody sees it, and a job may have begun and died between two
+looks. So Slurm is asked once more, about all jobs that are missing and all names in one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from sentinel.checks.job.ends import completed
+from sentinel.checks.job.memory import GONE, Gone, Memory, Seen
+from sentinel.checks.job.settings import JobSettings
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.errors import CannotTell
+from sentinel.core.jobstates import Phase, phase
+from sentinel.core.ports import Context
+from sentinel.core.slurm import Job, JobPast, Run
+from sentinel.core.text import visible
+
+DAY = 86400.0
+"""Seconds that accounting is searched for a name of which nothing was seen before."""
+
+AGAIN = 240.0
+"""Seconds after which one that is dead is looked for by name again: slurmctld forgets a job that
+is over after 300 (slurm.conf(5), MinJobAge)."""
+
+
+class Recalled(Struct, frozen=True):
+    """The memories with what Slurm remembers; and why of some it cannot be said that they are
+    gone."""
+
+    memories: dict[str, Memory]
+    doubts: dict[str, str] = {}
+
+
+def recalled(
+    memories: Mapping[str, Memory],
+    alive: Container[str],
+    settings: JobSettings,
+    users: Collection[str] | None,
+    ctx: Context,
+    *,
+    first: bool = False,
+) -> Recalled:
+    """The second look. `alive`: the subjects of which something is in the queue; `users`: whose
+    jobs are meant, None: everybody's; `first`: nothing that is meant was ever seen.
+
+    A question that fails is asked again in the next run; until then nothing is said to be gone
+    that was there before, and what two runs have not seen is believed to be gone.
+    """
+    now = ctx.now
+    asks = {s for s, memory in memories.items() if _asks(memory, s not in alive, now)}
+    looked = {s: structs.replace(memory, looked=now) for s, memory in memories.items()}
+    if not (asks or first):
+        return Recalled(looked)
+    dead = {s for s in asks if s not in alive}
+    try:
+        past = _ask([memories[s] for s in asks], [memories[s] for s in dead], settings, ctx)
+    except CannotTell as error:
+        new = (s for s in dead if _is_new(memories[s], now))
+        doubtful = [settings.subject] if first and not asks else new
+        return Recalled(looked, dict.fromkeys(doubtful, f"{error}; {_MISSING}"))
+    runs = _by_subject(past.runs, settings, users)
+    doubts = {s: why for s in dead if (why := _still_there(memories[s], runs.get(s, ())))}
+    for subject in asks - set(doubts):
+        memory = memories[subject]
+        known = _known(memory, past, now)
+        found = _found(known, runs.get(subject, ()), now) if subject in dead else ()
+        looked[subject] = structs.replace(
+            known,
+            gone=_told(known.gone, found),
+            looked=now,
+            recalled=memory.recalled if past.unasked else now,
+        )
+    if settings.many:
+        looked |= _unheard_of(memories, {s: r for s, r in runs.items() if s not in alive}, now)
+    return Recalled(looked, doubts)
+
+
+def in_queue(jobs: Iterable[Job]) -> bool:
+    """Whether any of them is not over."""
+    return any(phase(job.state) is not Phase.OVER for job in jobs)
+
+
+_MISSING = "that its jobs are not in the list alone is not believed the first time"
+
+
+def _asks(memory: Memory, dead: bool, now: Instant) -> bool:
+    due = memory.recalled is None or elapsed(memory.recalled, now) >= AGAIN
+    return any(not gone.asked for gone in memory.gone) or (dead and due)
+
+
+def _is_new(memory: Memory, now: Instant) -> bool:
+    """Whether it was not seen to be missing before this run."""
+    return memory.looked is None or any(gone.at == now for gone in memory.gone)
+
+
+def _ask(
+    asks: Sequence[Memory], dead: Sequence[Memory], settings: JobSettings, ctx: Context
+) -> JobPast:
+    ids = {gone.seen.job_id for memory in asks for gone in memory.gone if not gone.asked}
+    names = {gone.seen.name for memory in dead for gone in memory.gone}
+    if settings.name and dead:
+        names.add(settings.name)
+    since = max((_since(memory, ctx.now) for memory in dead), default=DAY)
+    return ctx.slurm.past(ids, names, since)
+
+
+def _since(memory: Memory, now: Instant) -> float:
+    return DAY if memory.looked is None else min(DAY, elapsed(memory.looked, now) + AGAIN)
+
+
+def _by_subject(
+    runs: Iterable[Run], settings: JobSettings, users: Collection[str] | None
+) -> dict[str, list[Run]]:
+    """The runs that the check means, as it would have meant them in the queue. A size cannot be
+    judged of a job that is over: what is found by name alone may be another one."""
+    found: dict[str, list[Run]] = {}
+    for run in () if settings.sized else runs:
+        if (
+            settings.names(run.name)
+            and run.id.partition("+")[2] in ("", "0")
+            and (users is None or run.user in users)
+            and (settings.partition in (None, *run.partition.split(",")))
+        ):
+            found.setdefault(settings.subject_of(run.user, run.name), []).append(run)
+    return found
+
+
+def _still_there(memory: Memory, runs: Sequence[Run]) -> str:
+    """Why the list of jobs is not believed: one that is missing there is alive."""
+    gone = {one.seen.job_id for one in memory.gone}
+    for run in runs:
+        where = _phase(run)
+        alive = where not in (Phase.OVER, Phase.UNCLEAR)
+        # What accounting alone has may be a run whose end never came there.
+        if alive and run.source == "squeue" and (run.job_id in gone or not memory.seen):
+            return (
+                f"squeue's list leaves out job {visible(run.id)}, which is {visible(run.state)} "
+                "when Slurm is asked once more: the list is not whole"
+            )
+    return ""
+
+
+def _phase(run: Run) -> Phase:
+    return phase(run.state.partition(" ")[0])
+
+
+def _known(memory: Memory, past: JobPast, now: Instant) -> Memory:
+    """With the ends of the jobs that were seen."""
+    gone = tuple(one if one.asked else _ended(one, memory, past, now) for one in memory.gone)
+    return structs.replace(memory, gone=gone)
+
+
+def _ended(gone: Gone, memory: Memory, past: JobPast, now: Instant) -> Gone:
+    runs = [run for run in past.runs if _same(gone.seen, run)]
+    newest = max(runs, key=lambda run: (run.started or 0, run.submitted or 0), default=None)
+    known = newest is not None and newest.source == "squeue"
+    lost = None if known else _lost(gone.seen, memory, past, now)
+    if newest is None:
+        return structs.replace(gone, asked=not past.unasked or lost is not None, lost=lost)
+    if _phase(newest) is not Phase.OVER or _is_older(newest, gone.seen):
+        return structs.replace(gone, asked=lost is not None, lost=lost)
+    return structs.replace(
+        gone, seen=_as_ended(gone.seen, newest), asked=True, end=newest.end, lost=lost
+    )
+
+
+def _as_ended(seen: Seen, run: Run) -> Seen:
+    """The row of an array that waits has the id of the element that begins last."""
+    if not run.id or run.id == seen.id:
+        return seen
+    return structs.replace(seen, id=run.id, task=run.id.partition("_")[2][:20])
+
+
+def _same(seen: Seen, run: Run) -> bool:
+    """Whether it is that very job: ids are given anew once slurmctld has lost its memory."""
+    named = run.name in ("", seen.name) or (
+        seen.started is not None and run.started == seen.started
+    )
+    return run.job_id == seen.job_id and run.user in ("", seen.user) and named
+
+
+def _is_older(run: Run, seen: Seen) -> bool:
+    """Whether it is the run before a requeue: accounting is behind at times, slurmctld never."""
+    return run.source == "sacct" and bool(
+        seen.ran and seen.started and run.started and run.started < seen.started
+    )
+
+
+def _lost(seen: Seen, memory: Memory, past: JobPast, now: Instant) -> int | None:
+    """When slurmctld started, if it has lost its memory of the job; else None.
+
+    It was started after the job was last seen in the queue, and either gives ids again that it
+    had given, or does not know what it would still have to remember (slurmctld(8), -c).
+    """
+    looked, booted = memory.looked, past.booted
+    if looked is None or booted is None or booted * SECOND < looked.wall - SECOND:
+        return None
+    again = past.next_id is not None and seen.job_id.isdigit() and past.next_id <= int(seen.job_id)
+    return booted if again or elapsed(looked, now) < past.keeps else None
+
+
+def _found(memory: Memory, runs: Sequence[Run], now: Instant) -> tuple[Gone, ...]:
+    """Those that began and died between two looks, or before the first; and of an array that is
+    gone the elements that were never seen."""
+    known = {one.seen.job_id for one in memory.gone}
+    newest = max((one.started or 0 for one in memory.gone), default=0)
+    arrays = {one.seen.array_id for one in memory.gone}
+    return tuple(
+        Gone(seen=_unseen(run, now), at=now, asked=True, end=run.end)
+        for run in runs
+        if run.job_id not in known
+        and _phase(run) is Phase.OVER
+        and ((run.ended or 0) > newest or run.array_id in arrays)
+    )
+
+
+def _unheard_of(
+    memories: Mapping[str, Memory], runs: Mapping[str, Sequence[Run]], now: Instant
+) -> dict[str, Memory]:
+    """The trainings that began and failed since the last look: each is a subject of its own."""
+    looked = max((m.looked.wall // SECOND for m in memories.values() if m.looked), default=0)
+    found = {
+        subject: _found(Memory(), [run for run in some if (run.ended or 0) >= looked], now)
+        for subject, some in runs.items()
+        if subject not in memories
+    }
+    failed = {s: gone for s, gone in found.items() if any(not completed(one) for one in gone)}
+    return {s: Memory(gone=_told((), gone), looked=now, recalled=now) for s, gone in failed.items()}
+
+
+def _unseen(run: Run, at: Instant) -> Seen:
+    return Seen(
+        id=run.id,
+        job_id=run.job_id,
+        array_id=run.array_id,
+        task=run.id.partition("_")[2][:20],
+        name=run.name,
+        user=run.user,
+        partition=run.partition,
+        nodes=run.nodes[:200],
+        workdir=run.workdir,
+        state=run.state,
+        reason="",
+        started=run.started,
+        first=at,
+        since=at,
+        waited=0.0,
+    )
+
+
+def _told(known: Sequence[Gone], found: Sequence[Gone]) -> tuple[Gone, ...]:
+    """What began last comes first; too many completed elements push no failed one out."""
+    if not found:
+        return tuple(known)
+    every = sorted((*known, *found), key=lambda one: (one.ran, one.started or 0), reverse=True)
+    kept = sorted(every[1:], key=completed)[: GONE - 1]
+    return (every[0], *(one for one in every[1:] if one in kept))
