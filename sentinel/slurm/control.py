@@ -81,9 +81,9 @@ def read_config(out: bytes) -> Config:
         resume_timeout=span(pairs.get("ResumeTimeout", "")),
         suspend_timeout=span(pairs.get("SuspendTimeout", "")),
         log="".join(_words(pairs.get("SlurmctldLogFile", ""))[:1]),
-        booted=_seconds(pairs.get("BOOT_TIME", "")),
-        next_job_id=_seconds(pairs.get("NEXT_JOB_ID", "")),
-        min_job_age=_seconds(pairs.get("MinJobAge", "")) or 0,
+        booted=span(pairs.get("BOOT_TIME", "")),
+        next_job_id=span(pairs.get("NEXT_JOB_ID", "")),
+        min_job_age=span(pairs.get("MinJobAge", "")) or 0,
     )
 
 
