@@ -323,9 +323,7 @@ def test_a_second_look_is_one_question_for_all_that_ask(world: World) -> None:
     assert world.requests["squeue"] == 2
     assert " -t all " in world.stand_ins.told("squeue")[1]
     assert world.stand_ins.told("squeue")[1].endswith(" -u alice")
-    world.clock.advance(20)
-    slurm.past({"15"}, (), 60)
-    world.clock.advance(11)  # the list is too old now, the second look would not be
+    world.clock.advance(21)  # the list is too old now, the second look would not be
     world.stand_ins.says("squeue", unmarked(listed(row())))
     slurm.jobs()
     world.stand_ins.says("squeue", again())
