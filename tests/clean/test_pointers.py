@@ -15,7 +15,7 @@ import pytest
 from sentinel.checks.fs.cleaning import Clean
 from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear
 from sentinel.clean.rules import Rules, removable
-from sentinel.clean.tree import Refused, Root
+from sentinel.clean.tree import LOOKED, Refused, Root
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Status
@@ -79,6 +79,7 @@ def test_without_pointers_three_may_go(root: Path) -> None:
         (TRACKER, "0000002\n"),
         (STATE, BEST.format('"ROOT/step2"')),
         (STATE, BEST.format('"./step2"')),
+        (STATE, BEST.format('"ROOT/step2/inner"')),
         (STATE, BEST.format('"some/where/else/step2/"')),
     ],
 )
@@ -351,6 +352,53 @@ def test_a_trainers_state_that_cannot_be_read_stops_everything(root: Path) -> No
     """What its checkpoint needs is not known."""
     os.mkfifo(root / "step5" / STATE)
     assert refused(root).startswith(f"{root}/step5/{STATE}: ")
+
+
+def test_a_file_system_that_is_mounted_twice_has_two_devices(root: Path) -> None:
+    """There the name alone is left to compare, and spares more: a link or a tracker to what lies
+    elsewhere under the name of one."""
+    (root.parent / "other").mkdir()
+    checkpoint(root.parent / "other", 2)
+    (root / "latest").write_text(f"{root.parent}/other/step2")
+    assert may_go(root) == ["step1", "step3"]
+    (root / "latest").unlink()
+    (root / "best").symlink_to("../other/step2")
+    assert may_go(root) == ["step1", "step3"]
+
+
+def test_what_is_set_aside_is_no_pointer(root: Path) -> None:
+    """A link that took a checkpoint's place and could not be put back."""
+    (root / f"{LOOKED}00000000-step0").symlink_to("gone")
+    assert may_go(root) == ["step1", "step2", "step3"]
+
+
+def test_a_link_inside_that_nobody_may_follow_stops_everything(shared: Path) -> None:
+    """It may need any of the others."""
+    closed = shared.parent / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "step1").mkdir()
+    (shared / "step5" / "base").symlink_to("../../closed/step1")
+    told, complaint = asked("list", shared, who=NOBODY)
+    assert told is None
+    assert "base: cannot be followed: Permission denied; nothing goes" in complaint
+
+
+def test_a_pointer_that_breaks_during_a_request_keeps_the_rest(root: Path) -> None:
+    """Each of the others is told with the reason."""
+    act = "__import__('sentinel.clean.program').clean.program.removed(root, rules, ['step1', 'step2'])"
+    said = raced(root, "os.rename", "step1", "os.mkfifo('latest')", act=act)
+    assert "'removed': 0" in said
+    assert said.count("latest: is neither a file nor a link") == 2
+    assert {"step1", "step2"} <= set(names(root))
+    assert set_aside(root) == []
+
+
+def test_a_number_that_something_else_has_too_is_obeyed(root: Path) -> None:
+    """The tracker still leads somewhere once the checkpoint is renamed."""
+    (root / "events.1").write_text("x")
+    said = raced(root, "os.rename", "step1", "open('latest', 'w').write('1')")
+    assert "is named by a pointer now" in said
+    assert (root / "step1" / "weights").exists()
 
 
 @pytest.mark.parametrize("text", ["step1", "step1/weights", "1", "-> step1"])
