@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from sentinel.core.disk.forecast import forecast
+from sentinel.core.forecast.forecast import forecast
 
 SIZE = 100.0
 DAYS = 150

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import row
-from sentinel.core.nodeset import expand, fold
+from sentinel.core.hostlist import expand, fold
 
 
 def main() -> None:

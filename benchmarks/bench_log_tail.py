@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.measure import machine, peak_memory, row
 from sentinel.checks.log import Log
-from sentinel.checks.log.place import MOST
+from sentinel.checks.log.file_offset import MOST
 from sentinel.core.clock import shifted
 from sentinel.core.model import Report
 from sentinel.core.settings import FilePath

@@ -57,7 +57,7 @@ def _best(what: str) -> dict[str, Any]:
 
 
 def _one(what: str) -> None:
-    from tests.remote.cluster import Cluster
+    from tests.nodes.cluster import Cluster
 
     with tempfile.TemporaryDirectory() as folder:
         canned = Path(folder, "canned")
@@ -72,14 +72,14 @@ def _one(what: str) -> None:
 
 
 def _sentinel(cluster: Any) -> int:
-    from sentinel.core.remote import Answered
+    from sentinel.nodes.model import Answered
 
     told = cluster.reach(fanout=FANOUT, timeout=PATIENCE).run(cluster.names, ["true"], limit=120)
     return sum(isinstance(answer, Answered) for answer in told.values())
 
 
 def _probe(cluster: Any) -> int:
-    from sentinel.core.probe import EVERYTHING, NodeProbe
+    from sentinel.nodes.probe import EVERYTHING, NodeProbe
 
     told = cluster.reach(fanout=FANOUT, timeout=PATIENCE).probe(
         cluster.names, EVERYTHING, limit=120

@@ -14,11 +14,11 @@ import urllib.request
 from collections.abc import Callable
 
 from benchmarks.measure import machine, row
-from sentinel import app
 from sentinel.clock import SystemClock
+from sentinel.config.settings import Settings
 from sentinel.core.model import Status
-from sentinel.core.settings import Settings
-from sentinel.web.rate import Rate
+from sentinel.web.rate_limit import Rate
+from sentinel.wiring import app
 from tests.web.scenery import alert, fill
 from tests.web.stage import Stage, stage
 

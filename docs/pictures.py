@@ -13,7 +13,7 @@ from docs.pictures_page import page
 from docs.pictures_terminal import PLACE, draw, terminal
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 
 CONFIG = """\
 cluster: h100

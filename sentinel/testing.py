@@ -9,7 +9,7 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Run, Timeouts
+from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Run, Timeouts
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)

@@ -32,4 +32,4 @@ def test_a_script_is_clean(script: Path) -> None:
 
 def test_the_probe_is_among_them() -> None:
     """A list that is empty would pass."""
-    assert ROOT / "sentinel/remote/probe.sh" in SCRIPTS
+    assert ROOT / "sentinel/nodes/probe.sh" in SCRIPTS

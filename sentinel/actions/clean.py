@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from msgspec import MsgspecError, Struct
 
-from sentinel.core.actions import Answer, Look, Reply
+from sentinel.actions.limits import CleanLimits, Limits
+from sentinel.actions.model import Answer, Look, Reply
+from sentinel.clean.child import LOOKING, Going, Removed, argv, listing, removal
 from sentinel.core.errors import CannotTell
-from sentinel.core.limits import CleanLimits, Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import size_text
-from sentinel.proc.cleaning import LOOKING, Going, Removed, argv, listing, removal
 
 
 class Clean(Struct, frozen=True):

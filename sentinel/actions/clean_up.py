@@ -10,15 +10,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.core.actions import Answer, Look, Reply
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
-from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import UP, changed, described, seen
 from sentinel.core.ports import Hands, View
-from sentinel.core.remote import Answered, Partial, TimedOut
-from sentinel.core.slurm import Node, ids, runs
 from sentinel.core.text import shortened, visible
+from sentinel.nodes.model import Answered, Partial, TimedOut
+from sentinel.slurm.model import Node, ids, runs
+from sentinel.slurm.node_states import UP, changed, described, seen
 
 GRACE = "5"
 """Seconds between SIGTERM and SIGKILL: Slurm sent both long ago, and `remote: {timeout}` has to

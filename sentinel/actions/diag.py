@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.core.actions import Answer, Look, Reply
-from sentinel.core.limits import Limits
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import described, unfit
 from sentinel.core.ports import Hands, View
-from sentinel.core.remote import Answer as AnswerOfNode
-from sentinel.core.remote import Answered, Partial, TimedOut
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
+from sentinel.nodes.model import Answer as AnswerOfNode
+from sentinel.nodes.model import Answered, Partial, TimedOut
+from sentinel.slurm.node_states import described, unfit
 
 SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
 LOOK = (

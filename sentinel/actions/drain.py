@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look
 from sentinel.actions.nodes import changed, described, state_of, tagged
-from sentinel.core.actions import Look
-from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
-from sentinel.core.slurm import Node
-from sentinel.core.slurmctld_log import Entry
 from sentinel.core.values import Duration, Rate
+from sentinel.slurm.model import Node
+from sentinel.slurm.slurmctld_log import Entry
 
 ASLEEP = frozenset({"POWERED_DOWN", "POWER_UP", "POWERING_UP"})
 """Of a node with a job: State=DRAIN ends and requeues it (update_node() in

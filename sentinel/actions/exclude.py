@@ -7,15 +7,15 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.actions.jobs import LIMITS, changed, found
-from sentinel.core.actions import Look, Reply
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look, Reply
 from sentinel.core.errors import Invalid
-from sentinel.core.limits import Limits
+from sentinel.core.hostlist import check_name, expand
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodeset import check_name, expand
 from sentinel.core.ports import JobHands, JobView
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 from sentinel.core.values import Rate
+from sentinel.slurm.model import Job
 
 MOST = 64
 """Nodes that a job may come to exclude: more, and it waits for ever."""

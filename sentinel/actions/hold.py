@@ -8,13 +8,13 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.actions.jobs import LIMITS, changed
-from sentinel.core.actions import Look, Reply
-from sentinel.core.limits import Limits
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
-from sentinel.core.reasons import explain
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import explain
 
 
 class Hold(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel.core.nodestate import (
+from sentinel.slurm.node_states import (
     LONGEST_REASON,
     SEEN,
     TAG,

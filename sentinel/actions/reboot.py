@@ -7,16 +7,16 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Answer, Look, Reply
 from sentinel.actions.nodes import tagged
-from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
-from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import changed, described, seen, unfit
 from sentinel.core.ports import Hands, View
-from sentinel.core.slurm import Node
-from sentinel.core.slurmctld_log import Entry
 from sentinel.core.values import Rate
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import changed, described, seen, unfit
+from sentinel.slurm.slurmctld_log import Entry
 
 REBOOTING = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 MARKING = REBOOTING | {"COMPLETING", "DRAIN"}

@@ -7,8 +7,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
-from sentinel.core.actions import Look, Reply
-from sentinel.core.limits import Limits
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.core.actions import Look
-from sentinel.core.limits import Limits
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import changed, described, seen, state_of, unfit
 from sentinel.core.ports import View
-from sentinel.core.slurm import Node
-from sentinel.core.slurmctld_log import Entry
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import changed, described, seen, state_of, unfit
+from sentinel.slurm.slurmctld_log import Entry
 
 
 class Undrain(Struct, frozen=True):

@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from sentinel.channels.event import degree, move
+from sentinel.channels.format.summary import card, moment, one_line
 from sentinel.channels.http import Request, exchange, origin, refusal, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.post import below, post, pretty
 from sentinel.channels.settings import check_headers, check_timeout, check_url
-from sentinel.core.card import card, moment, one_line
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret

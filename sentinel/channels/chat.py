@@ -7,11 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.channels.event import move
+from sentinel.channels.format.blocks import Chat, chat, fitted
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import PLAIN, Markup, address_of
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.template import BUILT_IN, ChatTemplates, Words, check, words
-from sentinel.core.chat import Chat, chat, fitted
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import shortened

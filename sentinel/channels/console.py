@@ -13,11 +13,11 @@ from rich.console import Console as Paper
 from rich.text import Text
 
 from sentinel.channels.aside import Occupied, aside
+from sentinel.channels.format.summary import Card, card
+from sentinel.channels.format.text import facts
 from sentinel.channels.settings import check_timeout
-from sentinel.core.card import Card, card
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.render import facts
 from sentinel.core.values import Duration
 
 _COLUMNS = 80

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
+from sentinel.alerting.owners import LABEL
 from sentinel.channels.address import address
 from sentinel.channels.local import hand_to_program
 from sentinel.channels.message import Addresses, message, parts
@@ -18,7 +19,6 @@ from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.owners import LABEL
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 

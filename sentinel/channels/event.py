@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from sentinel.core.card import one_line
+from sentinel.alerting.outbox_order import ends
+from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Notification, Status
-from sentinel.core.succession import ends
 
 Move = Literal["open", "acknowledge", "close", "note"]
 

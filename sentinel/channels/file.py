@@ -7,8 +7,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.channels.quoted import quoted
 from sentinel.channels.record import record
+from sentinel.channels.redact import quoted
 from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt

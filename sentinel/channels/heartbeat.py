@@ -10,10 +10,10 @@ import msgspec
 from sentinel import proc
 from sentinel.channels.http import Request, submit
 from sentinel.channels.post import below
-from sentinel.channels.quoted import quoted
+from sentinel.channels.redact import quoted
+from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.ports import Pulse
-from sentinel.core.settings import HeartbeatSettings
 from sentinel.core.text import visible
 
 

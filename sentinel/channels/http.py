@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.quoted import quoted, unconnected
+from sentinel.channels.redact import quoted, unconnected
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible

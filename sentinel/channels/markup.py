@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from sentinel.core.chat import Block
+from sentinel.channels.format.blocks import Block
 
 # What may stand in a link as it is: no character of it means anything to Markdown but `_`,
 # which opens nothing inside a word. Without a host it is none: services refuse such a message.

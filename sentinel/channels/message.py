@@ -9,11 +9,11 @@ from email.message import EmailMessage
 from msgspec import Struct
 
 from sentinel.channels.folding import FoldedPolicy
+from sentinel.channels.format import text as render
+from sentinel.channels.format.html import html
+from sentinel.channels.format.summary import one_line
 from sentinel.channels.template import BUILT_IN, Words
-from sentinel.core import render
-from sentinel.core.card import one_line
 from sentinel.core.model import Notification, Status
-from sentinel.core.render_html import html
 from sentinel.core.text import shortened
 
 _POLICY = FoldedPolicy(linesep="\r\n", cte_type="7bit")

@@ -7,11 +7,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from sentinel.channels.event import degree, incident, move
+from sentinel.channels.format import text as render
+from sentinel.channels.format.summary import card, one_line
 from sentinel.channels.http import Request, submit
 from sentinel.channels.post import below, post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
-from sentinel.core import render
-from sentinel.core.card import card, one_line
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret

@@ -8,9 +8,9 @@ from email.headerregistry import Address
 from msgspec import Struct
 
 from sentinel import proc
+from sentinel.alerting.owners import RECIPIENT
 from sentinel.channels.address import address
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
-from sentinel.core.owners import RECIPIENT
 from sentinel.core.text import shortened, visible
 
 OPT_OUT = ".config/sentinel/no-mail"

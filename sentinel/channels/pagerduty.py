@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from sentinel.channels.event import degree, incident, move
+from sentinel.channels.format import text as render
+from sentinel.channels.format.summary import Card, card, moment, one_line
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.pagerduty_api import Api
 from sentinel.channels.post import post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
-from sentinel.core import render
-from sentinel.core.card import Card, card, moment, one_line
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened

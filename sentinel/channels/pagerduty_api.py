@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
+from sentinel.channels.format.summary import one_line
 from sentinel.channels.http import exchange, origin, refusal
 from sentinel.channels.post import below, post
-from sentinel.core.card import one_line
 from sentinel.core.errors import ChannelError
 from sentinel.core.settings import Secret
 

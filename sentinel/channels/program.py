@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from sentinel import proc
-from sentinel.channels.quoted import quoted
+from sentinel.channels.redact import quoted
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
 

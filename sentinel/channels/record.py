@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sentinel.core.card import one_line
+from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Notification, Value
 from sentinel.core.text import visible_lines
 

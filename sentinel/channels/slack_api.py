@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from sentinel.channels.format.summary import moment, one_line
 from sentinel.channels.http import Request, exchange, origin, refusal
-from sentinel.channels.quoted import quoted
-from sentinel.core.card import moment, one_line
+from sentinel.channels.redact import quoted
 from sentinel.core.errors import ChannelError
 
 MOST = 4 << 20

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from sentinel.channels.chat import Message
+from sentinel.channels.format.blocks import Block, fitted
+from sentinel.channels.format.text import subject
 from sentinel.channels.markup import links
-from sentinel.core.chat import Block, fitted
-from sentinel.core.render import subject
 from sentinel.core.text import shortened
 
 _ROOM = 6000

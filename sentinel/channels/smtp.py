@@ -26,10 +26,10 @@ from aiosmtplib import (
 )
 from msgspec import Struct
 
-from sentinel.channels.quoted import quoted, unconnected
+from sentinel.alerting.owners import RECIPIENT
+from sentinel.channels.redact import quoted, unconnected
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
-from sentinel.core.owners import RECIPIENT
 from sentinel.core.settings import Secret
 from sentinel.core.values import duration_text
 

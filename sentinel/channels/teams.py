@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from sentinel.channels.chat import ChatChannel, Message, buttons, unanswered
+from sentinel.channels.format.blocks import Block, fitted
 from sentinel.channels.http import Request
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import post
 from sentinel.channels.settings import check_url
-from sentinel.core.chat import Block, fitted
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
 

@@ -16,12 +16,12 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from sentinel.channels.format import text as render
+from sentinel.channels.format.examples import SAMPLES
+from sentinel.channels.format.summary import card
 from sentinel.channels.record import inert
-from sentinel.core import render
-from sentinel.core.card import card
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.sample import SAMPLES
 from sentinel.core.text import visible
 
 LONGEST = 200_000

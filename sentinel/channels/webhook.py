@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from sentinel.channels.format.summary import one_line
 from sentinel.channels.http import Request, submit
 from sentinel.channels.record import record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
-from sentinel.core.card import one_line
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration

@@ -5,7 +5,7 @@ GROUP = "sentinel.checks"
 KINDS = {
     "diag": "sentinel.checks.diag:Diag",
     "checkpoint": "sentinel.checks.checkpoint:Checkpoint",
-    "clean": "sentinel.checks.fs.cleaning:Clean",
+    "clean": "sentinel.checks.clean.check:Clean",
     "chain": "sentinel.checks.chain:ChainCheck",
     "cron": "sentinel.checks.cron:CronCheck",
     "drained": "sentinel.checks.drained:Drained",

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from sentinel.core.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
-from sentinel.core.chain.nouns import Chain
+from sentinel.chain.folder import Place
+from sentinel.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
+from sentinel.chain.model import Chain
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.core.when import clock_text
-from sentinel.cron.place import Place
+from sentinel.slurm.model import Job
 
 
 class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

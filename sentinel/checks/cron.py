@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from sentinel.chain import script_book
+from sentinel.chain.script_history import Record, Submitted
 from sentinel.core.clock import SECOND
-from sentinel.core.crontab.record import Record, Submitted
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import Duration, duration_text
-from sentinel.cron import book
 
 TAIL = 2000
 """Bytes of a log that are shown."""
@@ -44,7 +44,7 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding per script, and one about the passes of `sentinel cron run` themselves."""
         base = os.path.abspath(self.base)
         try:
-            known = book.read(base)
+            known = script_book.read(base)
         except SentinelError as error:
             raise CannotTell(str(error)) from error
         now = ctx.now.wall / SECOND
@@ -59,7 +59,7 @@ class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             coverage=covered("passes and scripts", (f.subject for f in found), seen),
         )
 
-    def _passes(self, known: book.Book, now: float) -> Finding:
+    def _passes(self, known: script_book.Book, now: float) -> Finding:
         at, age = known.at, now - known.at
         none = "" if known.records or known.refused else "; no script is there"
         if -age > self.stale_after:
@@ -124,7 +124,7 @@ def _refused(key: str, why: str) -> Finding:
     )
 
 
-def _is_refused(key: str, known: book.Book) -> bool:
+def _is_refused(key: str, known: script_book.Book) -> bool:
     """Itself, or its directory: its past says nothing then."""
     return key in known.refused or key.partition("/")[0] in known.refused
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sentinel.core.probe import Blocked, Mount, NodeProbe, Process, Steps, Unread, Wants
 from sentinel.core.text import shortened, visible
+from sentinel.nodes.probe import Blocked, Mount, NodeProbe, Process, Steps, Unread, Wants
 
 WANTS = Wants(parts=("processes", "blocked", "steps", "mounts", "waits"))
 SHOWN = 5

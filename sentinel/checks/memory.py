@@ -21,8 +21,8 @@ from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 
 if TYPE_CHECKING:
-    from sentinel.core.probe import NodeProbe
-    from sentinel.core.remote import Unreached
+    from sentinel.nodes.model import Unreached
+    from sentinel.nodes.probe import NodeProbe
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
@@ -102,7 +102,7 @@ class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(findings=(finding,), samples=_samples(finding), coverage=here)
 
     def _of_nodes(self, ctx: Context) -> Report:
-        from sentinel.core.probe import Wants
+        from sentinel.nodes.probe import Wants
 
         users = watched(self.users, min(LOOKUP, ctx.limit / 4)) if self.job else None
         asked = chosen(self.nodes, self.job, users, ctx)
@@ -116,7 +116,7 @@ class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def _of_node(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
-        from sentinel.core.probe import NodeProbe, Unread
+        from sentinel.nodes.probe import NodeProbe, Unread
 
         if not isinstance(answer, NodeProbe):
             return silent(node, answer)
@@ -258,7 +258,7 @@ def _kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[st
 
 def _key(answer: NodeProbe | Unreached) -> Kills | None:
     """The node's boot and how often its kernel has killed since; None where it did not say."""
-    from sentinel.core.probe import NodeProbe, Unread
+    from sentinel.nodes.probe import NodeProbe, Unread
 
     if not isinstance(answer, NodeProbe) or isinstance(answer.identity, Unread):
         return None

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
 from sentinel.checks.passing import Passing
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.ledger import is_out
 from sentinel.core.model import Finding, Report, Sample, Status, covered
-from sentinel.core.nodestate import ASLEEP, UNFIT, UP, state_of
 from sentinel.core.ports import Context
-from sentinel.core.probe import NodeProbe
-from sentinel.core.remote import Unreached, described
-from sentinel.core.slurm import Node, Timeouts
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, duration_text
+from sentinel.nodes.history import is_out
+from sentinel.nodes.model import Unreached, described
+from sentinel.nodes.probe import NodeProbe
+from sentinel.slurm.model import Node, Timeouts
+from sentinel.slurm.node_states import ASLEEP, UNFIT, UP, state_of
 
 ALL = "all nodes"
 PROBE = 0.7
@@ -78,7 +78,7 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.nodes is not None:
             try:
-                nodeset.expand(self.nodes)
+                hostlist.expand(self.nodes)
             except Invalid as error:
                 raise Invalid(str(error), "nodes") from None
         if self.spare and self.need is None:
@@ -141,9 +141,9 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             nodes = [node for node in nodes if self.partition in node.partitions]
         if self.nodes is None:
             return nodes
-        names = set(nodeset.expand(self.nodes))
+        names = set(hostlist.expand(self.nodes))
         if missing := names - {node.name for node in nodes}:
-            raise CannotTell(f"Slurm knows no {nodeset.fold(missing)} here")
+            raise CannotTell(f"Slurm knows no {hostlist.fold(missing)} here")
         return [node for node in nodes if node.name in names]
 
     def _together(
@@ -311,7 +311,7 @@ def _hang(answer: NodeProbe | Unreached | None) -> str:
 
 def _names(nodes: Sequence[Node]) -> str:
     try:
-        return shortened(nodeset.fold([node.name for node in nodes]), 200)
+        return shortened(hostlist.fold([node.name for node in nodes]), 200)
     except Invalid:
         return f"{len(nodes)} nodes"
 

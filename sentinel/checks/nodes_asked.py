@@ -12,9 +12,9 @@ from sentinel.core.model import Coverage, Finding, Status, covered
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
-    from sentinel.core.probe import NodeProbe, Unread, Wants
-    from sentinel.core.remote import Unreached
-    from sentinel.core.slurm import Node
+    from sentinel.nodes.model import Unreached
+    from sentinel.nodes.probe import NodeProbe, Unread, Wants
+    from sentinel.slurm.model import Node
 
 ALL = "all"
 ASLEEP = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
@@ -43,10 +43,10 @@ def judge_choice(nodes: str, job: str) -> None:
     if nodes and job:
         raise Invalid("look at `nodes` or at those of a `job`; remove one of them", "job")
     if nodes and nodes != ALL:
-        from sentinel.core import nodeset
+        from sentinel.core import hostlist
 
         try:
-            nodeset.expand(nodes)
+            hostlist.expand(nodes)
         except Invalid as error:
             raise Invalid(str(error), "nodes") from None
 
@@ -56,19 +56,19 @@ def chosen(nodes: str, job: str, users: frozenset[str] | None, ctx: Context) -> 
     from are asked; `job` (name or id): where it runs, none while it does not. Raises CannotTell
     where Slurm has to be asked and is blind.
     """
-    from sentinel.core import nodeset
+    from sentinel.core import hostlist
 
     if job:
         return _of_job(job, users, ctx)
     if nodes == ALL:
         return _all(ctx.slurm.nodes())
-    names = nodeset.expand(nodes)
+    names = hostlist.expand(nodes)
     return Chosen(meant=names, names=names)
 
 
 def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
-    from sentinel.core import nodeset
-    from sentinel.core.jobstates import Phase, phase
+    from sentinel.core import hostlist
+    from sentinel.slurm.job_states import Phase, phase
 
     running = [
         j
@@ -77,7 +77,7 @@ def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
         and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
         and (users is None or j.user in users)
     ]
-    names = tuple(dict.fromkeys(n for j in running for n in nodeset.expand(j.nodes)))
+    names = tuple(dict.fromkeys(n for j in running for n in hostlist.expand(j.nodes)))
     return Chosen(meant=names, names=names, why="" if running else f"no job {job} is running")
 
 
@@ -108,7 +108,7 @@ def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, Nod
 
 def silent(node: str, answer: Unreached, subject: str = "") -> Finding:
     """A node that told nothing: nobody knows how it is."""
-    from sentinel.core.remote import described
+    from sentinel.nodes.model import described
 
     return Finding(
         subject=subject or node,

@@ -13,8 +13,8 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.nodestate import UP
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import UP
 
 Kind = Literal["waking", "powering down", "rebooting", "completing"]
 FLAGS: Mapping[str, Kind] = {

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible
 
 if TYPE_CHECKING:
-    from sentinel.core.remote import Remote
+    from sentinel.nodes.model import Remote
 
 LONGEST_NAME = 15
 """Letters of a process's name that the kernel keeps (TASK_COMM_LEN, proc_pid_comm(5))."""
@@ -56,13 +56,13 @@ class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid(f"{unit!r} is named twice; a unit is {unit}.service", "units", number)
         if self.nodes is not None:
             try:
-                nodeset.expand(self.nodes)
+                hostlist.expand(self.nodes)
             except Invalid as error:
                 raise Invalid(str(error), "nodes") from None
 
     def run(self, ctx: Context) -> Report:
         """One finding per host and service; a host that does not answer is unknown."""
-        hosts = (HERE,) if self.nodes is None else nodeset.expand(self.nodes)
+        hosts = (HERE,) if self.nodes is None else hostlist.expand(self.nodes)
         listed = self._listed(hosts, ctx) if self.processes else {}
         shown = ask(hosts, (*SHOW, *self.units), ctx) if self.units else {}
         found = (
@@ -174,7 +174,7 @@ def _here(argv: Sequence[str], limit: float) -> Said:
 def _there(
     hosts: Sequence[str], argv: Sequence[str], remote: Remote, limit: float
 ) -> dict[str, Said]:
-    from sentinel.core.remote import Answered
+    from sentinel.nodes.model import Answered
 
     return {
         host: _text(argv, answer.code, answer.out, answer.err)

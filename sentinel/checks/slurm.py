@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Controller
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
+from sentinel.slurm.model import Controller
 
 # What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
 _MUNGE = ("munge", "authentication")

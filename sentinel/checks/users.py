@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.jobstates import leads, runs
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.job_states import leads, runs
+from sentinel.slurm.model import Job
 
 EVERYBODY = "*"
 GROUP = "group:"

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 from sentinel import __version__
-from sentinel.cli import light
+from sentinel.cli import startup
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible, visible_lines
 
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, but a wrong call never looks like a check's answer (exit code 2)."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=light.Formatter, **settings)
+        super().__init__(formatter_class=startup.Formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         if "--nagios" in sys.argv:
@@ -107,7 +107,7 @@ def _parser(words: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")
     wanted = words[0] if words else ""
-    light.prepare()
+    startup.prepare()
     modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values())
     for name in modules:
         import_module(f"sentinel.cli.{name}").register(commands)

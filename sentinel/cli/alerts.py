@@ -5,16 +5,16 @@ import json
 import re
 from typing import Any
 
+from sentinel.alerting.notifications import iso
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
-from sentinel.cli.parts import verb
+from sentinel.cli.common import verb
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.messages import iso
 from sentinel.core.model import Alert, Status, Transition
-from sentinel.core.mute import Ack, Silence
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
-from sentinel.web.silences import said
+from sentinel.status.silences import said
 
 
 def register(commands: Any) -> None:
@@ -113,7 +113,7 @@ def _silence(silence: Silence, state: State) -> str:
 
 
 def _nodes(silence: Silence) -> str:
-    from sentinel.core.nodeset import fold
+    from sentinel.core.hostlist import fold
 
     return "" if silence.nodes is None else f"node={fold(silence.nodes)}"
 

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel import app
-from sentinel.app import BadCall
+from sentinel.alerting.outcome import Outcome
 from sentinel.cli import USAGE
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
-from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
 
 CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
 """The Nagios convention: https://nagios-plugins.org/doc/guidelines.html#AEN78."""
@@ -87,7 +87,7 @@ def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:
         return check
     from msgspec.structs import replace
 
-    from sentinel.cli.parts import seconds
+    from sentinel.cli.common import seconds
     from sentinel.core.values import Duration
 
     limit = Duration(seconds(timeout, "--timeout"))
@@ -133,7 +133,8 @@ def _print(outcome: Outcome, args: argparse.Namespace) -> None:
     elif args.nagios:
         print(present.as_nagios(outcome))
     elif sys.stdout.isatty() and any("used_percent" in f.values for f in outcome.findings):
-        from sentinel.cli import disks, past
+        from sentinel.cli import disks
+        from sentinel.cli import history as past
 
         with past.remembered(outcome, args.config) as (history, now):
             disks.show(disks.rows(outcome, history, now))
@@ -146,7 +147,8 @@ def _print(outcome: Outcome, args: argparse.Namespace) -> None:
 
 
 def _plot(outcome: Outcome, args: argparse.Namespace) -> None:
-    from sentinel.cli import disks, past
+    from sentinel.cli import disks
+    from sentinel.cli import history as past
 
     with past.remembered(outcome, args.config) as (history, now):
         picture = disks.plot(disks.rows(outcome, history, now), now)

@@ -51,7 +51,7 @@ def init_command(args: argparse.Namespace) -> int:
     """Write a new file; 73 where one is in the way or cannot be made."""
     from msgspec.structs import replace
 
-    from sentinel.cli.surroundings import surroundings
+    from sentinel.cli.discovery import surroundings
     from sentinel.config.places import SERVICE, new
     from sentinel.config.starter import make_folder, starter, write_new
 
@@ -96,15 +96,15 @@ def check_command(args: argparse.Namespace) -> int:
 def _show_times(settings: Any) -> None:
     import time
 
-    from sentinel import app
     from sentinel.cli.times import times
+    from sentinel.wiring import app
 
     print("\n".join(times(settings, time.time(), app.zone(settings))))
 
 
 def _show_routes(settings: Any) -> None:
     from sentinel.clock import SystemClock
-    from sentinel.core.rehearsal import nobody, rehearse
+    from sentinel.config.route_preview import nobody, rehearse
     from sentinel.core.text import visible
 
     rows = list(rehearse(settings, SystemClock().now()))
@@ -145,16 +145,16 @@ def schema_command(_args: argparse.Namespace) -> int:
     """Print the JSON Schema of every kind that is installed."""
     import json
 
-    from sentinel import app
     from sentinel.config.json_schema import schema
+    from sentinel.wiring import app
 
     print(json.dumps(schema(app.CHECKS, app.CHANNELS), indent=2))
     return 0
 
 
 def _load(path: str) -> Any:
-    from sentinel import app
     from sentinel.config import load
+    from sentinel.wiring import app
 
     loaded = load(path, app.CHECKS, app.CHANNELS)
     for warning in loaded.warnings:

@@ -56,8 +56,8 @@ def _install(sub: Any) -> None:
 
 def call_install(args: argparse.Namespace) -> int:
     """Raises a SentinelError with Slurm's or the host's words where it cannot be."""
-    from sentinel import app
-    from sentinel.cron import install
+    from sentinel.chain import install
+    from sentinel.wiring import app
 
     settings = app.load_settings(args.config)  # each pass will need the file
     folder, client = args.dir or app.chain_folder(settings), _client(settings)
@@ -68,7 +68,7 @@ def call_install(args: argparse.Namespace) -> int:
 
 def call_status(args: argparse.Namespace) -> int:
     """1 when no pass will come by itself."""
-    from sentinel.cron import status
+    from sentinel.chain import status
 
     settings, folder = _settings(args)
     facts = status.facts(folder, _client(settings))
@@ -78,7 +78,7 @@ def call_status(args: argparse.Namespace) -> int:
 
 def call_ensure(args: argparse.Namespace) -> int:
     """0 when the chain goes on, whether it had to be mended or not; nothing is printed then."""
-    from sentinel.cron import install
+    from sentinel.chain import install
 
     settings, folder = _settings(args, quiet=True)
     for line in install.ensure(folder, _client(settings)):
@@ -88,7 +88,7 @@ def call_ensure(args: argparse.Namespace) -> int:
 
 def call_remove(args: argparse.Namespace) -> int:
     """Also of a chain that is broken; 0 where none is."""
-    from sentinel.cron import install
+    from sentinel.chain import install
 
     settings, folder = _settings(args)
     print("\n".join(install.remove(folder, _client(settings))))
@@ -97,7 +97,7 @@ def call_remove(args: argparse.Namespace) -> int:
 
 def call_link(args: argparse.Namespace) -> int:
     """0 when the chain goes on after this link; anything else makes its script care for that."""
-    from sentinel.cron import work
+    from sentinel.chain import work
 
     folder = args.dir or _settings(args)[1]
     return OK if work.link(folder, lambda path: _settings_of(path)) else NOT_WELL
@@ -106,9 +106,9 @@ def call_link(args: argparse.Namespace) -> int:
 def call_run(args: argparse.Namespace) -> int:
     """1 when a script that is due could not be submitted; the error of a directory as a whole
     once the others are through."""
-    from sentinel import app
+    from sentinel.chain import scripts_run
     from sentinel.core.errors import SentinelError
-    from sentinel.cron import scripts_run
+    from sentinel.wiring import app
 
     settings = _settings_of(args.config)
     zone, snapshot, failures = app.zone(settings), app.snapshot(settings), 0
@@ -130,9 +130,9 @@ def call_run(args: argparse.Namespace) -> int:
 
 
 def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
+    from sentinel.chain.scripts_run import NoDirectory
     from sentinel.checks.cron import CronCheck
     from sentinel.core.settings import FilePath
-    from sentinel.cron.scripts_run import NoDirectory
 
     if args.base:
         return [CronCheck(base=FilePath(base), trust=args.trust or []) for base in args.base]
@@ -143,7 +143,7 @@ def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
 
 
 def _wish(args: argparse.Namespace, settings: Any) -> Any:
-    from sentinel.cron.install import Wish
+    from sentinel.chain.install import Wish
 
     return Wish(
         mode=args.mode,
@@ -158,9 +158,9 @@ def _wish(args: argparse.Namespace, settings: Any) -> Any:
 
 
 def _seconds(text: str, option: str) -> float:
+    from sentinel.chain.install import BadWish
     from sentinel.core.errors import Invalid
     from sentinel.core.values import Duration
-    from sentinel.cron.install import BadWish
 
     try:
         return float(Duration.parse(text))
@@ -178,20 +178,20 @@ def _named(args: argparse.Namespace) -> list[str]:
 
 
 def _settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
-    from sentinel import app
+    from sentinel.wiring import app
 
     settings = _settings_of(args.config, quiet=quiet)
     return settings, args.dir or app.chain_folder(settings)
 
 
 def _settings_of(path: str | None, *, quiet: bool = False) -> Any:
-    from sentinel import app
+    from sentinel.wiring import app
 
     return app.settings_or_default(path, quiet=quiet)
 
 
 def _state(settings: Any) -> str:
-    from sentinel import app
+    from sentinel.wiring import app
 
     return app.state_of(settings)
 

@@ -10,18 +10,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentinel import app
-from sentinel.app import BadCall
-from sentinel.cli.parts import by_hand, names, nodes_named, say_count, settings_of, verb
+from sentinel.cli.common import by_hand, names, nodes_named, say_count, settings_of, verb
 from sentinel.clock import SystemClock
-from sentinel.core.settings import Settings
+from sentinel.config.settings import Settings
 from sentinel.core.text import visible
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
 
 if TYPE_CHECKING:
+    from sentinel.actions.model import ActionRecord
     from sentinel.checks.diag import Diag
     from sentinel.checks.diag.archive import File
     from sentinel.checks.diag.runs import Last, Run
-    from sentinel.core.actions import ActionRecord
 
 POLL = 2.0
 """Seconds between looks at a run that is waited for."""
@@ -57,13 +57,13 @@ def register(commands: Any) -> None:
 
 def call_run(args: argparse.Namespace) -> int:
     """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
-    from sentinel import hands
     from sentinel.checks.diag import dispatch
     from sentinel.cli import diag_tables as tables
+    from sentinel.wiring import actions
 
     settings, clock = settings_of(args), SystemClock()
     check = _check(settings, args)
-    chosen = nodes_named(args.nodes, hands.slurm(settings, clock).nodes())
+    chosen = nodes_named(args.nodes, actions.slurm(settings, clock).nodes())
     say_count(node.name for node in chosen)
     level = args.level or check.level
     runs = [dispatch.run_of(node, level, check.place, check.sbatch, clock.now()) for node in chosen]
@@ -78,15 +78,15 @@ def _dispatched(
     settings: Settings, check: Diag, runs: Sequence[Run], args: argparse.Namespace
 ) -> list[ActionRecord]:
     """Through the guard, and written into the log, like every other action by hand."""
-    from sentinel import hands
+    from sentinel.actions.executor import Asker
     from sentinel.checks.diag import dispatch
-    from sentinel.engine.acting import Asker
+    from sentinel.wiring import actions
 
     clock = SystemClock()
-    log = hands.books(settings, dry_run=args.dry_run)
+    log = actions.books(settings, dry_run=args.dry_run)
     try:
-        snapshot = hands.slurm(settings, clock)
-        actor = hands.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
+        snapshot = actions.slurm(settings, clock)
+        actor = actions.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
         asker = Asker(name=by_hand(), consent=True, by_hand=True)
         return [
             actor.act(dispatch.request(run, check.sbatch, check.starts_within), asker)
@@ -179,14 +179,14 @@ def call_list(args: argparse.Namespace) -> int:
     of a node that was named and has no output."""
     from sentinel.checks.diag import archive
     from sentinel.cli import diag_tables as tables
-    from sentinel.core import nodeset
+    from sentinel.core import hostlist
 
     settings = settings_of(args)
     place, wanted = _check(settings, args).place, names(args.nodes) if args.nodes else ()
     found = [f for f in archive.files(place) if not wanted or f.node in wanted]
     if unproven := sorted({*wanted} - {f.node for f in found}):
         print(
-            f"sentinel: no output of {nodeset.fold(unproven)} in {visible(place)}", file=sys.stderr
+            f"sentinel: no output of {hostlist.fold(unproven)} in {visible(place)}", file=sys.stderr
         )
     chosen = found if args.all else list({f.node: f for f in found}.values())
     last = [_read(place, file) for file in chosen]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from sentinel.checks.fs.future import points_of
+from sentinel.alerting.outcome import Outcome
+from sentinel.checks.fs.forecast import points_of
 from sentinel.cli.tables import COLOURS, bar, console
 from sentinel.core.clock import Instant
-from sentinel.core.disk.forecast import Forecast, forecast
-from sentinel.core.disk.picture import Series, sparkline, svg
-from sentinel.core.disk.thin import Point
-from sentinel.core.disk.words import told
 from sentinel.core.errors import SentinelError
+from sentinel.core.forecast.forecast import Forecast, forecast
+from sentinel.core.forecast.picture import Series, sparkline, svg
+from sentinel.core.forecast.thin import Point
+from sentinel.core.forecast.words import told
 from sentinel.core.model import Finding, Status
-from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text, size_text
 

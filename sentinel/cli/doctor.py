@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from sentinel import app
+from sentinel.config.settings import Settings
 from sentinel.core.model import Status
-from sentinel.core.settings import Settings
 from sentinel.doctor import Item
+from sentinel.wiring import app
 
 
 def register(commands: Any) -> None:
@@ -71,7 +71,7 @@ def _items(settings: Settings) -> Iterator[Item]:
 
 def _reboots(settings: Settings) -> bool:
     """Whether anything in the configuration may reboot nodes."""
-    from sentinel.engine.deeds import grants
+    from sentinel.actions.service import grants
 
     action = settings.actions.get("reboot")
     by_itself = action is not None and action.enabled
@@ -80,15 +80,15 @@ def _reboots(settings: Settings) -> bool:
 
 def _way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[Item]:
     """Only where Slurm answers: it knows the nodes."""
-    from sentinel import hands
     from sentinel.core.errors import CannotTell
     from sentinel.doctor import nodes
+    from sentinel.wiring import actions
 
     try:
         known = snapshot.nodes()
     except CannotTell:
         return
-    remote, limit = hands.remote(settings)
+    remote, limit = actions.remote(settings)
     yield from nodes.reaching(known, remote, limit)
 
 

@@ -9,11 +9,10 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.cli.gpu_lists import key_in
 from sentinel.clock import SystemClock
-from sentinel.core import gpulist
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.gpus import Gpus
 from sentinel.core.text import shortened, visible
-from sentinel.gpu import smi
+from sentinel.gpu import shared_list, smi
+from sentinel.gpu.ledger import Gpus
 
 LIMIT = 30.0
 """Seconds for nvidia-smi: a prolog holds up a job."""
@@ -55,7 +54,7 @@ def _uuids() -> list[str]:
 
 def _listed(path: str, key: bytes) -> Mapping[str, str]:
     with open(path, "rb") as file:
-        found = gpulist.read(file.read(), key)
+        found = shared_list.read(file.read(), key)
     return {g.uuid: g.why or "listed" for g in found.gpus if g.judged == "lemon"}
 
 

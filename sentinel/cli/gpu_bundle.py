@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from sentinel import app, hands
 from sentinel.cli import gpu_tables
 from sentinel.cli.ledger import Ledger, shown
+from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
-from sentinel.core.gpus import Entry
-from sentinel.core.remote import Answered
-from sentinel.core.settings import Settings
+from sentinel.gpu.ledger import Entry
+from sentinel.nodes.model import Answered
+from sentinel.wiring import actions, app
 
 ASKED = 60.0
 BUG_REPORT = 600.0
@@ -98,7 +98,7 @@ def _archived(
 def _from_node(
     settings: Settings, entry: Entry, bug_report: bool, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
-    remote, _ = hands.remote(settings)
+    remote, _ = actions.remote(settings)
     for name, (argv, limit) in _wanted(entry, bug_report).items():
         answer = remote.run([entry.node], argv, limit=limit)[entry.node]
         if not isinstance(answer, Answered):

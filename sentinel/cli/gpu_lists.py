@@ -8,13 +8,13 @@ import os
 import re
 import sys
 
-from sentinel.app import BadCall
 from sentinel.cli.ledger import Ledger, opened
-from sentinel.core import gpulist
 from sentinel.core.clock import SECOND
-from sentinel.core.gpus import Entry
-from sentinel.core.lemons import Standing
 from sentinel.core.text import visible
+from sentinel.gpu import shared_list
+from sentinel.gpu.ledger import Entry
+from sentinel.gpu.lemon_score import Standing
+from sentinel.wiring.app import BadCall
 
 UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -31,13 +31,13 @@ def export(args: argparse.Namespace) -> int:
             and not entry.is_node
         ]
     cluster = of.settings.cluster or os.uname().nodename
-    print(gpulist.written(cluster, of.now.wall // SECOND, found, key))
+    print(shared_list.written(cluster, of.now.wall // SECOND, found, key))
     return 0
 
 
-def _listed(of: Ledger, entry: Entry, standing: Standing) -> gpulist.Listed:
+def _listed(of: Ledger, entry: Entry, standing: Standing) -> shared_list.Listed:
     happened = dict.fromkeys(e.what for e in of.gpus.events(entry.subject, 20))
-    return gpulist.Listed(
+    return shared_list.Listed(
         uuid=entry.subject,
         judged=standing.judged,
         serial=entry.serial,
@@ -50,7 +50,7 @@ def _listed(of: Ledger, entry: Entry, standing: Standing) -> gpulist.Listed:
 
 def take_over(args: argparse.Namespace) -> int:
     """0. Suspects are left to their own score; what somebody here has said stays."""
-    found = gpulist.read(_bytes(args.file), key_in(args.key_file))
+    found = shared_list.read(_bytes(args.file), key_in(args.key_file))
     marked, left = [], []
     with opened(args, writing=True) as of:
         for listed in found.gpus:
@@ -68,7 +68,7 @@ def take_over(args: argparse.Namespace) -> int:
     return 0
 
 
-def _is_news(of: Ledger, listed: gpulist.Listed) -> bool:
+def _is_news(of: Ledger, listed: shared_list.Listed) -> bool:
     """A list is of GPUs: it says nothing of nodes, whatever names it holds."""
     entry = of.gpus.entry(listed.uuid)
     marked = entry is not None and bool(entry.mark)

@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from sentinel.alerting.notifications import iso
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpus import Entry, GpuEvent, Stay
-from sentinel.core.lemons import LemonPolicy, Standing, Term
-from sentinel.core.messages import iso
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.gpu.ledger import Entry, GpuEvent, Stay
+from sentinel.gpu.lemon_score import LemonPolicy, Standing, Term
 
 COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
 

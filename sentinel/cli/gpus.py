@@ -7,12 +7,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sentinel import app
-from sentinel.cli.parts import by_hand, names, settings_of, verb
+from sentinel.cli.common import by_hand, names, settings_of, verb
 from sentinel.core.text import visible
+from sentinel.wiring import app
 
 if TYPE_CHECKING:
-    from sentinel.core.gpus import Gpus
+    from sentinel.gpu.ledger import Gpus
 
 LEMON = 1
 """Exit code of `check` where a known lemon sits: a prolog that ends with it drains the node."""

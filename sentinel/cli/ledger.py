@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sentinel import app
-from sentinel.app import BadCall
+from sentinel.cli.common import settings_of
 from sentinel.cli.gpu_tables import Shown
-from sentinel.cli.parts import settings_of
 from sentinel.clock import SystemClock
-from sentinel.core import gpubook
+from sentinel.config.settings import Settings
 from sentinel.core.clock import Instant
-from sentinel.core.gpus import Entry, Gpus
-from sentinel.core.settings import Settings
 from sentinel.core.text import visible
+from sentinel.gpu import ledger_update
+from sentinel.gpu.ledger import Entry, Gpus
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
 
 
 class Ledger(NamedTuple):
@@ -63,9 +63,9 @@ def shown(of: Ledger, entry: Entry, events: int) -> Shown:
     happened = of.gpus.events(entry.subject, events)
     return Shown(
         entry=entry,
-        standing=gpubook.standing(entry, of.now, of.gpus.policy),
+        standing=ledger_update.standing(entry, of.now, of.gpus.policy),
         stays=tuple(of.gpus.stays(entry.subject)),
         events=tuple(happened),
-        terms=tuple(gpubook.terms(entry, happened, of.now.wall, of.gpus.policy)),
+        terms=tuple(ledger_update.terms(entry, happened, of.now.wall, of.gpus.policy)),
         policy=of.gpus.policy,
     )

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from sentinel.actions.model import ActionRecord, Outcome, Reading, Switch
 from sentinel.actions.nodes import state_of
-from sentinel.core import nodeset
-from sentinel.core.actions import ActionRecord, Outcome, Reading, Switch
+from sentinel.alerting.notifications import iso
+from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import Invalid
-from sentinel.core.ledger import is_out
-from sentinel.core.messages import iso
 from sentinel.core.ports import Books
-from sentinel.core.slurm import Node
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.nodes.history import is_out
+from sentinel.slurm.model import Node
 
 MOST = 10_000
 
@@ -148,7 +148,7 @@ def _summary(nodes: Sequence[Node]) -> list[dict[str, Any]]:
 
 def _folded(names: Sequence[str]) -> str:
     try:
-        return nodeset.fold(names)
+        return hostlist.fold(names)
     except Invalid:
         return visible(",".join(names))
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sentinel import hands
-from sentinel.app import BadCall
-from sentinel.cli.parts import by_hand, nodes_named, say_count, seconds, settings_of, verb
+from sentinel.cli.common import by_hand, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
-from sentinel.core.nodetest import TESTS
-from sentinel.core.slurm import Node
 from sentinel.core.text import visible
+from sentinel.nodes.test_results import TESTS
+from sentinel.slurm.model import Node
+from sentinel.wiring import actions
+from sentinel.wiring.app import BadCall
 
 USUAL = ("network", "fs")
 ON_GPUS = ("cuda", "gpu-memory")
@@ -43,10 +43,10 @@ def add(verbs: Any) -> None:
 
 def call_test(args: argparse.Namespace) -> int:
     """0 when every node passed every test; 1 when one did not, or could not be tested."""
-    from sentinel.remote import node_tests
+    from sentinel.nodes import node_tests
 
     wanted, settings = _tests(args), settings_of(args)
-    chosen = _chosen(args.nodes, hands.slurm(settings, SystemClock()).nodes())
+    chosen = _chosen(args.nodes, actions.slurm(settings, SystemClock()).nodes())
     say_count(node.name for node in chosen)
     tests = wanted or [*(ON_GPUS if any(n.gres for n in chosen) else ()), *USUAL]
     told: dict[str, list[Any]] = {}
@@ -63,17 +63,17 @@ def call_test(args: argparse.Namespace) -> int:
 
 def call_exclude(args: argparse.Namespace) -> int:
     """0; the host list goes to stdout (empty: none), the reasons to stderr."""
-    from sentinel.core import nodeset
+    from sentinel.core import hostlist
 
     settings, clock = settings_of(args), SystemClock()
-    nodes = hands.slurm(settings, clock).nodes()
+    nodes = actions.slurm(settings, clock).nodes()
     chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
-    log = hands.books(settings, dry_run=True)
+    log = actions.books(settings, dry_run=True)
     try:
         bad = {n.name: why for n in chosen if (why := _why_not(n, log, clock.now(), args))}
     finally:
         log.close()
-    value = nodeset.fold(bad) if bad else ""
+    value = hostlist.fold(bad) if bad else ""
     if args.json:
         print(json.dumps({"exclude": value, "nodes": bad}, indent=1))
         return 0
@@ -86,12 +86,12 @@ def call_exclude(args: argparse.Namespace) -> int:
 
 
 def _why_not(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[str]:
-    from sentinel.core import nodetest
+    from sentinel.nodes import test_results
 
     within = seconds(args.within, "--within")
-    tests = nodetest.failed_tests(log.records(node.name, 1000), now, within)
-    absences = nodetest.absences(log.readings(node.name, 1000), now, within, args.absences)
-    return [why for why in (nodetest.unusable(node), *tests, absences) if why]
+    tests = test_results.failed_tests(log.records(node.name, 1000), now, within)
+    absences = test_results.absences(log.readings(node.name, 1000), now, within, args.absences)
+    return [why for why in (test_results.unusable(node), *tests, absences) if why]
 
 
 def _tests(args: argparse.Namespace) -> Sequence[str]:
@@ -108,7 +108,7 @@ def _tests(args: argparse.Namespace) -> Sequence[str]:
 
 
 def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
-    from sentinel.core.ledger import is_out
+    from sentinel.nodes.history import is_out
 
     if words:
         return nodes_named(words, nodes)
@@ -119,9 +119,9 @@ def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
 
 
 def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: Any) -> Any:
-    from sentinel.core.gres import gpus
-    from sentinel.core.remote_settings import words
-    from sentinel.remote.node_tests import Plan
+    from sentinel.gpu.gres import gpus
+    from sentinel.nodes.node_tests import Plan
+    from sentinel.nodes.settings import words
 
     given = {name: getattr(args, name) for name in ("partition", "account", "qos", "reservation")}
     options = [f"--{name}={value}" for name, value in given.items() if value]
@@ -142,10 +142,10 @@ def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: 
 
 def _keep(settings: Any, test: str, found: Sequence[Any]) -> None:
     """Into the audit log; decided already, so that it stops nothing else."""
-    from sentinel.core.actions import Decision
-    from sentinel.core.nodetest import record
+    from sentinel.actions.model import Decision
+    from sentinel.nodes.test_results import record
 
-    log, now = hands.books(settings), SystemClock().now()
+    log, now = actions.books(settings), SystemClock().now()
     try:
         for verdict in found:
             decision = Decision(record=record(verdict, test, by_hand(), os.urandom(6).hex(), now))
@@ -160,13 +160,13 @@ def _decided(decision: Any, _past: Any) -> Any:
 
 def _tell(test: str, found: Sequence[Any]) -> None:
     """Nodes that said the same share a line."""
-    from sentinel.core import nodeset
+    from sentinel.core import hostlist
 
     groups: dict[tuple[str, str], list[str]] = {}
     for verdict in found:
         groups.setdefault((verdict.word, verdict.text), []).append(verdict.node)
     for (word, text), names in sorted(groups.items(), key=lambda item: item[0][0] == "pass"):
-        print(f"{test}: {word.upper():8} {nodeset.fold(names)}: {text}")
+        print(f"{test}: {word.upper():8} {hostlist.fold(names)}: {text}")
 
 
 def _plain(told: Mapping[str, Sequence[Any]]) -> Any:

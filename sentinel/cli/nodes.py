@@ -5,17 +5,17 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sentinel import app, hands
-from sentinel.app import BadCall
+from sentinel.actions.model import ActionRecord, Outcome, Switch
 from sentinel.cli import node_tables, node_tests, probe
-from sentinel.cli.parts import by_hand, names, nodes_named, say_count, seconds, settings_of, verb
+from sentinel.cli.common import by_hand, names, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
-from sentinel.core.actions import ActionRecord, Outcome, Switch
+from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import ActionRequest
-from sentinel.core.settings import Settings
-from sentinel.core.slurm import Node
 from sentinel.core.text import visible
+from sentinel.slurm.model import Node
+from sentinel.wiring import actions, app
+from sentinel.wiring.app import BadCall
 
 NOPERM = 77
 """EX_NOPERM of sysexits(3)."""
@@ -58,12 +58,12 @@ def call_list(args: argparse.Namespace) -> int:
     if args.history:
         if not args.history.startswith("/") and len(names([args.history])) != 1:
             raise BadCall("--history: one node (or directory that was cleaned) at a time")
-        log = hands.books(settings, dry_run=True)
+        log = actions.books(settings, dry_run=True)
         try:
             return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)
         finally:
             log.close()
-    nodes = hands.slurm(settings, clock).nodes()
+    nodes = actions.slurm(settings, clock).nodes()
     chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
     return node_tables.listing(chosen, clock.now(), as_json=args.json, each=bool(args.nodes))
 
@@ -73,16 +73,16 @@ def call_change(args: argparse.Namespace) -> int:
     if args.action == "drain" and not args.reason.strip():
         raise BadCall("--reason: say why, for whoever finds the node drained")
     settings, clock = settings_of(args), SystemClock()
-    snapshot = hands.slurm(settings, clock)
+    snapshot = actions.slurm(settings, clock)
     nodes = snapshot.nodes()
     chosen = nodes_named(args.nodes, nodes)
     _require_privilege(settings, snapshot)
     say_count(node.name for node in chosen)
-    log, records = hands.books(settings, dry_run=args.dry_run), list[ActionRecord]()
+    log, records = actions.books(settings, dry_run=args.dry_run), list[ActionRecord]()
     try:
         if not args.dry_run:
             log.observe(nodes, clock.now())
-        actor = hands.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
+        actor = actions.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
         for record in _changes(actor, args, chosen):
             records.append(record)
             _tell(record, args)
@@ -100,7 +100,7 @@ def call_switch(args: argparse.Namespace) -> int:
     """0 when thrown, or for `status` when nothing stops actions; 1 when something does."""
     settings, clock = settings_of(args), SystemClock()
     thrown = _thrown(args, clock) if args.verb == "on" else None
-    log = hands.books(settings, dry_run=args.verb == "status")
+    log = actions.books(settings, dry_run=args.verb == "status")
     try:
         if args.verb != "status":
             log.switch(args.switch, thrown)
@@ -120,8 +120,8 @@ def _thrown(args: argparse.Namespace, clock: SystemClock) -> Switch:
 
 def _changes(actor: Any, args: argparse.Namespace, nodes: Sequence[Node]) -> Iterator[ActionRecord]:
     """One after the other; a refusal for want of privilege ends it."""
+    from sentinel.actions.executor import Asker
     from sentinel.actions.nodes import seen
-    from sentinel.engine.acting import Asker
 
     if not args.dry_run:
         actor.resolve([n.name for n in nodes])
@@ -139,7 +139,7 @@ def _again(settings: Settings, snapshot: Any, records: Sequence[ActionRecord]) -
     """The nodes as they are now, for the ledger; what cannot be read is left to a later look."""
     from sentinel.core.errors import CannotTell
 
-    changing, found = hands.changing(settings, snapshot), []
+    changing, found = actions.changing(settings, snapshot), []
     for record in records:
         if record.outcome.tried:
             try:

@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import Any
 
-from sentinel import app
 from sentinel.cli import USAGE
 from sentinel.core.text import visible
+from sentinel.wiring import app
 
 SAMPLES = ("firing", "resolved", "grouped")
 

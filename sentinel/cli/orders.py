@@ -8,18 +8,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.app import BadCall
-from sentinel.cli.parts import user
+from sentinel.alerting.matchers import Matcher, is_matcher, matchers
+from sentinel.alerting.matching import FACTS, is_wide
+from sentinel.alerting.notifications import iso
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Ack, Silence, exactly, silenced
+from sentinel.cli.common import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
-from sentinel.core.match import FACTS, is_wide
-from sentinel.core.matchers import Matcher, is_matcher, matchers
-from sentinel.core.messages import iso
-from sentinel.core.mute import Ack, Silence, exactly, silenced
-from sentinel.core.settings import Match
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.wiring.app import BadCall
 
 LONGEST = 100 * 366 * 86_400 * SECOND
 """Beyond it some calendars cannot say when it ends."""
@@ -118,7 +118,7 @@ def _end(args: argparse.Namespace, state: State) -> int:
 def _moment(args: argparse.Namespace, state: State) -> int:
     if args.length:
         return state.now.wall + int(Duration.parse(args.length) * SECOND)
-    from sentinel.core.windows import moment
+    from sentinel.alerting.silence_windows import moment
 
     return int(moment(args.until, state.zone, "until").timestamp()) * SECOND
 

@@ -11,8 +11,8 @@ from sentinel.cli.tables import COLOURS, about, bar, plain_table
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
-from sentinel.web.nodestates import OUT
-from sentinel.web.nouns import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
+from sentinel.status.node_states import OUT
+from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
 WIDE = 200
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}

@@ -17,7 +17,7 @@ def register(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """A kind that does not load is listed with the reason; it is an error of its author."""
-    from sentinel import app, hands
+    from sentinel.wiring import actions, app
 
     rows = [
         {
@@ -29,7 +29,7 @@ def call(args: argparse.Namespace) -> int:
         for what, registry in (
             ("check", app.CHECKS),
             ("channel", app.CHANNELS),
-            ("action", hands.ACTIONS),
+            ("action", actions.ACTIONS),
         )
         for name in registry.names()
     ]

@@ -4,8 +4,8 @@ from math import isfinite
 
 import msgspec
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.core.model import Finding, Value, worst
-from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible, visible_lines
 
 _UNITS = {"_percent": "%", "_bytes": "B", "_s": "s", "_seconds": "s"}

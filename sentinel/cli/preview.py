@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sentinel.channels.format.examples import SAMPLES
 from sentinel.core.model import Notification
-from sentinel.core.sample import SAMPLES
 
 _RULE = 72
 

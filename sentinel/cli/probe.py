@@ -7,29 +7,29 @@ from typing import Any
 
 import msgspec
 
-from sentinel import hands
-from sentinel.cli import parts
-from sentinel.core.probe import EVERYTHING, NodeProbe, Unread
-from sentinel.core.remote import described, word
+from sentinel.cli import common
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.nodes.model import described, word
+from sentinel.nodes.probe import EVERYTHING, NodeProbe, Unread
+from sentinel.wiring import actions
 
 
 def add(verbs: Any) -> None:
     """Add the parser below `nodes`."""
-    parser = parts.verb(verbs, "probe", "ask the nodes themselves how they are", call)
+    parser = common.verb(verbs, "probe", "ask the nodes themselves how they are", call)
     parser.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
     parser.add_argument("--gpus", action="store_true", help="nvidia-smi -q -x too")
 
 
 def call(args: argparse.Namespace) -> int:
     """0 when every node told all that was asked, else 1. A silent node is never a healthy one."""
-    names = parts.names(args.nodes)
+    names = common.names(args.nodes)
     wants = EVERYTHING
     if args.gpus:
         wants = msgspec.structs.replace(wants, parts=(*wants.parts, "gpus"))
-    parts.say_count(names)
-    remote, limit = hands.remote(parts.settings_of(args))
+    common.say_count(names)
+    remote, limit = actions.remote(common.settings_of(args))
     answers = remote.probe(names, wants, limit=limit)
     if args.json:
         print(json.dumps({n: _plain(answers[n]) for n in names}, indent=1))

@@ -6,10 +6,10 @@ import signal
 import sys
 from typing import Any
 
-from sentinel import running
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Run, Status, worst
 from sentinel.core.text import visible
+from sentinel.wiring import commands as running
 
 TEMPFAIL = 75
 """sysexits(3): try again later; systemd restarts the unit."""

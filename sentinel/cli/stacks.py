@@ -6,9 +6,9 @@ import os
 import sys
 from typing import Any
 
-from sentinel import app, hands
-from sentinel.app import BadCall
-from sentinel.cli.parts import seconds
+from sentinel.cli.common import seconds
+from sentinel.wiring import actions, app
+from sentinel.wiring.app import BadCall
 
 SHORTEST = 5.0
 
@@ -33,12 +33,12 @@ def register(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """0 when every rank was read or named, 1 when something was not reached or not readable."""
-    from sentinel.core.stacks import lines
     from sentinel.stacks import Asked
     from sentinel.stacks.bundle import plain
+    from sentinel.stacks.parse import lines
 
     settings = app.settings_or_default(args.config)
-    looker, client = hands.looker(settings)
+    looker, client = actions.looker(settings)
     asked = Asked(
         job=args.job, limit=_limit(args.limit), native=args.native, tool=_tool(args.py_spy)
     )
@@ -54,8 +54,8 @@ def call(args: argparse.Namespace) -> int:
 
 
 def _whole(dump: Any) -> bool:
-    from sentinel.core.stacks import grouped
-    from sentinel.core.stacks.nouns import Kind
+    from sentinel.stacks.parse import grouped
+    from sentinel.stacks.parse.model import Kind
 
     groups = grouped(dump)
     blind = {Kind.UNREADABLE, Kind.UNREACHED}

@@ -2,14 +2,14 @@
 
 import sys
 
-from sentinel import app
-from sentinel.app import BadCall
+from sentinel.alerting.silences import Silence
 from sentinel.clock import SystemClock
+from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
-from sentinel.core.mute import Silence
 from sentinel.core.ports import Store
-from sentinel.core.settings import Settings
 from sentinel.store.errors import Damaged, Unavailable
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
 
 
 class NoState(SentinelError):
@@ -65,13 +65,13 @@ class State:
 
     def by_hand(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""
-        from sentinel.web.silences import by_hand
+        from sentinel.status.silences import by_hand
 
         return by_hand(self.store.orders(), self.now)
 
     def silences(self) -> tuple[Silence, ...]:
         """Those, and those that stand in the file."""
-        from sentinel.core.windows import standing
+        from sentinel.alerting.silence_windows import standing
 
         return (*self.by_hand(), *standing(self.settings.silences, self.now, self.zone))
 

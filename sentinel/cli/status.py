@@ -4,11 +4,11 @@ import argparse
 import json
 from typing import Any
 
-from sentinel import app
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Outgoing, Run
 from sentinel.core.text import visible
+from sentinel.wiring import app
 
 SHOWN = 12
 """File systems, jobs and groups of nodes that are shown; `top` and the page show all."""
@@ -45,9 +45,9 @@ def call(args: argparse.Namespace) -> int:
 
 def look(state: State) -> Any:
     """The facts of this state."""
-    from sentinel import show
+    from sentinel.wiring import status
 
-    return show.seen(state.store, show.of_settings(state.settings), state.now, ())
+    return status.seen(state.store, status.of_settings(state.settings), state.now, ())
 
 
 def _document(state: State, found: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.core.model import Finding, Status
-from sentinel.core.outcome import Outcome
 from sentinel.core.text import visible, visible_lines
 
 COLOURS = {

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from sentinel.alerting.routing import open_hours
 from sentinel.core import cron
-from sentinel.core.routing import open_hours
 from sentinel.core.text import visible
 
 SHOWN = 3

@@ -70,8 +70,8 @@ class _Eye:
     """Looks at the state again and again, over the same connections."""
 
     def __init__(self, state: State) -> None:
-        from sentinel import show
         from sentinel.clock import SystemClock
+        from sentinel.wiring import status as show
 
         self._state, self._clock = state, SystemClock()
         self._around = show.of_settings(state.settings)
@@ -81,7 +81,7 @@ class _Eye:
         """The facts; those of before, with why, while the state cannot be read."""
         from msgspec.structs import replace
 
-        from sentinel import show
+        from sentinel.wiring import status as show
 
         try:
             self._before = show.seen(self._state.store, self._around, self._clock.now(), ())
@@ -108,9 +108,9 @@ def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list
 
 
 def _acknowledge(state: State, alert: str) -> str:
-    from sentinel.cli.parts import user
+    from sentinel.alerting.silences import Ack
+    from sentinel.cli.common import user
     from sentinel.clock import SystemClock
-    from sentinel.core.mute import Ack
 
     try:
         state.store.acknowledge(Ack(alert=alert, at=SystemClock().now(), who=user()))

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentinel.cli import panels
-from sentinel.web.nouns import AlertFact, Facts
+from sentinel.status.types import AlertFact, Facts
 
 TABS = ("alerts", "checks", "jobs", "files", "nodes", "gpus", "actions")
 ORDERS: Mapping[str, Callable[[AlertFact], Any] | None] = {

@@ -7,11 +7,11 @@ from sentinel.config.assemble import Assembler
 from sentinel.config.convert import Converter
 from sentinel.config.kinds import Kinds, Registries
 from sentinel.config.problems import Collector
+from sentinel.config.registry import Registry
+from sentinel.config.settings import Settings
 from sentinel.config.sources import Sources
 from sentinel.config.tree import plain
 from sentinel.core import cron
-from sentinel.core.settings import Settings
-from sentinel.registry import Registry
 
 
 def embedded_default(

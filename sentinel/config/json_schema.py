@@ -5,6 +5,8 @@ from typing import Any, get_args
 
 from sentinel.config.assemble import PRIVATE, SECTIONS
 from sentinel.config.display import Shown
+from sentinel.config.registry import Registry, UnknownKind
+from sentinel.config.settings import Settings
 from sentinel.config.shapes import (
     Leaf,
     ListOf,
@@ -20,9 +22,8 @@ from sentinel.config.shapes import (
 )
 from sentinel.config.sources import HOWS
 from sentinel.config.wording import expected
-from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret, Settings
+from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
-from sentinel.registry import Registry, UnknownKind
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -11,10 +11,10 @@ from sentinel.config.convert import Converter
 from sentinel.config.kinds import Kinds, Registries
 from sentinel.config.problems import Collector, Path, Problem
 from sentinel.config.reader import read
+from sentinel.config.registry import Registry
+from sentinel.config.settings import Settings
 from sentinel.config.sources import Reference, Sources, contents
 from sentinel.core import cron
-from sentinel.core.settings import Settings
-from sentinel.registry import Registry
 
 _LARGEST = 4 * 1024 * 1024
 

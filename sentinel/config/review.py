@@ -6,18 +6,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from sentinel.alerting.matchers import Word, matchers, word
+from sentinel.alerting.matching import FACTS
+from sentinel.alerting.routing import DEFAULT_REPEAT
+from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, Window
+from sentinel.alerting.silence_windows import moment
 from sentinel.config.kinds import Registries
 from sentinel.config.problems import Collector, Path
+from sentinel.config.settings import Settings
 from sentinel.config.shapes import fields
 from sentinel.config.tree import Table, line_at
 from sentinel.config.wording import did_you_mean, near
 from sentinel.core.errors import Invalid
-from sentinel.core.match import FACTS
-from sentinel.core.matchers import Word, matchers, word
 from sentinel.core.model import Status
-from sentinel.core.routing import DEFAULT_REPEAT
-from sentinel.core.settings import ChannelConfig, Escalate, Inhibit, Match, Route, Settings, Window
-from sentinel.core.windows import moment
+from sentinel.core.settings import ChannelConfig
 
 Lists = Mapping[str, Mapping[int, Any]]
 """Section -> place in the file -> what could be read there."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:  # a one-shot needs none of these here
-    from sentinel.core.actions import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
+    from sentinel.actions.limits import Limits
+    from sentinel.actions.model import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
+    from sentinel.alerting.silences import Ack, Orders, Silence
     from sentinel.core.clock import Instant
-    from sentinel.core.gpus import Gpus
-    from sentinel.core.limits import Limits
     from sentinel.core.model import (
         ActionRequest,
         Alert,
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
         Sending,
         Transition,
     )
-    from sentinel.core.mute import Ack, Orders, Silence
-    from sentinel.core.remote import Answer, Remote
-    from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
+    from sentinel.gpu.ledger import Gpus
+    from sentinel.nodes.model import Answer, Remote
+    from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
 
 
 class Clock(Protocol):

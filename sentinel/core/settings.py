@@ -9,17 +9,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from sentinel.core.errors import Invalid
-from sentinel.core.lemons import LemonPolicy
-from sentinel.core.limits import ActionSettings, GuardSettings
-from sentinel.core.remote_settings import RemoteSettings
-from sentinel.core.route_settings import Escalate as Escalate
-from sentinel.core.route_settings import Flapping as Flapping
-from sentinel.core.route_settings import Hours as Hours
-from sentinel.core.route_settings import Inhibit as Inhibit
-from sentinel.core.route_settings import Match as Match
-from sentinel.core.route_settings import Route as Route
-from sentinel.core.route_settings import Window as Window
 from sentinel.core.values import Duration
 
 
@@ -94,86 +83,6 @@ class ChannelConfig(Struct, frozen=True, kw_only=True):
     common: ChannelCommon = ChannelCommon(kind="")
 
 
-class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dead man's switch: an address is pinged, and a file written, while every check runs and
-    can see. `peer` is the file of another sentinel: when it has not changed for `peer_after`,
-    that is an alert."""
-
-    url: Secret | None = None
-    file: FilePath = FilePath("")
-    peer: FilePath = FilePath("")
-    peer_after: Duration = Duration(900)
-    every: Duration = Duration(300)
-    style: Literal["plain", "healthchecks"] = "plain"
-    timeout: Duration = Duration(20)
-
-    def __post_init__(self) -> None:
-        if self.url is None and not self.file and not self.peer:
-            raise Invalid("needs `url`, or `file` and `peer` on shared storage", "url")
-        if self.url and not is_web_address(self.url.reveal()):
-            raise Invalid("is no address; it begins with https:// or http://", "url")
-        if self.peer and self.peer == self.file:
-            raise Invalid("is this sentinel's own file; name the other one's", "peer")
-        if self.peer_after < 60:
-            raise Invalid("must be 1m or longer", "peer_after")
-        if self.every < 1:
-            raise Invalid("must be 1s or longer", "every")
-
-
-class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
-    messages to people hold links to acknowledge and silence, for as long as `links_last`. With
-    `token` those who know it may do so on the page and by the API; without one both only show.
-    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User.
-    `hosts`: further names under which people reach it."""
-
-    listen: str = ""
-    url: str = ""
-    secret: Secret | None = None
-    links_last: Duration = Duration(86400)
-    token: Secret | None = None
-    user_header: str = ""
-    hosts: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.address()
-        if bool(self.url) != (self.secret is not None):
-            raise Invalid("url and secret go together", "secret" if self.url else "url")
-        if self.url and not is_web_address(self.url):
-            raise Invalid("is no address; it begins with https:// or http://", "url")
-        if self.secret is not None and len(self.secret.reveal()) < 16:
-            raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "secret")
-        if self.token is not None and len(self.token.reveal()) < 16:
-            raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "token")
-        if self.url and not self.listen:
-            raise Invalid("name where to listen, e.g. 127.0.0.1:9650", "listen")
-        if not 60 <= self.links_last <= 30 * 86400:
-            raise Invalid("from 1m to 30d", "links_last")
-
-    def address(self) -> tuple[str, int]:
-        """Host and port to listen at; an empty host where nothing is served."""
-        if not self.listen:
-            return "", 0
-        host, colon, port = self.listen.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
-            raise Invalid("write it like 127.0.0.1:9650", "listen")
-        return host, int(port)
-
-
-class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Metrics as a file for node_exporter's textfile collector, written after every pass; its
-    name must end in .prom."""
-
-    textfile: FilePath = FilePath("")
-
-    def __post_init__(self) -> None:
-        if not self.textfile.endswith(".prom"):
-            raise Invalid(
-                "name a file that ends in .prom: node_exporter reads no other", "textfile"
-            )
-
-
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
     `change_prefix` stands before commands that change something, e.g. [sudo, -n].
@@ -183,29 +92,6 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     command_prefix: list[str] = []
     change_prefix: list[str] = []
     maintenance: bool = False
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """A whole configuration, checked. `cluster` empty: ask Slurm; `timezone` empty: the host's."""
-
-    path: str = ""
-    cluster: str = ""
-    state: str = ""
-    timezone: str = ""
-    slurm: SlurmSettings = SlurmSettings()
-    remote: RemoteSettings = RemoteSettings()
-    checks: tuple[CheckConfig, ...] = ()
-    channels: tuple[ChannelConfig, ...] = ()
-    routes: tuple[Route, ...] = ()
-    inhibit: tuple[Inhibit, ...] = ()
-    flapping: Flapping = Flapping()
-    heartbeat: HeartbeatSettings | None = None
-    web: WebSettings | None = None
-    metrics: MetricsSettings | None = None
-    silences: tuple[Window, ...] = ()
-    actions: Mapping[str, ActionSettings] = {}
-    guard: GuardSettings = GuardSettings()
-    lemons: LemonPolicy = LemonPolicy()
 
 
 def is_web_address(text: str) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from sentinel.chain import status
+from sentinel.chain.folder import NotInstalled
 from sentinel.core.errors import SentinelError
-from sentinel.cron import status
-from sentinel.cron.place import NotInstalled
 from sentinel.doctor import Item, bad, ok, unknown
 
 NAME = "chain"

@@ -7,10 +7,10 @@ from shutil import which
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
-from sentinel.core.slurm import Controller
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.doctor import Item, bad, nodes, ok, unknown, warn
+from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 
 OLDEST = (20, 11)

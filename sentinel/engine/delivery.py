@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from sentinel.core import owners
-from sentinel.core.clock import SECOND, Instant
-from sentinel.core.errors import ChannelError
-from sentinel.core.model import Batch, Notification, Outgoing, Receipt
-from sentinel.core.outbox import (
+from sentinel.alerting import owners
+from sentinel.alerting.outbox import (
     Group,
     after_failure,
     astray,
@@ -25,10 +22,7 @@ from sentinel.core.outbox import (
     reopens,
     room,
 )
-from sentinel.core.owners import DAY
-from sentinel.core.ports import Channel, Clock, Store
-from sentinel.core.settings import ChannelCommon
-from sentinel.core.succession import (
+from sentinel.alerting.outbox_order import (
     GIVEN,
     Refused,
     answerable,
@@ -36,11 +30,17 @@ from sentinel.core.succession import (
     entrusted,
     subject,
 )
+from sentinel.alerting.owners import DAY
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Batch, Notification, Outgoing, Receipt
+from sentinel.core.ports import Channel, Clock, Store
+from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
 
 if TYPE_CHECKING:
-    from sentinel.core.links import Signer
+    from sentinel.alerting.signed_links import Signer
 
 SEND_LIMIT = 90.0
 """Seconds: the bound on one send, whatever the channel's own limits are."""

@@ -10,26 +10,27 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from typing import Any, TypeVar
 
-from sentinel.core import looks
+from sentinel.actions.service import concerned
+from sentinel.actions.worker import Errands
+from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.routing import lookback
+from sentinel.alerting.signed_links import Signer
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Fenced, StoreError
-from sentinel.core.gpus import Gpus
-from sentinel.core.links import Signer
 from sentinel.core.model import Alert, Run
-from sentinel.core.mute import Ack, Orders, Silence
-from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Context, Store
-from sentinel.core.routing import lookback
 from sentinel.core.settings import CheckConfig
-from sentinel.engine import heartbeat, pulse_log, standby, threads
-from sentinel.engine.deeds import concerned
+from sentinel.engine import heartbeat, leader_election, pulse_log
 from sentinel.engine.delivery import Delivery
-from sentinel.engine.errands import Errands
-from sentinel.engine.hearing import Hearing
+from sentinel.engine.external_events import Hearing
+from sentinel.engine.housekeeping import Upkeep
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, conclude, is_due, limit
-from sentinel.engine.upkeep import Upkeep
-from sentinel.engine.world import World as World
+from sentinel.engine.runtime import World as World
+from sentinel.gpu.ledger import Gpus
+from sentinel.proc import threads
+from sentinel.status import last_seen
 
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""
@@ -68,7 +69,9 @@ class Engine:
         """Become the leader of the state and read it; raises StoreBusy when another leads."""
         await self._db.call(self._store.lead, holder, self._clock.now())
         if self._store.term and (self._keeping is None or self._keeping.done()):
-            keeping = standby.keep(self._store, self._db.call, self._store.term, self.troubled.set)
+            keeping = leader_election.keep(
+                self._store, self._db.call, self._store.term, self.troubled.set
+            )
             self._keeping = asyncio.ensure_future(keeping)
             self._keeping.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
@@ -155,7 +158,7 @@ class Engine:
         with contextlib.suppress(asyncio.TimeoutError):
             seen = await asyncio.wait_for(work, HEARING_LIMIT)
             if seen is not None:
-                self._pipeline.aside[looks.NODES] = seen
+                self._pipeline.aside[last_seen.NODES] = seen
 
     @property
     def commits(self) -> int:

@@ -8,9 +8,9 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Run
 from sentinel.core.ports import Pulse
-from sentinel.core.pulse import troubles
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
+from sentinel.engine.liveness import troubles
 from sentinel.engine.runner import every
 
 LIMIT = 30.0

@@ -6,14 +6,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.core import deeds, looks
-from sentinel.core.deeds import Done
-from sentinel.core.digest import Plan, announce, digest, forget, review
+from sentinel.actions import announcements
+from sentinel.actions.announcements import Done
+from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.processor import Plan, announce, digest, forget, review
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Alert, Batch, Finding, Key, Status, Transition
-from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
+from sentinel.status import last_seen
 
 DEEDS = "sentinel/actions"
 """Under this name the state remembers which actions people have heard of."""
@@ -83,7 +84,7 @@ class Pipeline:
     def _absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         now, aside = self._clock.now(), dict(self.aside)
         batch = digest(outcomes, self._alerts, self._plan, now, self._store.orders())
-        memory = {**batch.memory, **looks.remembered(outcomes, now), **aside}
+        memory = {**batch.memory, **last_seen.remembered(outcomes, now), **aside}
         self._commit(replace(batch, memory=memory))
         for name, memory_of in aside.items():
             if self.aside.get(name) is memory_of:
@@ -94,12 +95,14 @@ class Pipeline:
         """Tell of those actions of which nobody has heard yet, in one transaction with the
         memory of what was told: a crash neither loses nor repeats one."""
         told: list[str] = self._store.memory(DEEDS).get("told", [])
-        fresh = [*done.imagined, *deeds.news(done.recent, told)]
-        messages = deeds.bulletins(fresh, self._plan.policies)
+        fresh = [*done.imagined, *announcements.news(done.recent, told)]
+        messages = announcements.bulletins(fresh, self._plan.policies)
         now, orders = self._clock.now(), self._store.orders()
         batch = announce(messages, self._alerts, self._plan, now, orders)
         if fresh:
-            self._commit(replace(batch, memory={DEEDS: {"told": deeds.remembered(told, fresh)}}))
+            self._commit(
+                replace(batch, memory={DEEDS: {"told": announcements.remembered(told, fresh)}})
+            )
         return batch
 
     def review(self) -> Batch:

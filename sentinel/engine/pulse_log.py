@@ -3,10 +3,10 @@
 import logging
 import threading
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Report
-from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
 from sentinel.proc.appending import append_line

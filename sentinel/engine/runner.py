@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import shortened, visible

@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Finding, Report, Status, covered
-from sentinel.core.outcome import Outcome
 from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from sentinel.core.errors import Fenced, SentinelError
-from sentinel.engine import threads
 from sentinel.engine.engine import Engine, World
 from sentinel.engine.schedule import Schedule
 from sentinel.engine.sdnotify import notify, watchdog_interval
+from sentinel.proc import threads
 
 FAREWELL = 10.0
 """Seconds that a stopping service goes on sending."""

@@ -11,8 +11,8 @@ from sentinel.core.model import Run
 from sentinel.core.settings import CheckConfig
 from sentinel.engine.engine import Engine
 from sentinel.engine.runner import every
+from sentinel.engine.runtime import World
 from sentinel.engine.schedule import moment, next_run
-from sentinel.engine.world import World
 
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""

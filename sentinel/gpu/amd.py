@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.nouns import Ecc, Gpu, Inventory
+from sentinel.gpu.model import Ecc, Gpu, Inventory
 from sentinel.gpu.quantities import told
 
 LISTING = ("amd-smi", "list", "--json")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.nouns import Ecc, Gpu, Inventory, Occupant, RemappedRows, RetiredPages
+from sentinel.gpu.model import Ecc, Gpu, Inventory, Occupant, RemappedRows, RetiredPages
 from sentinel.gpu.quantities import complaint, number, size, told, whole, yes
 from sentinel.gpu.tree import Tree, from_text, from_xml
 

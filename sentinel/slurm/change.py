@@ -6,14 +6,14 @@ import re
 import time
 from collections.abc import Sequence
 
-from sentinel.core import remote
-from sentinel.core.actions import Answer, Reply
+from sentinel.actions.model import Answer, Reply
 from sentinel.core.errors import CannotTell
-from sentinel.core.remote import Remote
-from sentinel.core.slurm import Controller, Job, Node
 from sentinel.core.text import visible
+from sentinel.nodes import model
+from sentinel.nodes.model import Remote
 from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told
+from sentinel.slurm.model import Controller, Job, Node
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.queue import columns, read_list
 from sentinel.slurm.snapshot import Snapshot
@@ -87,9 +87,9 @@ class SlurmHands:
         mark = nonce()
         return read_list(self._client.ask("squeue", "-a", "-o", columns(mark), "-w", node), mark)
 
-    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> remote.Answer:
+    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> model.Answer:
         if self._remote is None:
-            return remote.NotAsked("there is no way to nodes here")
+            return model.NotAsked("there is no way to nodes here")
         return self._remote.run([node], argv, limit=ON_NODE, stdin=stdin)[node]
 
     def log_end(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import JobEnd, Run
+from sentinel.slurm.model import JobEnd, Run
 from sentinel.slurm.words import epoch, optional_text, text
 
 LIVE = frozenset(

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.nodeset import printed
-from sentinel.core.slurm import Node
+from sentinel.core.hostlist import printed
+from sentinel.slurm.model import Node
 from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "node")

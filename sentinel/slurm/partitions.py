@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import Timeouts
 from sentinel.slurm.control import Config, span
+from sentinel.slurm.model import Timeouts
 from sentinel.slurm.words import text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "partition")

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import Job
 from sentinel.core.text import shortened
+from sentinel.slurm.model import Job
 from sentinel.slurm.words import Memo, elements, epoch, optional_text, seconds, text
 
 _OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough

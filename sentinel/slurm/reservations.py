@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.nodeset import printed
-from sentinel.core.slurm import Reservation
+from sentinel.core.hostlist import printed
+from sentinel.slurm.model import Reservation
 from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "show", "reservation")

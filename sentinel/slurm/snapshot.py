@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
-from sentinel.core.slurm import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends, nodes, partitions, queue, reservations, sizes
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
 from sentinel.slurm.complaints import complaint, failure
 from sentinel.slurm.endings import SLOW, WORTH_A_LOOK, Endings, joined
+from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.words import nonce
 

@@ -13,14 +13,14 @@ import msgspec
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.patterns import output_of
-from sentinel.core.stacks import Dump, grouped, headline, lines
 from sentinel.core.text import visible, visible_lines
 from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
+from sentinel.slurm.filename_patterns import output_of
 from sentinel.slurm.words import nonce
 from sentinel.stacks.job import Target
+from sentinel.stacks.parse import Dump, grouped, headline, lines
 
 KEPT = 100
 """Folders that are kept; the oldest go."""

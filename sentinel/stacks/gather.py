@@ -10,16 +10,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.remote import Answered, Partial, Unreached
-from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.settings import SlurmSettings
-from sentinel.core.stacks.nouns import Dump, Missed, NodeStacks
-from sentinel.core.stacks.read import packed, read_node, unfolded
 from sentinel.core.values import Duration
-from sentinel.remote import connect
+from sentinel.nodes.connect import connect
+from sentinel.nodes.model import Answered, Partial, Unreached
+from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import Client
 from sentinel.stacks import script, step
 from sentinel.stacks.job import NoJob, Target, alive, find, find_job
+from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
+from sentinel.stacks.parse.read import packed, read_node, unfolded
 from sentinel.stacks.script import Wish
 
 FIRST = 0.55

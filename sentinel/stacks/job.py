@@ -7,13 +7,13 @@ import re
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.jobstates import Phase, phase
-from sentinel.core.nodeset import expand
-from sentinel.core.slurm import Job, Node
+from sentinel.core.hostlist import expand
 from sentinel.core.text import shortened, visible
 from sentinel.slurm import nodes, queue
 from sentinel.slurm.client import Client
 from sentinel.slurm.complaints import complaint
+from sentinel.slurm.job_states import Phase, phase
+from sentinel.slurm.model import Job, Node
 from sentinel.slurm.words import nonce
 
 _ALIVE = frozenset({Phase.RUNNING, Phase.PAUSED, Phase.ENDING})

@@ -7,7 +7,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from sentinel.remote.script import waits
+from sentinel.nodes.script import waits
 
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 """Reads the whole text before it does any of it."""

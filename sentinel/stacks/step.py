@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.nodeset import fold
-from sentinel.core.remote_settings import words
-from sentinel.core.slurm import Job
+from sentinel.core.hostlist import fold
 from sentinel.core.text import shortened, visible
+from sentinel.nodes.settings import words
 from sentinel.slurm.client import command, neutral
+from sentinel.slurm.model import Job
 
 # One task a node, no GPUs and no memory of the job's, beside whatever runs there
 # (--overlap: Slurm 20.11), and the others go on where a node does not answer.

@@ -3,12 +3,12 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from sentinel.core import ledger
-from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Switch
+from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Switch
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.slurm import Node
+from sentinel.nodes import history
+from sentinel.slurm.model import Node
 from sentinel.store.codec import encode
-from sentinel.store.keep import USUAL, Keep
+from sentinel.store.retention import USUAL, Keep
 
 
 class BookState:
@@ -70,7 +70,7 @@ class MemoryBooks:
         state = self._state
         with state.turn:
             last = {r.node: r for r in state.readings}
-            new = list(ledger.news(nodes, last, state.looked, now))
+            new = list(history.news(nodes, last, state.looked, now))
             state.readings += new
             state.looked = now if whole else state.looked
             return new

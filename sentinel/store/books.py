@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from sentinel.core import ledger
-from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Switch
+from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Switch
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.slurm import Node
+from sentinel.nodes import history
+from sentinel.slurm.model import Node
 from sentinel.store import book_statements as statements
 from sentinel.store.backend import Backend
 from sentinel.store.codec import decode, digest, encode
-from sentinel.store.keep import USUAL, Keep
+from sentinel.store.retention import USUAL, Keep
 from sentinel.store.session import Session
 
 Row = dict[str, Any]
@@ -71,7 +71,7 @@ class SqlBooks:
             body = connection.execute(statements.switch_of, {"k": digest(LOOKED)}).scalar()
             looked = decode(body, Instant) if body is not None else None
             last = {r.node: r for r in _bodies(connection, statements.last_readings, Reading)}
-            new = list(ledger.news(nodes, last, looked, now))
+            new = list(history.news(nodes, last, looked, now))
             if new:
                 connection.execute(statements.add_reading, [_reading(r) for r in new])
             if whole:

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import Instant
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.backlog import LIMIT, Write
+from sentinel.store.failover import Pair, Primary
 from sentinel.store.memory import MemoryStore
-from sentinel.store.pair import Pair, Primary
 from sentinel.store.trouble import Trouble
 
 Delivery = tuple[Outgoing, Instant | None, str]

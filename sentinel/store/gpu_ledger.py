@@ -9,14 +9,14 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, text
 
-from sentinel.core import gpubook
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpus import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.core.lemons import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.gpu import ledger_update
+from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
 from sentinel.store import gpu_statements as statements
 from sentinel.store.backend import Backend
 from sentinel.store.codec import decode, digest, encode
-from sentinel.store.keep import USUAL, Keep
+from sentinel.store.retention import USUAL, Keep
 from sentinel.store.session import Session
 
 Row = dict[str, Any]
@@ -63,9 +63,9 @@ class SqlGpus:
             if entry is None:
                 entry = Entry(subject=subject, first=now, seen=now)
                 connection.execute(statements.add_entry, _row(entry))
-            event = gpubook.marking(entry, mark, reason, by, now)
+            event = ledger_update.marking(entry, mark, reason, by, now)
             connection.execute(statements.add_event, _event(event))
-            _change(connection, [gpubook.marked(entry, mark, reason, by, now)])
+            _change(connection, [ledger_update.marked(entry, mark, reason, by, now)])
 
     def prune(self, now: Instant) -> None:
         with self._alone() as connection:
@@ -109,12 +109,12 @@ class SqlGpus:
             with self._alone() as connection:
                 _recount(connection, _read(connection, statements.outdated, recipe), self.policy)
                 found = _read(connection, statements.telling)
-        return {entry.subject: gpubook.standing(entry, now, self.policy) for entry in found}
+        return {entry.subject: ledger_update.standing(entry, now, self.policy) for entry in found}
 
     # Places
 
     def _begin(self, connection: Connection, new: Sequence[Sighting], now: Instant) -> None:
-        rows = [_row(gpubook.first_seen(sighting, now)) for sighting in new]
+        rows = [_row(ledger_update.first_seen(sighting, now)) for sighting in new]
         _many(connection, statements.add_entry, rows)
         _many(connection, statements.add_stay, [_stay(sighting, now) for sighting in new])
 
@@ -122,11 +122,11 @@ class SqlGpus:
         self, connection: Connection, entry: Entry, sighting: Sighting, now: Instant
     ) -> list[Move]:
         """One that is elsewhere, or of which more is known now."""
-        _change(connection, [gpubook.placed(entry, sighting, now)])
+        _change(connection, [ledger_update.placed(entry, sighting, now)])
         last = connection.execute(statements.last_stay, {"g": digest(entry.subject)}).first()
         if last is None:
             connection.execute(statements.add_stay, _stay(sighting, now))
-        if not gpubook.has_moved(entry, sighting):
+        if not ledger_update.has_moved(entry, sighting):
             return []
         began = entry.first
         if last is not None:
@@ -135,7 +135,7 @@ class SqlGpus:
             ended = encode(replace(stay, ended=entry.seen))
             connection.execute(statements.end_stay, {"s": last.seq, "b": ended})
             connection.execute(statements.add_stay, _stay(sighting, now))
-        return [gpubook.move(entry, sighting, began, now, self.policy)]
+        return [ledger_update.move(entry, sighting, began, now, self.policy)]
 
     @contextmanager
     def _alone(self) -> Iterator[Connection]:
@@ -160,7 +160,7 @@ def _record(
     _many(connection, statements.add_event, [_event(event) for event in fresh])
     heard = {event.subject: event for event in fresh}
     known = _entries(connection, heard)
-    new = [gpubook.first_heard(event) for name, event in heard.items() if name not in known]
+    new = [ledger_update.first_heard(event) for name, event in heard.items() if name not in known]
     _many(connection, statements.add_entry, [_row(entry) for entry in new])
     _recount(connection, [*known.values(), *new], policy)
     return fresh
@@ -171,7 +171,7 @@ def _recount(connection: Connection, entries: Iterable[Entry], policy: LemonPoli
     for entry in entries:
         found = connection.execute(statements.all_events_of, {"g": digest(entry.subject)})
         events = [decode(body, GpuEvent) for body in found.scalars()]
-        changed.append(gpubook.counted(entry, events, policy))
+        changed.append(ledger_update.counted(entry, events, policy))
     _change(connection, changed)
 
 
@@ -212,7 +212,7 @@ def _entry(seen: int, body: str) -> Entry:
 
 
 def _same(known: Mapping[str, Entry], sighting: Sighting) -> bool:
-    return gpubook.settled(known[sighting.uuid], sighting)
+    return ledger_update.settled(known[sighting.uuid], sighting)
 
 
 def _seen(entries: Iterable[Entry], now: Instant) -> list[Row]:

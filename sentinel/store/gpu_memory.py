@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sentinel.core import gpubook
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpus import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.core.lemons import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.gpu import ledger_update
+from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
 from sentinel.store.codec import encode
-from sentinel.store.keep import USUAL, Keep
+from sentinel.store.retention import USUAL, Keep
 
 
 class GpuState:
@@ -52,7 +52,7 @@ class MemoryGpus:
             fresh = [event for name, event in named.items() if name not in state.events]
             state.events |= {event.id: event for event in fresh}
             for event in fresh:
-                state.entries.setdefault(event.subject, gpubook.first_heard(event))
+                state.entries.setdefault(event.subject, ledger_update.first_heard(event))
             for subject in dict.fromkeys(event.subject for event in fresh):
                 self._count(subject)
             return fresh
@@ -61,10 +61,10 @@ class MemoryGpus:
         state = self._state
         with state.turn:
             entry = state.entries.get(subject) or Entry(subject=subject, first=now, seen=now)
-            event = gpubook.marking(entry, mark, reason, by, now)
+            event = ledger_update.marking(entry, mark, reason, by, now)
             encode(event)
             state.events[event.id] = event
-            state.entries[subject] = gpubook.marked(entry, mark, reason, by, now)
+            state.entries[subject] = ledger_update.marked(entry, mark, reason, by, now)
 
     def prune(self, now: Instant) -> None:
         before, state = now.wall - self._keep.actions * SECOND, self._state
@@ -101,7 +101,7 @@ class MemoryGpus:
                 if entry.recipe not in ("", self.policy.recipe):
                     self._count(entry.subject)
             telling = [e for e in self._state.entries.values() if e.heat > 0 or e.mark]
-            return {e.subject: gpubook.standing(e, now, self.policy) for e in telling}
+            return {e.subject: ledger_update.standing(e, now, self.policy) for e in telling}
 
     def close(self) -> None: ...
 
@@ -112,17 +112,19 @@ class MemoryGpus:
         )
         entry = state.entries.get(sighting.uuid)
         state.entries[sighting.uuid] = (
-            gpubook.placed(entry, sighting, now) if entry else gpubook.first_seen(sighting, now)
+            ledger_update.placed(entry, sighting, now)
+            if entry
+            else ledger_update.first_seen(sighting, now)
         )
         stays = state.stays.setdefault(sighting.uuid, [])
-        if entry is None or not gpubook.has_moved(entry, sighting):
+        if entry is None or not ledger_update.has_moved(entry, sighting):
             stays += [] if stays else [stay]
             return []
         began = stays[-1].began if stays else entry.first
         stays[-1:] = [*(replace(s, ended=entry.seen) for s in stays[-1:]), stay]
-        return [gpubook.move(entry, sighting, began, now, self.policy)]
+        return [ledger_update.move(entry, sighting, began, now, self.policy)]
 
     def _count(self, subject: str) -> None:
         events = [e for e in self._state.events.values() if e.subject == subject]
         entry = self._state.entries[subject]
-        self._state.entries[subject] = gpubook.counted(entry, events, self.policy)
+        self._state.entries[subject] = ledger_update.counted(entry, events, self.policy)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.codec import decode, encode
-from sentinel.store.keep import HOUR, USUAL, Keep
 from sentinel.store.lease import Lease
 from sentinel.store.orders import Order, together
+from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import Outcome, Series, given_up, numbered, numbers, rows_of, taken
 from sentinel.store.snapshot import Snapshot
 

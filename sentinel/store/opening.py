@@ -6,16 +6,16 @@ from msgspec import Struct
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.lemons import LemonPolicy
+from sentinel.gpu.lemon_score import LemonPolicy
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Damaged, Refused, Unavailable
 from sentinel.store.gpu_ledger import SqlGpus
-from sentinel.store.keep import USUAL, Keep
 from sentinel.store.locks import require_locks
 from sentinel.store.memory import MemoryStore
 from sentinel.store.mounts import is_local
+from sentinel.store.retention import USUAL, Keep
 from sentinel.store.sql import SqlStore
 from sentinel.trust import believed
 

@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND
-from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store.codec import decode, digest, encode
 from sentinel.store.schema import orders
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from sentinel.core.clock import Instant
 from sentinel.store import statements
 from sentinel.store.codec import decode, digest, encode
-from sentinel.store.keep import HOUR
+from sentinel.store.retention import HOUR
 from sentinel.store.rows import Series
 from sentinel.store.statements import Inserts
 

@@ -6,17 +6,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.mute import Ack, Orders, Silence
 from sentinel.store import orders, queries, statements
 from sentinel.store.backend import Backend
 from sentinel.store.codec import decode, digest, encode
 from sentinel.store.errors import Unavailable
-from sentinel.store.keep import USUAL, Keep
 from sentinel.store.lease import TRUSTED, Lease, boot_clock
 from sentinel.store.migrations import STEPS, Step
+from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import (
     Outcome,
     Remembered,

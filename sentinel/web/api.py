@@ -14,13 +14,14 @@ import msgspec
 from aiohttp import web
 
 from sentinel.core.errors import StoreError
-from sentinel.web import body, detail, doing, openapi
-from sentinel.web.gate import Gate, Refused
-from sentinel.web.live import Live
+from sentinel.status import detail
+from sentinel.status.types import Facts
+from sentinel.web import openapi, orders, request_body
+from sentinel.web.auth import Gate, Refused
 from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
-from sentinel.web.nouns import Facts
 from sentinel.web.openapi import BASE, ROWS
 from sentinel.web.render import HEADERS
+from sentinel.web.snapshot_cache import Live
 
 _KNOWN = re.compile(
     rf"{BASE}(/openapi\.json|/({'|'.join(ROWS)})|/alerts/[^/]+(?P<post>/(ack|silence))?)?"
@@ -81,18 +82,18 @@ class Api:
 
     async def _ack(self, request: web.Request) -> Any:
         self._gate.admit(request.headers, "")
-        said = await body.json(request, Answer)
+        said = await request_body.json(request, Answer)
         who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        done = await doing.acknowledge(self._live, name, who, said.note)
+        done = await orders.acknowledge(self._live, name, who, said.note)
         return Done(alert=name, done=done, who=who)
 
     async def _silence(self, request: web.Request) -> Any:
         self._gate.admit(request.headers, "")
-        said = await body.json(request, Quiet)
+        said = await request_body.json(request, Quiet)
         who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        order = await doing.silence(self._live, name, who, said.for_, said.reason)
+        order = await orders.silence(self._live, name, who, said.for_, said.reason)
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
         return Done(alert=name, done=text, who=who, silence=order.id)
 

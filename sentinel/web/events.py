@@ -11,8 +11,8 @@ from contextlib import suppress
 
 from aiohttp import web
 
-from sentinel.web.live import Live
 from sentinel.web.render import HEADERS
+from sentinel.web.snapshot_cache import Live
 
 MOST = 64
 """Pages open at once that are told; the others can be reloaded."""

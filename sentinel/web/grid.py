@@ -10,9 +10,9 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sentinel.core.nodeset import printed
-from sentinel.web.nodestates import rank
-from sentinel.web.nouns import NodesFact
+from sentinel.core.hostlist import printed
+from sentinel.status.node_states import rank
+from sentinel.status.types import NodesFact
 
 CELL, GAP = 10, 2
 WIDE, NARROW, FEW = 100, 40, 2000

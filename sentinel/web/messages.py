@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sentinel.core.model import Status
-from sentinel.web.detail import Delivered, Happened
-from sentinel.web.nouns import AlertFact
+from sentinel.status.detail import Delivered, Happened
+from sentinel.status.types import AlertFact
 
 LENGTH = r"^([1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$"
 

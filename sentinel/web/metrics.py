@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from sentinel import __version__
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
-from sentinel.web.nouns import CheckFact, Facts
+from sentinel.status.types import CheckFact, Facts
 
 MOST = 200
 """Series of one name that have a subject as a label."""

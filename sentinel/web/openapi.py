@@ -10,22 +10,23 @@ import msgspec
 from msgspec import Struct
 
 from sentinel import __version__
-from sentinel.web import messages, nouns
+from sentinel.status import types
+from sentinel.web import messages
 
 BASE = "/api/v1"
 _REF = "#/components/schemas/{name}"
 
 
 ROWS: Mapping[str, tuple[type[Struct], str]] = {
-    "alerts": (nouns.AlertFact, "Pending and firing alerts, the worst first"),
-    "checks": (nouns.CheckFact, "Checks with their last run"),
-    "disks": (nouns.DiskFact, "File systems"),
-    "jobs": (nouns.JobFact, "Trainings that are watched"),
-    "nodes": (nouns.NodesFact, "Nodes by state and reason"),
-    "gpus": (nouns.GpuFact, "GPUs under suspicion"),
-    "actions": (nouns.ActionFact, "The newest entries of the audit log"),
-    "unsent": (nouns.UnsentFact, "Messages not sent yet"),
-    "silences": (nouns.SilenceFact, "Silences in force"),
+    "alerts": (types.AlertFact, "Pending and firing alerts, the worst first"),
+    "checks": (types.CheckFact, "Checks with their last run"),
+    "disks": (types.DiskFact, "File systems"),
+    "jobs": (types.JobFact, "Trainings that are watched"),
+    "nodes": (types.NodesFact, "Nodes by state and reason"),
+    "gpus": (types.GpuFact, "GPUs under suspicion"),
+    "actions": (types.ActionFact, "The newest entries of the audit log"),
+    "unsent": (types.UnsentFact, "Messages not sent yet"),
+    "silences": (types.SilenceFact, "Silences in force"),
 }
 
 

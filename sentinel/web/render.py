@@ -14,9 +14,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from sentinel import __version__
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
-from sentinel.web import pages
+from sentinel.status.types import Facts
+from sentinel.web import link_pages
 from sentinel.web.grid import colour
-from sentinel.web.nouns import Facts
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -28,7 +28,7 @@ LAST = 253_402_214_400.0
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 HEADERS: Mapping[str, str] = {
-    **pages.HEADERS,
+    **link_pages.HEADERS,
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",

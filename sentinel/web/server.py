@@ -11,17 +11,17 @@ from typing import Protocol
 
 from aiohttp import web
 
+from sentinel.alerting.signed_links import PATH, BadLink, Claim, Signer
+from sentinel.alerting.silences import Ack, Orders, Silence, exactly
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError, StoreError
-from sentinel.core.links import PATH, BadLink, Claim, Signer
 from sentinel.core.model import Alert
-from sentinel.core.mute import Ack, Orders, Silence, exactly
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
-from sentinel.web import pages
-from sentinel.web.body import form
-from sentinel.web.door import Door
-from sentinel.web.rate import Rate
+from sentinel.web import link_pages
+from sentinel.web.connection_limit import Door
+from sentinel.web.rate_limit import Rate
+from sentinel.web.request_body import form
 
 _BODY = 4096
 _LOG = logging.getLogger("sentinel")
@@ -116,27 +116,29 @@ class Server:
         wait = rate.wait(request.remote or "", self._clock.now())
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}
-            return _page(pages.message("Too many requests", "Try again in a moment."), 429, again)
+            return _page(
+                link_pages.message("Too many requests", "Try again in a moment."), 429, again
+            )
         if self._further is not None and not self._further.knows(request):
-            return _page(pages.message("Not known here", _STRANGE.format(request.host)), 421)
+            return _page(link_pages.message("Not known here", _STRANGE.format(request.host)), 421)
         try:
             return await handler(request)
         except BadLink as error:
-            return _page(pages.message("No such link", str(error)), 404)
+            return _page(link_pages.message("No such link", str(error)), 404)
         except web.HTTPException as error:
             allow = {k: v for k, v in error.headers.items() if k == "Allow"}
             text = _WORDS.get(error.status, "That cannot be answered.")
-            return _page(pages.message(error.reason, text), error.status, allow)
+            return _page(link_pages.message(error.reason, text), error.status, allow)
         except StoreError as error:
             _LOG.warning("web: %s", visible(str(error)))
             text = "The state cannot be read or written now. Try again; the log says why."
-            return _page(pages.message("Not done", text), 503)
+            return _page(link_pages.message("Not done", text), 503)
         except Exception:
             _LOG.exception("web: internal error")
-            return _page(pages.message("Not done", "An internal error; see the log."), 500)
+            return _page(link_pages.message("Not done", "An internal error; see the log."), 500)
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.Response(text="ok\n", headers=pages.HEADERS)
+        return web.Response(text="ok\n", headers=link_pages.HEADERS)
 
     async def _ask(self, request: web.Request) -> web.Response:
         claim = self._claim(request)
@@ -144,7 +146,7 @@ class Server:
         if alert is None:
             return _over()
         ack = (await self._desk.orders()).acks.get(alert.id)
-        return _page(pages.question(claim, alert, (ack.who or "somebody") if ack else ""))
+        return _page(link_pages.question(claim, alert, (ack.who or "somebody") if ack else ""))
 
     async def _do(self, request: web.Request) -> web.Response:
         claim = self._claim(request)
@@ -161,12 +163,12 @@ class Server:
         await self._desk.order(Ack(alert=alert.id, at=self._clock.now(), who=who))
         _LOG.info("alert %s: acknowledged by %s", alert.id, who)
         text = "No repeats and no escalation until it ends."
-        return _page(pages.done("Acknowledged", text, alert))
+        return _page(link_pages.done("Acknowledged", text, alert))
 
     async def _silence(self, alert: Alert, who: str, claim: Claim, word: str) -> web.Response:
-        length = pages.length(word)
+        length = link_pages.length(word)
         if length is None:
-            return _page(pages.message("Not done", "Choose how long, and try again."), 400)
+            return _page(link_pages.message("Not done", "Choose how long, and try again."), 400)
         now = self._clock.now()
         silence = Silence(
             id=_name(claim),
@@ -177,10 +179,8 @@ class Server:
         )
         await self._desk.order(silence)
         _LOG.info("alert %s: silenced for %s by %s", alert.id, word, who)
-        text = (
-            f"For {pages.LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
-        )
-        return _page(pages.done("Silenced", text, alert))
+        text = f"For {link_pages.LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
+        return _page(link_pages.done("Silenced", text, alert))
 
     def _claim(self, request: web.Request) -> Claim:
         if self._signer is None:
@@ -194,12 +194,14 @@ class Server:
 
 
 def _page(text: str, status: int = 200, more: dict[str, str] | None = None) -> web.Response:
-    headers = {**pages.HEADERS, **(more or {})}
+    headers = {**link_pages.HEADERS, **(more or {})}
     return web.Response(text=text, status=status, content_type="text/html", headers=headers)
 
 
 def _over() -> web.Response:
-    return _page(pages.message("It is over", "This alert does not fire any more: nothing to do."))
+    return _page(
+        link_pages.message("It is over", "This alert does not fire any more: nothing to do.")
+    )
 
 
 def _who(name: str, claim: Claim) -> str:

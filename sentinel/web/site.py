@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from sentinel.web.api import Api
+from sentinel.web.auth import Gate
 from sentinel.web.events import Events
-from sentinel.web.gate import Gate
-from sentinel.web.live import Live
-from sentinel.web.rate import Rate
+from sentinel.web.rate_limit import Rate
+from sentinel.web.snapshot_cache import Live
 from sentinel.web.views import Views
 
 BURST, REFILL = 600, 60.0

@@ -16,12 +16,13 @@ from sentinel.core.clock import Instant, elapsed
 from sentinel.core.text import visible
 from sentinel.core.values import size_text
 from sentinel.stacks.shelf import Kept, kept
-from sentinel.web import detail, grid, plot
-from sentinel.web.aside import Aside
-from sentinel.web.live import Live
-from sentinel.web.nodestates import OUT
-from sentinel.web.nouns import ActionFact, Facts, NodesFact
-from sentinel.web.shown import Shown, answer, elsewhere, number_of
+from sentinel.status import detail, plot
+from sentinel.status.node_states import OUT
+from sentinel.status.types import ActionFact, Facts, NodesFact
+from sentinel.web import grid
+from sentinel.web.background import Aside
+from sentinel.web.page_cache import Shown, answer, elsewhere, number_of
+from sentinel.web.snapshot_cache import Live
 
 HISTORY = 14 * 86_400.0
 """Seconds of history that are drawn."""

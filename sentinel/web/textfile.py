@@ -10,8 +10,8 @@ import os
 import tempfile
 from contextlib import suppress
 
+from sentinel.status.types import Facts
 from sentinel.web.metrics import metrics
-from sentinel.web.nouns import Facts
 
 
 def write(path: str, facts: Facts) -> None:

@@ -11,13 +11,14 @@ from aiohttp import web
 from markupsafe import Markup
 
 from sentinel.core.model import Status
-from sentinel.web import body, detail, doing, grid, metrics, render
+from sentinel.status import detail
+from sentinel.status.node_states import OUT
+from sentinel.status.types import Facts
+from sentinel.web import grid, metrics, orders, render, request_body
+from sentinel.web.auth import Gate, Refused
 from sentinel.web.events import Events
-from sentinel.web.gate import Gate, Refused
-from sentinel.web.live import Live
-from sentinel.web.nodestates import OUT
-from sentinel.web.nouns import Facts
-from sentinel.web.shown import Shown, elsewhere, number_of
+from sentinel.web.page_cache import Shown, elsewhere, number_of
+from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
 
 Deed = Callable[[str, str, Mapping[str, str]], Awaitable[object]]
@@ -99,14 +100,14 @@ class Views:
     async def ack(self, request: web.Request) -> web.Response:
         """Somebody has it."""
         return await self._answered(
-            request, lambda alert, who, _: doing.acknowledge(self._live, alert, who)
+            request, lambda alert, who, _: orders.acknowledge(self._live, alert, who)
         )
 
     async def silence(self, request: web.Request) -> web.Response:
         """Nobody is told for a while."""
         return await self._answered(
             request,
-            lambda alert, who, said: doing.silence(self._live, alert, who, said.get("for", "")),
+            lambda alert, who, said: orders.silence(self._live, alert, who, said.get("for", "")),
         )
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -138,7 +139,7 @@ class Views:
 
     async def _answered(self, request: web.Request, deed: Deed) -> web.Response:
         """Do it for who may, and show the alert: by GET, so that a reload repeats nothing."""
-        said, alert = await body.form(request), request.match_info["id"]
+        said, alert = await request_body.form(request), request.match_info["id"]
         try:
             self._gate.admit(request.headers, said.get("token", ""))
             who = self._gate.who(request.headers, said.get("who", ""), "the status page")

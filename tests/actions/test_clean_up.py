@@ -13,12 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.clean_up import CleanUp, script
-from sentinel.core import remote
-from sentinel.core.actions import Answer
+from sentinel.actions.model import Answer
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import seen
-from sentinel.core.slurm import Job, Node
+from sentinel.nodes import model
+from sentinel.slurm.model import Job, Node
+from sentinel.slurm.node_states import seen
 from tests.actions.world import node
 from tests.lab import needs
 from tests.lab.cgroups import Cgroups
@@ -43,19 +43,19 @@ class View:
 class Hands(View):
     """As View, and the node answers this to any command."""
 
-    def __init__(self, answer: remote.Answer, found: Node | None = DRAINED) -> None:
+    def __init__(self, answer: model.Answer, found: Node | None = DRAINED) -> None:
         super().__init__(found)
         self.answer = answer
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> remote.Answer:
+    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> model.Answer:
         assert stdin == script()
         self.asked.append((node, tuple(argv)))
         return self.answer
 
 
-def said(text: str, code: int = 0) -> remote.Answered:
-    return remote.Answered(code=code, out=text.encode())
+def said(text: str, code: int = 0) -> model.Answered:
+    return model.Answered(code=code, out=text.encode())
 
 
 def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
@@ -70,16 +70,16 @@ def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
 
 
 UNHEARD = [
-    remote.TimedOut("x"),
-    remote.Unreachable("x"),
-    remote.Garbage("x"),
-    remote.Partial(why="x", out=b""),
+    model.TimedOut("x"),
+    model.Unreachable("x"),
+    model.Garbage("x"),
+    model.Partial(why="x", out=b""),
     said("", code=127),
 ]
 
 
 @pytest.mark.parametrize("answer", UNHEARD, ids=lambda a: type(a).__name__)
-def test_silence_is_not_clean(answer: remote.Answer) -> None:
+def test_silence_is_not_clean(answer: model.Answer) -> None:
     """Nor is a script that did not end well."""
     with pytest.raises(CannotTell):
         CleanUp().look(WISH, Hands(answer))
@@ -115,13 +115,13 @@ def test_jobs_are_numbers_or_nothing_is_run(jobs: str) -> None:
         (said("ended 7 1000 python\n"), Answer.ACCEPTED),
         (said("left 7\n", code=1), Answer.ACCEPTED),
         (said("", code=127), Answer.REFUSED),
-        (remote.Unreachable("no route"), Answer.REFUSED),
-        (remote.NotAsked("no way"), Answer.REFUSED),
-        (remote.TimedOut("late"), Answer.UNSURE),
-        (remote.Partial(why="broke off"), Answer.UNSURE),
+        (model.Unreachable("no route"), Answer.REFUSED),
+        (model.NotAsked("no way"), Answer.REFUSED),
+        (model.TimedOut("late"), Answer.UNSURE),
+        (model.Partial(why="broke off"), Answer.UNSURE),
     ],
 )
-def test_what_is_known_after_it_was_done(answer: remote.Answer, reply: Answer) -> None:
+def test_what_is_known_after_it_was_done(answer: model.Answer, reply: Answer) -> None:
     """Whoever cannot have begun did nothing; whoever began may have."""
     hands = Hands(answer)
     assert CleanUp().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
@@ -328,7 +328,7 @@ def test_users_are_numbers_or_nothing_is_run(alone: str) -> None:
 
 def test_why_it_was_not_done_is_told() -> None:
     """Not that nothing is left there."""
-    blind = remote.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
+    blind = model.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
     reply = CleanUp().perform(WISH, Hands(blind))  # type: ignore[arg-type]
     assert "cannot be seen" in reply.text
 

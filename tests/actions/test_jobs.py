@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel import app, hands
+from sentinel.actions.executor import Actor, Asker
+from sentinel.actions.job_requests import Sighting, about
+from sentinel.actions.model import ActionRecord, Outcome, Reply
 from sentinel.clock import SystemClock
-from sentinel.core.actions import ActionRecord, Outcome, Reply
-from sentinel.core.jobdeeds import Sighting, about
-from sentinel.core.settings import Settings
-from sentinel.core.slurm import Job
-from sentinel.engine.acting import Actor, Asker
-from sentinel.stacks.hands import WorkingHands
+from sentinel.config.settings import Settings
+from sentinel.slurm.model import Job
+from sentinel.stacks.job_hands import WorkingHands
 from sentinel.store.book_memory import MemoryBooks
+from sentinel.wiring import actions, app
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 from tests.stacks.training import Training
@@ -29,8 +29,8 @@ class Desk:
         self.lab = lab
         self.settings = Settings(state=str(folder / "state"))
         self.clock = SystemClock()
-        self.snapshot = hands.slurm(self.settings, self.clock)
-        self.hands = hands.changing(self.settings, self.snapshot)
+        self.snapshot = actions.slurm(self.settings, self.clock)
+        self.hands = actions.changing(self.settings, self.snapshot)
         self.books = MemoryBooks()
 
     def actor(self, *, dry_run: bool = False, then: Callable[[], object] = bool) -> Actor:
@@ -44,7 +44,7 @@ class Desk:
                 return reply
 
         mine = Meanwhile(self.snapshot, (), None, looker=real._looker, folder=real._folder)
-        rules = hands.rules(self.settings)
+        rules = actions.rules(self.settings)
         return Actor(rules, self.books, mine, self.clock, dry_run=dry_run)
 
     def job(self, job_id: str) -> Job:

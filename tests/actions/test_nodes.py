@@ -9,8 +9,8 @@ from sentinel.actions.drain import Drain
 from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
 from sentinel.actions.undrain import Undrain
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import UNFIT
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import UNFIT
 from tests.actions.world import node
 
 IDLE, DRAINED = node("n1", drained=False), node("n1")

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sentinel.actions.model import Answer, Reply
 from sentinel.actions.reboot import SAME_BOOT, Reboot
-from sentinel.core.actions import Answer, Reply
 from sentinel.core.model import ActionRequest
-from sentinel.core.nodestate import seen
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import seen
 from tests.actions.test_nodes import View
 from tests.actions.world import node
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.app import CHANNELS, CHECKS
+from sentinel.actions.limits import ActionSettings, BreakerSettings, Limits
 from sentinel.config import ConfigError, load
+from sentinel.config.settings import Settings
 from sentinel.core.errors import Invalid
-from sentinel.core.limits import ActionSettings, BreakerSettings, Limits
-from sentinel.core.settings import Settings
 from sentinel.core.values import Duration, Rate, Share
+from sentinel.wiring.app import CHANNELS, CHECKS
 
 
 def settings(folder: Path, text: str) -> Settings:

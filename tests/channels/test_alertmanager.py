@@ -10,13 +10,13 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from sentinel.app import CHANNELS, CHECKS
 from sentinel.channels.alertmanager import Alertmanager, alert
 from sentinel.config import load
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret
 from sentinel.core.values import Duration
+from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.channels.contract import SECRET, send
 from tests.channels.samples import HOSTILE, hostile, notification
 from tests.channels.web import ServiceContract, Web, answers, answers_json, failure

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.app import CHANNELS, CHECKS
 from sentinel.channels import KINDS
 from sentinel.config import load
 from sentinel.config.shapes import fields
+from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [*(f"channels/{kind}.md" for kind in KINDS), "templates.md"]

@@ -8,8 +8,9 @@ import pytest
 from aiohttp import web
 
 from sentinel.channels.heartbeat import WebPulse, pulse
+from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import ChannelError, Invalid
-from sentinel.core.settings import FilePath, HeartbeatSettings, Secret
+from sentinel.core.settings import FilePath, Secret
 
 
 def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tuple[str, str, str]]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.app import CHANNELS, CHECKS
 from sentinel.channels import KINDS
 from sentinel.config import ConfigError, load
 from sentinel.config.display import show
+from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs" / "channels"
 SECRET = "hunter2-hunter2"

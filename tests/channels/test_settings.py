@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.app import CHANNELS, CHECKS
 from sentinel.channels import KINDS
 from sentinel.channels.settings import LONGEST_SEND
 from sentinel.config import ConfigError, load
 from sentinel.engine.delivery import SEND_LIMIT
+from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.channels.test_secrets import example, with_key
 
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")

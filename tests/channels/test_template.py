@@ -11,10 +11,10 @@ import pytest
 
 from sentinel.channels import template
 from sentinel.channels.email import Email
+from sentinel.channels.format.examples import SAMPLES
 from sentinel.channels.template import LONGEST, MailTemplates, check, words
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Status
-from sentinel.core.sample import SAMPLES
 from tests.channels.contract import assert_inert, send
 from tests.channels.samples import HOSTILE, hostile, notification
 from tests.lab.smtp import SmtpServer

@@ -16,7 +16,7 @@ import trustme
 from aiohttp import web
 
 from sentinel.channels.http import proxy, waiting
-from sentinel.channels.quoted import unconnected
+from sentinel.channels.redact import unconnected
 from sentinel.channels.webhook import Webhook
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret

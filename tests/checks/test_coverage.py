@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import fields, replace
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.checks import KINDS
 from sentinel.checks.chain import ChainCheck
 from sentinel.checks.checkpoint import Checkpoint
+from sentinel.checks.clean.check import Clean
 from sentinel.checks.cron import CronCheck
 from sentinel.checks.diag import Diag
 from sentinel.checks.drained import Drained
 from sentinel.checks.exec import Exec
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.cleaning import Clean
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
@@ -28,13 +29,12 @@ from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.cli import present
 from sentinel.core.model import Report, Status
-from sentinel.core.outcome import Outcome
-from sentinel.core.probe import NodeProbe, Wants
-from sentinel.core.remote import Answer, Unreachable, Unreached
 from sentinel.core.settings import CheckConfig, Common, FilePath
-from sentinel.core.slurm import Node
 from sentinel.core.values import Duration
 from sentinel.engine.runner import Runner
+from sentinel.nodes.model import Answer, Unreachable, Unreached
+from sentinel.nodes.probe import NodeProbe, Wants
+from sentinel.slurm.model import Node
 from sentinel.testing import FixedSlurm, context
 from tests.checks.gpu.world import NodeWithGpus
 from tests.checks.remote.test_asked import WELL

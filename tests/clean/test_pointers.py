@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.fs.cleaning import Clean
+from sentinel.checks.clean.check import Clean
 from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear
 from sentinel.clean.rules import Rules, removable
 from sentinel.clean.tree import LOOKED, Refused, Root

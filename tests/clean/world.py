@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sentinel.clean.child import argv
 from sentinel.clean.rules import Entry, Rules, removable
 from sentinel.clean.tree import Root
-from sentinel.proc.cleaning import argv
 
 RULES = Rules(r"step(\d+)")
 HOUR = Rules(r"step(\d+)", older_than=3600.0)

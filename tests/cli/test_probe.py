@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
-from tests.remote.nodes import Nodes, saying
+from tests.nodes.nodes import Nodes, saying
 
 pytestmark = pytest.mark.lab
 

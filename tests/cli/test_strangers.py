@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.app import state_shown
-from sentinel.core.actions import ActionRecord, Decision, Outcome
+from sentinel.actions.model import ActionRecord, Decision, Outcome
+from sentinel.config.settings import Settings
 from sentinel.core.clock import Instant
-from sentinel.core.settings import Settings
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
 from sentinel.store.opening import open_books
+from sentinel.wiring.app import state_shown
 from tests.lab.waiting import wait_until
 
 CONFIG = """

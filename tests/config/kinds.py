@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
+from sentinel.config.registry import Registry
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
-from sentinel.registry import Registry
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sentinel.config.display import show
 from sentinel.config.problems import Collector
 from sentinel.config.reader import read
+from sentinel.config.settings import Settings
 from sentinel.config.yamltext import written
-from sentinel.core.settings import FilePath, Settings
+from sentinel.core.settings import FilePath
 
 from .conftest import Loader
 from .test_loader import FULL

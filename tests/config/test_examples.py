@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sentinel.app import CHANNELS, CHECKS
 from sentinel.config import Loaded, load
 from sentinel.config.assemble import SECTIONS
 from sentinel.config.display import show
 from sentinel.config.starter import Surroundings, starter, write_new
+from sentinel.wiring.app import CHANNELS, CHECKS
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 ENV = {"CHAT_URL": "https://chat.example.org/hooks/T0K3N"}

@@ -7,11 +7,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from sentinel.app import CHANNELS as ALL_CHANNELS
-from sentinel.app import CHECKS as ALL_CHECKS
 from sentinel.config import ConfigError
 from sentinel.config.display import show
 from sentinel.config.json_schema import schema
+from sentinel.wiring.app import CHANNELS as ALL_CHANNELS
+from sentinel.wiring.app import CHECKS as ALL_CHECKS
 
 from .conftest import Loader
 from .kinds import CHANNELS, CHECKS
@@ -113,7 +113,7 @@ def test_each_kind_has_its_own_keys_with_words_and_defaults() -> None:
 
 def test_a_kind_that_does_not_load_is_known_by_name(tmp_path: Path) -> None:
     """A broken third-party package does not take the schema of all others along."""
-    from sentinel.registry import Registry, UnknownKind
+    from sentinel.config.registry import Registry, UnknownKind
 
     class Broken(Registry):
         def load(self, name: str) -> Any:

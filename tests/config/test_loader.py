@@ -8,18 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel.alerting.settings import Match, Route
 from sentinel.config import ConfigError, load
 from sentinel.config.review import OWN
-from sentinel.core.settings import (
-    ChannelCommon,
-    ChannelConfig,
-    CheckConfig,
-    Common,
-    Match,
-    Route,
-    Settings,
-    SlurmSettings,
-)
+from sentinel.config.settings import Settings
+from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common, SlurmSettings
 from sentinel.core.values import Duration, Share, Size
 from sentinel.engine.selfcheck import NAME
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.config import embedded_default, find, searched
+from sentinel.config.registry import Registry
 from sentinel.core.settings import Common
-from sentinel.registry import Registry
 
 from .kinds import HERE, Disk, Screen, Watch
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.processor import Plan, digest
+from sentinel.alerting.state_machine import Policy
 from sentinel.cli import present
 from sentinel.core.clock import shifted
-from sentinel.core.digest import Plan, digest
-from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Alert, Batch, Coverage, Finding, Key, Report, Status, covered
-from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.engine.runner import conclude
 from sentinel.testing import START

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sentinel.core import render
-from sentinel.core.chat import chat
-from sentinel.core.render_html import html
+from sentinel.channels.format import text
+from sentinel.channels.format.blocks import chat
+from sentinel.channels.format.html import html
 from tests.channels.samples import notification
 
 REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved", "gone", "action"]
@@ -14,7 +14,7 @@ REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved"
 def test_a_note_stands_in_every_form(reason: str) -> None:
     """Text, HTML and chat: a mail without it was once a mail that could not be made."""
     n = notification(reason=reason, note="acknowledged by <bob>")
-    assert "acknowledged by <bob>" in render.text([n])
+    assert "acknowledged by <bob>" in text.text([n])
     assert "acknowledged by &lt;bob&gt;" in html([n])
     assert "acknowledged by <bob>" in "\n".join(b.text for b in chat([n]).blocks)
 

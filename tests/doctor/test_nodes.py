@@ -10,11 +10,11 @@ import pytest
 
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
-from sentinel.core.probe import NodeProbe, Wants
-from sentinel.core.remote import Answer, Answered, Refused, Unreachable, Unreached
-from sentinel.core.slurm import Node
 from sentinel.doctor.nodes import SUDOERS, changing, reaching
+from sentinel.nodes.model import Answer, Answered, Refused, Unreachable, Unreached
+from sentinel.nodes.probe import NodeProbe, Wants
 from sentinel.slurm.client import Client
+from sentinel.slurm.model import Node
 from sentinel.slurm.snapshot import Snapshot
 from tests.slurm.stand_ins import StandIns
 

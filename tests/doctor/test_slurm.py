@@ -7,9 +7,9 @@ import pytest
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
-from sentinel.core.slurm import Controller
 from sentinel.doctor.slurm import examine, version
 from sentinel.slurm.control import Config, read_config
+from sentinel.slurm.model import Controller
 
 ASKED_ELSEWHERE = SlurmSettings(command_prefix=["ssh", "login1"])
 

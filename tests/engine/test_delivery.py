@@ -6,10 +6,11 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from sentinel.alerting.settings import Route
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.ports import Channel
-from sentinel.core.settings import ChannelCommon, Route
+from sentinel.core.settings import ChannelCommon
 from sentinel.core.values import Duration
 from sentinel.engine.engine import World
 from sentinel.store.memory import MemoryStore

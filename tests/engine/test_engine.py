@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sentinel.alerting.settings import Match, Route
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import ChannelError, StoreError
 from sentinel.core.model import Batch, Report, Run, Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import ChannelCommon, Match, Route
+from sentinel.core.settings import ChannelCommon
 from sentinel.engine import selfcheck
 from sentinel.engine.tick import due, tick
 from sentinel.store.errors import Unstorable

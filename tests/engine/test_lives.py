@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Finding, Notification, Report, Status
-from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Context
-from sentinel.core.settings import Match
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN
 from tests.engine.worlds import Book, Grouped, Scene, play, world

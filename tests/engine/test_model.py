@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sentinel.alerting.flapping import FlapPolicy
+from sentinel.alerting.settings import Escalate, Match, Route
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.errors import ChannelError
-from sentinel.core.flapping import FlapPolicy
 from sentinel.core.model import Notification, Receipt, Status
-from sentinel.core.mute import Ack, Silence
-from sentinel.core.settings import Escalate, Match, Route
 from sentinel.core.values import Duration
 from sentinel.engine.engine import World
 from sentinel.store.memory import MemoryStore

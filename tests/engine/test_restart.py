@@ -4,8 +4,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from sentinel.alerting.settings import Inhibit, Match
 from sentinel.core.model import Status
-from sentinel.core.settings import Inhibit, Match
 from sentinel.engine import selfcheck
 from sentinel.engine.engine import Engine, World
 from sentinel.store.memory import MemoryStore

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from sentinel.core.errors import Fenced, SentinelError
 from sentinel.core.model import Batch, Status
 from sentinel.engine.engine import Engine
+from sentinel.engine.runtime import World
 from sentinel.engine.service import Service
-from sentinel.engine.world import World
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Says, world

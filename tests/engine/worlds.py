@@ -6,9 +6,9 @@ from datetime import timezone
 
 from msgspec import Struct
 
-from sentinel.core.digest import Plan
+from sentinel.alerting.processor import Plan
+from sentinel.alerting.state_machine import Policy
 from sentinel.core.errors import CannotTell, ChannelError
-from sentinel.core.lifecycle import Policy
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
 from sentinel.core.ports import Channel, Context
 from sentinel.core.settings import CheckConfig, Common

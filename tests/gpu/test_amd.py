@@ -6,10 +6,10 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.core.model import Status
-from sentinel.core.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe
-from sentinel.core.remote import Answered, Unreachable
 from sentinel.gpu import amd
 from sentinel.gpu.errors import Unreadable
+from sentinel.nodes.model import Answered, Unreachable
+from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe
 from sentinel.testing import FixedSlurm, context
 
 LIST = [{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}]

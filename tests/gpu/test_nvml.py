@@ -8,7 +8,7 @@ import pytest
 from sentinel.checks.gpu import judge, nvml
 from sentinel.core.model import Status
 from sentinel.gpu import smi
-from sentinel.gpu.nouns import Gpu
+from sentinel.gpu.model import Gpu
 
 MOVING = frozenset(
     [

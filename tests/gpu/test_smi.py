@@ -5,7 +5,7 @@ import pytest
 from sentinel.gpu import smi
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.nouns import Gpu, Occupant
+from sentinel.gpu.model import Gpu, Occupant
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
 
 BAD = FakeGpu(

@@ -13,14 +13,14 @@ from random import Random
 from msgspec import Struct
 
 from sentinel.checks.log.cadence import Bounds, Learned
-from sentinel.checks.log.further import Wishes, asides
+from sentinel.checks.log.file_offset import Look, Place, beginning, continues, taken, wanted
 from sentinel.checks.log.judge import Rules, judge
-from sentinel.checks.log.place import Look, Place, beginning, continues, taken, wanted
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
 from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
+from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 from tests.replay.shapes import Habits, Line, Shape, habits, job
 
 DAY = 86400.0

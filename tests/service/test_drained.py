@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
-from tests.remote.nodes import Nodes, saying
+from tests.nodes.nodes import Nodes, saying
 from tests.service.ward import CLEAN, KILL, NODE, Ward, alive, daemon, login, stuck
 from tests.service.watch import Watch
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 from tests.service.watch import Watch
 
 NODE = "node-2"

@@ -3,7 +3,6 @@
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import JobEnd
 from sentinel.slurm.ends import (
     chosen,
     exit_status,
@@ -12,6 +11,7 @@ from sentinel.slurm.ends import (
     sacct_columns,
     squeue_columns,
 )
+from sentinel.slurm.model import JobEnd
 from tests.slurm.answers import NONCE
 
 

@@ -11,9 +11,9 @@ import pytest
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.core.slurm import Job
 from sentinel.doctor.slurm import remarks
 from sentinel.slurm.client import Client
+from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab

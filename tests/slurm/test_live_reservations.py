@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from sentinel.alerting.slurm_maintenance import orders
 from sentinel.clock import SystemClock
-from sentinel.core.maintenance import orders
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.cluster import Lab

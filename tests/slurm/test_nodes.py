@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
 from sentinel.slurm.nodes import read_nodes, read_state
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 from sentinel.slurm.queue import columns, read_jobs, read_list, read_sluids
 from sentinel.slurm.words import text
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row

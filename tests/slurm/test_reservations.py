@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.slurm import Reservation
+from sentinel.slurm.model import Reservation
 from sentinel.slurm.reservations import read_reservations
 
 REST = (

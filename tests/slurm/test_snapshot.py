@@ -4,9 +4,9 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.settings import SlurmSettings
-from sentinel.core.slurm import Controller
-from sentinel.slurm import connect
 from sentinel.slurm.client import Client
+from sentinel.slurm.connect import connect
+from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import ManualClock
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row

@@ -12,7 +12,7 @@ import pytest
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
 from tests.lab.waiting import wait_until
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 from tests.stacks.training import LINES, Training
 
 CONFIG = """\

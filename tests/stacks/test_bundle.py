@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.core.stacks import Dump
 from sentinel.slurm.client import Client
 from sentinel.stacks.bundle import KEPT, NotSaved, save
 from sentinel.stacks.job import Target
+from sentinel.stacks.parse import Dump
 from tests.checks.log.jobs import job
-from tests.core.stacks.making import dump, step
+from tests.stacks.parse.making import dump, step
 
 TARGET = Target(job=job(nodes="node-0"), nodes=("node-0",))
 AT = 1_800_000_000

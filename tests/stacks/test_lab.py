@@ -13,7 +13,7 @@ import pytest
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 from tests.stacks.training import LINES, Training
 
 REST = f"all_reduce (train.py:{LINES['rest']})"

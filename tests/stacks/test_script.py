@@ -10,9 +10,9 @@ from shutil import rmtree
 
 import pytest
 
-from sentinel.core.stacks.nouns import NodeStacks
-from sentinel.core.stacks.read import packed, read_node, unfolded
 from sentinel.stacks import script
+from sentinel.stacks.parse.model import NodeStacks
+from sentinel.stacks.parse.read import packed, read_node, unfolded
 from sentinel.stacks.script import Wish
 from tests.lab.waiting import wait_until
 

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import pytest
 from msgspec.structs import replace
 
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status, Told
-from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Store
-from sentinel.core.settings import Match
 from sentinel.store.errors import Unstorable
-from sentinel.store.keep import DAY
+from sentinel.store.retention import DAY
 from tests.store.nouns import (
     HOSTILE,
     alert,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.actions import (
+from sentinel.actions.model import (
     ActionRecord,
     Decision,
     Outcome,
@@ -15,11 +15,11 @@ from sentinel.core.actions import (
     Switch,
 )
 from sentinel.core.ports import Books
-from sentinel.core.slurm import Node
+from sentinel.slurm.model import Node
 from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.books import SqlBooks
-from sentinel.store.keep import DAY
 from sentinel.store.postgres import PostgresBackend
+from sentinel.store.retention import DAY
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.nouns import HOSTILE, at
 

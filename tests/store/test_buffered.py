@@ -9,8 +9,8 @@ from sentinel.core.errors import Fenced
 from sentinel.core.model import Batch, Receipt
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable, Unstorable
+from sentinel.store.failover import SPACING
 from sentinel.store.memory import MemoryStore
-from sentinel.store.pair import SPACING
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.flaky import Flaky
 from tests.store.nouns import (

@@ -7,9 +7,9 @@ import pytest
 from sentinel.core.model import Batch, Receipt
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable
+from sentinel.store.failover import SPACING
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
-from sentinel.store.pair import SPACING
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.disk import Disk

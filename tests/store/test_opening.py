@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import StoreError
-from sentinel.store.keep import DAY, Keep
 from sentinel.store.opening import open_store
+from sentinel.store.retention import DAY, Keep
 from tests.store.disk import Disk
 from tests.store.nouns import at, measured
 

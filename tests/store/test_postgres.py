@@ -10,9 +10,9 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import Batch
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable
+from sentinel.store.failover import SPACING
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
-from sentinel.store.pair import SPACING
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sql import SqlStore
 from tests.lab.postgres import Postgres

@@ -6,11 +6,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from sentinel.core import looks
-from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.core.clock import Instant, shifted
-from sentinel.core.gpus import GpuEvent, Sighting
-from sentinel.core.looks import CheckLook, NodeLook, Shown, grouped
 from sentinel.core.model import (
     Alert,
     Batch,
@@ -24,12 +21,15 @@ from sentinel.core.model import (
 )
 from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
-from sentinel.core.slurm import Node
+from sentinel.gpu.ledger import GpuEvent, Sighting
+from sentinel.slurm.model import Node
+from sentinel.status import last_seen
+from sentinel.status.collect import Surroundings, gather
+from sentinel.status.last_seen import CheckLook, NodeLook, Shown, grouped
+from sentinel.status.types import Facts
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
-from sentinel.web.material import Surroundings, gather
-from sentinel.web.nouns import Facts
 
 KINDS = {"scratch": "fs", "training": "job", "progress": "log", "drained": "drained"}
 HOUR = 3600.0
@@ -210,9 +210,10 @@ def fill(
         }
         made.commit(Batch(at=at, samples=samples))
     memory = {
-        looks.key(name): to_builtins(CheckLook(at=START, findings=(f,))) for name, f in seen.items()
+        last_seen.key(name): to_builtins(CheckLook(at=START, findings=(f,)))
+        for name, f in seen.items()
     }
-    memory[looks.NODES] = to_builtins(
+    memory[last_seen.NODES] = to_builtins(
         NodeLook(at=START, groups=grouped(nodes(count)), jobs=jobs or {"RUNNING": 3, "PENDING": 4})
     )
     made.commit(
@@ -229,7 +230,7 @@ def fill(
 
 
 def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
-    from sentinel.web.facts import facts
+    from sentinel.status.view_model import facts
 
     return facts(gather(store(alerts, count), around(KINDS, record()), START))
 

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.model import Alert, Status
-from sentinel.core.mute import Ack, Silence
 from sentinel.core.ports import Store
 from sentinel.engine.engine import Engine
 from sentinel.testing import START, ManualClock
-from sentinel.web.gate import Gate
-from sentinel.web.live import Live
-from sentinel.web.rate import Rate
+from sentinel.web.auth import Gate
+from sentinel.web.rate_limit import Rate
 from sentinel.web.server import Server
 from sentinel.web.site import Site
+from sentinel.web.snapshot_cache import Live
 from tests.engine.worlds import Book, Says, world
 from tests.web.scenery import KINDS, around, ledger, record, stacks, store
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sentinel.web.rate import Rate
+from sentinel.web.rate_limit import Rate
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, stage
 

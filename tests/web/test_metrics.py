@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sentinel.core.model import Status
+from sentinel.status.types import Count, DiskFact, Facts, Vitals
 from sentinel.web.metrics import LABEL, MOST, metrics
-from sentinel.web.nouns import Count, DiskFact, Facts, Vitals
 from sentinel.web.textfile import write
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import alert, scene

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.model import Status
+from sentinel.status.types import Facts, SilenceFact
 from sentinel.web import render
-from sentinel.web.nouns import Facts, SilenceFact
 from tests.packaging.test_pyz import builder
 
 PACKAGE = Path(render.__file__).parent.parent
@@ -20,7 +20,7 @@ LOOK = """\
 import sys; sys.path.insert(0, sys.argv[1])
 from datetime import timezone
 from sentinel.web import render
-from sentinel.web.nouns import Facts
+from sentinel.status.types import Facts
 from sentinel.core.model import Status
 assert render.__file__.startswith(sys.argv[1]), render.__file__
 facts = Facts(at=0.0, cluster="in-a-zip", status=Status.OK)

@@ -8,12 +8,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from sentinel.alerting.signed_links import Claim, Signer
+from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.errors import StoreError
-from sentinel.core.links import Claim, Signer
 from sentinel.core.model import Notification, Status
-from sentinel.core.mute import Ack, Silence
 from sentinel.engine.engine import Engine
-from sentinel.web.rate import BURST
+from sentinel.web.rate_limit import BURST
 from sentinel.web.server import CannotListen, Server
 from tests.channels.samples import HOSTILE
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world

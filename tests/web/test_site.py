@@ -16,16 +16,16 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from sentinel.alerting.silences import Ack
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
-from sentinel.core.mute import Ack
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
-from sentinel.web import door
-from sentinel.web.gate import Gate, Refused
-from sentinel.web.live import Live
-from sentinel.web.rate import Rate
-from sentinel.web.shown import Shown
+from sentinel.web import connection_limit
+from sentinel.web.auth import Gate, Refused
+from sentinel.web.page_cache import Shown
+from sentinel.web.rate_limit import Rate
+from sentinel.web.snapshot_cache import Live
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import alert, around, fill, scene, store
 from tests.web.stage import TOKEN, Stage, stage
@@ -382,7 +382,7 @@ def test_however_many_come_the_watching_keeps_its_files(
     shown: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the bound connections are closed at once; when some leave, others may come."""
-    monkeypatch.setattr(door, "MOST", 5)
+    monkeypatch.setattr(connection_limit, "MOST", 5)
     address = ("127.0.0.1", shown.server.port)
     with ExitStack() as wires:
         guests = [wires.enter_context(socket.create_connection(address)) for _ in range(8)]
@@ -534,8 +534,8 @@ def test_nothing_of_the_page_is_imported_where_it_is_off() -> None:
     """Neither by the service's modules nor by a tick: not aiohttp's server, not jinja2's
     templates of ours, not prometheus_client."""
     code = (
-        "import sys; import sentinel.app, sentinel.engine.service, sentinel.engine.tick, "
-        "sentinel.cli.service, sentinel.show; "
+        "import sys; import sentinel.wiring.app, sentinel.engine.service, sentinel.engine.tick, "
+        "sentinel.cli.service, sentinel.wiring.status; "
         "bad = [m for m in sys.modules if m.startswith(('sentinel.web', 'prometheus_client', "
         "'aiohttp.web', 'jinja2'))]; print(bad)"
     )

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.core.model import Status
+from sentinel.status.collect import gather
+from sentinel.status.view_model import facts
 from sentinel.testing import START
-from sentinel.web.facts import facts
-from sentinel.web.material import gather
 from sentinel.web.metrics import metrics
 from tests.web.scenery import KINDS, alert, around, ledger, store
 from tests.web.stage import stage

@@ -20,9 +20,9 @@ from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.slurm.model import Job
 
 LOOKUP = 20.0
 """Seconds for one question to the file system: a sharded checkpoint has thousands of files."""

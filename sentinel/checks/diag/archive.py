@@ -16,7 +16,7 @@ from sentinel.core.text import visible
 from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Blame, Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.nouns import Inventory
+from sentinel.gpu.model import Inventory
 
 _NAME = re.compile(r"dcgmi-r([1-4])-([A-Za-z0-9][A-Za-z0-9._-]*)-([0-9]{8}T[0-9]{6}Z)\.json")
 LONGEST = 64 * 2**20

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
+from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.diag import archive, choose, dispatch, runs, telling
 from sentinel.checks.diag.dispatch import Sbatch
 from sentinel.checks.diag.reading import last_in, run_in
 from sentinel.checks.diag.runs import Last, Run
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid, StoreError
-from sentinel.core.gpus import GpuEvent
-from sentinel.core.limits import Limits as Caps
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job, Node
 from sentinel.core.values import Duration, Share
+from sentinel.gpu.ledger import GpuEvent
+from sentinel.slurm.model import Job, Node
 
 BACK = 6 * 3600
 """Seconds that a run of somebody else may have taken before its output is complete."""
@@ -61,7 +61,7 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.nodes not in choose.WORDS:
             try:
-                nodeset.expand(self.nodes)
+                hostlist.expand(self.nodes)
             except Invalid as error:
                 raise Invalid(f"{error}; or idle, suspect, all", "nodes") from None
         if self.archive and not self.archive.startswith("/"):
@@ -192,7 +192,7 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _by_archive(self, ctx: Context) -> Report:
         """The newest output of each node that is asked for."""
-        named = set() if self.nodes in choose.WORDS else set(nodeset.expand(self.nodes))
+        named = set() if self.nodes in choose.WORDS else set(hostlist.expand(self.nodes))
         newest = {f.node: f for f in archive.files(self.place) if not named or f.node in named}
         found = [telling.finding(last_in(self.place, f), ctx.now) for f in newest.values()]
         if not found:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.model import Coverage, covered
-from sentinel.core.nodestate import UP, unfit
-from sentinel.core.slurm import Node
 from sentinel.core.values import Share
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import UP, unfit
 
 WORDS = ("idle", "suspect", "all")
 NOT_IDLE = frozenset({"PLANNED", "RESERVED", "MAINTENANCE", "DRAIN", "PERFCTRS", "CLOUD_DOWN"})
@@ -27,7 +27,7 @@ def candidates(
         return [n for n in there if n.name in suspects]
     if which == "all":
         return [n for n in there if n.state in UP and "DRAIN" not in n.flags]
-    named = set(nodeset.expand(which))
+    named = set(hostlist.expand(which))
     return [n for n in there if n.name in named]
 
 
@@ -42,7 +42,7 @@ def coverage(
     others are excused while they wait for their turn. A name that Slurm does not know is not, nor
     a test of which nobody can see how it goes (`blind`)."""
     known = {n.name for n in nodes if not partition or partition in n.partitions}
-    named = set() if which in WORDS else set(nodeset.expand(which))
+    named = set() if which in WORDS else set(hostlist.expand(which))
     if not known or named - known:
         return covered("nodes", named, known)
     meant = named or known if which != "suspect" else tested

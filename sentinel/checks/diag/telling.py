@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from sentinel.checks.diag import archive
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpubook import blamed
-from sentinel.core.gpus import NODE, GpuEvent
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
 from sentinel.gpu.advice import Advice
 from sentinel.gpu.dcgm import Blame, Verdict
-from sentinel.gpu.nouns import Inventory
+from sentinel.gpu.ledger import NODE, GpuEvent
+from sentinel.gpu.ledger_update import blamed
+from sentinel.gpu.model import Inventory
 
 MILD = (Advice.RESET, Advice.MONITOR)
 WORDS = 240

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
+from sentinel.actions.limits import Limits
 from sentinel.checks.drained import evidence, proof, verdict
 from sentinel.checks.drained.reasons import KILL, fits
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.checks.passing import Passing, followed
 from sentinel.core.clock import elapsed
 from sentinel.core.errors import Invalid
-from sentinel.core.limits import Limits
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 
 if TYPE_CHECKING:
-    from sentinel.core.slurm import Node
+    from sentinel.slurm.model import Node
 
 SHORTEST_PREFIX = 4
 

@@ -12,16 +12,16 @@ from sentinel import proc
 from sentinel.checks.drained import logs, people
 from sentinel.checks.drained.proof import askable
 from sentinel.checks.drained.sight import Here, Sight
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.ports import Context
-from sentinel.core.probe import NodeProbe, Wants
-from sentinel.core.slurm import ids, runs
+from sentinel.nodes.probe import NodeProbe, Wants
+from sentinel.slurm.model import ids, runs
 
 if TYPE_CHECKING:
-    from sentinel.core.remote import Answer, Unreached
-    from sentinel.core.slurm import Job, Node
+    from sentinel.nodes.model import Answer, Unreached
+    from sentinel.slurm.model import Job, Node
 
 WANTS = Wants(
     parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel", "mounts", "waits")
@@ -153,7 +153,7 @@ def _by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
 
 def _expanded(nodes: str) -> Sequence[str]:
     try:
-        return nodeset.printed(nodes)
+        return hostlist.printed(nodes)
     except Invalid as error:
         raise CannotTell(f"the nodes of a job are not understood: {error}") from error
 
@@ -173,7 +173,7 @@ def _controller_log(path: str | None, limit: float) -> tuple[str, str]:
 def _daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
     if path is None or ctx.remote is None or not names:
         return {}
-    from sentinel.core.remote import Answered
+    from sentinel.nodes.model import Answered
 
     argv = ["tail", "-c", str(TAIL // 10), "--", path]
     answers = ctx.remote.run(names, argv, limit=ctx.limit * LOGS)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sentinel.checks.drained.people import unread
 from sentinel.checks.drained.sight import Item, Rules, Sight
-from sentinel.core import gres as core
 from sentinel.core.model import Status
-from sentinel.core.probe import KernelLog, NodeProbe, Unread
 from sentinel.core.text import shortened, visible
+from sentinel.gpu import gres as core
+from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
 
 if TYPE_CHECKING:
-    from sentinel.gpu.nouns import Gpu
+    from sentinel.gpu.model import Gpu
 
 LOOK_BACK = 3600
 """Seconds before the drain from which on an Xid counts. What hangs because of it is ended late:

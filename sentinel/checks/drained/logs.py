@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.slurmctld_log import EPILOG, EVENT, UNTOLD, expanded
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.slurmctld_log import EPILOG, EVENT, UNTOLD, expanded
 
 MOST_LINES = 5
 LONGEST_LINE = 240

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from sentinel.checks.drained.reasons import job_of
 from sentinel.checks.drained.sight import Here, Item, Rules, Sight
-from sentinel.core.probe import NodeProbe, Process, Steps, Unread
 from sentinel.core.text import visible
+from sentinel.nodes.probe import NodeProbe, Process, Steps, Unread
 
 NOBODY = 65534
 """The overflow uid: a service without rights, never somebody's login (nobody)."""

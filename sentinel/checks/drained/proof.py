@@ -15,12 +15,12 @@ from sentinel.checks.drained.reasons import (
     typed_by,
 )
 from sentinel.checks.drained.sight import Item, Rules, Sight
-from sentinel.core.jobstates import EXPEDITED
-from sentinel.core.nodestate import UP, state_of, unfit
-from sentinel.core.probe import Identity, NodeProbe, Unread
-from sentinel.core.remote import Answered
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.nodes.model import Answered
+from sentinel.nodes.probe import Identity, NodeProbe, Unread
+from sentinel.slurm.job_states import EXPEDITED
+from sentinel.slurm.node_states import UP, state_of, unfit
 
 VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Where the parent waits in state D until its child has replaced itself (vfork(2))."""

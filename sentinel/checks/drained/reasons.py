@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sentinel.core.actions import Reading
-from sentinel.core.slurm import Node
+from sentinel.actions.model import Reading
+from sentinel.slurm.model import Node
 
 KILL = "Kill task failed"
 """stepd_drain_node() in src/slurmd/slurmstepd/step_terminate_monitor.c, up to 24.11 all of it."""

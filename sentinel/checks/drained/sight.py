@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from sentinel.actions.model import ActionRecord, Reading
 from sentinel.checks.drained.logs import History
-from sentinel.core.actions import ActionRecord, Reading
-from sentinel.core.probe import NodeProbe
-from sentinel.core.remote import Answer, Unreached
-from sentinel.core.slurm import Node
+from sentinel.nodes.model import Answer, Unreached
+from sentinel.nodes.probe import NodeProbe
+from sentinel.slurm.model import Node
 
 
 class Here(Struct, frozen=True, kw_only=True):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.checks import hanging
 from sentinel.checks.drained import people
 from sentinel.checks.drained.proof import proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
-from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest, Finding, Status
-from sentinel.core.nodestate import UNFIT, seen, state_of
-from sentinel.core.probe import Identity
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
+from sentinel.nodes.probe import Identity
+from sentinel.slurm.node_states import UNFIT, seen, state_of
 
 _MARKS = {True: "+", False: "-", None: "?"}
 _BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})

@@ -93,21 +93,21 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What is asked beyond statfs, and what history says of the future; imported on demand."""
         memory: dict[str, Any] = {}
         if self.measure != "statfs":
-            from sentinel.checks.fs import more
+            from sentinel.checks.quota import further as more
 
             if more.wanted(self, sights):
                 asked = more.asked(self, sights, ctx, deadline)
                 findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
                 memory[ASKED] = asked.subjects
         if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
-            from sentinel.checks.fs import future
+            from sentinel.checks.fs import forecast
 
-            wishes = future.Wishes(
+            wishes = forecast.Wishes(
                 warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag
             )
-            before = ctx.memory.get(future.MEMORY, {})
-            findings, made = future.foreseen(findings, wishes, ctx.history, before, ctx.now)
-            memory[future.MEMORY] = made
+            before = ctx.memory.get(forecast.MEMORY, {})
+            findings, made = forecast.foreseen(findings, wishes, ctx.history, before, ctx.now)
+            memory[forecast.MEMORY] = made
         return findings, memory
 
     def _sight(self, path: str, answer: Answer | None, mounts: Mounts, ctx: Context) -> Sight:

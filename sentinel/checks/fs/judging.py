@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sentinel.core.disk.words import headroom as parsed
 from sentinel.core.errors import Invalid
+from sentinel.core.forecast.words import headroom as parsed
 
 KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup")
 _NO_QUOTA = ("statfs", "du", "command")
@@ -32,7 +32,7 @@ def judge_measure(
     if (measure == "command") != bool(command):
         raise Invalid("measure: command and a command belong together", "command")
     if pattern is not None:
-        from sentinel.core.disk.command import refuse
+        from sentinel.checks.quota.tools.command import refuse
 
         refuse(pattern)
     if quotas and measure in _NO_QUOTA:

@@ -10,14 +10,14 @@ from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
 from sentinel.checks.fs.verdict import Rules
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Sample, Status, worst
-from sentinel.core.probe import Disk, Mount, NodeProbe, Unread, Wants
 from sentinel.core.text import visible
+from sentinel.nodes.probe import Disk, Mount, NodeProbe, Unread, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sentinel.core.ports import Context
-    from sentinel.core.remote import Unreached
+    from sentinel.nodes.model import Unreached
 
 _GONE = "No such file or directory"
 

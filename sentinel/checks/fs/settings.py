@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.fs.du_settings import Du
+from sentinel.checks.du.settings import Du
 from sentinel.checks.fs.limits import Limits, refuse_reversed
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sentinel import proc
 from sentinel.checks.gpu.sight import Sight
 from sentinel.core.errors import CannotTell
-from sentinel.core.remote import Answered, Unreached
 from sentinel.gpu import amd
+from sentinel.nodes.model import Answered, Unreached
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
+from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, unseen
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
@@ -23,19 +24,18 @@ from sentinel.checks.gpu.round import (
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
 from sentinel.core.errors import CannotTell, Invalid, StoreError
-from sentinel.core.gpus import GpuEvent
-from sentinel.core.limits import Limits as Caps
 from sentinel.core.model import Finding, Report, Sample, Status
-from sentinel.core.probe import Cursor, NodeProbe, Unread, Wants
-from sentinel.core.remote import described
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.gpu.ledger import GpuEvent
+from sentinel.nodes.model import described
+from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
-    from sentinel.core.remote import Unreached
-    from sentinel.core.slurm import Node
+    from sentinel.nodes.model import Unreached
+    from sentinel.slurm.model import Node
 
 RECENT = 200
 """Actions of the log looked through for nodes that were given back."""
@@ -238,7 +238,7 @@ def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> No
     others = {k for k in known if k != node.lower()}
     if not names & others or node.lower() in names:
         return answer
-    from sentinel.core.remote import Garbage
+    from sentinel.nodes.model import Garbage
 
     return Garbage(f"{visible(answer.identity.hostname)} answered in its place")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
-from sentinel.core.gpus import GpuEvent
 from sentinel.core.model import Status
 from sentinel.gpu.advice import Advice, recovery
-from sentinel.gpu.nouns import Ecc, Gpu
+from sentinel.gpu.ledger import GpuEvent
+from sentinel.gpu.model import Ecc, Gpu
 
 Problem = tuple[Status, str]
 RETIRED_MOST = 63

@@ -8,10 +8,10 @@ import time
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
-from sentinel.core.probe import kernel as kernel_text
-from sentinel.core.probe.lines import Strange
 from sentinel.core.text import shortened, visible
+from sentinel.nodes.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
+from sentinel.nodes.probe import kernel as kernel_text
+from sentinel.nodes.probe.lines import Strange
 
 
 def here(limit: float, cursor: Cursor | None) -> NodeProbe:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from sentinel.gpu.bus import bus_id
-from sentinel.gpu.nouns import Ecc, Gpu, Inventory, RemappedRows
+from sentinel.gpu.model import Ecc, Gpu, Inventory, RemappedRows
 from sentinel.gpu.quantities import told
 
 MISSING = 69

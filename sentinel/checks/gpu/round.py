@@ -14,14 +14,14 @@ from sentinel.checks.gpu.open_xids import Open
 from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.gpubook import blamed
-from sentinel.core.gpus import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
-from sentinel.core.gres import gpus as gpus_in
-from sentinel.core.lemons import Standing
 from sentinel.core.model import Finding, Status, Value, worst
-from sentinel.core.slurm import Node
 from sentinel.core.text import visible
-from sentinel.gpu.nouns import Gpu
+from sentinel.gpu.gres import gpus as gpus_in
+from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
+from sentinel.gpu.ledger_update import blamed
+from sentinel.gpu.lemon_score import Standing
+from sentinel.gpu.model import Gpu
+from sentinel.slurm.model import Node
 
 TOLD = 3
 """Problems of one GPU that fit its summary; all of them are in the details."""

@@ -10,12 +10,12 @@ from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpus import GpuEvent
-from sentinel.core.probe import Cursor, KernelLog, NodeProbe, Unread
 from sentinel.core.text import shortened
 from sentinel.gpu import smi, xid
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.nouns import Gpu, Inventory
+from sentinel.gpu.ledger import GpuEvent
+from sentinel.gpu.model import Gpu, Inventory
+from sentinel.nodes.probe import Cursor, KernelLog, NodeProbe, Unread
 
 HOUR = 3600
 NONE_THERE = re.compile(

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, ValidationError, convert
 
-from sentinel.core import nodeset
-from sentinel.core.actions import ActionRecord
+from sentinel.actions.model import ActionRecord
+from sentinel.core import hostlist as nodeset
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.gpus import NODE, GpuEvent
-from sentinel.core.lemons import DAY
-from sentinel.core.slurm import Job, JobEnd, Node
 from sentinel.core.text import shortened, visible
+from sentinel.gpu.ledger import NODE, GpuEvent
+from sentinel.gpu.lemon_score import DAY
+from sentinel.slurm.model import Job, JobEnd, Node
 
 ASKED = 20
 """Ended jobs that are asked for in one run."""

@@ -6,8 +6,8 @@ The form of a dependency: `_depend_list2str()` in src/slurmctld/job_scheduler.c,
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from sentinel.core.reasons import explain
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import explain
 
 _TERM = re.compile(
     r"(?P<kind>singleton|after\w*)(?::(?P<job>\d+(?:_\d+)?)(?:_\*)?(?:\+\d+)?)?(?:\((?P<state>\w+)\))?"

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from msgspec import structs
 
-from sentinel.checks.job import pulse
+from sentinel.actions.limits import Limits
+from sentinel.checks.job import status_line
 from sentinel.checks.job.look import LOOKUP, Round
 from sentinel.checks.job.memory import Memory, dump, load, noticed
 from sentinel.checks.job.recall import in_queue, recalled
@@ -17,11 +18,10 @@ from sentinel.checks.job.trainings import Trainings
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
-from sentinel.core.jobstates import leads
-from sentinel.core.limits import Limits
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
+from sentinel.slurm.job_states import leads
+from sentinel.slurm.model import Job
 
 
 class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,11 +90,11 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """The path and the line (without newline) to append to it; None without `pulse_log`."""
         if not self.pulse_log:
             return None
-        return self.pulse_log, pulse.line(report, self.subject, now)
+        return self.pulse_log, status_line.line(report, self.subject, now)
 
     def conflicts(self, others: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         """Configuration errors that only show among all checks: (key, message) each."""
-        return [("pulse_log", text) for text in pulse.conflicts(self.pulse_log, others)]
+        return [("pulse_log", text) for text in status_line.conflicts(self.pulse_log, others)]
 
     def _unknown(self, error: CannotTell, memory: Memory) -> Report:
         """What is raised remembers nothing, and a child that waits has to be remembered."""

@@ -4,9 +4,9 @@ import signal
 
 from sentinel.checks.job.memory import Gone
 from sentinel.core.clock import SECOND, Instant, shifted
-from sentinel.core.slurm import JobEnd
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.slurm.model import JobEnd
 
 
 def completed(gone: Gone) -> bool:

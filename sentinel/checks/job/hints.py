@@ -4,8 +4,8 @@ import unicodedata
 
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
-from sentinel.core.slurm import Job
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.model import Job
 
 _MOST = 5
 

@@ -13,9 +13,9 @@ from sentinel.checks.job.queue import elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
 from sentinel.core.model import Finding, Status, Value
-from sentinel.core.reasons import explain
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import explain
 
 
 def judge(settings: JobSettings, view: View) -> Finding:

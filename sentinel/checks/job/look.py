@@ -16,8 +16,8 @@ from sentinel.checks.job.storm import requests
 from sentinel.checks.job.view import View
 from sentinel.core.model import ActionRequest, Finding
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
 from sentinel.proc import Stuck
+from sentinel.slurm.model import Job
 
 LOOKUP = 5.0  # seconds for one question to a file system or a directory service
 SHARE = 0.5  # of the run's limit that all of these may take

@@ -1,8 +1,8 @@
 """Where the job that is gone wrote its output."""
 
 from sentinel.checks.job.memory import Gone, Seen
-from sentinel.core.patterns import output_of
-from sentinel.core.slurm import Job
+from sentinel.slurm.filename_patterns import output_of
+from sentinel.slurm.model import Job
 
 
 def stdout(gone: Gone) -> str:

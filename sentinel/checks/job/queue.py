@@ -7,9 +7,9 @@ from msgspec import Struct
 from sentinel.checks.job.chained import chained, depends
 from sentinel.checks.job.memory import Memory
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.jobstates import EXPEDITED, Phase, phase
-from sentinel.core.reasons import Ends, explain
-from sentinel.core.slurm import Job
+from sentinel.slurm.job_states import EXPEDITED, Phase, phase
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import Ends, explain
 
 
 class Queue(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from sentinel.checks.job.settings import JobSettings
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Slurm
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.model import Job
 
 
 def large(

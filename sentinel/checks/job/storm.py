@@ -2,11 +2,11 @@
 
 from msgspec import structs
 
+from sentinel.actions.job_requests import about
 from sentinel.checks.job.memory import JOBS, Memory
 from sentinel.checks.job.rules import storm
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
-from sentinel.core.jobdeeds import about
 from sentinel.core.model import ActionRequest, Finding
 
 

@@ -16,7 +16,7 @@ from sentinel.core.clock import elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 
 MOST = 5000  # trainings that one check watches
 ROWS = 20_000  # jobs that are remembered, of all trainings together

@@ -7,7 +7,7 @@ from msgspec import Struct
 from sentinel.checks.job.memory import Memory
 from sentinel.checks.job.queue import Queue
 from sentinel.core.clock import Instant
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 
 
 class View(Struct, frozen=True, kw_only=True):

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from sentinel.checks.job.chained import depends
 from sentinel.checks.job.queue import Queue, elements
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.reasons import Ends, explain
-from sentinel.core.slurm import Job
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import Ends, explain
 
 SHOWN = 3  # jobs named one by one; the rest is counted
 PASSED = 600.0  # seconds after which an estimate that did not come true is none

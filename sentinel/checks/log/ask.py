@@ -9,9 +9,9 @@ from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Testimony, heard
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.remote import Remote
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.nodes.model import Remote
 
 SCRIPT = "witness.sh"
 MOST_NODES = 32

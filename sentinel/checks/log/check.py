@@ -6,28 +6,28 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from sentinel.actions.limits import Limits
 from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.log import everybody
 from sentinel.checks.log.cadence import Bounds
-from sentinel.checks.log.further import Wishes
 from sentinel.checks.log.gather import Source
 from sentinel.checks.log.judge import Rules
 from sentinel.checks.log.memory import Memory, stored
-from sentinel.checks.log.passing import Pass, Plan
 from sentinel.checks.log.requests import Means
 from sentinel.checks.log.requests import by_line as by_line_text
+from sentinel.checks.log.run import Pass, Plan
 from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
+from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.errors import Invalid
-from sentinel.core.limits import Limits
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.patterns import has_symbols
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
+from sentinel.slurm.filename_patterns import has_symbols
 
 
 class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,11 +8,11 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.log.memory import Memory
-from sentinel.checks.log.passing import Pass, Plan
+from sentinel.checks.log.run import Pass, Plan
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.model import Job
 
 MOST_USERS = 1000  # whose trainings are remembered, the last that ran
 SHARE = 0.8  # of the run's limit for all of them

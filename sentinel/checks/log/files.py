@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from sentinel import proc
-from sentinel.checks.log.place import MOST, Look, Span
+from sentinel.checks.log.file_offset import MOST, Look, Span
 from sentinel.checks.log.settings import ENDINGS
 from sentinel.core.errors import CannotTell
 from sentinel.core.logtext import decoded

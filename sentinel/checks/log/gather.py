@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.log.file_offset import Look, Place, beginning, continues, taken, wanted
 from sentinel.checks.log.files import Files
-from sentinel.checks.log.place import Look, Place, beginning, continues, taken, wanted
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.scan import Event, Patterns, scan
-from sentinel.core import nodeset
+from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.patterns import expanded, output_of
 from sentinel.core.ports import Context
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.filename_patterns import expanded, output_of
+from sentinel.slurm.model import Job
 
 MOST_FILES = 256
 """Files of one job: one per node of most trainings."""
@@ -62,7 +62,7 @@ def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) ->
 def nodes_of(job: Job | None) -> tuple[str, ...]:
     """The names of its nodes; none where Slurm's list cannot be read."""
     try:
-        return nodeset.expand(job.nodes) if job and job.nodes else ()
+        return hostlist.expand(job.nodes) if job and job.nodes else ()
     except Invalid:
         return ()
 

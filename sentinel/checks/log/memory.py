@@ -8,7 +8,7 @@ from msgspec import Struct, ValidationError, convert
 from sentinel import proc
 from sentinel.checks.log.ask import Beat
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.place import Place
+from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.progress import Seen
 
 MOST_PLACES = 64

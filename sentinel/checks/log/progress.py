@@ -6,13 +6,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Learned, Quiet, with_phase, with_quiet
-from sentinel.checks.log.place import Look, Place
+from sentinel.checks.log.file_offset import Look, Place
+from sentinel.checks.log.rendezvous import World, joined
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.speed import Speed, kept, measured
 from sentinel.checks.log.troubles import Trouble
-from sentinel.checks.log.world import World, joined
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 
 GROWTH = ""
 """The name under which a log without `progress` advances."""

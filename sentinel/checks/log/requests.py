@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.checks.log.further import lines
+from sentinel.actions.job_requests import Sighting, about
 from sentinel.checks.log.gather import nodes_of
+from sentinel.checks.log.secondary import lines
 from sentinel.checks.log.words import Watched
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.jobdeeds import Sighting, about
 from sentinel.core.model import ActionRequest, Status
-from sentinel.core.patterns import expanded
-from sentinel.core.slurm import Job
 from sentinel.core.text import visible
+from sentinel.slurm.filename_patterns import expanded
+from sentinel.slurm.model import Job
 
 AGAIN = 1800.0
 """Seconds after which what was asked for is asked for again, while it still hangs."""

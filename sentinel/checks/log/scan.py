@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase, by_line
 from sentinel.checks.log.troubles import Finder, Trouble
-from sentinel.checks.log.world import MOST
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration

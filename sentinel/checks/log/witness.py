@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from sentinel.core.remote import Answer, Answered, Partial, TimedOut, Unreachable
 from sentinel.core.text import visible
+from sentinel.nodes.model import Answer, Answered, Partial, TimedOut, Unreachable
 
 BUSY = 80.0  # percent of GPU time
 WAITING = 45.0  # percent of the power limit below which a busy GPU computes little

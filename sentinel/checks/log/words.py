@@ -6,15 +6,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.log.files import Files
-from sentinel.checks.log.further import TOPICS, Aside, cause, lines
 from sentinel.checks.log.judge import Verdict, values
 from sentinel.checks.log.progress import GROWTH, Seen, Sight
+from sentinel.checks.log.secondary import TOPICS, Aside, cause, lines
 from sentinel.checks.log.witness import Testimony
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Sample, Status
-from sentinel.core.slurm import Job
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
+from sentinel.slurm.model import Job
 
 SHOWN = 8192  # bytes of the end that a bad finding quotes from
 QUOTED = 20  # lines of it

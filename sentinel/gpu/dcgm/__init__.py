@@ -1,6 +1,6 @@
 """`dcgmi diag`, of DCGM 2.x to 4.x, as JSON or as a table: documents, and what they prove."""
 
-from sentinel.gpu.dcgm.nouns import Document, Fault, Result
+from sentinel.gpu.dcgm.model import Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse
 from sentinel.gpu.dcgm.verdict import Blame, Ran, Verdict, judge
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sentinel.core.text import shortened, visible
-from sentinel.gpu.dcgm.nouns import Document, Fault, Result, Status
+from sentinel.gpu.dcgm.model import Document, Fault, Result, Status
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.quantities import told
 

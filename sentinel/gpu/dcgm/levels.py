@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sentinel.gpu.dcgm.nouns import Document, Result
+from sentinel.gpu.dcgm.model import Document, Result
 
 SOFTWARE = ("deployment", "software")
 NEWEST = 4

@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.dcgm import documents, table
-from sentinel.gpu.dcgm.nouns import Document
+from sentinel.gpu.dcgm.model import Document
 from sentinel.gpu.errors import Unreadable
 
 LONGEST = 64 * 2**20

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.text import shortened, visible
-from sentinel.gpu.dcgm.nouns import Document, Fault, Result, Status
+from sentinel.gpu.dcgm.model import Document, Fault, Result, Status
 from sentinel.gpu.errors import Unreadable
 
 RULE = "+===========================+"

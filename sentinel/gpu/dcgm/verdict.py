@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from sentinel.gpu.advice import Advice, worst
 from sentinel.gpu.dcgm import levels, policy
-from sentinel.gpu.dcgm.nouns import Document, Fault, Result
+from sentinel.gpu.dcgm.model import Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse
 from sentinel.gpu.errors import Unreadable
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from sentinel.chain.folder import Place
+from sentinel.chain.journal import Entry
+from sentinel.chain.model import Chain
 from sentinel.checks.chain import ChainCheck
-from sentinel.core.chain.journal import Entry
-from sentinel.core.chain.nouns import Chain
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
-from sentinel.cron.place import Place
+from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r")

@@ -14,9 +14,9 @@ from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
 from sentinel.core.values import Duration, Size
 from sentinel.proc import Stuck
+from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
 from tests.lab.fuse import Fuse
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.chain.script_book import Book, write
+from sentinel.chain.script_history import Record, Submitted
 from sentinel.checks.cron import CronCheck
 from sentinel.core.clock import SECOND
-from sentinel.core.crontab.record import Record, Submitted
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
-from sentinel.cron.book import Book, write
 from sentinel.testing import START, context
 
 NOW = START.wall / SECOND

@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.cluster import Lab
 from tests.lab.gpus import Failure, dcgmi_json, gpus_of, nvidia_smi
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 
 pytestmark = pytest.mark.lab
 SENTINEL = str(Path(sys.executable).with_name("sentinel"))

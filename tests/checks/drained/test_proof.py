@@ -10,8 +10,7 @@ from sentinel.checks.drained.gpus import expected
 from sentinel.checks.drained.logs import History
 from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
-from sentinel.core.probe import GpuProcess, NodeProbe, Steps, Unread
-from sentinel.core.remote import (
+from sentinel.nodes.model import (
     Answered,
     Garbage,
     HostKeyChanged,
@@ -21,6 +20,7 @@ from sentinel.core.remote import (
     TimedOut,
     Unreachable,
 )
+from sentinel.nodes.probe import GpuProcess, NodeProbe, Steps, Unread
 from tests.checks.drained.nodes import (
     CLEAN,
     GPUS,

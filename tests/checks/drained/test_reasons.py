@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from sentinel.actions.model import Reading
 from sentinel.checks.drained import logs
 from sentinel.checks.drained.logs import UNTOLD, History, histories
 from sentinel.checks.drained.reasons import (
@@ -15,7 +16,6 @@ from sentinel.checks.drained.reasons import (
     seen_from_the_start,
     typed_by,
 )
-from sentinel.core.actions import Reading
 from sentinel.core.clock import Instant
 from sentinel.testing import START
 from tests.checks.drained.nodes import LEFT_SERVICE, NODE

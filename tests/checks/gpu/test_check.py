@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace as replace_node
 
+from sentinel.actions.model import ActionRecord, Outcome, Reading
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import Limits
-from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
-from sentinel.core.probe import Unread
-from sentinel.core.slurm import JobEnd
+from sentinel.nodes.probe import Unread
+from sentinel.slurm.model import JobEnd
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job

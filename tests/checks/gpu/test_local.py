@@ -8,8 +8,8 @@ import pytest
 
 from sentinel.checks.gpu import GpuCheck, local
 from sentinel.core.model import Status
-from sentinel.core.probe import Cursor, KernelLog, Unread
 from sentinel.core.values import Duration
+from sentinel.nodes.probe import Cursor, KernelLog, Unread
 from sentinel.testing import context
 from tests.lab.gpus import gpus_of, nvidia_smi
 

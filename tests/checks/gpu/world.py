@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel.checks.gpu import GpuCheck
-from sentinel.core.gpus import Gpus
 from sentinel.core.model import Finding, Report
-from sentinel.core.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread, Wants
-from sentinel.core.remote import Answer, Unreachable, Unreached
-from sentinel.core.slurm import Job, JobEnd, Node
+from sentinel.gpu.ledger import Gpus
+from sentinel.nodes.model import Answer, Unreachable, Unreached
+from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread, Wants
+from sentinel.slurm.model import Job, JobEnd, Node
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi

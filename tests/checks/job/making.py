@@ -6,7 +6,7 @@ from typing import Any
 from sentinel.checks.job import JobCheck
 from sentinel.core.clock import Instant
 from sentinel.core.model import Finding, Report
-from sentinel.core.slurm import Job, JobEnd
+from sentinel.slurm.model import Job, JobEnd
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 
 NOW = START.wall // 1_000_000

@@ -10,7 +10,7 @@ from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import JobEnd
+from sentinel.slurm.model import JobEnd
 from tests.checks.job.making import Watch, check, ended, glance, job, pending
 
 OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL

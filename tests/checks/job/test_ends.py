@@ -6,7 +6,7 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.core.slurm import JobEnd, JobPast
+from sentinel.slurm.model import JobEnd, JobPast
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 

@@ -14,7 +14,7 @@ from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 from tests.checks.job.making import Watch, check, ended, glance, job, pending
 from tests.lab.fuse import Fuse
 

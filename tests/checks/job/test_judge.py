@@ -7,8 +7,8 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.core.slurm import Job
 from sentinel.core.values import Duration
+from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import DAY, HOUR, NOW, Watch, check, glance, job, pending
 

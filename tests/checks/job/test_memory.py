@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.checks.job.memory import GONE, JOBS
 from sentinel.core.model import Status
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import NOW, Watch, check, glance, job, pending
 

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.checks.job import JobCheck
-from sentinel.core.jobstates import STATES
 from sentinel.core.model import Status
-from sentinel.core.reasons import REASONS
-from sentinel.core.slurm import Job
 from sentinel.core.values import Duration
+from sentinel.slurm.job_states import STATES
+from sentinel.slurm.model import Job
+from sentinel.slurm.pending_reasons import REASONS
 from tests.checks.job.making import NOW, Watch, check, job
 
 TIMES = st.one_of(st.none(), st.integers(NOW - 10**6, NOW + 10**6))

@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.checks.checkpoint import Where
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import JobEnd
+from sentinel.slurm.model import JobEnd
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sentinel.core.slurm import Job
+from sentinel.slurm.model import Job
 
 
 def job(**fields: Any) -> Job:

@@ -27,15 +27,15 @@ from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status
-from sentinel.core.remote import Answered, Unreachable
-from sentinel.core.remote_settings import RemoteSettings
 from sentinel.core.settings import FilePath, SlurmSettings
-from sentinel.core.slurm import Job, JobEnd
 from sentinel.core.values import Duration
+from sentinel.nodes.model import Answered, Unreachable
+from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import Client
+from sentinel.slurm.model import Job, JobEnd
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.stacks import Looker
-from sentinel.stacks.hands import WorkingHands
+from sentinel.stacks.job_hands import WorkingHands
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 from tests.lab.cluster import Lab

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Bounds, Cadence, Learned
+from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
-from sentinel.checks.log.place import Look, Place
 from sentinel.checks.log.progress import Seen, Sight, remembered
 from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase

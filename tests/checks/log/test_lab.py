@@ -12,7 +12,7 @@ from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import START, context
 from tests.lab.cluster import Lab
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 from tests.stacks.training import Training
 
 

@@ -14,9 +14,9 @@ from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, peers
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Testimony, heard, parsed, together
 from sentinel.core.clock import shifted
-from sentinel.core.remote import Answer, Answered, Refused, TimedOut
-from sentinel.core.remote_settings import RemoteSettings
-from sentinel.remote import connect
+from sentinel.nodes.connect import connect
+from sentinel.nodes.model import Answer, Answered, Refused, TimedOut
+from sentinel.nodes.settings import RemoteSettings
 from sentinel.testing import START
 
 BUSY = "tasks 0 root 8 0 1000 8 0 3400 3 100\n"

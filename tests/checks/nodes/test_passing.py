@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from sentinel.checks.nodes import Nodes, available
-from sentinel.core.ledger import is_out
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import (
+from sentinel.core.values import Duration, Rate
+from sentinel.nodes.history import is_out
+from sentinel.nodes.model import Unreachable, Unreached
+from sentinel.nodes.probe import (
     Blocked,
     Identity,
     Mount,
@@ -20,9 +22,7 @@ from sentinel.core.probe import (
     Wait,
     Wants,
 )
-from sentinel.core.remote import Unreachable, Unreached
-from sentinel.core.slurm import Node, Timeouts
-from sentinel.core.values import Duration, Rate
+from sentinel.slurm.model import Node, Timeouts
 from sentinel.testing import START, FixedSlurm, context, shifted
 from tests.checks.nodes.test_nodes import by_subject, node
 

@@ -11,12 +11,12 @@ from sentinel.checks.fs.limits import Limits
 from sentinel.checks.memory import Memory
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
-from sentinel.core.probe import Memory as NodeMemory
-from sentinel.core.remote import Answer, Unreachable, Unreached
 from sentinel.core.settings import FilePath
-from sentinel.core.slurm import Job, Node
 from sentinel.core.values import Duration
+from sentinel.nodes.model import Answer, Unreachable, Unreached
+from sentinel.nodes.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
+from sentinel.nodes.probe import Memory as NodeMemory
+from sentinel.slurm.model import Job, Node
 from sentinel.testing import FixedSlurm, context
 
 GB = 10**9

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.alerting.outcome import Outcome
 from sentinel.checks.fs.check import Fs
 from sentinel.checks.memory import Memory
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
-from sentinel.core.outcome import Outcome
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.engine.runner import Runner
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import context
 from tests.lab.cluster import Lab
-from tests.remote.nodes import Nodes
+from tests.nodes.nodes import Nodes
 
 pytestmark = pytest.mark.lab
 

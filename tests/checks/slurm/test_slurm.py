@@ -9,9 +9,9 @@ from sentinel.checks.slurm import Limits, SlurmCheck
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Status
-from sentinel.core.slurm import Controller
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
+from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import FixedSlurm, context
 from tests.lab.cluster import Lab

@@ -1,0 +1,117 @@
+"""Requests about jobs: what a check saw is written into them, so that it can be read again.
+
+Checks ask by `about`; the actions on jobs (requeue, cancel, killswitch, stacks, …) compare with
+what is there right before they do anything: a log that has moved since is no hang.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import ActionRequest
+from sentinel.slurm.model import Job
+
+LOOKED_AT = 2**20
+"""Bytes of a log's end in which the number is looked for again, as the check does."""
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A log that stands still: its size and file, or the number that `pattern` last captured.
+
+    With a pattern only the number counts: a hung job may go on writing warnings.
+    """
+
+    path: str
+    size: int | None = None
+    pattern: str = ""
+    number: float | None = None
+
+
+def about(
+    action: str,
+    job: Job,
+    reason: str,
+    *,
+    subject: str = "",
+    seen: Sighting | None = None,
+    params: Mapping[str, str] | None = None,
+    evidence: Mapping[str, str] | None = None,
+) -> ActionRequest:
+    """The wish for an action on this run of the job: of one element where it is one of an array,
+    of all that are pending where the row stands for them, and of all parts of a heterogeneous job.
+    `subject`: the alert's. `params` are the action's own, such as `signal`, `file` or `node`; an
+    action refuses what it does not know."""
+    started = {} if job.started is None else {"started": str(job.started)}
+    return ActionRequest(
+        action=action,
+        target=job.array_id if "[" in job.id else job.id.partition("+")[0],
+        reason=reason,
+        subject=subject,
+        params={**started, "user": job.user, **_written(seen), **(params or {})},
+        evidence=evidence or {},
+    )
+
+
+def sighting(params: Mapping[str, str]) -> Sighting | None:
+    """What the request was made for; None where it names no log."""
+    if "path" not in params:
+        return None
+    number, size = params.get("number", ""), params.get("size", "")
+    return Sighting(
+        path=params["path"],
+        size=int(size) if size.isdigit() else None,
+        pattern=params.get("pattern", ""),
+        number=float(number) if number else None,
+    )
+
+
+def moved(before: Sighting, size: int | None, tail: str) -> str:
+    """What is different in the log now, in words; empty while it stands still.
+
+    `size` None: the file is gone. Raises CannotTell for a number that is none.
+    """
+    if size is None:
+        return f"{before.path} is gone"
+    if before.pattern:
+        now = last_number(tail, before.pattern)
+        return (
+            ""
+            if now == before.number
+            else f"its progress went from {_told(before.number)} to {_told(now)}"
+        )
+    if before.size is not None and size != before.size:
+        return f"its log went from {before.size} to {size} bytes"
+    return ""
+
+
+def last_number(text: str, pattern: str) -> float | None:
+    """What the last finished line that matches captures; None where none does."""
+    finished = text[: text.rfind("\n") + 1] or text
+    found = None
+    for match in re.finditer(pattern, finished):
+        found = match
+    if found is None:
+        return None
+    try:
+        return float(found[1].replace(",", "").replace("_", ""))
+    except (ValueError, IndexError, AttributeError):
+        raise CannotTell(f"`{pattern}` captured no number") from None
+
+
+def _written(seen: Sighting | None) -> dict[str, str]:
+    if seen is None:
+        return {}
+    given = {"path": seen.path, "size": seen.size, "pattern": seen.pattern, "number": seen.number}
+    return {k: _exact(v) for k, v in given.items() if v not in (None, "")}
+
+
+def _exact(value: object) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _told(number: float | None) -> str:
+    return "none" if number is None else f"{number:.15g}"

@@ -1,0 +1,164 @@
+"""Between the last look at a node and its change somebody may drain it: Slurm has no
+compare-and-set. slurmctld's log shows it afterwards, and the node is drained again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.actions.audit_log import request_of
+from sentinel.actions.model import ActionRecord, Answer
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Action, Hands
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+from sentinel.slurm.node_states import described, tagged
+from sentinel.slurm.slurmctld_log import Entry, author, erased
+
+WINDOW = "window"
+"""The item of a record's evidence that says whether the window was watched, and how long it was."""
+UNKNOWN = "author not known"
+LONGEST = 150
+ROUNDS = 3
+"""How often a node is drained again where even that replaces somebody's reason."""
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """What is known of the time between the last look and the change."""
+
+    text: str
+    erased: tuple[Entry, ...] = ()
+
+
+def watched(kind: Action) -> bool:
+    """Whether the action takes the place of a node's reason."""
+    return hasattr(kind, "logged")
+
+
+def log_end(hands: Hands) -> str:
+    """Where slurmctld's log ends now; empty where it cannot be read."""
+    try:
+        return hands.log_end()
+    except CannotTell:
+        return ""
+
+
+def window(kind: Action, record: ActionRecord, hands: Hands, seconds: float | None) -> Window:
+    """Whether anybody acted in it. `seconds` None: nobody measured how long it was.
+
+    The log counts as read only if our own change stands in it.
+    """
+    long = "nobody knows how long" if seconds is None else _length(seconds)
+    own = partial(kind.logged, request_of(record))  # type: ignore[attr-defined]
+    try:
+        log = hands.log_since(record.log or hands.log_end())  # the latter says why not
+        found = erased(log, record.target, own)
+    except CannotTell as error:
+        return Window(text=f"unwatched, {long}: slurmctld's log: {error}")
+    if found is None:
+        return Window(text=f"unwatched, {long}: slurmctld's log does not show this change")
+    if not found:
+        return Window(text=f"watched, {long}: nothing came between, by slurmctld's log")
+    told = "; ".join(f"{_quoted(e)} by {author(e) or UNKNOWN}" for e in found)
+    return Window(text=f"watched, {long}: drained meanwhile: {told}", erased=found)
+
+
+def mend(
+    kind: Action, record: ActionRecord, found: Sequence[Entry], hands: Hands
+) -> tuple[ActionRecord, str]:
+    """Drain the node again with what was erased in the reason; the record with what was run, and
+    what became of it.
+
+    Once more where that replaced another reason; the author by accounting afterwards: nothing is
+    waited for while the node takes jobs.
+    """
+    if newer := _drained_since(record, hands):
+        told = "; ".join(f"'{_quoted(e)}' by {author(e) or UNKNOWN}" for e in found)
+        return record, f"it replaced {told}; not drained again, as by now it is {newer}"
+    taken_back = getattr(kind, "takes_back", lambda _: ())(request_of(record))
+    for command in taken_back:
+        hands.change(command)
+    ran, lost, trouble = list(taken_back), list(found), ""
+    for _ in range(ROUNDS):
+        end, command = log_end(hands), _drain(record, lost, {})
+        ran, trouble = [*ran, command], _refused(hands, command)
+        again = _replaced(end, record.target, command, hands)
+        if trouble or not again:
+            break
+        lost += again
+    record = replace(record, commands=(*record.commands, *ran))
+    told = "; ".join(f"'{_quoted(e)}' by {author(e) or UNKNOWN}" for e in lost)
+    if trouble:
+        by_hand = f"scontrol update NodeName={record.target} State=DRAIN Reason=..."
+        return record, f"it replaced {told}, and could NOT be drained again ({trouble}): {by_hand}"
+    names = {e.text: hands.author(record.target, e.text) for e in lost if not author(e)}
+    if any(names.values()):
+        told = "; ".join(f"'{_quoted(e)}' by {_author(e, names)}" for e in lost)
+        _name_them(record, ran[-1], _drain(record, lost, names), hands)
+    return record, f"it replaced {told}, given between the last look and the change; drained again"
+
+
+def _drained_since(record: ActionRecord, hands: Hands) -> str:
+    """What the node is, where somebody else drained it after us: that reason is not ours to lose."""
+    try:
+        node = hands.node(record.target)
+    except CannotTell:
+        return ""
+    ours = node is None or node.reason.startswith(tagged(record.reason))
+    return "" if ours or node is None or "DRAIN" not in node.flags else described(node)
+
+
+def _drain(record: ActionRecord, lost: Sequence[Entry], names: dict[str, str]) -> tuple[str, ...]:
+    reasons = "; ".join(f"{_quoted(e)} (by {_author(e, names)})" for e in lost)
+    reason = tagged(f"drained again: {reasons}: an {record.action} came at the same moment")
+    return ("scontrol", "update", f"NodeName={record.target}", "State=DRAIN", f"Reason={reason}")
+
+
+def _refused(hands: Hands, command: tuple[str, ...]) -> str:
+    """Why the node is not drained now; empty if it is, or cannot be seen and nobody objected."""
+    reply = hands.change(command)
+    target = command[2].partition("=")[2]
+    try:
+        node = hands.node(target)
+    except CannotTell as error:
+        return "" if reply.answer is Answer.ACCEPTED else f"{reply.text}; {error}"
+    if node is None or "DRAIN" not in node.flags:
+        return reply.text or (described(node) if node else "Slurm knows no such node")
+    return ""
+
+
+def _replaced(end: str, target: str, command: tuple[str, ...], hands: Hands) -> tuple[Entry, ...]:
+    """The reasons that this drain itself replaced unseen."""
+    reason = command[-1].partition("=")[2]
+    try:
+        log = hands.log_since(end)
+    except CannotTell:
+        return ()
+    return erased(log, target, lambda e: e.kind == "reason" and e.text == reason) or ()
+
+
+def _name_them(
+    record: ActionRecord, drained: tuple[str, ...], named: tuple[str, ...], hands: Hands
+) -> None:
+    """Put the authors in, as long as the reason is still ours."""
+    try:
+        node = hands.node(record.target)
+    except CannotTell:
+        return
+    if node is not None and node.reason == drained[-1].partition("=")[2]:
+        hands.change(named)
+
+
+def _author(entry: Entry, names: dict[str, str]) -> str:
+    return author(entry) or names.get(entry.text) or UNKNOWN
+
+
+def _quoted(entry: Entry) -> str:
+    return shortened(visible(entry.text), LONGEST)
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration_text(seconds)

@@ -1,0 +1,181 @@
+"""What a word of a match means: `gpu-[01-16]`, `disk-*`, `!=gpu-1`, `=~gpu-.*`, `"as it is"`. Pure.
+
+Operators, quotes and backslashes are Alertmanager's
+(https://prometheus.io/docs/alerting/latest/configuration/#matcher, pkg/labels/parse.go); where
+sentinel differs from it is in docs/alerts.md.
+"""
+
+import re
+import warnings
+from collections.abc import Callable
+from fnmatch import translate
+from functools import lru_cache
+
+from msgspec import Struct
+
+from sentinel.core import hostlist
+from sentinel.core.errors import Invalid
+from sentinel.core.text import shortened
+
+NODE = "node"
+"""The label that holds names of nodes: there a word is a host list."""
+
+LONGEST = 1000
+"""Characters of a regular expression."""
+
+_OPERATOR = re.compile(r"\s*(=~|!~|!=|=)\s*")
+_NAME = r'[A-Za-z_:][A-Za-z0-9_:.-]*|"(?:\\.|[^"\\])*"'
+_MATCHER = re.compile(rf"\s*({_NAME})\s*((?:=~|!~|!=|=).*?)\s*", re.DOTALL)
+_PIECE = re.compile(r'\\.|"(?:\\.|[^"\\])*"|.', re.DOTALL)
+_CHARACTER = re.compile(r"\\.|.", re.DOTALL)
+_ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+_SAFE = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.:@ +-]*")
+_NUMBERS = re.compile(r"\[[0-9,-]*(?:[0-9]{2}-[0-9]|[0-9]-[0-9]{2}|,)[0-9,-]*\]")
+
+
+class Word(Struct, frozen=True):
+    """One word, understood: a value fits where `hits(value)` is not `negated`."""
+
+    negated: bool
+    hits: Callable[[str], bool]
+
+
+class Matcher(Struct, frozen=True):
+    """A label's name, and the word with its operator: `node` and `=~gpu-.*`."""
+
+    name: str
+    word: str
+
+
+def is_matcher(text: str) -> bool:
+    """Whether a name and an operator begin it."""
+    return text.lstrip().startswith("{") or bool(_MATCHER.fullmatch(text))
+
+
+def matchers(text: str) -> list[Matcher]:
+    """Those of `node=~"gpu-.*", severity!=warning`, in braces or without; raises Invalid.
+
+    A comma separates two only where a name and an operator follow: `node=gpu[1,3],gpu7` is one.
+    """
+    whole = text.strip()
+    if whole.startswith("{"):
+        if not whole.endswith("}") or len(whole) < 2:
+            raise Invalid(f"{_quoted(text)}: the closing brace is missing")
+        whole = whole[1:-1]
+    found = [_matcher(part) for part in _parts(whole)]
+    if not found:
+        raise Invalid("no matcher is given: it would be about everything")
+    for one in found:
+        word(one.name, one.word)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def word(name: str, text: str) -> Word:
+    """What the word means for the label `name`; raises Invalid for what cannot be meant."""
+    operator = _OPERATOR.match(text)
+    op, raw = (operator[1], text[operator.end() :]) if operator else ("=", text)
+    if op in ("=~", "!~"):
+        hits = _pattern(_unquoted(raw))
+    elif raw.startswith('"'):
+        hits = _nodes(_unquoted(raw), raw) if name == NODE else _unquoted(raw).__eq__
+    else:
+        hits = _plain(name, raw)
+    return Word(op.startswith("!"), hits)
+
+
+def literally(text: str) -> str:
+    """The word that fits this text only, whatever is in it; for other labels than NODE."""
+    if _SAFE.fullmatch(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas outside of quotes, joined again where no matcher begins."""
+    pieces = [""]
+    for piece in _PIECE.findall(text):
+        if piece == ",":
+            pieces.append("")
+        else:
+            pieces[-1] += piece
+    if not pieces[-1].strip():
+        pieces.pop()
+    parts: list[str] = []
+    for piece in pieces:
+        if parts and piece.strip() and not _MATCHER.fullmatch(piece):
+            parts[-1] += f",{piece}"
+        else:
+            parts.append(piece)
+    return parts
+
+
+def _matcher(part: str) -> Matcher:
+    match = _MATCHER.fullmatch(part)
+    if not match:
+        raise Invalid(
+            f"{_quoted(part)} is no matcher such as node=gpu-[01-16] or check!=scratch "
+            "(=, !=, =~ and !~)"
+        )
+    return Matcher(_unquoted(match[1]), match[2])
+
+
+def _unquoted(raw: str) -> str:
+    """The text in quotes or without, escapes undone; a lone backslash stands for itself."""
+    characters: list[str] = _CHARACTER.findall(raw)
+    if characters[:1] == ['"']:
+        if len(characters) < 2 or characters.pop() != '"':
+            raise Invalid(f"{_quoted(raw)}: the closing quote is missing")
+        del characters[0]
+    if '"' in characters:
+        raise Invalid(f'{_quoted(raw)}: a quote within a text is written \\"')
+    return "".join(_ESCAPES.get(c, c) for c in characters)
+
+
+def _pattern(text: str) -> Callable[[str], bool]:
+    """Fits the whole value or not at all, as in Alertmanager."""
+    if len(text) > LONGEST:
+        raise Invalid(f"the regular expression is longer than {LONGEST} characters")
+    if "[[:" in text:
+        raise Invalid(f"{_quoted(text)}: write [0-9] for [[:digit:]], [a-z] for [[:lower:]]")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compiled = re.compile(text)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
+        raise Invalid(f"{_quoted(text)} is no regular expression: {error}") from None
+    return lambda value: bool(compiled.fullmatch(value))
+
+
+def _plain(name: str, text: str) -> Callable[[str], bool]:
+    if not text:
+        raise Invalid(f'a value is missing; {name}="" means those without one')
+    if '"' in text:
+        raise Invalid(f"{_quoted(text)}: write {name}={literally(text)}")
+    if name == NODE:
+        return _nodes(text, text)
+    if _NUMBERS.search(text):
+        raise Invalid(
+            f"{_quoted(text)}: brackets stand for one character here, not for numbers; "
+            f"write node={text} for nodes, or {name}=~ and a regular expression"
+        )
+    fits = re.compile(translate(text)).match
+    return lambda value: bool(fits(value))
+
+
+def _nodes(text: str, raw: str) -> Callable[[str], bool]:
+    """A host list; or the wildcards * and ?, which no name has; in quotes also none at all."""
+    if not text:
+        return text.__eq__
+    if text == raw and re.search(r"[*?]", text) and not re.search(r"[][,!\s]", text):
+        fits = re.compile(translate(text)).match
+        return lambda value: bool(fits(value))
+    try:
+        return frozenset(hostlist.expand(text)).__contains__
+    except Invalid as error:
+        raise Invalid(f"{error}; a pattern is written node=~ and a regular expression") from None
+
+
+def _quoted(text: str) -> str:
+    return repr(shortened(text, 60))

@@ -1,0 +1,226 @@
+"""Which outbox rows are sent next, and how long a failed one waits. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.alerting.outbox_order import Subject, begins, ends, subject
+from sentinel.alerting.owners import alone, together
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Outgoing
+
+FIRST_WAIT = 2.0
+LONGEST_WAIT = 300.0
+PERMANENT_WAIT = 3600.0
+GIVE_UP = 7 * 86400.0
+"""Seconds. A refusal may be a mistake in the configuration: it is tried again, but hourly."""
+
+STRAY = 300.0
+"""Seconds after which a row that its channel does not deliver goes to the fallback."""
+
+HOUR = 3600.0
+BLOCKING_ATTEMPTS = 10
+"""After so many failures a row holds up only its own alert, no longer its channel."""
+
+Group = tuple[str, str]
+"""A channel and one of the groups it is told of."""
+
+_NEVER: Mapping[Group, Instant] = {}
+
+
+def due(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER
+) -> list[Outgoing]:
+    """The rows to send now, in order: none overtakes an earlier one of its channel.
+
+    Only a row that was refused for good, or failed very often, lets others pass. What was
+    refused lets newer news of its own subject pass too (see `overtaken`), but never an end:
+    nobody is told of the end of what they have not heard of. `told`: when a channel was last
+    told of a group.
+    """
+    return [row for row in _free(rows, now, told) if is_due(row, now)]
+
+
+def is_due(row: Outgoing, now: Instant) -> bool:
+    """Whether the row's wait is over; a wall clock set back does not prolong it."""
+    if _gathers(row, now):
+        return False
+    return row.tried is None or row.tried.wall > now.wall or elapsed(row.tried, now) >= row.wait
+
+
+def next_wait(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER
+) -> float | None:
+    """Seconds until some row can be sent; None when nothing waits."""
+    waits = [_left(row, now) for row in _free(rows, now, told)]
+    return min(waits) if waits else None
+
+
+def bundles(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
+    """Rows of one channel as messages: those of a group together, each subject once in a
+    message, and no word about a subject before an earlier one."""
+    messages: list[list[Outgoing]] = []
+    place: dict[str, int] = {}
+    last: dict[tuple[str, str], int] = {}
+    for row in rows:
+        about = (row.notification.check, row.notification.subject)
+        at = place.get(row.group, -1)
+        if not row.group or at <= last.get(about, -1):
+            at = place[row.group] = len(messages)
+            messages.append([])
+        messages[at].append(row)
+        last[about] = at
+    return messages
+
+
+def room(sent: Sequence[Instant], per_hour: int, now: Instant) -> int | None:
+    """How many messages may still go within the hour; None where there is no cap."""
+    if not per_hour:
+        return None
+    return max(0, per_hour - sum(elapsed(at, now) < HOUR for at in sent))
+
+
+def reopens(sent: Sequence[Instant], per_hour: int, now: Instant) -> float:
+    """Seconds until a full hour has room again."""
+    within = sorted(elapsed(at, now) for at in sent if elapsed(at, now) < HOUR)
+    return HOUR - within[per_hour - 1] if len(within) >= per_hour else 0.0
+
+
+def astray(rows: Iterable[Outgoing], fallbacks: Mapping[str, str], now: Instant) -> list[Outgoing]:
+    """Rows that their channel has refused or failed to deliver for too long, and that have
+    somebody to stand in."""
+    return [
+        row
+        for row in rows
+        if row.attempts
+        and fallbacks.get(row.channel)
+        and (row.permanent or elapsed(row.created, now) >= STRAY)
+    ]
+
+
+def redirected(row: Outgoing, channel: str, now: Instant) -> Outgoing:
+    """The row anew for another channel, with a word about why it comes this way."""
+    why = f"sent here because {row.channel} does not deliver: {row.error}"
+    message = replace(
+        row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
+    )
+    return Outgoing(channel=channel, notification=message, created=now, group=together(row.group))
+
+
+def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
+    """The row as it waits for its next attempt: twice as long each time, up to a bound. What is
+    one user's own trouble counts as failed very often: it holds up nobody else."""
+    attempts = row.attempts + 1
+    if alone(row, error):
+        attempts = max(attempts, BLOCKING_ATTEMPTS)
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempts - 1, 20))
+    wait = PERMANENT_WAIT if error.permanent else max(wait, min(error.retry_after or 0.0, 3600.0))
+    return replace(
+        row, attempts=attempts, tried=now, wait=wait, permanent=error.permanent, error=str(error)
+    )
+
+
+def expired(rows: Sequence[Outgoing]) -> list[Outgoing]:
+    """Rows that were tried for too long to matter to anybody: what a service owes that was off
+    meanwhile is tried once more. With a beginning goes the end that waits for it."""
+    old = {r.seq: r for r in rows if r.tried and elapsed(r.created, r.tried) > GIVE_UP}
+    unheard = {(r.channel, r.notification.alert) for r in old.values() if begins(r.notification)}
+    ended = {
+        r.seq: r
+        for r in rows
+        if ends(r.notification) and (r.channel, r.notification.alert) in unheard
+    }
+    return list({**old, **ended}.values())
+
+
+def _free(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
+) -> Iterator[Outgoing]:
+    """The rows that no earlier one holds up, due or not; `hold` is as their group has it."""
+    held: set[tuple[str, ...]] = set()
+    unheard: set[Subject] = set()
+    opening, over = _openings(rows, now, told), _over(rows)
+    for row in sorted(rows, key=lambda r: r.seq):
+        about = subject(row)
+        if (row.channel,) in held or about in held:
+            continue
+        if about in unheard and ends(row.notification):
+            continue
+        wait = opening[row.channel, row.group]
+        row = replace(row, hold=elapsed(row.created, now) + wait if wait > 0 else 0.0)
+        row = replace(row, wait=0.0) if _worth_a_try(row, over.get(about)) else row
+        _note_refused(row, about, unheard, now)
+        yield row
+        if _gathers(row, now):
+            held.add(about)
+        elif not is_due(row, now) and not row.permanent:
+            held.add(about if row.attempts >= BLOCKING_ATTEMPTS else (row.channel,))
+
+
+def _over(rows: Iterable[Outgoing]) -> dict[Subject, Instant]:
+    """When the ends that wait were committed."""
+    return {subject(row): row.created for row in rows if ends(row.notification)}
+
+
+def _worth_a_try(row: Outgoing, over: Instant | None) -> bool:
+    """A refused beginning is tried once more when its end has come, which waits for it."""
+    refused = row.permanent and begins(row.notification) and row.tried is not None
+    return bool(refused and over and row.tried and _before(row.tried, over))
+
+
+def _before(first: Instant, second: Instant) -> bool:
+    if first.boot and first.boot == second.boot:
+        return first.mono < second.mono
+    return first.wall < second.wall
+
+
+def _note_refused(row: Outgoing, about: Subject, unheard: set[Subject], now: Instant) -> None:
+    """Keep count of the subjects whose beginning was refused, with no later news to come; one
+    that is tried again now goes first, and its end with it."""
+    if row.permanent and begins(row.notification) and not is_due(row, now):
+        unheard.add(about)
+    elif not row.permanent:
+        unheard.discard(about)
+
+
+def _openings(
+    rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
+) -> dict[Group, float]:
+    """Seconds until each group may be told: when the first of its rows has waited enough, and
+    not sooner after the last message about it than its rows say."""
+    waits: dict[Group, float] = {}
+    for row in rows:
+        group = (row.channel, row.group)
+        own = _own_wait(row, now, told.get(group))
+        waits[group] = min(own, waits.get(group, own))
+    return waits
+
+
+def _own_wait(row: Outgoing, now: Instant, told: Instant | None) -> float:
+    if row.attempts:
+        return 0.0
+    gathering = _rest(row.hold, row.created, now)
+    return max(gathering, _rest(row.interval, told, now)) if row.group and told else gathering
+
+
+def _rest(length: float, since: Instant, now: Instant) -> float:
+    """Seconds left; none where the wall clock was set back across a boot."""
+    return max(0.0, length - elapsed(since, now)) if since.wall <= now.wall else 0.0
+
+
+def _gathers(row: Outgoing, now: Instant) -> bool:
+    """Whether the row waits for others of its group; all go when the first has waited enough."""
+    return (
+        not row.attempts and row.created.wall <= now.wall and elapsed(row.created, now) < row.hold
+    )
+
+
+def _left(row: Outgoing, now: Instant) -> float:
+    if is_due(row, now):
+        return 0.0
+    return (
+        row.hold - elapsed(row.created, now)
+        if row.tried is None
+        else row.wait - elapsed(row.tried, now)
+    )

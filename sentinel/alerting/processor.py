@@ -1,0 +1,259 @@
+"""From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.actions.announcements import Bulletin
+from sentinel.alerting.flapping import FlapPolicy
+from sentinel.alerting.notifications import deed, stand_in
+from sentinel.alerting.notifications import iso as iso
+from sentinel.alerting.notifications import notification as notification
+from sentinel.alerting.observations import observations
+from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.owners import LABEL, apart
+from sentinel.alerting.pending_notifications import owed
+from sentinel.alerting.policy import Plan as Plan
+from sentinel.alerting.routing import Listener, audience, unrouted
+from sentinel.alerting.silence_windows import standing
+from sentinel.alerting.silences import Inhibition, Orders, silenced
+from sentinel.alerting.state_machine import Policy, announced, step
+from sentinel.core.clock import Instant
+from sentinel.core.model import (
+    Alert,
+    Batch,
+    Finding,
+    Key,
+    Outgoing,
+    Run,
+    Status,
+    Told,
+    Transition,
+    worst,
+)
+
+NO_ORDERS = Orders()
+
+
+def digest(
+    outcomes: Sequence[Outcome],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+) -> Batch:
+    """What one transaction has to write about these runs."""
+    work = _Work(alerts, plan, now, orders)
+    for outcome in outcomes:
+        for key, finding in observations(outcome, alerts, plan.cluster):
+            work.observe(key, finding, plan.policies[outcome.check])
+    work.tell({outcome.check for outcome in outcomes})
+    return work.batch(outcomes)
+
+
+def review(
+    alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders = NO_ORDERS
+) -> Batch:
+    """What is owed although nothing new was seen: repeats, escalation, a silence that has ended."""
+    work = _Work(alerts, plan, now, orders)
+    work.tell({key.check for key in alerts})
+    return work.batch(())
+
+
+def forget(
+    keys: Iterable[Key],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+) -> Batch:
+    """End alerts whose check is no longer configured; those who were told hear of it."""
+    work = _Work(alerts, plan, now, orders)
+    for key in keys:
+        work.observe(key, None, Policy(kind=alerts[key].kind, flap=FlapPolicy(changes=0)))
+    work.tell(())
+    return work.batch(())
+
+
+def announce(
+    bulletins: Sequence[Bulletin],
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+) -> Batch:
+    """Tell of sentinel's own actions, beside the alert about the same subject if there is one."""
+    work = _Work(alerts, plan, now, orders)
+    for bulletin in bulletins:
+        work.announce(bulletin)
+    return work.batch(())
+
+
+class _Work:
+    """Collects one batch: first what was seen, then who is owed a word about it."""
+
+    def __init__(
+        self, alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders
+    ) -> None:
+        self._before, self._plan, self._now = alerts, plan, now
+        self._orders = orders
+        self._silences = (*orders.silences, *standing(plan.windows, now, plan.zone))
+        self._alerts = dict(alerts)
+        self._fresh: dict[Key, Transition] = {}
+        self._changes: list[tuple[Key, Alert, Transition]] = []
+        self._muting: Inhibition | None = None
+        self._transitions: list[Transition] = []
+        self._outbox: list[Outgoing] = []
+
+    def observe(self, key: Key, finding: Finding | None, policy: Policy) -> None:
+        """One step of the life of one alert."""
+        before = self._before.get(key)
+        done = step(key, before, finding, policy, self._now)
+        if done.alert is None:
+            self._alerts.pop(key, None)
+        else:
+            self._alerts[key] = done.alert
+        if done.transition is None:
+            return
+        self._transitions.append(done.transition)
+        about = done.alert or before
+        if about is None:
+            return
+        if done.transition.reason in ("firing", "worse"):
+            self._fresh[key] = done.transition
+        else:
+            self._changes.append((key, about, done.transition))
+
+    def announce(self, bulletin: Bulletin) -> None:
+        """One message about an action to whoever hears of its subject, unless that is muted."""
+        key = Key(self._plan.cluster, bulletin.check, bulletin.subject)
+        alert = stand_in(bulletin, key, self._alerts.get(key), self._plan, self._now)
+        transition = deed(bulletin, alert, self._now)
+        self._transitions.append(transition)
+        if not self._mute(alert):
+            heard = self._heard(alert)
+            self._send(alert, transition, list(heard), heard)
+
+    def tell(self, checks: Container[str]) -> None:
+        """Tell of what has changed, then give every channel what it is owed about the alerts of
+        these checks."""
+        for change in self._changes:
+            self._tell_change(*change)
+        for key, alert in list(self._alerts.items()):
+            if alert.firing and key.check in checks:
+                self._alerts[key] = self._tell_owed(key, alert)
+
+    def batch(self, outcomes: Sequence[Outcome]) -> Batch:
+        """All of it, as one transaction."""
+        reports = [(o.check, o.report) for o in outcomes if o.report is not None]
+        changed = (a for k, a in self._alerts.items() if a != self._before.get(k))
+        return Batch(
+            at=self._now,
+            alerts=tuple(changed),
+            closed=tuple(k for k in self._before if k not in self._alerts),
+            transitions=tuple(self._transitions),
+            outbox=tuple(self._outbox),
+            memory={check: r.memory for check, r in reports if r.memory is not None},
+            samples={check: r.samples for check, r in reports if r.samples},
+            runs=tuple(_run(o, self._now) for o in outcomes),
+        )
+
+    def _tell_change(self, key: Key, alert: Alert, transition: Transition) -> None:
+        """An end or a settling goes to those who know of the trouble, muted or not; flapping
+        to whoever would hear of a firing now."""
+        heard = self._heard(alert)
+        flaps = transition.reason == "flapping"
+        names = (heard if not self._mute(alert) else {}) if flaps else alert.told
+        told = self._send(alert, transition, list(names), heard)
+        if key in self._alerts:
+            self._alerts[key] = told
+
+    def _tell_owed(self, key: Key, alert: Alert) -> Alert:
+        held = self._mute(alert)
+        alert = alert if held == alert.held else replace(alert, held=held)
+        if held:
+            return alert
+        heard = self._heard(alert)
+        acked = alert.id in self._orders.acks
+        if acked and not alert.acked:
+            alert = self._tell_ack(alert, heard)
+        for reason, names in owed(alert, heard, self._now, acked=acked).items():
+            transition = self._fresh.get(key)
+            if transition is None or transition.reason != reason:
+                alert, transition = announced(alert, reason, self._now)
+                self._transitions.append(transition)
+            alert = self._send(alert, transition, names, heard)
+        return alert
+
+    def _tell_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
+        """Those who know of the trouble hear once that somebody has it."""
+        alert = replace(alert, acked=True)
+        if not alert.told:
+            return alert
+        alert, transition = announced(alert, "ack", self._now)
+        self._transitions.append(transition)
+        told = self._send(alert, transition, list(alert.told), heard)
+        return replace(told, told=alert.told)  # neither a repeat nor worse: nothing begins anew
+
+    def _heard(self, alert: Alert) -> dict[str, Listener]:
+        acked = alert.id in self._orders.acks
+        plan = self._plan
+        return audience(alert, plan.routes, plan.channels, self._now, plan.zone, acked)
+
+    def _mute(self, alert: Alert) -> str:
+        """Why nobody is told just now; empty when they are."""
+        silence = silenced(alert, self._silences, self._now)
+        if silence is not None:
+            why = f": {silence.reason}" if silence.reason else ""
+            until = iso(Instant(wall=silence.ends), self._plan.zone)
+            return f"silenced until {until} by {silence.who or 'somebody'}{why}"
+        cause = self._inhibition().explains(alert)
+        return f"muted while {cause.key.check} {cause.key.subject} fires" if cause else ""
+
+    def _send(
+        self,
+        alert: Alert,
+        transition: Transition,
+        names: Sequence[str],
+        heard: Mapping[str, Listener],
+    ) -> Alert:
+        message = notification(alert, transition, self._plan, self._note(alert))
+        for name in names:
+            how = heard.get(name) or unrouted(alert)
+            personal = name in self._plan.personal
+            self._outbox.append(
+                Outgoing(
+                    channel=name,
+                    notification=message,
+                    created=self._now,
+                    group=apart(how.group, alert.labels.get(LABEL, "")) if personal else how.group,
+                    hold=how.wait,
+                    interval=how.interval,
+                )
+            )
+        known = dict.fromkeys(names, Told(self._now, alert.severity))
+        return replace(alert, told={**alert.told, **known}) if names else alert
+
+    def _inhibition(self) -> Inhibition:
+        """Asked for only when all of the batch was observed: by whom does not matter then."""
+        if self._muting is None:
+            self._muting = Inhibition(self._plan.inhibit, self._alerts.values())
+        return self._muting
+
+    def _note(self, alert: Alert) -> str:
+        ack = self._orders.acks.get(alert.id)
+        by = f"acknowledged by {ack.who or 'somebody'}" if ack else ""
+        return "; ".join(part for part in (self._mute(alert), by) if part)
+
+
+def _run(outcome: Outcome, now: Instant) -> Run:
+    found = outcome.report.findings if outcome.report else ()
+    return Run(
+        check=outcome.check,
+        kind=outcome.kind,
+        at=now,
+        status=worst(f.status for f in (*found, outcome.itself)),
+        summary=outcome.headline,
+        duration=outcome.seconds,
+        blind=outcome.itself.status is Status.UNKNOWN,
+    )

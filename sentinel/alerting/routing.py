@@ -1,0 +1,116 @@
+"""Who hears of an alert, how often and together with what. Pure.
+
+The first matching route decides, unless it says continue; without routes every channel hears
+everything.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta, timezone, tzinfo
+
+from msgspec import Struct
+
+from sentinel.alerting.matching import matches, value
+from sentinel.alerting.settings import Hours, Route
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cron import fixed
+from sentinel.core.model import Alert, Status
+
+DEFAULT_REPEAT = 86400.0
+"""Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
+
+HOUR = 3600.0
+DEFAULT_GROUP = ("cluster", "check")
+_DAY = 24 * 60
+
+
+class Listener(Struct, frozen=True):
+    """How a channel hears of an alert: repeated after so many seconds, told together with
+    others of the same `group` that come within `wait` seconds, and of that group at most once
+    in `interval` seconds."""
+
+    repeat: float = DEFAULT_REPEAT
+    group: str = ""
+    wait: float = 0.0
+    interval: float = 0.0
+
+
+def audience(
+    alert: Alert,
+    routes: Sequence[Route],
+    channels: Sequence[str],
+    now: Instant,
+    zone: tzinfo = timezone.utc,
+    acked: bool = False,
+) -> dict[str, Listener]:
+    """The channels that hear of the alert now.
+
+    Outside a route's hours it tells only of what is critical; escalation adds channels when
+    nobody has acknowledged for long enough.
+    """
+    if not routes:
+        return dict.fromkeys(channels, Listener(group=_group(alert, DEFAULT_GROUP, 0)))
+    heard: dict[str, Listener] = {}
+    for number, route in deciding(alert, routes):
+        if asleep(route.hours, alert, now, zone):
+            continue
+        listener = _listener(alert, route, number)
+        names = [*route.to, *_escalated(alert, route, now, acked)]
+        heard |= {n: listener for n in names if n in channels and n not in heard}
+    return heard
+
+
+def unrouted(alert: Alert) -> Listener:
+    """How those hear of an end whom no route leads to any more, or not at this hour."""
+    return Listener(group=_group(alert, DEFAULT_GROUP, -1))
+
+
+def lookback(routes: Iterable[Route]) -> float:
+    """Seconds of past messages that have to be known after a start: an hour for the caps, and
+    more where a route tells of a group more rarely."""
+    return max([HOUR, *(float(route.group_interval) for route in routes)])
+
+
+def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
+    """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
+    if hours is None or alert.severity is Status.CRITICAL:
+        return False
+    wall = now.wall / SECOND
+    today = datetime.combine(datetime.fromtimestamp(wall, tz=zone).date(), time())
+    nights = (open_hours(hours, today - timedelta(days=back), zone) for back in (0, 1))
+    return not any(begin <= wall < end for begin, end in nights)
+
+
+def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
+    """Beginning and end (epoch seconds) of the hours that begin on this day; both the same where
+    there are none. A night belongs to the day on which it begins."""
+    begin, end = hours.minutes()
+    opens = fixed(day + timedelta(minutes=begin), zone)
+    if day.isoweekday() not in hours.weekdays():
+        return opens, opens
+    return opens, fixed(day + timedelta(minutes=end + (_DAY if end <= begin else 0)), zone)
+
+
+def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
+    """The routes that an alert takes, with their places."""
+    for number, route in enumerate(routes):
+        if matches(route.match, alert):
+            yield number, route
+            if not route.continue_:
+                return
+
+
+def _listener(alert: Alert, route: Route, number: int) -> Listener:
+    repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
+    by = DEFAULT_GROUP if route.group_by is None else tuple(route.group_by)
+    group = _group(alert, by, number)
+    return Listener(repeat, group, float(route.group_wait), float(route.group_interval))
+
+
+def _escalated(alert: Alert, route: Route, now: Instant, acked: bool) -> list[str]:
+    if route.escalate is None or acked or alert.fired is None:
+        return []
+    return route.escalate.to if elapsed(alert.fired, now) >= route.escalate.after else []
+
+
+def _group(alert: Alert, by: Sequence[str], number: int) -> str:
+    return "\0".join([str(number), *(f"{name}={value(alert, name)}" for name in by)])

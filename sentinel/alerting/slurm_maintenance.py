@@ -1,0 +1,59 @@
+"""Slurm's maintenance reservations as silences. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import blake2b
+
+from msgspec.structs import replace
+
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Silence
+from sentinel.core.clock import SECOND, Instant
+from sentinel.slurm.model import Reservation
+
+PREFIX = "slurm-"
+"""Ids of silences that come from Slurm begin so; those of people are hexadecimal."""
+
+
+def orders(
+    reservations: Iterable[Reservation],
+    silences: Iterable[Silence],
+    every_node: Collection[str],
+    now: Instant,
+) -> list[Silence]:
+    """What has to be written so that the silences say what Slurm says now.
+
+    `every_node`: all of the cluster; a reservation that holds them all silences everything.
+    What a person has ended by hand is left as it is; a reservation that was changed is another.
+    """
+    known = {s.id: s for s in silences if s.id.startswith(PREFIX)}
+    wanted = {s.id: s for s in _wanted(reservations, frozenset(every_node), now)}
+    gone = (s for s in known.values() if s.id not in wanted and s.ends > now.wall)
+    new = [s for s in wanted.values() if s.id not in known]
+    return [*new, *(replace(s, ends=now.wall) for s in gone)]
+
+
+def _wanted(
+    reservations: Iterable[Reservation], every_node: frozenset[str], now: Instant
+) -> Iterator[Silence]:
+    """One with TIME_FLOAT never begins: its start moves on with the time (scontrol(1)), and would
+    be another silence at every look."""
+    for r in reservations:
+        floats = "TIME_FLOAT" in r.flags
+        if "MAINT" in r.flags and not floats and r.ends * SECOND > now.wall:
+            whole = "ALL_NODES" in r.flags or (bool(every_node) and every_node <= r.nodes)
+            yield _silence(r, None if whole else r.nodes)
+
+
+def _silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
+    r = reservation
+    parts = (r.name, str(r.starts), str(r.ends), *sorted(nodes or ()))
+    name = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return Silence(
+        id=PREFIX + name,
+        match=Match(),
+        starts=r.starts * SECOND,
+        ends=r.ends * SECOND,
+        who="Slurm",
+        reason=f"maintenance reservation {r.name}",
+        nodes=nodes,
+    )

@@ -1,0 +1,211 @@
+"""The life of an alert: pending, firing, clearing, flapping, over. Pure; decisions are named."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.alerting import flapping
+from sentinel.alerting.flapping import FlapPolicy
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.model import Alert, Finding, Key, Status, Transition
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """How long a trouble must last. Seconds; `blind_after` in runs."""
+
+    kind: str
+    for_: float = 0.0
+    keep_firing_for: float = 0.0
+    blind_after: int = 3
+    runbook: str = ""
+    labels: Mapping[str, str] = {}
+    flap: FlapPolicy = FlapPolicy()
+
+
+class Step(Struct, frozen=True):
+    """What became of an alert: None when there is none, and the rule that decided."""
+
+    alert: Alert | None
+    transition: Transition | None
+    why: str
+
+
+def step(
+    key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
+) -> Step:
+    """One observation of one subject; `finding` None when a good run no longer reports it.
+
+    Unknown neither opens nor closes an alert about a subject: only the check itself (the
+    empty subject) can be alerted on as unknown, when it stays blind.
+    """
+    raw = _raw(key, alert, finding, policy, now)
+    if alert is not None and alert.flapping:
+        return _damped(alert, raw, policy, now)
+    return _counted(alert, raw, policy, now)
+
+
+def announced(alert: Alert, reason: str, now: Instant) -> tuple[Alert, Transition]:
+    """A firing alert told to somebody who does not know, or not any more (repeat)."""
+    return _told(alert, reason, alert.status, now)
+
+
+def _raw(
+    key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
+) -> Step:
+    if finding is None:
+        return _clear(alert, "gone", "no longer reported", policy, now)
+    if finding.status is Status.UNKNOWN and key.subject:
+        return Step(alert, None, "cannot tell: nothing changes")
+    if finding.status is Status.OK:
+        return _clear(alert, "resolved", _good(key, alert, finding.summary), policy, now)
+    seen = _observe(key, alert, finding, policy, now)
+    return _worsen(seen, now) if seen.firing else _fire(seen, policy, now)
+
+
+def _good(key: Key, alert: Alert | None, summary: str) -> str:
+    """A check is said to see again only where somebody was told that it does not."""
+    told = alert is not None and alert.told and not key.subject
+    return f"sees again: {summary}" if told else summary
+
+
+def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> Step:
+    """Remember firings and ends; too many of them are told as flapping instead."""
+    if raw.transition is None or raw.transition.reason == "worse":
+        return raw
+    if raw.alert is None:
+        return Step(_over(before, policy, now), raw.transition, raw.why)
+    alert = flapping.changed(raw.alert, now, policy.flap)
+    if not flapping.starts(alert, now, policy.flap):
+        return Step(alert, raw.transition, raw.why)
+    return Step(
+        replace(alert, flapping=True),
+        replace(raw.transition, reason="flapping"),
+        "changes too often",
+    )
+
+
+def _kept(alert: Alert, policy: Policy, now: Instant) -> Alert | None:
+    """What has ended, while its changes may still add up to flapping."""
+    left = policy.flap.changes and flapping.recent(alert, now, policy.flap)
+    return replace(alert, over=True) if left else None
+
+
+def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
+    if alert is None or not policy.flap.changes:
+        return None
+    done = replace(alert, over=True, firing=False, clear_since=None, held="", last=now)
+    return flapping.changed(done, now, policy.flap)
+
+
+def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
+    """Changes are counted and not told, until there are few of them again."""
+    good = replace(alert, firing=False, clear_since=None, runs=0, last=now)
+    quiet = raw.alert if raw.alert and not raw.alert.over else good
+    if raw.transition is not None and raw.transition.reason != "worse":
+        quiet = flapping.changed(replace(quiet, count=alert.count), now, policy.flap)
+    if not flapping.ends(quiet, now, policy.flap):
+        return Step(quiet, None, "flapping: not told")
+    return _settled(replace(quiet, flapping=False), raw, policy, now)
+
+
+def _settled(quiet: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
+    if quiet.firing:
+        settled, transition = _told(quiet, "settled", quiet.status, now)
+        return Step(settled, transition, "settled, and still bad")
+    summary = raw.transition.summary if raw.transition else "good, and no change for a while"
+    settled, transition = _told(replace(quiet, summary=summary), "settled", Status.OK, now)
+    return Step(_over(settled, policy, now), transition, "settled, and good")
+
+
+def _observe(
+    key: Key, alert: Alert | None, finding: Finding, policy: Policy, now: Instant
+) -> Alert:
+    before = alert if alert and not alert.over else _begun(key, alert, finding, policy, now)
+    return replace(
+        before,
+        since=before.since if before.runs else now,
+        status=finding.status,
+        summary=finding.summary,
+        details=finding.details,
+        commands=finding.commands,
+        values=finding.values,
+        labels={**finding.labels, **policy.labels},
+        runbook=policy.runbook,
+        last=now,
+        clear_since=None,
+        runs=before.runs + 1,
+    )
+
+
+def _begun(
+    key: Key, earlier: Alert | None, finding: Finding, policy: Policy, now: Instant
+) -> Alert:
+    return Alert(
+        key=key,
+        id=_episode(key, now),
+        kind=policy.kind,
+        status=finding.status,
+        summary=finding.summary,
+        since=now,
+        last=now,
+        runs=0,
+        changes=earlier.changes if earlier else (),
+    )
+
+
+def _fire(alert: Alert, policy: Policy, now: Instant) -> Step:
+    needed = policy.blind_after if not alert.key.subject else 1
+    if alert.runs < needed:
+        return Step(alert, None, f"blind for {alert.runs} of {needed} runs")
+    if elapsed(alert.since, now) < policy.for_:
+        return Step(alert, None, "pending: not bad for long enough")
+    fired = replace(alert, firing=True, fired=now, severity=alert.status)
+    return Step(*_told(fired, "firing", fired.status, now), "bad for long enough")
+
+
+def _worsen(alert: Alert, now: Instant) -> Step:
+    if alert.status.rank <= alert.severity.rank:
+        return Step(alert, None, "still firing")
+    worse = replace(alert, severity=alert.status)
+    return Step(*_told(worse, "worse", worse.status, now), "worse than what was told")
+
+
+def _clear(alert: Alert | None, reason: str, summary: str, policy: Policy, now: Instant) -> Step:
+    if alert is None:
+        return Step(None, None, "fine")
+    if alert.over:
+        return Step(_kept(alert, policy, now), None, "over")
+    if not alert.firing:
+        return Step(_kept(alert, policy, now), None, "passed before it fired")
+    since = alert.clear_since or now
+    if elapsed(since, now) < policy.keep_firing_for:
+        return Step(
+            replace(alert, clear_since=since, last=now), None, "clear, kept firing for a while"
+        )
+    ended = replace(alert, summary=summary, last=now)
+    return Step(None, _told(ended, reason, Status.OK, now)[1], "clear for long enough")
+
+
+def _told(alert: Alert, reason: str, status: Status, now: Instant) -> tuple[Alert, Transition]:
+    count = alert.count + 1
+    transition = Transition(
+        id=f"{alert.id}-{count}",
+        alert=alert.id,
+        key=alert.key,
+        kind=alert.kind,
+        reason=reason,
+        status=status,
+        severity=alert.severity,
+        summary=alert.summary,
+        at=now,
+        since=alert.since,
+    )
+    return replace(alert, count=count), transition
+
+
+def _episode(key: Key, since: Instant) -> str:
+    parts = (key.cluster, key.check, key.subject, str(since.wall))
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=5).hexdigest()

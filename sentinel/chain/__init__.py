@@ -1,0 +1,1 @@
+"""In place of cron: chains of Slurm jobs, and directories of scripts."""

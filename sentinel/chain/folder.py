@@ -1,0 +1,211 @@
+"""The folder of a chain: what was installed, its script, its journal, its links' last output."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+
+import msgspec
+
+from sentinel.chain.journal import Entry
+from sentinel.chain.model import LETTERS, Chain
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.text import visible
+from sentinel.trust import Distrusted, believed, fault
+
+KEPT = 5000
+"""Lines of the journal: a month at ten minutes."""
+
+
+class NotInstalled(SentinelError):
+    """There is no chain here."""
+
+    exit_code = 66
+    """EX_NOINPUT of sysexits(3)."""
+
+
+class BadPlace(SentinelError):
+    """The folder cannot be read or written."""
+
+    exit_code = 73
+    """EX_CANTCREAT of sysexits(3)."""
+
+
+class Place:
+    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/link-a.log`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.abspath(folder)
+
+    @property
+    def script(self) -> str:
+        """What sbatch is given."""
+        return os.path.join(self.folder, "link.sh")
+
+    def output(self, strand: str) -> str:
+        """Where the last link of a strand wrote; one file a strand, whatever time passes."""
+        return os.path.join(self.folder, f"link-{strand[-1:]}.log")
+
+    def chain(self) -> Chain:
+        """What was installed; raises NotInstalled or BadPlace. Its words are run: root's only
+        where nobody else could have written them (Distrusted)."""
+        try:
+            self._require_trusted()
+            with open(self._file("chain.json"), "rb") as file:
+                return msgspec.json.decode(file.read(), type=Chain)
+        except FileNotFoundError:
+            raise NotInstalled(
+                f"no chain is installed in {visible(self.folder)}; "
+                "begin with: sentinel cron install"
+            ) from None
+        except (msgspec.DecodeError, Invalid) as error:
+            raise BadPlace(
+                f"{visible(self._file('chain.json'))}: {error}; write it anew with: "
+                "sentinel cron install"
+            ) from error
+        except OSError as error:
+            raise BadPlace(f"{visible(self._file('chain.json'))}: {error.strerror}") from error
+
+    def install(self, chain: Chain, script: str) -> None:
+        """Write both files, each at once; raises BadPlace. A journal of another spacing goes: it
+        would show gaps where none were."""
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            if self._spacing() not in (None, chain.every):
+                os.unlink(self._file("links.jsonl"))
+            replace(self.script, script.encode(), 0o700)
+            replace(self._file("chain.json"), msgspec.json.format(msgspec.json.encode(chain)))
+        except OSError as error:
+            raise BadPlace(f"{visible(self.folder)} cannot be written: {error.strerror}") from error
+
+    def uninstall(self) -> None:
+        """Take away what `install` and links wrote; harmless where nothing is."""
+        logs = (f"link-{letter}.log" for letter in LETTERS)
+        for name in ("chain.json", "link.sh", "links.jsonl", "slot.lock", *logs):
+            with suppress(FileNotFoundError):
+                os.unlink(self._file(name))
+        with suppress(OSError):
+            os.rmdir(self.folder)
+
+    def taken_away(self, mount: str) -> bool:
+        """Whether somebody removed the folder, and not just its file system is out of sight:
+        `mount` is where that is mounted (Chain.mount). A ticket that has run out, a stale handle
+        or an error of the disk is no removal."""
+        try:
+            os.lstat(self._file("chain.json"))
+        except (FileNotFoundError, NotADirectoryError):
+            return os.path.ismount(mount or "/")
+        except OSError:
+            return False
+        return False
+
+    def entries(self) -> list[Entry]:
+        """The journal, oldest first; a line that a crash has torn is left out. Raises BadPlace."""
+        try:
+            with open(self._file("links.jsonl"), "rb") as file:
+                return list(_decoded(file.read().splitlines()))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise BadPlace(f"{visible(self._file('links.jsonl'))}: {error.strerror}") from error
+
+    def note(self, entry: Entry) -> None:
+        """One line more, in one write(2). A journal that cannot be written stops nothing."""
+        with suppress(OSError):
+            path = self._file("links.jsonl")
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                size = os.fstat(fd).st_size
+                torn = size and os.pread(fd, 1, size - 1) != b"\n"
+                os.write(fd, b"\n" * bool(torn) + msgspec.json.encode(entry) + b"\n")
+            finally:
+                os.close(fd)
+
+    def trim(self) -> None:
+        """Keep the newest lines; called by a link while it runs, so by one at a time."""
+        with suppress(OSError):
+            with open(self._file("links.jsonl"), "rb") as file:
+                lines = file.read().splitlines(keepends=True)
+            if len(lines) > 2 * KEPT:
+                replace(self._file("links.jsonl"), b"".join(lines[-KEPT:]))
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Whether no other process mends or installs here; only spares work, proves nothing."""
+        return _holding(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def working(self) -> AbstractContextManager[bool]:
+        """Whether no other link is at a slot. Where there are no locks, the state refuses later."""
+        return _holding(self._file("slot.lock"), os.O_RDWR | os.O_CREAT)
+
+    def _spacing(self) -> int | None:
+        """Of the chain that is installed, where there is one that can be read, and a journal."""
+        if not os.path.exists(self._file("links.jsonl")):
+            return None
+        try:
+            return self.chain().every
+        except SentinelError:
+            return None
+
+    def _require_trusted(self) -> None:
+        if os.geteuid() == 0 and (wrong := fault(self._file("chain.json"), believed())):
+            raise Distrusted(
+                f"the chain in {visible(self.folder)} is not used by root: {visible(wrong.path)} "
+                f"{wrong.why}; run this as its owner, or name another one: --dir DIR"
+            )
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+
+def mount_of(path: str) -> str:
+    """Where the file system is mounted that the path lies on, or would."""
+    path = os.path.abspath(path)
+    while not os.path.ismount(path):
+        path = os.path.dirname(path)
+    return path
+
+
+@contextmanager
+def _holding(path: str, flags: int) -> Iterator[bool]:
+    try:
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _locked(fd)
+    finally:
+        os.close(fd)
+
+
+def replace(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Readers see the old file or the new one, also after a crash; raises OSError."""
+    fresh = f"{path}.{os.getpid()}.new"
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(fresh)
+        raise
+
+
+def _locked(fd: int) -> bool:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # no locks here: the queue itself shows what is there
+    return True
+
+
+def _decoded(lines: list[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        with suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(line, type=Entry)

@@ -1,0 +1,232 @@
+"""A chain begun, mended and taken away."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.chain.folder import NotInstalled, Place, mount_of
+from sentinel.chain.link_script import link_script
+from sentinel.chain.mend import Submit
+from sentinel.chain.model import Chain, Mode
+from sentinel.chain.partition_limits import longest
+from sentinel.chain.queue import Queue, Refused
+from sentinel.chain.timers import Table, Timer
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.values import duration_text
+from sentinel.slurm.client import Client
+from sentinel.slurm.complaints import complaint
+
+LINK_TIME = 7200.0
+RELAY_TIME = 86400.0
+MEMORY = "--mem=500M"
+
+
+class BadWish(SentinelError):
+    """What was asked for cannot be."""
+
+    exit_code = 64
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What `install` was asked for; times in seconds. `owner` makes job names unique: the state."""
+
+    mode: Mode
+    every: float
+    time_limit: float | None
+    strands: int
+    config: str
+    options: tuple[str, ...]
+    delivers: bool
+    owner: str
+
+
+def chain_of(wish: Wish, folder: str, client: Client) -> Chain:
+    """The chain that this asks for, within what the partition allows; raises BadWish."""
+    if any(word.startswith(("--clusters", "-M")) for word in wish.options):
+        raise BadWish("--sbatch=--clusters: links look after each other on one cluster only")
+    usual = RELAY_TIME if wish.mode == "relay" else LINK_TIME
+    allowed = _allowed(wish, client)
+    if allowed and wish.time_limit and wish.time_limit > allowed[1]:
+        raise BadWish(
+            f"--time {duration_text(wish.time_limit)} is more than partition {allowed[0]} allows "
+            f"({duration_text(allowed[1])}): such a job would wait for ever"
+        )
+    usual = min(usual, allowed[1]) if allowed else usual
+    try:
+        chain = Chain(
+            name=f"sentinel-{_digest(wish.owner)}",
+            every=int(wish.every),
+            command=this_command(),
+            mode=wish.mode,
+            config=wish.config,
+            strands=1 if wish.mode == "relay" else wish.strands,
+            time_limit=int(wish.time_limit or usual),
+            options=(MEMORY, *wish.options),
+            delivers=wish.delivers,
+            mount=mount_of(folder),
+        )
+    except SentinelError as error:
+        raise BadWish(str(error)) from error
+    return replace(chain, revision=_digest(repr(chain)))
+
+
+def _allowed(wish: Wish, client: Client) -> tuple[str, int] | None:
+    if wish.mode not in ("chain", "relay"):
+        return None
+    try:
+        return longest(client, wish.options)
+    except CannotTell:
+        return None  # the trial submission says why
+
+
+def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> list[str]:
+    """Begin it, in place of one that is there; what was (or would be) done, in lines."""
+    place = Place(folder)
+    if show_only:
+        return _shown(chain, place, client)
+    if not chain.in_slurm:
+        return _install_entry(chain, place, client)
+    _try(chain, place, client)
+    _leave_other_mode(chain, place, client)
+    with place.alone():
+        place.install(replace(chain, installed=int(time.time())), _script(chain, place, client))
+        done = _begin(chain, place, client)
+    return [*done, f"installed in {place.folder}; look at it with: {chain.call('status')}"]
+
+
+def ensure(folder: str, client: Client) -> list[str]:
+    """What had to be done so that the chain goes on; empty when nothing had to."""
+    place = Place(folder)
+    chain = place.chain()
+    if not chain.in_slurm:
+        return _ensured_entry(chain, place)
+    with place.alone() as alone:
+        if not alone:
+            return []
+        whole, done = Queue(chain, place, client).mend(os.environ.get("SLURM_JOB_ID", ""))
+    if not whole:
+        raise Refused(f"a link waits that can never start; see: {chain.call('status')}")
+    return done
+
+
+def remove(folder: str, client: Client) -> list[str]:
+    """Take away entries, files and jobs, the jobs last: a link at work must not begin anew."""
+    place = Place(folder)
+    try:
+        chain = place.chain()
+    except NotInstalled as error:
+        return [str(error)]
+    if not chain.in_slurm:
+        entry(chain, place).remove()
+        place.uninstall()
+        return [f"{chain.mode}: the entry of {chain.name} is taken away"]
+    queue = Queue(chain, place, client)
+    queue.links()  # while Slurm does not answer, nothing is taken away
+    place.uninstall()
+    jobs = queue.cancel_all()
+    return [f"cancelled {', '.join(jobs) or 'no job: none was left'}; {place.folder} is taken away"]
+
+
+def this_command() -> tuple[str, ...]:
+    """How this very sentinel is called from elsewhere; a zipapp, whatever its name, with the
+    Python that it fits: the first `python3` of another host may be another."""
+    from zipfile import is_zipfile
+
+    program = os.path.abspath(sys.argv[0])
+    if os.path.basename(program) == "__main__.py":
+        return (sys.executable, "-m", "sentinel")
+    return (sys.executable, program) if is_zipfile(program) else (program,)
+
+
+def _shown(chain: Chain, place: Place, client: Client) -> list[str]:
+    if not chain.in_slurm:
+        return [entry(chain, place).text().rstrip("\n")]
+    queue, now = Queue(chain, place, client), time.time()
+    slots = [
+        Submit(name, chain.next_slot(n, now) if chain.mode == "chain" else int(now))
+        for n, name in enumerate(chain.names)
+    ]
+    import shlex
+
+    return [
+        f"# {place.script}",
+        _script(chain, place, client).rstrip("\n"),
+        "# submitted as",
+        *(shlex.join(queue.submission(step)) for step in slots),
+    ]
+
+
+def _try(chain: Chain, place: Place, client: Client) -> None:
+    """Whether Slurm would take a link, before anything is changed; raises Refused.
+
+    sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
+    """
+    words = Queue(chain, place, client).submission(Submit(chain.names[0], 0))
+    try:
+        done = client.run(words[0], "--test-only", *words[2:-1], "--wrap=true")
+    except CannotTell as error:
+        raise Refused(str(error)) from error
+    said = complaint(done.err)
+    if done.code:
+        raise Refused(f"Slurm would not take a link: {said or f'exit code {done.code}'}")
+
+
+def _script(chain: Chain, place: Place, client: Client) -> str:
+    again = Queue(chain, place, client).submission(Submit(chain.names[0], 0))
+    return link_script(chain, place, again)
+
+
+def _leave_other_mode(chain: Chain, place: Place, client: Client) -> None:
+    """A crontab entry beside a chain would run everything twice."""
+    try:
+        before = place.chain()
+    except SentinelError:
+        return
+    if before.mode == chain.mode:
+        return
+    if not before.in_slurm:
+        entry(before, place).remove()
+    elif not chain.in_slurm:
+        Queue(before, place, client).cancel_all()
+
+
+def _install_entry(chain: Chain, place: Place, client: Client) -> list[str]:
+    entry(chain, place).install()  # first: where it cannot be, what was there goes on
+    _leave_other_mode(chain, place, client)
+    place.install(replace(chain, installed=int(time.time())), "")
+    return [
+        f"{chain.mode}: every {duration_text(chain.every)}; look at it with: {chain.call('status')}"
+    ]
+
+
+def _begin(chain: Chain, place: Place, client: Client) -> list[str]:
+    try:
+        return Queue(chain, place, client).mend()[1] or ["all links wait already"]
+    except CannotTell as error:
+        raise Refused(f"{error}; then begin with: {chain.call('ensure')}") from error
+
+
+def _ensured_entry(chain: Chain, place: Place) -> list[str]:
+    found = entry(chain, place)
+    if found.present() == "yes":
+        return []
+    found.install()
+    return [f"{chain.mode}: the entry was missing or disabled and is there again"]
+
+
+def entry(chain: Chain, place: Place) -> Table | Timer:
+    """What stands in a table of the host or site, for the modes that have one."""
+    if chain.mode == "systemd":
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        return Timer(chain, place, os.path.join(base, "systemd", "user"))
+    return Table(chain.mode, chain, place)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:6]

@@ -1,0 +1,147 @@
+"""How a chain stands, for `sentinel cron status`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sentinel.chain.folder import Place
+from sentinel.chain.install import entry
+from sentinel.chain.journal import GAPS, Standing, silence, standing
+from sentinel.chain.mend import whole
+from sentinel.chain.model import Chain, Link
+from sentinel.chain.queue import Queue
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.slurm.client import Client
+
+
+def facts(folder: str, client: Client) -> dict[str, Any]:
+    """All that is known; raises NotInstalled or BadPlace. `well`: a pass will come by itself."""
+    place, now = Place(folder), time.time()
+    chain = place.chain()
+    done = standing(chain, place.entries(), now)
+    found: dict[str, Any] = {
+        "mode": chain.mode,
+        "name": chain.name,
+        "every_s": chain.every,
+        "dir": place.folder,
+        "config": chain.config,
+        "slots": _slots(done),
+        "gaps": [
+            {"from": g.first, "to": g.last + chain.every, "slots": g.count} for g in done.gaps
+        ],
+    }
+    found.update((_queue if chain.in_slurm else _table)(chain, place, client))
+    silent = silence(chain, done, now)
+    if silent > GAPS * chain.every:
+        found["problems"].append(f"no pass for {duration_text(silent)}: nothing was watched")
+        found["well"] = found["well"] and chain.in_slurm  # links wait their turn, cron does not
+    return found
+
+
+def lines(facts: dict[str, Any]) -> list[str]:
+    """The same for a terminal."""
+    slots, every = facts["slots"], duration_text(facts["every_s"])
+    text = [f"{facts['mode']} {facts['name']}, every {every}, in {visible(facts['dir'])}"]
+    text += [_link_line(link) for link in facts.get("links", ())]
+    text += [f"PROBLEM: {problem}" for problem in facts["problems"]]
+    last = f"last pass {_clock(slots['last'])}" if slots["last"] else "no pass yet"
+    text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_but(slots)}")
+    for gap in facts["gaps"][-5:]:
+        blind = duration_text(gap["to"] - gap["from"])
+        text.append(f"gap: {_clock(gap['from'])} to {_clock(gap['to'])}, nothing ran for {blind}")
+    return text
+
+
+def _queue(chain: Chain, place: Place, client: Client) -> dict[str, Any]:
+    try:
+        links = Queue(chain, place, client).links()
+    except CannotTell as error:
+        return {"well": False, "links": [], "problems": [f"the queue cannot be seen: {error}"]}
+    problems = [*_lost(chain, links), *(p for link in links if (p := _problem(chain, link)))]
+    well = whole(chain, links) or any(link.state == "RUNNING" for link in links)
+    return {"well": well, "links": [_row(link) for link in links], "problems": problems}
+
+
+def _lost(chain: Chain, links: Sequence[Link]) -> list[str]:
+    """Strands without a link; where none has one, nothing inside begins the chain again."""
+    if not links:
+        return [
+            "the chain has ended: its links are gone (cancelled, or the folder was away); nothing "
+            f"runs until: {chain.call('ensure')}"
+        ]
+    alive = {link.name for link in links}
+    return [
+        f"no link of {name} is in the queue: the next to run mends it, if that is not lost too; "
+        f"at once: {chain.call('ensure')}"
+        for name in chain.names
+        if name not in alive
+    ]
+
+
+def _table(chain: Chain, place: Place, _client: Client) -> dict[str, Any]:
+    try:
+        present = entry(chain, place).present()
+    except SentinelError as error:
+        return {"well": False, "problems": [str(error)]}
+    words = {
+        "no": f"the entry is not in the {chain.mode}",
+        "disabled": "the entry was disabled by a scancel",
+    }
+    problems = (
+        [f"{words[present]}; mend it with: {chain.call('ensure')}"] if present in words else []
+    )
+    return {"well": not problems, "problems": problems}
+
+
+def _problem(chain: Chain, link: Link) -> str:
+    if link.held:
+        return f"job {link.job} is held; mend it with: {chain.call('ensure')}"
+    if link.hopeless:
+        return (
+            f"job {link.job} can never start ({visible(link.reason)}): install anew with other "
+            "--partition, --account, --qos or --time"
+        )
+    return ""
+
+
+def _slots(done: Standing) -> dict[str, Any]:
+    return {
+        "slots": done.slots,
+        "ran": done.ran,
+        "busy": done.busy,
+        "failed": done.failed,
+        "repeated": done.repeated,
+        "late_s": round(done.late, 1),
+        "last": done.last,
+    }
+
+
+def _row(link: Link) -> dict[str, Any]:
+    return {
+        "job": link.job,
+        "name": link.name,
+        "state": visible(link.state),
+        "reason": visible(link.reason),
+        "slot": link.slot,
+    }
+
+
+def _link_line(link: dict[str, Any]) -> str:
+    due = f"due {_clock(link['slot'])}" if link["slot"] else "due when it can"
+    why = "" if link["reason"] == "None" else f" ({link['reason']})"
+    return f"job {link['job']} {link['name']}: {link['state'].lower()}{why}, {due}"
+
+
+def _but(slots: dict[str, Any]) -> str:
+    words = [f", {slots['failed']} failed"] if slots["failed"] else []
+    words += [f", {slots['busy']} found another at work"] if slots["busy"] else []
+    late = f", at most {duration_text(slots['late_s'])} late" if slots["late_s"] >= 1 else ""
+    return "".join(words) + late
+
+
+def _clock(epoch: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch))

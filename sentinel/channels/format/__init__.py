@@ -1,0 +1,1 @@
+"""What a message says, as a summary, text, HTML and blocks for chats."""

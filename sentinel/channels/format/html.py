@@ -1,0 +1,139 @@
+"""Notifications as a small HTML page for mail: inline styles, light and dark, any width.
+
+Mail programs drop style sheets more often than inline styles, so every colour stands
+inline for light and once more in one `prefers-color-scheme` block that overrides it:
+https://www.caniemail.com/features/css-at-media-prefers-color-scheme/
+"""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from sentinel.channels.format import text
+from sentinel.channels.format.summary import Card
+from sentinel.core.model import Notification
+
+_COLOURS = {
+    "critical": "#b42318",
+    "warning": "#b25e02",
+    "unknown": "#6941c6",
+    "ok": "#067647",
+    "info": "#175cd3",
+}
+_SANS = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
+_MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:13px;"
+_WRAP = "overflow-wrap:anywhere;word-break:break-word;"
+_DARK = """
+:root{color-scheme:light dark;supported-color-schemes:light dark}
+@media (prefers-color-scheme:dark){
+.page{background:#101418!important;color:#e6e9ec!important}
+.card{background:#1a2026!important;border-top-color:#343d46!important;
+border-right-color:#343d46!important;border-bottom-color:#343d46!important}
+.dim{color:#9aa5b1!important}
+.code{background:#101418!important;color:#e6e9ec!important;border-color:#343d46!important}
+a{color:#84b6ff!important}
+a.button{color:#ffffff!important}
+}
+"""
+_URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
+
+
+def html(notifications: Sequence[Notification]) -> str:
+    """A whole page; every text of others is escaped, nothing is loaded from anywhere."""
+    cards = text.ranked(notifications)
+    head = f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview(cards))}</p>'
+    body = head if len(cards) > 1 else ""
+    body += "".join(_card(c) for c in cards[: text.FULL])
+    if rest := list(text.further(cards)):
+        body += _section("Further", rest, _code)
+    return _page(text.subject(notifications), body)
+
+
+_DIM = "margin:0;color:#5b6670;font-size:13px;line-height:20px;"
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{_DARK}</style></head>\n"
+        f'<body class="page" style="margin:0;padding:12px;background:#f3f4f6;color:#1b1f24;{_SANS}'
+        'font-size:15px;line-height:22px;-webkit-text-size-adjust:100%;">\n'
+        f'<div style="max-width:680px;margin:0 auto;">{body}</div>\n</body></html>\n'
+    )
+
+
+def _card(c: Card) -> str:
+    colour = _COLOURS.get(c.tone, _COLOURS["info"])
+    dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
+    parts = "".join(_part(c, name, lines) for name, lines in text.sections(c))
+    return (
+        f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
+        f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
+        f"{dry}{_heading(c, colour)}{_facts(c)}{parts}</div>\n"
+    )
+
+
+def _heading(c: Card, colour: str) -> str:
+    return (
+        f'<div style="line-height:26px;{_WRAP}"><span style="display:inline-block;padding:0 8px;'
+        f"margin-right:8px;border-radius:4px;background:{colour};color:#ffffff;font-size:13px;"
+        f'font-weight:700;">{escape(c.word)}</span><span class="dim" '
+        f'style="color:#5b6670;">{escape(c.title)}</span></div>\n'
+        f'<p style="margin:8px 0 12px;font-size:18px;line-height:25px;font-weight:600;{_WRAP}">'
+        f"{escape(c.summary)}</p>\n"
+    )
+
+
+def _facts(c: Card) -> str:
+    rows = "".join(_row(name, value) for name, value in text.facts(c))
+    return f'<table role="presentation" style="border-collapse:collapse;">{rows}</table>\n'
+
+
+def _row(name: str, value: str) -> str:
+    cell = "padding:1px 0;vertical-align:top;text-align:left;font-size:14px;line-height:21px;"
+    return (
+        f'<tr><td class="dim" style="{cell}padding-right:16px;white-space:nowrap;color:#5b6670;">{escape(name)}</td>'
+        f'<td style="{cell}{_WRAP}">{escape(value)}</td></tr>'
+    )
+
+
+def _part(c: Card, name: str, lines: Sequence[str]) -> str:
+    if name != "Answer":
+        return _section(name, lines, _code if name in _MONOSPACED else _plain)
+    buttons = "".join(
+        f'<a class="button" href="{escape(url)}" style="{_BUTTON}">{escape(word)}</a>'
+        for word, url in c.links
+    )
+    return f'<p style="margin:14px 0 0;">{buttons}</p>\n'
+
+
+def _section(heading: str, lines: Sequence[str], style: str) -> str:
+    content = "\n".join(_linked(line) for line in lines)
+    return (
+        f'<p class="dim" style="{_DIM}margin-top:14px;">{escape(heading)}</p>\n'
+        f'<div{" class=code" if style is _code else ""} style="{style}">{content}</div>\n'
+    )
+
+
+def _linked(line: str) -> str:
+    """Escaped, with web addresses as links; no other scheme ever becomes one."""
+    parts, end = [], 0
+    for match in _URL.finditer(line):
+        url = escape(match[0])
+        parts += [escape(line[end : match.start()]), f'<a href="{url}">{url}</a>']
+        end = match.end()
+    return "".join(parts) + escape(line[end:])
+
+
+_code = (
+    f"margin-top:4px;padding:8px 10px;background:#f6f7f9;color:#1b1f24;border:1px solid #e3e7eb;"
+    f"border-radius:4px;line-height:19px;white-space:pre-wrap;{_MONO}{_WRAP}"
+)
+_BUTTON = (
+    "display:inline-block;margin:0 8px 6px 0;padding:9px 16px;border-radius:6px;"
+    "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
+)
+_plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
+_MONOSPACED = ("Last lines", "Look closer", "More")

@@ -1,0 +1,1 @@
+"""The `clean` kind: old logs and checkpoints, told, and where it is asked for removed."""

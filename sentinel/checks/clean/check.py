@@ -1,0 +1,210 @@
+"""The `clean` kind: old logs and checkpoints, told, and where it is asked for removed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from sentinel import proc
+from sentinel.actions.limits import CleanLimits, Limits
+from sentinel.clean.child import LOOKING, Going, Listing, listing
+from sentinel.clean.rules import Rules
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.text import visible
+from sentinel.core.values import Duration, duration_text, size_text
+
+MOST = 200
+LONGEST = 3500
+"""Names in one request, and their length: the log of actions keeps every one."""
+
+SHOWN = 40
+"""Lines of details."""
+
+LEAP = 60.0
+"""Seconds by which a clock is not set in small corrections."""
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """The last look, when this host's clock was set forward, and a child that hangs."""
+
+    at: Instant | None = None
+    leapt: Instant | None = None
+    stuck: proc.Stuck | None = None
+
+
+class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Old logs and checkpoints of a directory: what may go, and its removal where that is on.
+
+    `match`: names it is about; a first group that is a number orders them. `keep_last` complete
+    ones stay (two at least), of numbers every `keep_every`-th, what was changed within
+    `older_than`, and what a link or tracker (`latest…`) names, beside them or one of `pointers`.
+    `complete`: a file that only a complete directory holds. `remove`: do it.
+    """
+
+    EVERY: ClassVar[float] = 3600
+    TIMEOUT: ClassVar[float] = 60
+
+    root: FilePath
+    match: re.Pattern[str]
+    older_than: Duration
+    keep_last: Annotated[int, Meta(ge=2, le=100_000)] = 2
+    keep_every: Annotated[int, Meta(ge=0)] = 0
+    complete: str = ""
+    pointers: list[FilePath] = []
+    remove: bool = False
+    limits: CleanLimits | None = None
+
+    def __post_init__(self) -> None:
+        if not self.root.startswith("/"):
+            raise Invalid(f"{self.root!r} is no absolute path; begin it with /", "root")
+        steps = [step for step in self.root.split("/") if step]
+        if len(steps) < 2 or {".", ".."} & set(steps):
+            raise Invalid(f"{self.root!r} is too much; name a directory two steps down", "root")
+        if self.keep_every and not self.match.groups:
+            raise Invalid(r"needs a number in match, such as step(\d+)", "keep_every")
+        if "/" in self.complete:
+            raise Invalid("the name of a file directly in each directory", "complete")
+        for number, pointer in enumerate(self.pointers):
+            if not pointer.startswith("/"):
+                why = f"{pointer!r} is no absolute path; begin it with /"
+                raise Invalid(why, "pointers", number)
+        if self.older_than <= 0:
+            raise Invalid("has to be longer than 0s", "older_than")
+
+    def grants(self) -> Mapping[str, Limits | None]:
+        """Removing, where it is switched on."""
+        return {"clean": self.limits} if self.remove else {}
+
+    def run(self, ctx: Context) -> Report:
+        """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
+        before = _recalled(ctx.memory)
+        if before.stuck and proc.still_stuck(before.stuck):
+            raise CannotTell(f"an earlier look still hangs (process {before.stuck.pid})")
+        try:
+            # What takes longer than a removal has to look again could be asked for, and never go.
+            limit = min(0.8 * ctx.limit, LOOKING if self.remove else float("inf"))
+            found = listing(str(self.root), self.rules().text(), limit)
+        except proc.TimedOut as late:
+            if late.stuck is None:
+                raise
+            return self._hung(replace(before, stuck=late.stuck), late)
+        leapt = _leapt(before, ctx.now, self.older_than)
+        return Report(
+            findings=(self._finding(found, leapt, ctx),),
+            coverage=Coverage(
+                of="entries", meant=found.entries, excused=f"nothing in {self.root} fits match"
+            ),
+            requests=self._requests(found) if self.remove and not leapt else (),
+            memory=to_builtins(Memory(at=ctx.now, leapt=leapt)),
+        )
+
+    def rules(self) -> Rules:
+        """As the program that removes understands them."""
+        return Rules(
+            self.match.pattern,
+            keep_last=self.keep_last,
+            keep_every=self.keep_every,
+            older_than=float(self.older_than),
+            complete=self.complete,
+            pointers=[str(pointer) for pointer in self.pointers],
+        )
+
+    def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:
+        finding = Finding(subject=visible(self.root), status=Status.UNKNOWN, summary=str(late))
+        return Report(
+            findings=(finding,),
+            coverage=Coverage(of="directories", meant=1, unseen=(self.root,)),
+            memory=to_builtins(memory),
+        )
+
+    def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
+        told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
+        parts = [told if found.removable else f"nothing may go of {found.entries}"]
+        if not found.entries:
+            parts = ["nothing in it fits `match`"]
+        if found.held:
+            parts.append(f"{len(found.held)} may go and cannot: {visible(found.held[0])}")
+        if leapt:
+            ago = duration_text(elapsed(leapt, ctx.now))
+            parts.append(
+                f"this host's clock was set forward {ago} ago: what is old is not known, nothing "
+                f"goes until {self.older_than} after that"
+            )
+        lines = [*(_line(e, ctx.now.wall / 1e6) for e in found.going), *map(visible, found.held)]
+        return Finding(
+            subject=visible(self.root),
+            status=Status.WARNING if self.remove and (found.held or leapt) else Status.OK,
+            summary="; ".join(parts),
+            values={
+                "entries": found.entries,
+                "used_bytes": found.bytes,
+                "removable": found.removable,
+                "removable_bytes": found.removable_bytes,
+            },
+            details="\n".join(lines[:SHOWN]),
+        )
+
+    def _requests(self, found: Listing) -> tuple[ActionRequest, ...]:
+        going = _some(found.going)
+        if not going:
+            return ()
+        freed = size_text(sum(e.bytes for e in going))
+        return (
+            ActionRequest(
+                action="clean",
+                target=str(self.root),
+                reason=f"{len(going)} older than {self.older_than}, {freed}",
+                params={
+                    "rules": self.rules().text(),
+                    "names": json.dumps([e.name for e in going]),
+                },
+                evidence={"first": _evidence(going[0]), "may go": str(found.removable)},
+            ),
+        )
+
+
+def _recalled(memory: Mapping[str, Any]) -> Memory:
+    try:
+        return convert(memory, Memory)
+    except ValidationError:
+        return Memory()
+
+
+def _leapt(before: Memory, now: Instant, older_than: float) -> Instant | None:
+    """When this host's clock was last set forward, while that makes young things look old: once
+    `older_than` has passed since, all that was there then is as old as it looks."""
+    if before.at is None:
+        return None
+    leap = (now.wall - before.at.wall) / SECOND - elapsed(before.at, now)
+    if abs(leap) > LEAP:
+        return now if leap > 0 else None
+    return before.leapt if before.leapt and elapsed(before.leapt, now) < older_than else None
+
+
+def _some(going: Sequence[Going]) -> list[Going]:
+    """The oldest ones, as many as are written down."""
+    taken, length = list[Going](), 0
+    for entry in going[:MOST]:
+        length += len(json.dumps(entry.name)) + 2
+        if length > LONGEST:
+            break
+        taken.append(entry)
+    return taken
+
+
+def _line(entry: Going, now: float) -> str:
+    age = duration_text(max(0.0, now - entry.at))
+    return visible(f"{size_text(entry.bytes):>8}  {age:>8} old  {entry.name}")
+
+
+def _evidence(entry: Going) -> str:
+    return visible(f"{entry.name}, {size_text(entry.bytes)} in {entry.entries} entries")

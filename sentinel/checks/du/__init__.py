@@ -1,0 +1,1 @@
+"""How much lies in trees of directories, for what has no quota."""

@@ -1,0 +1,170 @@
+"""When it will be full, and how many checkpoints still fit: findings with their history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from sentinel.checks.fs.limits import Limits
+from sentinel.core.clock import Instant, elapsed
+from sentinel.core.forecast.forecast import Forecast, forecast
+from sentinel.core.forecast.thin import Point
+from sentinel.core.forecast.words import headroom, told
+from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.values import size_text
+
+SPAN = 14 * 86_400.0
+AGAIN = 600.0
+"""Seconds: how far back is looked, and for how long a forecast is only counted down."""
+
+MEMORY = "forecasts"
+"""The key below which forecasts are remembered; subjects begin with a slash or a node's name."""
+
+History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A forecast of space, one of inodes, and when they were made."""
+
+    at: Instant
+    free: float
+    space: Forecast | None = None
+    inodes: Forecast | None = None
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """The settings that a forecast needs. `lag`: how old the counters may be, in seconds."""
+
+    warn: Limits
+    crit: Limits
+    headroom: str = ""
+    lag: float = 0.0
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody wants to know."""
+        return bool(self.headroom) or not (self.warn.full_in is self.crit.full_in is None)
+
+
+def foreseen(
+    findings: Sequence[Finding],
+    wishes: Wishes,
+    history: History,
+    memory: Mapping[str, Any],
+    now: Instant,
+) -> tuple[tuple[Finding, ...], dict[str, Any]]:
+    """The findings with their future in them, and what to remember of it."""
+    kept, changed = dict[str, Any](), list[Finding]()
+    for finding in findings:
+        made = _made(finding, history, memory.get(finding.subject), now)
+        if made is not None:
+            kept[finding.subject] = to_builtins(made)
+            finding = _with(finding, made, wishes, now)
+        changed.append(finding)
+    return tuple(changed), kept
+
+
+def points_of(history: Sequence[tuple[Instant, float]], now: Instant) -> list[Point]:
+    """Seconds UTC by the clocks that hold within one boot; what jumps back is left out."""
+    found, last = list[Point](), float("-inf")
+    wall = now.wall / 1e6
+    for moment, value in history:
+        at = wall - elapsed(moment, now)
+        if at > last:
+            found.append((at, value))
+            last = at
+    return found
+
+
+def _made(finding: Finding, history: History, before: Any, now: Instant) -> Made | None:
+    free = finding.values.get("free_bytes")
+    if not isinstance(free, int | float) or isinstance(free, bool):
+        return None
+    old = _recalled(before)
+    if old and elapsed(old.at, now) < AGAIN and abs(free - old.free) <= 0.01 * max(free, old.free):
+        return old
+    wall = now.wall / 1e6
+    levels = [(at, -value) for at, value in _points(finding, "free_bytes", history, now)]
+    inodes = finding.values.get("inodes_used_percent")
+    used = _points(finding, "inodes_used_percent", history, now) if inodes is not None else []
+    share = float(inodes) if isinstance(inodes, int | float) else 0.0
+    return Made(
+        at=now,
+        free=float(free),
+        space=forecast([*levels, (wall, -float(free))], float(free), wall),
+        inodes=forecast([*used, (wall, share)], 100.0 - share, wall) if used else None,
+    )
+
+
+def _points(finding: Finding, name: str, history: History, now: Instant) -> list[Point]:
+    return points_of(history(finding.subject, name, SPAN), now)
+
+
+def _recalled(before: Any) -> Made | None:
+    try:
+        return convert(before, Made) if before else None
+    except ValidationError:
+        return None
+
+
+def _with(finding: Finding, made: Made, wishes: Wishes, now: Instant) -> Finding:
+    age = elapsed(made.at, now) + wishes.lag
+    space = made.space.later(age) if made.space else None
+    inodes = made.inodes.later(age) if made.inodes else None
+    problems = [
+        *_judged(space, wishes, now, "full", ""),
+        *_judged(inodes, wishes, now, "out of inodes", "% of inodes"),
+        *_room(finding, space, wishes),
+    ]
+    status = worst([finding.status, *(status for status, _ in problems)])
+    bad = [text for degree, text in problems if degree is not Status.OK]
+    parts = [finding.summary, *bad] if bad or not problems else [finding.summary, problems[0][1]]
+    values = {**finding.values, **_values(space, inodes)}
+    return replace(finding, status=status, summary="; ".join(parts), values=values)
+
+
+def _judged(
+    found: Forecast | None, wishes: Wishes, now: Instant, what: str, unit: str
+) -> list[tuple[Status, str]]:
+    if found is None or wishes.warn.full_in is wishes.crit.full_in is None:
+        return []
+    text = told(found, now.wall / 1e6, what, unit)
+    for status, limits in ((Status.CRITICAL, wishes.crit), (Status.WARNING, wishes.warn)):
+        soon = limits.full_in
+        if soon is not None and found.full_in is not None and found.full_in <= soon:
+            return [(status, f"{text} ({status.value} from {soon} before)")]
+    return [(Status.OK, text)]
+
+
+def _room(finding: Finding, space: Forecast | None, wishes: Wishes) -> list[tuple[Status, str]]:
+    """How many checkpoints still fit, where somebody wants so many."""
+    if not wishes.headroom:
+        return []
+    count, size = headroom(wishes.headroom)
+    learned = space.steps.size if space and space.steps else None
+    one = float(size) if size is not None else learned
+    if one is None:
+        return [(Status.OK, "the size of a checkpoint is not known yet")]
+    free = finding.values["free_bytes"]
+    fit = int(float(free or 0) / max(1.0, one))
+    text = f"room for {fit} checkpoint{'s' * (fit != 1)} of {size_text(one)}"
+    if fit >= count:
+        return [(Status.OK, text)]
+    status = Status.CRITICAL if fit < 1 else Status.WARNING
+    return [(status, f"{text} ({status.value} below {count if fit else 1})")]
+
+
+def _values(space: Forecast | None, inodes: Forecast | None) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    if space:
+        found["full_in_s"] = space.full_in
+        found["full_in_early_s"], found["full_in_late_s"] = space.early, space.late
+        if space.steps:
+            found["checkpoint_bytes"] = round(space.steps.size)
+            found["checkpoint_every_s"] = round(space.steps.every)
+    if inodes:
+        found["inodes_full_in_s"] = inodes.full_in
+    return found

@@ -1,0 +1,211 @@
+"""One run of the check: every running job's log looked at, remembered, judged and told."""
+
+import time
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from sentinel.checks.checkpoint.settings import Where
+from sentinel.checks.log import words
+from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
+from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.file_offset import Place
+from sentinel.checks.log.files import Files
+from sentinel.checks.log.gather import MOST_FILES, Source, nodes_of, sight
+from sentinel.checks.log.judge import Rules, Verdict, judge
+from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
+from sentinel.checks.log.progress import Seen, Sight, begun, remembered
+from sentinel.checks.log.requests import Hang, Means, Wish, due, wish
+from sentinel.checks.log.secondary import Wishes, asides
+from sentinel.checks.log.witness import Testimony, together
+from sentinel.checks.log.words import Watched
+from sentinel.core.clock import shifted
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Coverage, Finding, Report, covered
+from sentinel.core.ports import Context
+from sentinel.slurm.job_states import leads
+from sentinel.slurm.model import Job
+
+LOOKUP = 5.0  # seconds for one question to a file system
+RISK = 10.0  # seconds for all questions about checkpoints
+ABSENT = f"not there, or beyond the {MOST_FILES} files of a job that are looked at"
+SHARE = 0.7  # of the run's limit that looking at files may take
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The check's settings in the form that a run needs."""
+
+    subject: str
+    source: Source
+    rules: Rules
+    wishes: Wishes
+    heartbeat: str = ""
+    ask_nodes: bool = True
+    checkpoints: Where | None = None
+    means: Means = Means()
+
+
+class Pass:
+    """One run. `memory` is what was remembered before; the report carries what is now."""
+
+    def __init__(self, ctx: Context, plan: Plan, memory: Memory) -> None:
+        self._ctx, self._plan, self._memory = ctx, plan, memory
+        self._deadline = time.monotonic() + ctx.limit * SHARE
+        self._files = Files(min(LOOKUP, ctx.limit / 4), ctx.limit * SHARE, memory.stuck)
+        self._learned = dict(memory.learned)
+        self._beats: dict[str, Beat] = {}
+
+    def rest(self, finding: Finding) -> Report:
+        """No job runs: what was learned stays, and so do the places in logs that go on."""
+        rest = replace(self._memory, logs={}, beats={}, told=(), places=self._places({}))
+        none = Coverage(of="logs", meant=0, excused="no such job is running")
+        return Report(findings=(finding,), coverage=none, memory=self._kept(rest))
+
+    def report(self, jobs: Sequence[Job | None]) -> Report:
+        """All of them: the worst speaks for the subject, and for each further topic."""
+        seen = [self._watched(job) for job in jobs]
+        findings, told = words.findings(self._plan.subject, seen, self._memory.told, self._files)
+        logs = {_key(one.sight.job): one.seen for one in seen}
+        wishes = [self._wish(one) for one in seen]
+        for made in wishes:
+            logs[made.job] = replace(logs[made.job], asked=made.asked)
+        memory = Memory(
+            logs=logs,
+            stuck=self._files.stuck,
+            learned=dict(list(self._learned.items())[-MOST_SIZES:]),
+            places=self._places(logs),
+            beats=self._beats,
+            told=told,
+        )
+        return Report(
+            findings=findings,
+            coverage=_coverage(seen),
+            requests=tuple(request for made in wishes for request in made.requests),
+            samples=words.samples(self._plan.subject, seen),
+            memory=self._kept(memory),
+        )
+
+    def _watched(self, job: Job | None) -> Watched:
+        before = self._memory.logs.get(_key(job)) or self._handed_down(job)
+        look = sight(self._ctx, job, before, self._plan.source, self._files)
+        before = begun(look, before)
+        rules, size = self._plan.rules, str(job.node_count if job else 0)
+        learned = self._learned.get(size, Learned())
+        seen, learned = remembered(look, before, learned, rules.by_number)
+        self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
+        verdict = judge(look, seen, rules, learned)
+        nodes = nodes_of(job) if verdict.hung or seen.troubles else ()
+        testimony = self._testimony(job, seen, verdict.limit.seconds if verdict.limit else 0)
+        if verdict.hung:
+            testimony = together(testimony, self._nodes_say(job, nodes, seen))
+        names = peers(self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes)
+        return Watched(
+            sight=look,
+            seen=seen,
+            verdict=words.weighed(verdict, testimony),
+            testimony=testimony if verdict.hung else Testimony(),
+            asides=tuple(asides(seen, learned, self._plan.wishes, names)),
+            peers=names,
+            at_risk=self._at_risk(look, verdict),
+        )
+
+    def _at_risk(self, look: Sight, verdict: Verdict) -> str:
+        """Counted until it stood still: what a hung job does is no work."""
+        where, left = self._plan.checkpoints, self._deadline - time.monotonic()
+        if where is None or not verdict.hung:
+            return ""
+        from sentinel.checks.checkpoint.risk import work_at_risk
+
+        return work_at_risk(
+            where,
+            self._ctx.now,
+            max(0.0, look.age - verdict.quiet) if look.age < inf else None,
+            limit=max(1.0, min(RISK, left)),
+            ended=shifted(self._ctx.now, -verdict.quiet),
+            stuck=self._files.stuck,
+        )
+
+    def _handed_down(self, job: Job | None) -> Seen | None:
+        """For a job that is new here: how far its log was read when another one wrote it."""
+        now, path = self._ctx.now, self._plan.source.path
+        if job is None or not path or not self._memory.places:
+            return None
+        return Seen(
+            path="", first=now, looked=now, grown=now, places=self._memory.places, started=-1
+        )
+
+    def _testimony(self, job: Job | None, seen: Seen, limit: float) -> Testimony:
+        """The heartbeat is looked at each time: its age is only known from one look to the next."""
+        if not self._plan.heartbeat:
+            return Testimony()
+        from sentinel.slurm.filename_patterns import expanded
+
+        pattern = expanded(self._plan.heartbeat, job) if job else self._plan.heartbeat
+        before = self._memory.beats.get(_key(job))
+        try:
+            beat = beat_now(self._files, pattern, before, self._ctx.now)
+        except CannotTell as error:
+            return Testimony(words=str(error))
+        if beat:
+            self._beats[_key(job)] = beat
+        return beat_says(beat, before is not None, self._ctx.now, limit)
+
+    def _nodes_say(self, job: Job | None, nodes: Sequence[str], seen: Seen) -> Testimony:
+        remote, left = self._ctx.remote, self._deadline - time.monotonic()
+        if not (self._plan.ask_nodes and remote and job and nodes) or left < 1:
+            return Testimony()
+        return ask_nodes(
+            remote, nodes, job.job_id, job.user, phase=seen.phase is not None, limit=left
+        )
+
+    def _wish(self, one: Watched) -> Wish:
+        """Nothing for a one-shot: it changes nothing."""
+        if self._ctx.one_shot or not self._plan.means.names or not due(one, self._ctx.now):
+            asked = one.seen.asked if one.verdict.hung else None
+            return Wish(job=_key(one.sight.job), asked=asked)
+        tail, waiting = words.last_lines(one, self._files), self._waiting(one.sight.job)
+        about = Hang(subject=self._plan.subject, tail=tail, waiting=waiting)
+        return wish(one, self._plan.means, about, self._ctx.now)
+
+    def _waiting(self, job: Job | None) -> tuple[Job, ...]:
+        """What would start next: pending jobs of that name and user."""
+        if job is None or "exclude" not in self._plan.means.names:
+            return ()
+        return tuple(
+            other
+            for other in self._ctx.slurm.jobs()
+            if (other.name, other.user, other.state) == (job.name, job.user, "PENDING")
+            and leads(other)
+        )
+
+    def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:
+        """How far each file was read, the newest last, of this pass and of those before."""
+        earlier = {**self._memory.places}
+        for seen in (*self._memory.logs.values(), *logs.values()):
+            for path, place in seen.places.items():
+                earlier.pop(path, None)
+                earlier[path] = place
+        return dict(list(earlier.items())[-MOST_PLACES:])
+
+    def _kept(self, memory: Memory) -> dict[str, Any] | None:
+        return None if self._ctx.one_shot else to_builtins(memory)
+
+
+def _coverage(watched: Sequence[Watched]) -> Coverage:
+    """A log that could be looked at was seen, be it missing; of one file per node those that are
+    there, since Slurm's own %N is the first node alone (sbatch(1))."""
+    meant, seen, excused = list[str](), list[str](), ABSENT
+    for one in watched:
+        log, now = _key(one.sight.job) or one.sight.path, one.sight
+        files = now.meant if len(now.meant) > 1 and not now.error else (log,)
+        meant += files
+        seen += () if now.error else now.looks if len(files) > 1 and now.looks else files
+        excused = "" if now.error else excused
+    return covered("logs", meant, seen, excused)
+
+
+def _key(job: Job | None) -> str:
+    return job.job_id if job else ""

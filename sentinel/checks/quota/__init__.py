@@ -1,0 +1,1 @@
+"""Quotas and storage targets: which tool is asked, and what its answer means."""

@@ -1,0 +1,341 @@
+"""What is asked about quotas and targets: which tool, how, and what its answer says.
+
+Each tool is asked for raw units with LC_ALL=C, by a child that can be abandoned. A tool that is
+missing, fails, hangs or prints something new raises CannotTell: no quota is never concluded from
+no answer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.checks.fs.mounts import Mount
+from sentinel.checks.quota.tools.quota import Quota, Unexpected
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+
+MOST = 4 << 20
+"""Bytes of a tool's answer: a hundred thousand users."""
+
+BY_TYPE = {
+    "lustre": "lustre",
+    "gpfs": "gpfs",
+    "beegfs": "beegfs",
+    "ceph": "ceph",
+    "fuse.ceph": "ceph",
+    "fuse.ceph-fuse": "ceph",
+    "zfs": "zfs",
+    "btrfs": "btrfs",
+    "xfs": "quota",
+    "ext4": "quota",
+    "ext3": "quota",
+    "nfs": "quota",
+    "nfs4": "quota",
+}
+"""The tool for a mount's type, for `measure: quota`."""
+
+ALWAYS = frozenset({"lustre", "gpfs", "beegfs", "ceph"})
+"""Types whose quotas and targets are looked at without being asked for: there statfs alone tells
+nobody when he can write no more."""
+
+TARGETS = frozenset({"lustre", "beegfs"})
+PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
+"""Where such tools are, and what ordinary users and cron have not in their PATH."""
+
+CEPH_COUNTS = ("ceph.dir.rbytes", "ceph.dir.rentries")
+NO_ATTRIBUTE = "No such attribute"
+"""What getfattr(1) says of an attribute that is not set, in strerror(3)'s words for ENODATA."""
+
+
+_LINUX = ("user", "group", "project")
+WHOSE = {
+    "quota": _LINUX,
+    "repquota": _LINUX,
+    "xfs": _LINUX,
+    "lustre": _LINUX,
+    "gpfs": ("user", "group", "fileset"),
+    "beegfs": ("user", "group"),
+    "ceph": ("directory",),
+    "zfs": ("dataset", *_LINUX),
+    "btrfs": ("qgroup",),
+}
+"""What each tool has quotas of."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One quota to ask about: where, whose, by when, and what time it is (s UTC)."""
+
+    path: str
+    mount: Mount
+    kind: str
+    name: str
+    limit: float
+    now: float
+
+    @property
+    def who(self) -> str:
+        """The name, or who runs this: numbers are understood by all tools. Raises CannotTell
+        where nobody is meant."""
+        own = {"user": os.getuid, "group": os.getgid}
+        if self.name or self.kind in own:
+            return self.name or str(own[self.kind]())
+        raise CannotTell(f"quotas: name the {self.kind}, as in {self.kind}:NAME")
+
+
+def tool_for(measure: str, mount: Mount) -> str:
+    """What to ask about that mount; empty: statfs alone. Raises CannotTell where nothing fits."""
+    kind = BY_TYPE.get(mount.type, "")
+    if measure == "auto":
+        return kind if kind in ALWAYS else ""
+    if measure == "quota" and not kind:
+        raise CannotTell(
+            f"no tool is known for quotas of {visible(mount.type)}; name it in measure"
+        )
+    return {"statfs": "", "quota": kind}.get(measure, measure)
+
+
+def quotas(tool: str, question: Question) -> list[Quota]:
+    """What the tool says; empty where there is no quota. Raises CannotTell."""
+    if question.kind not in WHOSE[tool]:
+        known = ", ".join(WHOSE[tool])
+        raise CannotTell(f"{tool} knows quotas of a {known}, not of a {question.kind}")
+    try:
+        return TOOLS[tool](question)
+    except Unexpected as error:
+        raise CannotTell(f"{tool}: {visible(str(error))}") from error
+
+
+def said(argv: Sequence[str], limit: float) -> str:
+    """What a command prints; raises CannotTell where it ends otherwise than well."""
+    done = told(argv, limit)
+    if done.code:
+        raise CannotTell(f"{argv[0]}: {_why(done)}")
+    return os.fsdecode(done.out)
+
+
+def told(argv: Sequence[str], limit: float) -> proc.Done:
+    """The end of a command, in no language, found where tools of administrators are."""
+    path = f"{os.environ.get('PATH', os.defpath)}:{PLACES}"
+    env = {**os.environ, "LC_ALL": "C", "PATH": path}
+    return proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
+
+
+def _why(done: proc.Done) -> str:
+    text = " ".join(os.fsdecode(done.err or done.out).split())
+    return shortened(visible(text), 300) or f"exit code {done.code}"
+
+
+def _quota(q: Question) -> list[Quota]:
+    """quota(1) exits 1 where somebody is over quota, too, and where a server did not answer it
+    leaves that file system out: only what it printed tells."""
+    from sentinel.checks.quota.tools import linux
+
+    argv = ["quota", "--raw-grace", "--no-wrap", "--hide-device", "--show-mntpoint"]
+    done = told([*argv, f"--{q.kind}", "--", q.who], q.limit)
+    text = os.fsdecode(done.out)
+    if done.code not in (0, 1) or "Disk quotas for" not in text:
+        why = f": {_why(done)}" if done.err else ""
+        raise CannotTell(
+            f"quota: it printed nothing about quotas{why or '; are they switched on?'}"
+        )
+    found = linux.quota(text, q.kind, q.name, {q.mount.point, *_points(q)}, q.now)
+    if done.err and not found:
+        raise CannotTell(f"quota: {_why(done)}")
+    return _enforced(found, q)
+
+
+def _points(q: Question) -> Iterator[str]:
+    """Where the same file system is mounted: quota(1) names one place of several."""
+    from sentinel.checks.fs import mounts
+
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            yield from mounts.parse(file.read()).points(q.mount.device)
+    except (OSError, ValueError):
+        return
+
+
+def _enforced(found: list[Quota], q: Question) -> list[Quota]:
+    """XFS counts without holding anybody to a limit where it is mounted so (xfs(5), uqnoenforce)."""
+    from sentinel.checks.quota.tools import linux
+
+    counted = {"qnoenforce", f"{q.kind[0]}qnoenforce"} & {*q.mount.options, *q.mount.super_options}
+    return [linux.unlimited(one) for one in found] if counted else found
+
+
+def _repquota(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import linux
+
+    numbers = ["--no-names"] if q.name.isdigit() else []
+    argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", *numbers]
+    found = linux.repquota(said([*argv, "--", q.mount.point], q.limit), q.kind, q.now)
+    if q.mount.type == "xfs":
+        found = linux.xfs_defaults(found)
+    return _named(_enforced(found, q), q)
+
+
+def _xfs(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import linux
+
+    numbers = "-n" if q.name.isdigit() or not q.name else ""
+    report = f"report -{q.kind[0]} -N -b -i {numbers}".strip()
+    text = said(["xfs_quota", "-x", "-c", report, "--", q.mount.point], q.limit)
+    if not text.strip():  # it exits 0 whatever goes wrong
+        raise CannotTell("xfs_quota: it printed nothing; it needs root, and quotas switched on")
+    return _named(_enforced(linux.xfs_defaults(linux.xfs(text, q.kind)), q), q)
+
+
+def _lustre(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import lustre
+
+    name = q.name or (_lustre_project(q) if q.kind == "project" else q.who)
+    text = said(["lfs", "quota", f"-{q.kind[0]}", name, q.mount.point], q.limit)
+    default = _lustre_default(q) if lustre.by_default(text) else ""
+    return lustre.quota(text, q.kind, q.name or name * (q.kind == "project"), default)
+
+
+def _lustre_default(q: Question) -> str:
+    """What holds for those without limits of their own; on most systems only root may ask."""
+    option = f"-{q.kind[0].upper()}"
+    try:
+        return said(["lfs", "quota", option, q.mount.point], q.limit)
+    except CannotTell as error:
+        raise CannotTell(
+            f"the default quota holds, and lfs quota {option} does not tell it: {error}"
+        ) from error
+
+
+def _lustre_project(q: Question) -> str:
+    words = said(["lfs", "project", "-d", q.path], q.limit).split()
+    if not words or not words[0].isdigit():
+        raise Unexpected(" ".join(words))
+    return words[0]
+
+
+def _gpfs(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import gpfs
+
+    option = {"user": "-u", "group": "-g", "fileset": "-j"}[q.kind]
+    device = q.mount.source.rpartition("/")[2]
+    return gpfs.quota(said(["mmlsquota", "-Y", option, q.who, device], q.limit))
+
+
+def _beegfs(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import beegfs
+
+    who = ["--uid" if q.kind == "user" else "--gid", q.who]
+    argv = ["beegfs-ctl", "--getquota", "--csv", f"--mount={q.mount.point}", *who]
+    return beegfs.quota(said(argv, q.limit), q.kind)
+
+
+def _ceph(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import trees
+
+    deadline = time.monotonic() + q.limit
+    found: list[Quota] = []
+    for path in _up(q.path, q.mount.point):  # the quotas of all parents hold
+        # Virtual attributes are not listed: each is asked for by its name.
+        values = _ceph_some(trees.CEPH[2:], path, deadline)
+        if values or path == q.path:
+            values |= _ceph_some(trees.CEPH[:2], path, deadline)
+            found += trees.ceph(values, "" if path == q.path else path)
+    return [max(found, key=trees.share)]
+
+
+def _up(path: str, point: str) -> Iterator[str]:
+    """The path and its parents, as far as they are on that mount."""
+    while True:
+        yield path
+        if path in (point, "/") or not path.startswith(point.rstrip("/") + "/"):
+            return
+        path = os.path.dirname(path)
+
+
+def _ceph_some(names: Sequence[str], path: str, deadline: float) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        found |= _ceph_one(name, path, deadline - time.monotonic())
+    return {name: value for name, value in found.items() if value != "0" or name in CEPH_COUNTS}
+
+
+def _ceph_one(name: str, path: str, limit: float) -> dict[str, str]:
+    """What it says; nothing where it is not set, which for a limit is none."""
+    done = told(["getfattr", "--absolute-names", "-n", name, "--", path], limit)
+    if done.code == 1 and NO_ATTRIBUTE in os.fsdecode(done.err):
+        return {}
+    if done.code:
+        raise CannotTell(f"getfattr: {_why(done)}")
+    return {name: _attribute(os.fsdecode(done.out), name)}
+
+
+def _attribute(text: str, name: str) -> str:
+    import re
+
+    found = re.search(rf'^{re.escape(name)}="(\d+)"$', text, re.M)
+    if not found:
+        raise Unexpected(text)
+    return found[1]
+
+
+def _zfs(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import trees
+
+    person = q.kind != "dataset"
+    dataset = q.mount.source if person else q.name or q.mount.source
+    properties = ",".join(trees.zfs_properties(q.kind, q.who if person else ""))
+    argv = ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset]
+    found = trees.zfs(said(argv, q.limit), q.kind, q.who if person else dataset)
+    return [_zfs_default(one, q, dataset) if person else one for one in found]
+
+
+def _zfs_default(one: Quota, q: Question, dataset: str) -> Quota:
+    """Before OpenZFS 2.4 there is no such property, and no default quota."""
+    from sentinel.checks.quota.tools import trees
+
+    properties = ",".join(trees.zfs_defaults(q.kind))
+    done = told(["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset], q.limit)
+    if done.code:
+        if b"invalid property" in done.err:
+            return one
+        raise CannotTell(f"zfs: {_why(done)}")
+    return trees.zfs_inherited(one, os.fsdecode(done.out), q.kind)
+
+
+def _btrfs(q: Question) -> list[Quota]:
+    from sentinel.checks.quota.tools import trees
+
+    only = [] if q.name else ["-F"]  # the subvolume's own, and those that it belongs to
+    done = told(["btrfs", "qgroup", "show", "--raw", "-re", *only, q.path], q.limit)
+    if done.code:
+        raise CannotTell(f"btrfs: {_why(done)}")
+    trees.refuse_stale(os.fsdecode(done.err))
+    found = trees.btrfs(os.fsdecode(done.out))
+    return _named(found, q) or found[:1]
+
+
+def _named(found: list[Quota], q: Question) -> list[Quota]:
+    """Of a report about all the one that was named, and else those that have a limit."""
+    if not q.name:
+        return [one for one in found if one.space.limit or (one.entries and one.entries.limit)]
+    mine = [one for one in found if one.name == q.name]
+    if not mine:
+        raise CannotTell(f"there is no {q.kind} {visible(q.name)} in the report")
+    return mine
+
+
+TOOLS: dict[str, Callable[[Question], list[Quota]]] = {
+    "quota": _quota,
+    "repquota": _repquota,
+    "xfs": _xfs,
+    "lustre": _lustre,
+    "gpfs": _gpfs,
+    "beegfs": _beegfs,
+    "ceph": _ceph,
+    "zfs": _zfs,
+    "btrfs": _btrfs,
+}

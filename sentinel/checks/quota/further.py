@@ -1,0 +1,222 @@
+"""What is asked beyond statfs: quotas, targets, trees, a write. Each subject has its finding."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from sentinel import proc
+from sentinel.checks.fs.limits import completed
+from sentinel.checks.fs.mounts import LOCAL, Mount
+from sentinel.checks.fs.verdict import Sight
+from sentinel.checks.quota import collect
+from sentinel.checks.quota.judge import quota_finding, targets_finding
+from sentinel.checks.quota.tools.quota import Quota, Unexpected
+from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.model import Finding, Status
+from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    from sentinel.checks.fs.settings import Settings
+    from sentinel.core.ports import Context
+
+MEMORY = "stuck"
+"""The key below which children that hang are remembered, by the subject they were asked about."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """Further findings, which children hang, and the findings' subjects by path."""
+
+    findings: tuple[Finding, ...]
+    subjects: Mapping[str, Sequence[str]]
+    memory: Mapping[str, Any]
+
+
+def wanted(fs: Settings, sights: Sequence[Sight]) -> bool:
+    """Whether there is anything to ask beyond statfs; cheap, since most checks ask nothing."""
+    if fs.measure != "auto" or fs.write_probe:
+        return True
+    return any(s.mount is not None and s.mount.type in collect.ALWAYS for s in sights)
+
+
+def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
+    """Ask about every path that answered; `deadline` by time.monotonic."""
+    asker = _Asker(fs, ctx, deadline)
+    found: dict[str, Finding] = {}
+    subjects: dict[str, list[str]] = {}
+    for sight in sights:
+        if sight.mount is not None and sight.answer is not None and sight.answer.usage:
+            for finding in asker.about(sight, sight.mount):
+                subjects.setdefault(visible(sight.path), []).append(finding.subject)
+                before = found.get(finding.subject)  # named twice: the worse one is told
+                if before is None or before.status.rank < finding.status.rank:
+                    found[finding.subject] = finding
+    return Asked(findings=tuple(found.values()), subjects=subjects, memory=asker.stuck)
+
+
+class _Asker:
+    """One run: what is left of its time, and what hangs."""
+
+    def __init__(self, fs: Settings, ctx: Context, deadline: float) -> None:
+        self._fs, self._ctx, self._deadline = fs, ctx, deadline
+        self._shares = completed(replace(fs.warn, free=None), replace(fs.crit, free=None))
+        # So many bytes free are meant of a file system, not of a quota that nobody asked about.
+        asked = fs.measure != "auto"
+        self._warn, self._crit = completed(fs.warn, fs.crit) if asked else self._shares
+        self._now = ctx.now.wall / 1e6
+        self.stuck: dict[str, Any] = {}
+
+    def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+        fs, path = self._fs, sight.path
+        if fs.measure == "du":
+            yield from self._one(f"{path} tree", lambda: [self._tree(sight, mount)])
+        elif fs.measure == "command":
+            yield from self._one(f"{path} command", lambda: self._command(path))
+        else:
+            yield from self._tool(sight, mount)
+        if fs.write_probe:
+            yield from self._one(f"{path} write", lambda: [self._write(sight)])
+
+    def _tool(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+        path, lenient = sight.path, self._fs.measure == "auto"
+        try:
+            tool = collect.tool_for(self._fs.measure, mount)
+        except CannotTell as error:
+            yield _blind(f"{path} quota", error)
+            return
+        if not tool:
+            return
+        for kind, name in self._owners(tool):
+            subject = f"{path} {kind}:{name}" if name else f"{path} {kind}"
+            ask = self._quotas(tool, sight, mount, kind, name)
+            yield from self._one(subject, ask, lenient=lenient)
+        if tool in collect.TARGETS:
+            yield from self._one(
+                f"{path} targets", lambda: [self._targets(tool, sight, mount)], lenient=lenient
+            )
+
+    def _owners(self, tool: str) -> list[tuple[str, str]]:
+        """What is configured, or what such file systems have: people, or the tree itself."""
+        trees = {"ceph": "directory", "zfs": "dataset", "btrfs": "qgroup"}
+        given = self._fs.quotas or [trees.get(tool, "user")]
+        pairs = [text.partition(":") for text in given]
+        return [(kind, name) for kind, _, name in pairs]
+
+    def _quotas(
+        self, tool: str, sight: Sight, mount: Mount, kind: str, name: str
+    ) -> Callable[[], list[Finding]]:
+        def ask() -> list[Finding]:
+            question = collect.Question(
+                path=_real(sight),
+                mount=mount,
+                kind=kind,
+                name=name,
+                limit=self._left(),
+                now=self._now,
+            )
+            found = collect.quotas(tool, question)
+            if not found:
+                return [_none(sight.path, f"{kind}:{name}" if name else kind)]
+            return [self._quota(sight.path, quota) for quota in found]
+
+        return ask
+
+    def _quota(self, path: str, quota: Quota) -> Finding:
+        return quota_finding(path, quota, self._warn, self._crit, self._now)
+
+    def _targets(self, tool: str, sight: Sight, mount: Mount) -> Finding:
+        from sentinel.checks.quota.tools import beegfs, lustre
+
+        if tool == "lustre":
+            argv, left = ["lfs", "df"], self._left()
+            space = collect.said([*argv, mount.point], left)
+            found = lustre.targets(space, collect.said([*argv, "-i", mount.point], left))
+        else:
+            found = beegfs.targets(collect.said(["beegfs-df", "-p", mount.point], self._left()))
+        return targets_finding(sight.path, found, *self._shares)
+
+    def _tree(self, sight: Sight, mount: Mount) -> Finding:
+        from sentinel.checks.du import check
+
+        fs = self._fs
+        tree = check.walked(_real(sight), fs.du, mount.type in LOCAL, self._left())
+        if tree.stuck:
+            self.stuck[visible(f"{sight.path} tree")] = to_builtins(proc.left_behind(tree.stuck))
+        return check.finding(sight.path, tree, fs.du, self._warn, self._crit)
+
+    def _command(self, path: str) -> list[Finding]:
+        from sentinel.checks.quota.tools import command
+
+        argv = [word.replace("{path}", path) for word in self._fs.command]
+        text = collect.said(argv, self._left())
+        pattern = self._fs.pattern
+        found = command.from_text(text, pattern) if pattern else command.from_json(text)
+        return [self._quota(path, quota) for quota in found]
+
+    def _write(self, sight: Sight) -> Finding:
+        from sentinel.checks.fs import write_probe
+
+        subject = visible(f"{sight.path} write")
+        before = [v for _, v in self._ctx.history(subject, "write_seconds", write_probe.SPAN)]
+        try:
+            result = write_probe.written(sight.path, min(self._left(), self._ctx.limit / 2))
+        except proc.TimedOut as late:
+            self._keep(subject, late)
+            text = "hangs: a small file could not be written, synced and read back"
+            return Finding(subject=subject, status=Status.CRITICAL, summary=text)
+        return write_probe.finding(sight.path, result, before)
+
+    def _one(
+        self, subject: str, ask: Callable[[], list[Finding]], *, lenient: bool = False
+    ) -> Iterator[Finding]:
+        """What was found, or why nothing could be. A child that hangs is asked nothing more.
+
+        `lenient`: nobody asked for it, so a tool that is not installed is no trouble.
+        """
+        try:
+            self._refuse_stuck(subject)
+            yield from ask()
+        except CannotTell as error:
+            if isinstance(error, proc.TimedOut):
+                self._keep(subject, error)
+            if not (lenient and isinstance(error, CannotAsk)):
+                yield _blind(subject, error)
+        except Unexpected as error:
+            yield _blind(subject, error)
+
+    def _refuse_stuck(self, subject: str) -> None:
+        memory = self._ctx.memory.get(MEMORY, {})
+        try:
+            before = convert(memory.get(visible(subject)), proc.Stuck)
+        except ValidationError:
+            return
+        if proc.still_stuck(before):
+            self.stuck[visible(subject)] = to_builtins(before)
+            raise CannotTell(f"an earlier question still hangs (process {before.pid})")
+
+    def _keep(self, subject: str, late: proc.TimedOut) -> None:
+        if late.stuck:
+            self.stuck[visible(subject)] = to_builtins(late.stuck)
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left < 0.1:
+            raise CannotTell("no time was left to ask; give the check a longer timeout")
+        return left
+
+
+def _blind(subject: str, error: Exception) -> Finding:
+    return Finding(subject=visible(subject), status=Status.UNKNOWN, summary=f"cannot tell: {error}")
+
+
+def _none(path: str, title: str) -> Finding:
+    subject = visible(f"{path} {title}")
+    return Finding(subject=subject, status=Status.OK, summary="has no quota here")
+
+
+def _real(sight: Sight) -> str:
+    return sight.answer.real if sight.answer else sight.path

@@ -1,0 +1,170 @@
+"""From quotas and targets to findings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sentinel.checks.fs.limits import Limits, floored, judge
+from sentinel.checks.fs.usage import Usage
+from sentinel.checks.quota.tools.quota import Amount, Quota
+from sentinel.checks.quota.tools.targets import Target, fullest, median_percent
+from sentinel.core.forecast.words import moment
+from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text, size_text
+
+Problem = tuple[Status, str]
+GRACE = 86_400.0
+"""Seconds of grace left below which it is critical, unless configured."""
+
+_KINDS = {"data": "storage", "metadata": "metadata"}
+
+
+def quota_finding(path: str, quota: Quota, warn: Limits, crit: Limits, now: float) -> Finding:
+    """What a quota says by the limits of the check; `now` in s UTC."""
+    problems = _space(quota.space, quota.entries, warn, crit)
+    problems += _soft(quota.space, "", crit, now, size_text)
+    if quota.entries:
+        problems += _soft(quota.entries, " of files", crit, now, str)
+    status = worst(status for status, _ in problems)
+    told = [text for degree, text in problems if degree is not Status.OK] or [problems[0][1]]
+    return Finding(
+        subject=visible(f"{path} {quota.title}"),
+        status=status,
+        summary="; ".join(told),
+        values=_values(quota),
+    )
+
+
+def targets_finding(path: str, targets: Sequence[Target], warn: Limits, crit: Limits) -> Finding:
+    """The fullest storage and metadata target decide: a file that lies there can grow no more."""
+    problems = [p for kind in _KINDS for p in _fullest(targets, kind, warn, crit)]
+    away = [t for t in targets if t.trouble]
+    if away:
+        names = ", ".join(visible(t.name) for t in away[:5])
+        reason = visible(away[0].trouble)
+        problems.append((Status.WARNING, f"{len(away)} in trouble: {names} ({reason})"))
+    bad = [text for status, text in problems if status is not Status.OK]
+    status = worst(status for status, _ in problems)
+    return Finding(
+        subject=visible(f"{path} targets"),
+        status=status if problems else Status.UNKNOWN,
+        summary="; ".join(bad) or "; ".join(t for _, t in problems) or "names no target",
+        values=_target_values(targets),
+        details=_table(targets) if status.bad else "",
+    )
+
+
+def as_usage(quota: Quota) -> Usage:
+    """A quota as a file system of its own, as large as it may become."""
+    space, entries = quota.space, quota.entries or Amount(used=0)
+    return Usage(
+        size=space.limit,
+        used=space.used,
+        free=max(0, space.limit - space.used) if space.limit else 0,
+        inodes=entries.limit,
+        inodes_free=max(0, entries.limit - entries.used) if entries.limit else 0,
+        type="quota",
+    )
+
+
+def _space(space: Amount, entries: Amount | None, warn: Limits, crit: Limits) -> list[Problem]:
+    """Shares are of the hard limit, or the soft one where there is no other."""
+    usage = as_usage(Quota(kind="", name="", space=space, entries=entries))
+    if space.limit:
+        return [judge(usage, warn, crit)]
+    return [(Status.OK, f"{size_text(space.used)} used, no limit"), *_files(usage, warn, crit)]
+
+
+def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
+    """Where only the number of files is limited."""
+    share = usage.inodes_used_percent
+    if share is None:
+        return []
+    for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
+        if limits.inodes_used is not None and share >= limits.inodes_used:
+            text = f"{floored(share)} of files used ({status.value} from {limits.inodes_used})"
+            return [(status, text)]
+    return []
+
+
+def _soft(
+    amount: Amount, what: str, crit: Limits, now: float, text: Callable[[float], str]
+) -> list[Problem]:
+    """Over the soft limit: until when that is borne."""
+    if not amount.over_soft:
+        return []
+    over = f"over the soft limit{what} of {text(amount.soft)}"
+    if amount.grace is None:
+        return [(Status.WARNING, over)]
+    if amount.grace <= 0:
+        return [(Status.CRITICAL, f"{over}: its grace has ended, nothing can be written")]
+    near = amount.grace < (GRACE if crit.grace is None else crit.grace)
+    when = moment(now + amount.grace, now)
+    left = duration_text(amount.grace)
+    status = Status.CRITICAL if near else Status.WARNING
+    return [(status, f"{over}: writing ends on {when} (in {left})")]
+
+
+def _values(quota: Quota) -> dict[str, Value]:
+    usage, space = as_usage(quota), quota.space
+    held = bool(space.limit)
+    found: dict[str, Value] = {
+        "used_percent": usage.used_percent if held else None,
+        "free_bytes": usage.free if held else None,
+        "inodes_used_percent": usage.inodes_used_percent,
+        "size_bytes": space.limit or None,
+        "used_bytes": space.used,
+        "soft_bytes": space.soft or None,
+        "grace_seconds": space.grace,
+        "type": quota.kind,
+    }
+    if quota.entries:
+        found["entries"] = quota.entries.used
+        found["entries_limit"] = quota.entries.limit or None
+        found["entries_grace_seconds"] = quota.entries.grace
+    return found
+
+
+def _fullest(targets: Sequence[Target], kind: str, warn: Limits, crit: Limits) -> list[Problem]:
+    found = fullest(targets, kind)
+    if found is None or found.used_percent is None:
+        return []
+    usual = floored(median_percent(targets, kind))
+    text = (
+        f"fullest {_KINDS[kind]} target {visible(found.name)} {floored(found.used_percent)} "
+        f"used, {size_text(found.free)} free (median {usual})"
+    )
+    for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
+        inodes = found.inodes_used_percent
+        if limits.used is not None and found.used_percent >= limits.used:
+            return [(status, f"{text} ({status.value} from {limits.used})")]
+        if inodes is not None and limits.inodes_used is not None and inodes >= limits.inodes_used:
+            limit = f"{status.value} from {limits.inodes_used} of inodes"
+            return [(status, f"{text}, {floored(inodes)} of inodes used ({limit})")]
+    return [(Status.OK, text)]
+
+
+def _target_values(targets: Sequence[Target]) -> dict[str, Value]:
+    data, metadata = fullest(targets, "data"), fullest(targets, "metadata")
+    return {
+        "targets": len(targets),
+        "targets_away": sum(bool(t.trouble) for t in targets),
+        "fullest": visible(data.name) if data else None,
+        "fullest_used_percent": data.used_percent if data else None,
+        "fullest_free_bytes": data.free if data else None,
+        "median_used_percent": median_percent(targets, "data") if data else None,
+        "metadata_used_percent": metadata.used_percent if metadata else None,
+        "metadata_inodes_used_percent": metadata.inodes_used_percent if metadata else None,
+    }
+
+
+def _table(targets: Sequence[Target]) -> str:
+    """The ten fullest."""
+    measured = (t for t in targets if t.used_percent is not None)
+    known = sorted(measured, key=lambda t: -(t.used_percent or 0.0))
+    rows = (
+        f"{visible(t.name)}  {floored(t.used_percent or 0.0)}  {size_text(t.free)} free"
+        for t in known[:10]
+    )
+    return "\n".join(rows)

@@ -1,0 +1,1 @@
+"""What each quota tool prints, understood: one file a tool. Pure."""

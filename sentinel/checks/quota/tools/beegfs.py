@@ -1,0 +1,96 @@
+"""beegfs-ctl and beegfs-df of BeeGFS 7: https://doc.beegfs.io/7.4/advanced_topics/quota.html.
+
+Default limits are in the numbers already (getQuotaLimitsStrings in ctl/source/modes/
+ModeGetQuotaInfo.cpp). Files are `-` where no server counts them, `12+` where only some do, and an
+id whose numbers are not valid is left out, with exit code 0.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, counted, number
+from sentinel.checks.quota.tools.targets import Target
+
+_HEADER = "name,id,size,hard,files,hard"
+_POOL = "Quota information for storage pool"
+_UNITS = {"": 1, "B": 1} | {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)}
+_COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = r"([\d.]+)(\w*)"
+_ROW = re.compile(rf"(\S+)\s+(\S+)\s+{_SIZE}\s+{_SIZE}\s+\d+%\s+{_SIZE}\s+{_SIZE}\s+\d+%")
+_SECTIONS = {"METADATA SERVERS:": "metadata", "STORAGE TARGETS:": "data"}
+
+
+def quota(text: str, kind: str) -> list[Quota]:
+    """Of `beegfs-ctl --getquota --csv`: bytes, once for each storage pool; BeeGFS has no soft
+    limits and no grace."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if _HEADER not in lines:
+        raise Unexpected(text)
+    rows = [line for line in lines[lines.index(_HEADER) :] if not line.startswith(_POOL)]
+    if any(one == _HEADER == two for one, two in zip(rows, [*rows[1:], _HEADER], strict=True)):
+        raise Unexpected("a heading without numbers: the servers have none that are valid")
+    return [_quota(line, kind) for line in rows if line != _HEADER]
+
+
+def targets(text: str) -> list[Target]:
+    """Of `beegfs-df`: sizes are rounded there to a tenth of their unit."""
+    found, kind = list[Target](), ""
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line in _SECTIONS:
+            kind = _SECTIONS[line]
+        elif not line.startswith(("TargetID", "====")):
+            found.append(_target(line, kind))
+    if not found:
+        raise Unexpected(text)
+    return found
+
+
+def _files(used: str, most: str) -> Amount | None:
+    """None where they are not counted. Raises Unexpected where only some are, and that is not
+    enough to say: fewer than the limit may be more."""
+    limit = counted(most)
+    if used == "-":
+        return None
+    found = number(used.removesuffix("+"))
+    if used.endswith("+") and limit and found < limit:
+        raise Unexpected(f"{used} files: some targets do not count theirs")
+    return Amount(used=found, hard=limit)
+
+
+def _quota(line: str, kind: str) -> Quota:
+    words = line.split(",")
+    if len(words) != 6:
+        raise Unexpected(line)
+    return Quota(
+        kind=kind,
+        name=words[0] or words[1],
+        space=Amount(used=number(words[2]), hard=counted(words[3])),
+        entries=_files(words[4], words[5]),
+    )
+
+
+def _target(line: str, kind: str) -> Target:
+    match = _ROW.fullmatch(line)
+    if not match or not kind:
+        raise Unexpected(line)
+    name, pool, *sizes = match.groups()
+    total, free = _scaled(sizes[0], sizes[1], _UNITS), _scaled(sizes[2], sizes[3], _UNITS)
+    inodes, left = _scaled(sizes[4], sizes[5], _COUNTS), _scaled(sizes[6], sizes[7], _COUNTS)
+    trouble = "emergency pool" if pool == "emergency" else ""
+    return Target(
+        name=name,
+        kind=kind,
+        size=total,
+        used=max(0, total - free),
+        free=free,
+        inodes=inodes,
+        inodes_used=max(0, inodes - left),
+        trouble=trouble,
+    )
+
+
+def _scaled(digits: str, unit: str, units: dict[str, int]) -> int:
+    if unit not in units:
+        raise Unexpected(digits + unit)
+    return int(float(digits) * units[unit])

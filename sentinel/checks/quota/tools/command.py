@@ -1,0 +1,107 @@
+"""Numbers of a site's own tool (idrquota, VAST, Weka, NetApp): JSON, or a pattern with names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from sentinel.checks.quota.tools.quota import UNLIMITED, Amount, Quota, Unexpected
+from sentinel.core.errors import Invalid
+from sentinel.core.values import Size
+
+GROUPS = ("name", "used", "limit", "soft", "entries", "entries_limit", "percent")
+"""Names a pattern may give its groups; sizes with or without a unit, bytes where it has none."""
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One object of the JSON form; unknown keys are ignored, so that it may say more."""
+
+    used_bytes: int
+    limit_bytes: int = 0
+    soft_bytes: int = 0
+    grace_seconds: float | None = None
+    entries: int | None = None
+    entries_limit: int = 0
+    name: str = ""
+
+
+def from_json(text: str) -> list[Quota]:
+    """One object or a list of them, as `Row` describes; raises Unexpected."""
+    try:
+        rows = msgspec.json.decode(text.encode(), type=Row | list[Row])
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise Unexpected(f"{text.strip()[:120]} ({error})") from None
+    return [_quota(row) for row in (rows if isinstance(rows, list) else [rows])]
+
+
+def from_text(text: str, pattern: re.Pattern[str]) -> list[Quota]:
+    """Every match of the pattern; none at all raises Unexpected, since that is no answer."""
+    found = [_matched(match) for match in pattern.finditer(text)]
+    if not found:
+        raise Unexpected(text or "nothing at all")
+    return found
+
+
+def refuse(pattern: re.Pattern[str]) -> None:
+    """Raises Invalid for a pattern without the numbers that are needed."""
+    names = set(pattern.groupindex)
+    if unknown := sorted(names - set(GROUPS)):
+        known = ", ".join(GROUPS)
+        raise Invalid(f"there is no group {unknown[0]!r}; known: {known}", "pattern")
+    if "percent" not in names and not {"used", "limit"} <= names:
+        raise Invalid("needs the groups (?P<used>…) and (?P<limit>…), or (?P<percent>…)", "pattern")
+
+
+def _quota(row: Row) -> Quota:
+    numbers = (row.used_bytes, row.limit_bytes, row.soft_bytes, row.entries or 0, row.entries_limit)
+    if min(numbers) < 0:
+        raise Unexpected(f"a negative number: {numbers}")
+    space = Amount(
+        used=row.used_bytes, soft=row.soft_bytes, hard=row.limit_bytes, grace=row.grace_seconds
+    )
+    files = None if row.entries is None else Amount(used=row.entries, hard=row.entries_limit)
+    return Quota(kind="command", name=row.name, space=space, entries=files)
+
+
+def _matched(match: re.Match[str]) -> Quota:
+    words = {name: text.strip() for name, text in match.groupdict().items() if text}
+    if "percent" in words and "limit" not in words:
+        space = Amount(used=_millionths(words["percent"]), hard=100 * 10**6)
+    else:
+        used = _bytes(words.get("used", "0"))
+        space = Amount(used=used, hard=_limit(words, "limit"), soft=_limit(words, "soft"))
+    files = None
+    if "entries" in words:
+        files = Amount(used=_bytes(words["entries"]), hard=_limit(words, "entries_limit"))
+    return Quota(kind="command", name=words.get("name", ""), space=space, entries=files)
+
+
+def _limit(words: Mapping[str, str], name: str) -> int:
+    """`unlimited`, `none` and `-` are no limit, as in the tools that are known."""
+    word = words.get(name, "0")
+    return 0 if word.lower() in UNLIMITED else _bytes(word)
+
+
+def _millionths(word: str) -> int:
+    try:
+        return round(float(word.removesuffix("%")) * 10**6)
+    except (ValueError, OverflowError):
+        raise Unexpected(word) from None
+
+
+def _bytes(word: str) -> int:
+    """Plain digits, or with a unit: `2.3TB`, `40T` and `40TiB` (a letter alone is 2^10n). A comma
+    parts thousands; where it cannot, it may be a decimal one, and is not guessed at."""
+    if "," in word and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?\D*", word):
+        raise Unexpected(word)
+    clean = word.replace(",", "").strip().removesuffix("*")
+    try:
+        if clean.isdigit():
+            return int(clean)
+        letter = re.fullmatch(r"([\d.]+)\s*([KMGTPE])", clean, re.I)
+        return Size.parse(f"{letter[1]}{letter[2].upper()}iB" if letter else clean)
+    except Invalid as error:
+        raise Unexpected(f"{word} ({error})") from None

@@ -1,0 +1,116 @@
+"""lfs-quota(1) and lfs-df(1): https://doc.lustre.org/lustre_manual.xhtml#managingquotas.
+
+What lfs prints: print_quota, print_one_quota and print_quota_title in lustre/utils/lfs.c. Up to
+2.15 it says of an id without limits of its own that it "is using default block quota setting";
+some servers then give 0 for its limits, and `lfs quota -U` (-G, -P) alone has the number that
+holds. Since 2.16 the limits of such an id are the default's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, grace_left, number
+from sentinel.checks.quota.tools.targets import Target
+
+_KIB = 1024
+_NEVER = 100 * 365 * 86_400.0
+"""Seconds. A grace of `notify` (lfs-setquota(1)) never ends; lfs prints it as millions of years."""
+
+_BY_DEFAULT = re.compile(r"^[ugp]id \d+ is using default (block|file) quota setting\s*$", re.M)
+_INACCURATE = 'data in "[]" is inaccurate'
+_KINDS = {"MDT": "metadata", "OST": "data"}
+_ROW = re.compile(
+    r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(.+)\[(MDT|OST):(\w+)\](?:\s+(\w+))?\s*"
+)
+_STATES = {"R": "read-only", "N": "takes no new files", "S": "out of space", "I": "out of inodes"}
+"""Letters after a target in trouble, lfs-df(1); others (D: its RAID is degraded, f: flash) do not
+keep anybody from writing."""
+
+_DOWN = re.compile(r"(\S*?((?:MDT|OST)[0-9a-f]{4})\S*)\s+:\s*(.+)")
+
+
+def quota(text: str, kind: str, name: str, default: str = "") -> list[Quota]:
+    """Of `lfs quota`: KiB, rows that may be wrapped, the grace as what is left of it. `default`:
+    of `lfs quota -U`, -G or -P, where `by_default` says that it is needed.
+
+    Raises Unexpected also where lfs itself calls its numbers inaccurate (a target is away).
+    """
+    words = _words(text, 8)
+    space, files = _amount(words[:4], _KIB), _amount(words[4:], 1)
+    if needed := by_default(text):
+        limits = _words(default, 6)
+        if "block" in needed:
+            space = _held(space, limits[:2], _KIB)
+        if "file" in needed:
+            files = _held(files, limits[3:5], 1)
+    return [Quota(kind=kind, name=name, space=space, entries=files)]
+
+
+def by_default(text: str) -> frozenset[str]:
+    """Of what (`block`, `file`) `lfs quota` gives no limit although the default's holds."""
+    words = _words(text, 8)
+    own = {"block": words[1:3], "file": words[5:7]}
+    return frozenset(w for w in _BY_DEFAULT.findall(text) if not any(map(number, own[w])))
+
+
+def _words(text: str, count: int) -> list[str]:
+    """Of the one row, after its mount point."""
+    if _INACCURATE in text or re.search(r"\[\d+\]", text):
+        raise Unexpected("[numbers in brackets]: some targets did not answer")
+    rows = re.findall(rf"^\s*(?:/\S*|\.)((?:\s+\S+){{{count}}})\s*$", text, re.M)
+    if len(rows) != 1:
+        raise Unexpected(text)
+    return str(rows[0]).split()
+
+
+def _held(own: Amount, limits: Sequence[str], unit: int) -> Amount:
+    soft, hard = (number(word) * unit for word in limits)
+    return replace(own, soft=soft, hard=hard)
+
+
+def targets(space: str, inodes: str) -> list[Target]:
+    """Of `lfs df` and `lfs df -i`, both of one path. A target that is away is in the result."""
+    seen = {target.name: target for target in _read(space)}
+    if not seen:
+        raise Unexpected(space)
+    for target in _read(inodes):
+        if target.size and target.name in seen:
+            old = seen[target.name]
+            # inodes are in the columns in which the other report has KiB
+            seen[target.name] = replace(
+                old, inodes=target.size // _KIB, inodes_used=target.used // _KIB
+            )
+    return list(seen.values())
+
+
+def _amount(words: Sequence[str], unit: int) -> Amount:
+    used, soft, hard = (number(word) * unit for word in words[:3])
+    left = grace_left(words[3], bool(soft) and used > soft)
+    grace = None if left is not None and left > _NEVER else left
+    return Amount(used=used, soft=soft, hard=hard, grace=grace)
+
+
+def _read(text: str) -> list[Target]:
+    return [
+        target for line in text.splitlines() if line.strip() and (target := _target(line.strip()))
+    ]
+
+
+def _target(line: str) -> Target | None:
+    if match := _ROW.fullmatch(line):
+        uuid, *sizes = match.groups()[:4]
+        size, used, free = (int(number) * _KIB for number in sizes)
+        name = uuid.removesuffix("_UUID")
+        trouble = ", ".join(_STATES[letter] for letter in match[9] or "" if letter in _STATES)
+        kind = _KINDS[match[7]]
+        return Target(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
+    if match := _DOWN.fullmatch(line):
+        kind = _KINDS[match[2][:3]]
+        return Target(name=match[1].removesuffix("_UUID"), kind=kind, trouble=match[3].strip())
+    if line.startswith(("UUID", "filesystem summary", "filesystem_summary")):
+        return None
+    raise Unexpected(line)

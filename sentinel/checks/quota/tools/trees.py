@@ -1,0 +1,128 @@
+"""Quotas of trees rather than of people: CephFS directories, ZFS datasets, Btrfs subvolumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, counted, number
+
+CEPH = ("ceph.dir.rbytes", "ceph.dir.rentries", "ceph.quota.max_bytes", "ceph.quota.max_files")
+"""Extended attributes of a directory: https://docs.ceph.com/en/latest/cephfs/quota/."""
+
+ZFS = ("used", "available", "quota", "refquota", "referenced")
+"""zfsprops(7); with userused@NAME and its like for people."""
+
+_NONE = 2**64 - 1
+
+
+def ceph(values: Mapping[str, str], name: str) -> list[Quota]:
+    """Values by the names in CEPH; an attribute that is missing there is no limit of this very
+    directory: those of its parents hold as well.
+
+    Recursive counts lag by seconds, more under load: clients propagate them lazily.
+    """
+    if CEPH[0] not in values or CEPH[1] not in values:
+        raise Unexpected("no ceph.dir.rbytes: this is no directory of CephFS")
+    used, entries, limit, most = (number(values.get(name) or "0") for name in CEPH)
+    space, files = Amount(used=used, hard=limit), Amount(used=entries, hard=most)
+    return [Quota(kind="directory", name=name, space=space, entries=files)]
+
+
+def share(one: Quota) -> float:
+    """How full the fuller half of a quota is; 0 without a limit."""
+    halves = [one.space, *filter(None, [one.entries])]
+    return max(half.used / half.hard if half.hard else 0.0 for half in halves)
+
+
+def zfs(text: str, kind: str, name: str) -> list[Quota]:
+    """Of `zfs get -Hp -o property,value`: bytes. A dataset is held by its quota (descendants
+    and snapshots count) or by its refquota (they do not), whichever leaves less."""
+    values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
+    try:
+        if kind != "dataset":
+            return [_zfs_person(values, kind, name)]
+        pairs = (("used", "quota"), ("referenced", "refquota"))
+        amounts = [Amount(used=number(values[u]), hard=counted(values[q])) for u, q in pairs]
+    except KeyError as error:
+        raise Unexpected(f"no property {error}: {text}") from None
+    held = [a for a in amounts if a.hard]
+    tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
+    return [Quota(kind=kind, name=name, space=tightest)]
+
+
+def zfs_properties(kind: str, name: str) -> tuple[str, ...]:
+    """What to ask of a dataset, or of a user, group or project in it."""
+    if kind == "dataset":
+        return ZFS
+    return tuple(f"{kind}{what}@{name}" for what in ("used", "quota", "objused", "objquota"))
+
+
+def zfs_defaults(kind: str) -> tuple[str, ...]:
+    """What holds for those without a quota of their own, since OpenZFS 2.4 (zfsprops(7))."""
+    return (f"default{kind}quota", f"default{kind}objquota")
+
+
+def zfs_inherited(one: Quota, text: str, kind: str) -> Quota:
+    """With the default limits, of `zfs get -Hp -o property,value`, where it has none."""
+    values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
+    try:
+        space, entries = (counted(values[name]) for name in zfs_defaults(kind))
+    except KeyError as error:
+        raise Unexpected(f"no property {error}: {text}") from None
+    files = one.entries
+    return replace(
+        one,
+        space=replace(one.space, hard=one.space.hard or space),
+        entries=replace(files, hard=files.hard or entries) if files else None,
+    )
+
+
+def _zfs_person(values: Mapping[str, str], kind: str, name: str) -> Quota:
+    used, limit, entries, most = (values[p] for p in zfs_properties(kind, name))
+    return Quota(
+        kind=kind,
+        name=name,
+        space=Amount(used=counted(used), hard=counted(limit)),
+        entries=Amount(used=counted(entries), hard=counted(most)),
+    )
+
+
+_STALE = re.compile(
+    r"quota disabled|rescan is running|qgroup data inconsistent|may be (?:out of date|incorrect)"
+)
+"""print_status_flag_warning in cmds/qgroup.c of btrfs-progs, printed with exit code 0."""
+
+
+def refuse_stale(complaint: str) -> None:
+    """Raises Unexpected where btrfs says that its numbers are not right now."""
+    if _STALE.search(complaint):
+        raise Unexpected(complaint)
+
+
+def btrfs(text: str) -> list[Quota]:
+    """Of `btrfs qgroup show --raw -re`: bytes; both limits hold, the tighter one is told.
+
+    https://btrfs.readthedocs.io/en/latest/btrfs-qgroup.html. Columns after the fifth are names.
+    """
+    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d+/\d+\s", line)]
+    if not rows or any(len(row) < 5 for row in rows):
+        raise Unexpected(text)
+    return [_qgroup(*row[:5]) for row in rows]
+
+
+def _qgroup(name: str, referenced: str, exclusive: str, most: str, most_exclusive: str) -> Quota:
+    amounts = [
+        Amount(used=number(referenced), hard=_limit(most)),
+        Amount(used=number(exclusive), hard=_limit(most_exclusive)),
+    ]
+    held = [a for a in amounts if a.hard]
+    tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
+    return Quota(kind="qgroup", name=name, space=tightest)
+
+
+def _limit(word: str) -> int:
+    found = counted(word)
+    return 0 if found == _NONE else found

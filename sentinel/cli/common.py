@@ -1,0 +1,92 @@
+"""What the commands have in common: their usual options, words that make sense, who calls."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
+
+if TYPE_CHECKING:
+    from sentinel.config.settings import Settings
+    from sentinel.slurm.model import Node
+
+
+def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
+    """The parser of one action, with --config and --json."""
+    parser = verbs.add_parser(name, help=text)
+    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.set_defaults(call=function)
+    return parser
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The configuration that applies, or the built-in one; raises config.Hidden where one applies
+    that this user may not read: what it allows and where it keeps its log is not known."""
+    return app.find_settings(args.config) or app.embedded()
+
+
+def seconds(text: str, option: str) -> float:
+    """A duration as people write it; raises BadCall."""
+    from sentinel.core.errors import Invalid
+    from sentinel.core.values import Duration
+
+    try:
+        return float(Duration.parse(text))
+    except Invalid as error:
+        raise BadCall(f"{option}: {error}") from None
+
+
+def names(words: Sequence[str]) -> tuple[str, ...]:
+    """The names in these host lists; raises BadCall."""
+    from sentinel.core import hostlist
+    from sentinel.core.errors import Invalid
+
+    try:
+        return tuple(dict.fromkeys(name for word in words for name in hostlist.expand(word)))
+    except Invalid as error:
+        raise BadCall(str(error)) from None
+
+
+def nodes_named(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+    """The nodes of these host lists; raises BadCall for what is none, or not known to Slurm."""
+    from sentinel.core import hostlist
+
+    known, wanted = {node.name: node for node in nodes}, names(words)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        what = (
+            f"no node {unknown[0]}" if len(unknown) == 1 else f"no nodes {hostlist.fold(unknown)}"
+        )
+        raise BadCall(f"Slurm knows {what} (see: sentinel nodes list)")
+    return [known[name] for name in wanted]
+
+
+def say_count(names: Iterable[str]) -> None:
+    """`5 nodes: node[18-19,110-112]`, before anything is done to them. On stderr: stdout is for
+    what came of it."""
+    from sentinel.core.hostlist import counted
+
+    print(counted([*names]), file=sys.stderr, flush=True)
+
+
+def user() -> str:
+    """Who typed it, root's sudo seen through."""
+    from getpass import getuser
+
+    try:
+        return os.environ.get("SUDO_USER") or getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def by_hand() -> str:
+    """The same for the audit log."""
+    from sentinel.core.text import visible
+
+    return visible(f"{user()}@{os.uname().nodename} by hand")

@@ -1,1 +1,0 @@
-"""Directories of scripts in place of a crontab: when each is due, and what to do about it."""

@@ -1,1 +1,0 @@
-"""Disks as numbers: quotas and targets as tools print them, forecasts, what may be cleaned. Pure."""

@@ -1,0 +1,158 @@
+"""History and forecast to look at: a sparkline for terminals, an SVG for everything else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.core.forecast.forecast import Forecast
+from sentinel.core.forecast.thin import Point, bucketed
+from sentinel.core.forecast.words import moment
+from sentinel.core.text import visible
+
+_BARS = "▁▂▃▄▅▆▇█"
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 240, 52, 42, 20, 28
+
+
+class Series(Struct, frozen=True, kw_only=True):
+    """A share used (percent) over time, and what is expected of it. `now` in s UTC."""
+
+    title: str
+    subtitle: str
+    points: tuple[Point, ...]
+    now: float
+    forecast: Forecast | None = None
+
+
+def sparkline(points: Sequence[Point], now: float, span: float, width: int = 10) -> str:
+    """Shares from 0 to 100 percent over the last `span` seconds; a blank where nothing is known.
+
+    Not stretched to its own smallest and largest: a level that hardly moves looks like one.
+    """
+    cells: list[float | None] = [None] * width
+    for at, share in points:
+        cell = int((at - (now - span)) // (span / width))
+        if 0 <= cell <= width:
+            cells[min(cell, width - 1)] = share
+    return "".join(" " if share is None else _bar(share) for share in cells)
+
+
+def _bar(share: float) -> str:
+    return _BARS[max(0, min(len(_BARS) - 1, int(share / 100 * len(_BARS))))]
+
+
+def svg(series: Sequence[Series]) -> str:
+    """One picture a series, below one another: the past as a line, the future as a band between
+    early and late. Text is escaped; nothing in it is a link, a script or a font from elsewhere."""
+    height = HEIGHT * max(1, len(series))
+    parts = [_panel(one, HEIGHT * number) for number, one in enumerate(series)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">\n'
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n{"".join(parts)}</svg>\n'
+    )
+
+
+class _Scale:
+    """Where a moment and a share stand in a panel."""
+
+    def __init__(self, one: Series, top: float) -> None:
+        self.begin = min((at for at, _ in one.points), default=one.now - 86_400)
+        ahead = _ahead(one) or 0.35 * (one.now - self.begin)
+        self.end = one.now + max(3600.0, ahead)
+        self.top = top
+
+    def x(self, at: float) -> float:
+        share = (at - self.begin) / (self.end - self.begin)
+        return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, share: float) -> float:
+        inside = HEIGHT - TOP - BOTTOM
+        return self.top + TOP + (1 - max(0.0, min(100.0, share)) / 100) * inside
+
+
+def _ahead(one: Series) -> float:
+    """Seconds of the future worth showing: not so many that the past shrinks to a corner."""
+    if one.forecast is None:
+        return 0.0
+    past = one.now - min((at for at, _ in one.points), default=one.now)
+    wanted = one.forecast.late or one.forecast.full_in or one.forecast.early or 0.0
+    return min(1.15 * wanted, max(past, 86_400.0) * 1.5)
+
+
+def _panel(one: Series, top: float) -> str:
+    scale = _Scale(one, top)
+    parts = [_text(LEFT, top + 16, visible(one.title), "#1f2328", "600")]
+    parts += [_text(LEFT, top + 29, visible(one.subtitle), "#57606a")]
+    parts += [_grid(scale, share) for share in (0, 25, 50, 75, 100)]
+    parts += [_band(one, scale), _line(one, scale), _now(one, scale), _dates(one, scale)]
+    return "".join(parts)
+
+
+def _grid(scale: _Scale, share: int) -> str:
+    y = scale.y(share)
+    colour = "#cf222e" if share == 100 else "#d0d7de"
+    line = f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>\n'
+    return line + _text(LEFT - 6, y + 4, f"{share}%", "#57606a", anchor="end")
+
+
+def _line(one: Series, scale: _Scale) -> str:
+    points = bucketed(one.points, max(1.0, (scale.end - scale.begin) / WIDTH))
+    path = " ".join(f"{scale.x(at):.1f},{scale.y(share):.1f}" for at, share in points)
+    return f'<polyline points="{path}" fill="none" stroke="#0969da" stroke-width="1.8"/>\n'
+
+
+def _band(one: Series, scale: _Scale) -> str:
+    """From now to full: early, late and in the middle."""
+    found, level = one.forecast, one.points[-1][1] if one.points else 0.0
+    if found is None or found.early is None:
+        return ""
+    x, y, full = scale.x(one.now), scale.y(level), scale.y(100)
+    early = scale.x(one.now + found.early)
+    if found.late is None:  # perhaps never: the band is open to the right
+        far = f"{scale.x(scale.end):.1f},{full:.1f} {scale.x(scale.end):.1f},{y:.1f}"
+    else:
+        far = f"{scale.x(one.now + found.late):.1f},{full:.1f}"
+    band = f"{x:.1f},{y:.1f} {early:.1f},{full:.1f} {far}"
+    shape = f'<polygon points="{band}" fill="#fb8500" fill-opacity="0.25"/>\n'
+    if found.full_in is None:
+        return shape
+    end = scale.x(one.now + found.full_in)
+    return shape + (
+        f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{full:.1f}" '
+        'stroke="#bc4c00" stroke-width="1.6" stroke-dasharray="5 3"/>\n'
+    )
+
+
+def _now(one: Series, scale: _Scale) -> str:
+    x, low, high = scale.x(one.now), scale.y(0), scale.y(100)
+    return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}" stroke="#8c959f"/>\n'
+
+
+def _dates(one: Series, scale: _Scale) -> str:
+    y, span = scale.y(0) + 16, scale.end - scale.begin
+    ticks = [scale.begin, one.now, scale.end]
+    words = [_date(at, one.now, span) for at in ticks]
+    anchors = ("start", "middle", "end")
+    parts = [
+        _text(scale.x(at), y, "now" if at == one.now else word, "#57606a", anchor=anchor)
+        for at, word, anchor in zip(ticks, words, anchors, strict=True)
+    ]
+    return "".join(parts)
+
+
+def _date(at: float, now: float, span: float) -> str:
+    """Weekday and hour for a week, else the date."""
+    return moment(at, at if span < 6 * 86_400 else at - 7 * 86_400)
+
+
+def _text(
+    x: float, y: float, text: str, colour: str, weight: str = "400", anchor: str = "start"
+) -> str:
+    from html import escape
+
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" font-weight="{weight}" '
+        f'text-anchor="{anchor}">{escape(text)}</text>\n'
+    )

@@ -1,0 +1,99 @@
+"""What others say that concerns people's peace: Slurm's maintenance, acknowledgements elsewhere."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sentinel.alerting import slurm_maintenance
+from sentinel.alerting.silences import Ack, Orders
+from sentinel.core.errors import CannotTell, ChannelError, StoreError
+from sentinel.core.model import Alert
+from sentinel.core.ports import Calendar, Channel, Clock, Store
+from sentinel.core.text import visible
+from sentinel.proc import threads
+
+MOST = 50
+"""Alerts asked about in one round and channel; the others have their turn in the next."""
+
+LIMIT = 30.0
+"""Seconds for what one channel has to say."""
+
+_LOG = logging.getLogger("sentinel")
+
+
+class Hearing:
+    """Writes what it hears as orders, as if a person had given them. Nothing of it is vital:
+    what fails is logged when it begins to fail, and asked again in the next round."""
+
+    def __init__(self, store: Store, clock: Clock, call: Callable[..., Awaitable[Any]]) -> None:
+        self._store, self._clock, self._call = store, clock, call
+        self._failing: dict[str, str] = {}
+        self._turn = 0
+
+    async def round(
+        self, calendar: Calendar | None, channels: Mapping[str, Channel], alerts: Iterable[Alert]
+    ) -> bool:
+        """Whether anything new was heard."""
+        try:
+            orders: Orders = await self._call(self._store.orders)
+            heard = await self._maintenance(calendar, orders) if calendar else False
+            return await self._acks(channels, list(alerts), orders) or heard
+        except StoreError as error:
+            self._failed("state", str(error))
+            return False
+
+    async def _maintenance(self, calendar: Calendar, orders: Orders) -> bool:
+        try:
+            told, nodes = await asyncio.wrap_future(
+                threads.start("reservations", lambda: _ask(calendar))
+            )
+        except CannotTell as error:
+            self._failed("Slurm's reservations", str(error))
+            return False
+        self._failing.pop("Slurm's reservations", None)
+        written = slurm_maintenance.orders(told, orders.silences, nodes, self._clock.now())
+        for silence in written:
+            await self._call(self._store.silence, silence)
+            _LOG.info("silence %s: %s", silence.id, visible(silence.reason))
+        return bool(written)
+
+    async def _acks(
+        self, channels: Mapping[str, Channel], alerts: Sequence[Alert], orders: Orders
+    ) -> bool:
+        heard = False
+        for name, channel in channels.items():
+            open_ = [
+                a.id for a in alerts if a.firing and name in a.told and a.id not in orders.acks
+            ]
+            if open_ and getattr(channel, "listens", False):
+                heard = await self._ask_channel(name, channel, open_) or heard
+        self._turn += MOST
+        return heard
+
+    async def _ask_channel(self, name: str, channel: Any, alerts: Sequence[str]) -> bool:
+        begin = self._turn % len(alerts) if len(alerts) > MOST else 0
+        asked = [*alerts[begin:], *alerts[:begin]][:MOST]
+        try:
+            found = await asyncio.wait_for(channel.acknowledged(asked), LIMIT)
+        except (ChannelError, asyncio.TimeoutError) as error:
+            self._failed(f"acknowledgements of channel {name}", str(error) or "no answer in time")
+            return False
+        self._failing.pop(f"acknowledgements of channel {name}", None)
+        for alert, who in found.items():
+            await self._call(
+                self._store.acknowledge, Ack(alert=alert, at=self._clock.now(), who=who)
+            )
+            _LOG.info("alert %s: acknowledged by %s through %s", alert, visible(who), name)
+        return bool(found)
+
+    def _failed(self, what: str, why: str) -> None:
+        if self._failing.get(what) != why:
+            self._failing[what] = why
+            _LOG.warning("%s not heard: %s", what, visible(why))
+
+
+def _ask(calendar: Calendar) -> tuple[Sequence[Any], Sequence[str]]:
+    """Reservations, and the names of all nodes where there is any reservation."""
+    told = calendar.reservations()
+    return told, [node.name for node in calendar.nodes()] if told else []

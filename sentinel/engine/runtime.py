@@ -1,0 +1,34 @@
+"""What a configuration turns into."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+
+from msgspec import Struct
+
+from sentinel.actions.service import Deeds
+from sentinel.alerting.processor import Plan
+from sentinel.core.ports import Calendar, Channel, Pulse, Slurm
+from sentinel.core.settings import ChannelCommon, CheckConfig
+from sentinel.engine.cluster_snapshot import Sight
+from sentinel.engine.peer_check import PeerWatch
+from sentinel.gpu.ledger import Gpus
+from sentinel.nodes.model import Remote
+
+
+class World(Struct, kw_only=True):
+    """All that a configuration turns into; a reload replaces it as a whole."""
+
+    checks: Mapping[str, CheckConfig]
+    channels: Mapping[str, Channel]
+    plan: Plan
+    slurm: Slurm
+    zone: tzinfo
+    common: Mapping[str, ChannelCommon] = {}
+    pulse: Pulse | None = None
+    pulse_every: float = 300.0
+    remote: Remote | None = None
+    deeds: Deeds | None = None
+    calendar: Calendar | None = None
+    peer: PeerWatch | None = None
+    gpus: Gpus | None = None
+    sight: Sight | None = None

@@ -1,0 +1,131 @@
+"""The ledger of GPUs: every one ever seen, where and when, and what happened to it.
+
+Its subjects are GPUs by UUID, which stays when a cloud gives the machine another name, and nodes
+(`node:NAME`) for what can be said of no single device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from sentinel.core.clock import Instant
+from sentinel.gpu.lemon_score import LemonPolicy, Standing
+
+NODE = "node:"
+Mark = Literal["", "lemon", "good"]
+"""What a person has said of a GPU; it counts more than any sum."""
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A GPU in its slot (PCI bus id) of a node. `serial` is empty where it is hidden."""
+
+    uuid: str
+    node: str
+    slot: str = ""
+    serial: str = ""
+    model: str = ""
+
+
+class Stay(Struct, frozen=True, kw_only=True):
+    """Where a GPU was, from the first to the last time that it was seen there."""
+
+    node: str
+    slot: str
+    began: Instant
+    ended: Instant
+
+
+class GpuEvent(Struct, frozen=True, kw_only=True):
+    """Something that happened to a subject. `id` is the same however often it is told.
+
+    `what` names its kind and number (`xid 79`, `diag fail`); its weight is looked up by that.
+    `count`: how often it was seen at once; it weighs as one.
+    """
+
+    id: str
+    subject: str
+    what: str
+    at: Instant
+    node: str = ""
+    text: str = ""
+    count: int = 1
+    by: str = ""
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """What is known of a subject. `seen` is the last time; `mark` a person's word and reason.
+
+    `heat` is its score of the moment `warmed`, by the policy of that `recipe`; events before
+    `cleared` (µs UTC) do not count.
+    """
+
+    subject: str
+    serial: str = ""
+    model: str = ""
+    node: str = ""
+    slot: str = ""
+    first: Instant
+    seen: Instant
+    mark: Mark = ""
+    reason: str = ""
+    by: str = ""
+    heat: float = 0.0
+    warmed: Instant | None = None
+    recipe: str = ""
+    cleared: int = 0
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it stands for a whole node."""
+        return self.subject.startswith(NODE)
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """A GPU that turned up elsewhere than it was last. `standing`: what was known of it then."""
+
+    uuid: str
+    was: Stay
+    now: Sighting
+    standing: Standing
+
+
+class Gpus(Protocol):
+    """The ledger. Services and commands write it alike; each method is one transaction.
+
+    Raises StoreError. Entries that were counted by another policy are counted anew when scores
+    are asked for.
+    """
+
+    policy: LemonPolicy
+
+    def see(self, sightings: Sequence[Sighting], now: Instant) -> Sequence[Move]:
+        """These GPUs are there now; returns those that were elsewhere before."""
+
+    def record(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
+        """Add what is not known yet, by id; returns that."""
+
+    def entry(self, subject: str) -> Entry | None:
+        """One subject; None for one never seen."""
+
+    def entries(self, node: str = "") -> Sequence[Entry]:
+        """All of them, or those that were last seen on this node."""
+
+    def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
+        """What happened to a subject, the newest first."""
+
+    def stays(self, uuid: str) -> Sequence[Stay]:
+        """Where it was, the oldest first."""
+
+    def standings(self, now: Instant) -> Mapping[str, Standing]:
+        """Of every subject that has a score or a mark."""
+
+    def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
+        """A person's word. An empty one takes it back, and what happened before counts no more."""
+
+    def prune(self, now: Instant) -> None:
+        """Forget events and stays that are older than the state keeps; entries stay."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,137 @@
+"""How the ledger of GPUs changes: one entry at a time, without any database. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.core.clock import Instant
+from sentinel.core.text import shortened
+from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Stay
+from sentinel.gpu.lemon_score import LemonPolicy, Standing, Term, decayed, sum_of
+
+SEVERAL = 3
+"""GPUs that fail alike at once and are no coincidence."""
+
+
+def first_seen(sighting: Sighting, now: Instant) -> Entry:
+    """The entry of a GPU that nobody has seen before."""
+    return Entry(
+        subject=sighting.uuid,
+        serial=sighting.serial,
+        model=sighting.model,
+        node=sighting.node,
+        slot=sighting.slot,
+        first=now,
+        seen=now,
+    )
+
+
+def first_heard(event: GpuEvent) -> Entry:
+    """The entry of a subject that is known by an event alone: a GPU lost before it was seen."""
+    return Entry(subject=event.subject, node=event.node, first=event.at, seen=event.at)
+
+
+def settled(entry: Entry, sighting: Sighting) -> bool:
+    """Whether there is nothing new about it but that it is still there."""
+    named = ("serial", "model", "slot")
+    known = all(getattr(sighting, n) in ("", getattr(entry, n)) for n in named)
+    return known and sighting.node == entry.node
+
+
+def has_moved(entry: Entry, sighting: Sighting) -> bool:
+    """Another node, or another slot where both are known."""
+    slots = entry.slot and sighting.slot and entry.slot != sighting.slot
+    return bool(slots or (entry.node and entry.node != sighting.node))
+
+
+def placed(entry: Entry, sighting: Sighting, now: Instant) -> Entry:
+    """The entry after it was seen there."""
+    return replace(
+        entry,
+        node=sighting.node,
+        slot=sighting.slot or entry.slot,
+        serial=sighting.serial or entry.serial,
+        model=sighting.model or entry.model,
+        seen=now,
+    )
+
+
+def move(
+    entry: Entry, sighting: Sighting, began: Instant, now: Instant, policy: LemonPolicy
+) -> Move:
+    """What is told of a GPU that is elsewhere now."""
+    was = Stay(node=entry.node, slot=entry.slot, began=began, ended=entry.seen)
+    return Move(uuid=entry.subject, was=was, now=sighting, standing=standing(entry, now, policy))
+
+
+def counted(entry: Entry, events: Iterable[GpuEvent], policy: LemonPolicy) -> Entry:
+    """The entry with its score counted anew, of the moment of its last event."""
+    known = list(events)
+    if not known:
+        return replace(entry, heat=0.0, warmed=None, recipe=policy.recipe)
+    last = max((event.at for event in known), key=lambda at: at.wall)
+    heat = sum(term.left for term in terms(entry, known, last.wall, policy))
+    return replace(entry, heat=heat, warmed=last, recipe=policy.recipe)
+
+
+def terms(entry: Entry, events: Iterable[GpuEvent], now: int, policy: LemonPolicy) -> list[Term]:
+    """The sum, line by line; what came before somebody cleared it is left out."""
+    told = ((e.id, e.what, e.at) for e in events if e.at.wall > entry.cleared)
+    return sum_of(told, now, policy)
+
+
+def standing(entry: Entry, now: Instant, policy: LemonPolicy) -> Standing:
+    """Its score now and what it makes it; a person's mark counts more."""
+    warmed = entry.warmed.wall if entry.warmed else now.wall
+    score = decayed(entry.heat, warmed, now.wall, policy)
+    if entry.mark:
+        judged = "lemon" if entry.mark == "lemon" else "good"
+        return Standing(score=score, judged=judged, marked=True)  # type: ignore[arg-type]
+    return Standing(score=score, judged=policy.judged(score))
+
+
+def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
+    """What befell half of a node's `gpus` (three at least) at once as one event of the node: its
+    switch, riser or power is to blame, and no GPU becomes a lemon for it."""
+    struck: dict[str, dict[str, GpuEvent]] = {}
+    for event in events:
+        if not event.subject.startswith(NODE):
+            struck.setdefault(event.what, {})[event.subject] = event
+    shared = {w: found for w, found in struck.items() if len(found) >= max(SEVERAL, gpus / 2)}
+    own = [e for e in events if e.what not in shared or e.subject.startswith(NODE)]
+    return [*own, *(_of_node(found, node) for found in shared.values())]
+
+
+def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
+    """The same event however often it is told: named after the first of the GPUs' own."""
+    first = found[min(found)]
+    subject, what = f"{NODE}{node}", f"{len(found)} GPUs at once"
+    return replace(
+        first,
+        id=first.id.replace(first.subject, subject),
+        subject=subject,
+        text=shortened(f"{what}: {first.text}" if first.text else what, 300),
+    )
+
+
+def marked(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Entry:
+    """The entry with a person's word, or cleared of it and of what happened."""
+    if mark:
+        return replace(entry, mark=mark, reason=reason, by=by)
+    return replace(entry, mark="", reason=reason, by=by, cleared=now.wall, heat=0.0, warmed=None)
+
+
+def marking(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> GpuEvent:
+    """That word as an event, for its history."""
+    what = f"marked {mark}" if mark else "cleared"
+    return GpuEvent(
+        id=f"{entry.subject} {what} {now.wall}",
+        subject=entry.subject,
+        what=what,
+        at=now,
+        node=entry.node,
+        text=reason,
+        by=by,
+    )

@@ -1,0 +1,1 @@
+"""Nodes: asked over ssh or srun in one round trip each, tested, and remembered."""

@@ -1,0 +1,24 @@
+"""The way to nodes that the settings name: ssh, srun, or this host itself."""
+
+from sentinel.nodes.model import Remote
+from sentinel.nodes.reach import Reach, Way
+from sentinel.nodes.settings import RemoteSettings
+
+
+def connect(settings: RemoteSettings, *, job: str = "") -> Remote:
+    """The way the settings name; nothing is started yet. `job`: srun steps go into that job."""
+    return Reach(_way(settings, job), fanout=settings.fanout, patience=settings.timeout)
+
+
+def _way(settings: RemoteSettings, job: str) -> Way:
+    if settings.via == "srun":
+        from sentinel.nodes.srun import Srun
+
+        return Srun(settings, job)
+    if settings.via == "local":
+        from sentinel.nodes.local import Local
+
+        return Local()
+    from sentinel.nodes.ssh import Ssh
+
+    return Ssh(settings)

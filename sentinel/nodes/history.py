@@ -1,0 +1,76 @@
+"""The ledger of nodes: which of Slurm's answers are news. Pure.
+
+Slurm keeps one reason per node and overwrites it: "Kill task failed" erases "bad dimm, RMA".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sentinel.actions.model import Reading
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import ASLEEP
+
+OUT = frozenset({"DRAIN", "FAIL", "NOT_RESPONDING", "INVALID_REG"})
+BASES_OUT = frozenset({"DOWN", "ERROR"})
+CLOSE = 600.0
+"""Seconds: what was last looked at so lately changed just now. Else Slurm's own time is better."""
+
+
+def is_out(node: Node) -> bool:
+    """Whether the node takes no jobs because something is wrong with it, or somebody said so.
+
+    One that wakes, sleeps or reboots as Slurm told it is not; that it takes too long only somebody
+    can tell who looks more than once, and Slurm, which then sets it DOWN.
+    """
+    if "REBOOT_ISSUED" in node.flags and _reboots(node):
+        return False
+    flags = node.flags - {"NOT_RESPONDING"} if node.flags & ASLEEP else node.flags
+    return node.state in BASES_OUT or bool(OUT & flags)
+
+
+def _reboots(node: Node) -> bool:
+    """DRAIN of such a node is the reboot's own (scontrol reboot ASAP) where its reason says so."""
+    return "DRAIN" not in node.flags or "reboot" in node.reason.lower()
+
+
+def news(
+    nodes: Iterable[Node],
+    last: Mapping[str, Reading],
+    looked: Instant | None,
+    now: Instant,
+) -> Iterator[Reading]:
+    """Readings to add. `last` are the newest ones by node, `looked` when all were last seen.
+
+    At the very first look (`looked` None) nobody knows when nodes left service.
+    """
+    for node in nodes:
+        before = last.get(node.name)
+        if _same(node, before):
+            continue
+        leaves = is_out(node) and not (before and before.out) and looked is not None
+        yield Reading(
+            node=node.name,
+            state="+".join([node.state, *sorted(node.flags)]),
+            reason=node.reason,
+            user=node.reason_user,
+            reason_time=node.reason_time,
+            out=is_out(node),
+            seen=now,
+            left=_left(node, looked, now) if leaves and looked else None,
+        )
+
+
+def _same(node: Node, before: Reading | None) -> bool:
+    if before is None:
+        return not node.reason and not is_out(node)
+    then = (before.reason, before.user, before.reason_time, before.out)
+    return then == (node.reason, node.reason_user, node.reason_time, is_out(node))
+
+
+def _left(node: Node, looked: Instant, now: Instant) -> Instant:
+    """A sentinel that was away for a weekend must not think that all of it happened just now."""
+    if node.reason_time is None or elapsed(looked, now) < CLOSE:
+        return now
+    return Instant(wall=node.reason_time * SECOND)

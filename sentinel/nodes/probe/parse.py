@@ -1,0 +1,152 @@
+"""The output of probe.sh into nouns: first the frame, then each section by itself. Pure.
+
+The frame is strict: only what stands between a begin and an end with this call's mark was
+said by the script. A section that is not of its known form is Unread, never half a list.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.core.errors import SentinelError
+from sentinel.core.text import shortened, visible
+from sentinel.nodes.probe import kernel, sections
+from sentinel.nodes.probe.model import NodeProbe, Unread, Unseen, Wants
+
+VERSION = "1"
+
+_HEADER = re.compile(r"([a-z_]+(?:\.[0-9]+)?) ([a-z]+) ([0-9]{1,7})(?: (.*))?")
+_HOLDER = re.compile(r"pid=([0-9]{1,9}) since=([0-9]{1,11}) ")
+_STATES: Mapping[str, Unseen] = {
+    "denied": "denied",
+    "missing": "missing",
+    "failed": "failed",
+    "late": "late",
+    "hung": "hung",
+}
+_PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
+    "identity": sections.identity,
+    "processes": sections.processes,
+    "commands": sections.commands,
+    "blocked": sections.blocked,
+    "mounts": sections.mounts,
+    "steps": sections.steps,
+    "gpu_processes": sections.gpu_processes,
+    "gpus": sections.gpus,
+    "infiniband": sections.infiniband,
+    "memory": sections.memory,
+    "disk": sections.disk,
+    "waits": sections.waits,
+}
+
+
+class NoProbe(SentinelError):
+    """The script did not speak: this is not a probe's output at all."""
+
+
+class CutShort(SentinelError):
+    """The script began and its end is missing; `seen` is what was whole until then."""
+
+    def __init__(self, message: str, seen: NodeProbe) -> None:
+        super().__init__(message)
+        self.seen = seen
+
+
+class _Part(Struct):
+    """A section as it came: its header's words and the lines that followed."""
+
+    name: str
+    state: str
+    count: int
+    why: str
+    lines: list[str]
+
+
+def parse(out: bytes, mark: str, wants: Wants) -> NodeProbe:
+    """The probe; raises NoProbe or CutShort and nothing else, whatever `out` is."""
+    said = out.decode("utf-8", "backslashreplace").split("\n")
+    begin = f"{mark} begin "
+    start = next((i for i, line in enumerate(said) if line.startswith(begin)), None)
+    if start is None:
+        raise NoProbe(f"no probe answered, but: {_shown(next(filter(str.strip, said), 'nothing'))}")
+    if said[start] != begin + VERSION:
+        raise NoProbe(f"a probe of another version answered: {_shown(said[start][len(begin) :])}")
+    # What follows the last newline is not a whole line, be it the end mark itself.
+    whole = said[start + 1 : -1]
+    end = next((i for i, line in enumerate(whole) if line == f"{mark} end"), None)
+    probe = _probe(_parts(whole[:end], mark), wants)
+    if end is None:
+        raise CutShort("the answer ended before the probe did", probe)
+    return probe
+
+
+def _parts(lines: list[str], mark: str) -> dict[str, _Part]:
+    parts: dict[str, _Part] = {}
+    current: list[str] = []
+    for line in lines:
+        if line.startswith(" "):
+            current.append(line[1:])
+        elif part := _header(line.removeprefix(f"{mark} ")) if line.startswith(mark) else None:
+            current = part.lines
+            parts.setdefault(part.name, part)
+    return parts
+
+
+def _header(text: str) -> _Part | None:
+    if text.startswith("trouble "):
+        return _Part("trouble", "failed", 0, text.removeprefix("trouble "), [])
+    match = _HEADER.fullmatch(text)
+    return _Part(match[1], match[2], int(match[3]), match[4] or "", []) if match else None
+
+
+def _probe(parts: Mapping[str, _Part], wants: Wants) -> NodeProbe:
+    trouble = parts.get("trouble")
+    told: dict[str, Any] = {}
+    for name in wants.sections:
+        told[name] = _told(name, parts.get(name, trouble))
+    if "kernel" in told:
+        boot = "" if isinstance(told["identity"], Unread) else told["identity"].boot
+        part = parts.get("kernel")
+        if part and not isinstance(told["kernel"], Unread):
+            told["kernel"] = _guarded(lambda: kernel.log(part.lines, boot, wants.since))
+    commands = told.pop("commands", None)
+    if isinstance(commands, dict):
+        told["processes"] = sections.named(told["processes"], commands)
+    disks = {path: told.pop(f"disk.{i}") for i, path in enumerate(wants.disks, 1)}
+    return NodeProbe(
+        **told, disks=disks, commands=commands if isinstance(commands, Unread) else None
+    )
+
+
+def _told(name: str, part: _Part | None) -> Any:
+    if part is None:
+        return Unread(kind="absent", why="the answer holds nothing of it")
+    if part.state in _STATES:
+        return _unread(_STATES[part.state], part.why)
+    if part.state != "ok":
+        return Unread(kind="garbage", why=f"unknown state {_shown(part.state)}")
+    if part.count != len(part.lines):
+        return Unread(kind="cut", why=f"{len(part.lines)} of {part.count} lines came")
+    parser = _PARSERS.get(name.partition(".")[0])
+    return _guarded(lambda: parser(part.lines)) if parser else None
+
+
+def _guarded(parse_it: Callable[[], Any]) -> Any:
+    try:
+        return parse_it()
+    except sections.Strange as strange:
+        return Unread(kind="garbage", why=_shown(str(strange)))
+
+
+def _unread(kind: Unseen, why: str) -> Unread:
+    holder = _HOLDER.match(why)
+    if not holder:
+        return Unread(kind=kind, why=_shown(why))
+    pid, since = int(holder[1]), int(holder[2])
+    return Unread(kind=kind, why=_shown(why[holder.end() :]), pid=pid, since=since)
+
+
+def _shown(text: str) -> str:
+    return shortened(visible(text.strip()), 300)

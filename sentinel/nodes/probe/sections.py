@@ -1,0 +1,236 @@
+"""The sections of a probe, each from its lines; all raise Strange for what they do not know."""
+
+import re
+from calendar import timegm
+
+from msgspec.structs import replace
+
+from sentinel.nodes.probe.lines import Strange, matched
+from sentinel.nodes.probe.model import (
+    Blocked,
+    Disk,
+    GpuProcess,
+    Identity,
+    Memory,
+    Mount,
+    Port,
+    Process,
+    StepProcess,
+    Steps,
+    Unread,
+    Wait,
+)
+
+__all__ = ["Strange"]
+
+_BOOT = re.compile(r"[0-9a-f-]{36}")
+_UPTIME = re.compile(r"([0-9]{1,12}\.[0-9]{1,6}) .*")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+# ps(1), lstart in UTC: "Sat Nov 21 00:58:03 2026".
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_STARTED = (
+    r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([12][0-9]{3})"
+)
+_PID = r" *([0-9]{1,10})"
+_PROCESS = re.compile(rf"{_PID}{_PID}{_PID} ([A-Za-z]) {_STARTED} (.*)")
+_COMMAND = re.compile(rf"{_PID} ([^ ]+) *(.*)")
+_BLOCKED = re.compile(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
+_WAITS = re.compile(r"waits\t([0-9]{1,10})\t([a-z ]+)\t([^\t]*)")
+_MOUNT = re.compile(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
+_OCTAL = re.compile(r"\\([0-3][0-7]{2})")
+_DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)(?: stepmgr)?")
+_CGROUP = re.compile(
+    r"cgroup ([0-9]{1,10}) ([0-9]{1,10}|s[0-9A-Z]{13}|\?) ?(?:/step_([^/ ]+))?(?:/.*)?"
+)
+_ENVIRONMENT = re.compile(r"environment ([0-9]{1,10}) ([0-9]{1,10})")
+_SAW = ("saw daemons", "saw cgroups", "saw environments")
+_GPU_PROCESS = re.compile(
+    r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
+)
+_PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
+_DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
+_MEGABYTE = 2**20
+_KERNEL = 2
+"""The pid of kthreadd, parent of every thread of the kernel."""
+
+
+def identity(lines: list[str]) -> Identity:
+    """Host name, kernel, boot, uptime, clock, and as whom the probe ran; a line each."""
+    if len(lines) != 6:
+        raise Strange(f"{len(lines)} lines in place of 6")
+    return Identity(
+        hostname=lines[0],
+        kernel=lines[1],
+        boot=matched(_BOOT, lines[2])[0],
+        uptime=float(matched(_UPTIME, lines[3])[1]),
+        time=int(matched(_NUMBER, lines[4])[0]),
+        uid=int(matched(_NUMBER, lines[5])[0]),
+    )
+
+
+def processes(lines: list[str]) -> tuple[Process, ...]:
+    """Every process by what the kernel knows; a node without any is not believed."""
+    if not lines:
+        raise Strange("not even one process")
+    return tuple(_process(matched(_PROCESS, line)) for line in lines)
+
+
+def _process(match: re.Match[str]) -> Process:
+    pid, parent, uid, state, month, day, hour, minute, second, year, name = match.groups()
+    if month not in _MONTHS:
+        raise Strange(f"no month: {month}")
+    start = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))
+    return Process(
+        pid=int(pid),
+        parent=int(parent),
+        uid=int(uid),
+        user="",
+        state=state,
+        started=timegm(start),
+        command=f"[{name}]",
+    )
+
+
+def commands(lines: list[str]) -> dict[int, tuple[str, str]]:
+    """User and command line by pid."""
+    return {int(m[1]): (m[2], m[3]) for m in (matched(_COMMAND, line) for line in lines)}
+
+
+def named(
+    found: tuple[Process, ...] | Unread, names: dict[int, tuple[str, str]]
+) -> tuple[Process, ...] | Unread:
+    """The processes with their users and command lines, where both lists have them."""
+    if isinstance(found, Unread):
+        return found
+    return tuple(_named(p, *names.get(p.pid, ("", ""))) for p in found)
+
+
+def _named(process: Process, user: str, command: str) -> Process:
+    return replace(process, user=user, command=command or process.command)
+
+
+def blocked(lines: list[str]) -> tuple[Blocked, ...]:
+    """Threads in state D."""
+    return tuple(_blocked(matched(_BLOCKED, line)) for line in lines)
+
+
+def _blocked(match: re.Match[str]) -> Blocked:
+    pid, parent, thread = (int(match[i]) for i in (1, 2, 3))
+    kernel = _KERNEL in (pid, parent)
+    return Blocked(pid=pid, thread=thread, wait=match[4], name=match[5], kernel=kernel)
+
+
+def waits(lines: list[str]) -> tuple[Wait, ...]:
+    """For what tasks in state D wait, one line each."""
+    found = (matched(_WAITS, line) for line in lines)
+    return tuple(Wait(pid=int(m[1]), doing=m[2], path=m[3].strip()) for m in found)
+
+
+def mounts(lines: list[str]) -> tuple[Mount, ...]:
+    """The mount table; a node without one is not believed."""
+    if not lines:
+        raise Strange("not even one mount")
+    return tuple(_mount(matched(_MOUNT, line)) for line in lines)
+
+
+def _mount(match: re.Match[str]) -> Mount:
+    device, point, kind = (_OCTAL.sub(lambda m: chr(int(m[1], 8)), match[i]) for i in (1, 2, 3))
+    return Mount(device=device, point=point, type=kind, options=frozenset(match[4].split(",")))
+
+
+def steps(lines: list[str]) -> Steps:
+    """What each witness saw; one that did not speak is blind, and named."""
+    found, heard, blind = [], set(), []
+    for line in lines:
+        if line.startswith("saw "):
+            heard.add(line)
+        elif line.startswith("blind "):
+            blind.append(line.removeprefix("blind "))
+        else:
+            found.append(_step(line))
+    silent = [s.removeprefix("saw ") for s in _SAW if s not in heard]
+    told = {b.partition(":")[0] for b in blind}
+    blind += [f"{name}: nothing was said of them" for name in silent if name not in told]
+    return Steps(processes=tuple(found), blind=tuple(blind))
+
+
+def _step(line: str) -> StepProcess:
+    if match := _DAEMON.fullmatch(line):
+        return StepProcess(pid=int(match[1]), job=match[2], step=match[3], witness="daemon")
+    if match := _CGROUP.fullmatch(line):
+        return StepProcess(pid=int(match[1]), job=match[2], step=match[3] or "", witness="cgroup")
+    match = matched(_ENVIRONMENT, line)
+    return StepProcess(pid=int(match[1]), job=match[2], step="", witness="environment")
+
+
+def gpu_processes(lines: list[str]) -> tuple[GpuProcess, ...]:
+    """nvidia-smi's compute processes; memory comes in MiB, or as a word in brackets."""
+    return tuple(_gpu_process(matched(_GPU_PROCESS, line)) for line in lines)
+
+
+def _gpu_process(match: re.Match[str]) -> GpuProcess:
+    memory = int(match[3]) * _MEGABYTE if match[3].isdigit() else None
+    return GpuProcess(gpu=match[1], pid=int(match[2]), memory=memory, name=match[4])
+
+
+def gpus(lines: list[str]) -> str:
+    """The XML of `nvidia-smi -q -x`, as it came."""
+    text = "\n".join(lines)
+    if "<nvidia_smi_log>" not in text or "</nvidia_smi_log>" not in text:
+        raise Strange(f"no page of nvidia-smi: {lines[0] if lines else 'nothing'}")
+    return text
+
+
+def infiniband(lines: list[str]) -> tuple[Port, ...]:
+    """Ports with state and counters."""
+    found: dict[tuple[str, int], dict[str, str]] = {}
+    for line in lines:
+        device, port, name, value = matched(_PORT, line).groups()
+        found.setdefault((device, int(port)), {})[name] = value.strip()
+    return tuple(_port(*key, values) for key, values in found.items())
+
+
+def _port(device: str, port: int, values: dict[str, str]) -> Port:
+    if "state" not in values:
+        raise Strange(f"no state of port {port} of {device}")
+    words = {name: values.pop(name, "") for name in ("state", "phys_state", "rate", "link_layer")}
+    counters = {name: int(v) for name, v in values.items() if _NUMBER.fullmatch(v)}
+    # "4: ACTIVE" and "5: LinkUp" (Documentation/ABI/stable/sysfs-class-infiniband).
+    words |= {n: words[n].rpartition(": ")[2] for n in ("state", "phys_state")}
+    return Port(device=device, port=port, counters=counters, **words)
+
+
+def memory(lines: list[str]) -> Memory:
+    """/proc/meminfo (in kB), and oom_kill of /proc/vmstat (Linux 4.13)."""
+    values: dict[str, int] = {}
+    for line in lines:
+        name, _, rest = line.partition(":")
+        number, _, unit = rest.strip().partition(" ")
+        if _NUMBER.fullmatch(number):
+            values[name] = int(number) * (1024 if unit == "kB" else 1)
+    try:
+        return Memory(
+            total=values["MemTotal"],
+            available=values["MemAvailable"],
+            swap_total=values["SwapTotal"],
+            swap_free=values["SwapFree"],
+            oom_kills=values.get("OomKills"),
+        )
+    except KeyError as key:
+        raise Strange(f"meminfo does not tell {key}") from None
+
+
+def disk(lines: list[str]) -> Disk:
+    """One line of stat(1) -f: block size, blocks, free, available, inodes, free, type."""
+    if len(lines) != 1:
+        raise Strange(f"{len(lines)} lines in place of 1")
+    match = matched(_DISK, lines[0])
+    size, blocks, free, available, inodes, inodes_free = (int(match[i]) for i in range(1, 7))
+    return Disk(
+        type=match[7],
+        total=blocks * size,
+        free=free * size,
+        available=available * size,
+        inodes=inodes,
+        inodes_free=inodes_free,
+    )

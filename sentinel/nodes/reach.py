@@ -1,0 +1,161 @@
+"""The port Remote over one way to nodes: framed, fanned out, bounded, never piled up."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sentinel import proc
+from sentinel.core.errors import Invalid
+from sentinel.core.hostlist import check_name
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.nodes import frame, script
+from sentinel.nodes.fanout import ask_all
+from sentinel.nodes.model import (
+    Answer,
+    Answered,
+    Garbage,
+    NotAsked,
+    Partial,
+    TimedOut,
+    Unreached,
+)
+from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, Wants, parse
+
+MOST_OUTPUT = 8 * 2**20
+"""Bytes one node may print."""
+MOST_TOGETHER = 2**30
+"""Bytes all nodes of one call may print together; none is given less than LEAST_OUTPUT."""
+LEAST_OUTPUT = 2**20
+
+
+class Way(Protocol):
+    """How a command gets to a node; `failure` explains what kept it from starting there."""
+
+    name: str
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
+
+    def barred(self, node: str) -> str: ...
+
+    def command(self, node: str, argv: Sequence[str]) -> list[str]: ...
+
+    def failure(self, said: str, code: int) -> Unreached | None: ...
+
+
+class Reach:
+    """Asks nodes; a port Remote. `patience`: seconds one node has.
+
+    `stuck` remembers, by node, local processes that not even SIGKILL ended: while one is
+    there its node is not asked again. Whoever keeps state across processes may hand it in.
+    """
+
+    def __init__(
+        self,
+        way: Way,
+        *,
+        fanout: int,
+        patience: float,
+        stuck: dict[str, proc.Stuck] | None = None,
+    ) -> None:
+        self._way, self._fanout, self._patience = way, fanout, patience
+        self.stuck = {} if stuck is None else stuck
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        """See sentinel.nodes.model.Remote."""
+        most = max(LEAST_OUTPUT, min(MOST_OUTPUT, MOST_TOGETHER // max(1, len(nodes))))
+
+        def ask(node: str, seconds: float) -> Answer:
+            return self._ask(node, argv, stdin, seconds, most)
+
+        return ask_all(
+            nodes, ask, fanout=self._fanout, limit=limit, patience=self._patience, late=NotAsked
+        )
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        """See sentinel.nodes.model.Remote."""
+
+        def ask(node: str, seconds: float) -> NodeProbe | Unreached:
+            mark, mine = _mark(), wants.of(node)
+            text = script.text(mine, mark, seconds)
+            answer = self._ask(node, script.ARGV, text, seconds, MOST_OUTPUT)
+            return probed(answer, mark, mine)
+
+        return ask_all(
+            nodes, ask, fanout=self._fanout, limit=limit, patience=self._patience, late=NotAsked
+        )
+
+    def _ask(
+        self, node: str, argv: Sequence[str], stdin: bytes, seconds: float, most: int
+    ) -> Answer:
+        if why := _no_name(node) or self._way.barred(node) or self._still_stuck(node):
+            return NotAsked(why)
+        mark = _mark()
+        try:
+            done = proc.run(
+                self._way.command(node, frame.framed(argv, seconds)),
+                limit=seconds,
+                env=self._way.env,
+                stdin=frame.stdin(mark, stdin),
+                max_output=most,
+            )
+        except proc.NotFound as error:
+            return NotAsked(str(error))
+        except proc.TooMuch as error:
+            return Partial(why=str(error))
+        except proc.TimedOut as error:
+            if error.stuck:
+                self.stuck[node] = error.stuck
+            return TimedOut(
+                f"no answer within {duration_text(seconds)}; {self._way.name} was ended"
+            )
+        return frame.unframed(done.out, done.err, mark, done.code, self._way.failure)
+
+    def _still_stuck(self, node: str) -> str:
+        stuck = self.stuck.get(node)
+        if stuck is None:
+            return ""
+        if not proc.still_stuck(stuck):
+            self.stuck.pop(node, None)
+            return ""
+        return f"process {stuck.pid} on this host, an earlier question to it, hangs in the kernel"
+
+
+def probed(answer: Answer, mark: str, wants: Wants) -> NodeProbe | Unreached:
+    """What a probe's answer tells; a whole NodeProbe only if the script ran to its end."""
+    if not isinstance(answer, Answered | Partial):
+        return answer
+    try:
+        seen = parse(answer.out, mark, wants)
+    except CutShort as cut:
+        return Partial(why=_why(answer, str(cut)), seen=cut.seen)
+    except NoProbe as error:
+        return Partial(why=answer.why) if isinstance(answer, Partial) else Garbage(str(error))
+    if isinstance(answer, Partial):
+        return Partial(why=answer.why, seen=seen)
+    return seen
+
+
+def _why(answer: Answered | Partial, cut: str) -> str:
+    if isinstance(answer, Partial):
+        return answer.why
+    last = answer.err.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+    return f"{cut}; exit code {answer.code}" + (f", said: {visible(last)[:200]}" if last else "")
+
+
+def _no_name(node: str) -> str:
+    """Why this cannot go on a command line: Slurm takes names that ssh would read as options."""
+    try:
+        check_name(node)
+    except Invalid as error:
+        return str(error)
+    return ""
+
+
+def _mark() -> str:
+    return os.urandom(16).hex()

@@ -1,0 +1,75 @@
+"""Slurm's filename patterns (sbatch(1), "filename pattern"): where a job's output goes. Pure."""
+
+import re
+
+from sentinel.core import hostlist
+from sentinel.core.errors import Invalid
+from sentinel.slurm.model import Job
+
+NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array
+_WIDEST = 10  # fname.c, MAX_WIDTH
+_SYMBOL = re.compile(r"%(?:%|(\d*)([AabJjNnstux]))")
+
+
+def has_symbols(pattern: str) -> bool:
+    """Whether the name depends on a job."""
+    return "\\" not in pattern and any(m[2] for m in _SYMBOL.finditer(pattern))
+
+
+def expanded(pattern: str, job: Job) -> str:
+    """The file that the batch script of the job writes to, as slurmstepd names it.
+
+    A backslash anywhere switches all symbols off and is itself removed; a relative name is
+    meant from the job's working directory. Per-node and per-task symbols name the first.
+    Seen so on 22.05, where only %b (24.05 and later) is still left as it stands.
+    """
+    if "\\" in pattern:
+        name = re.sub(r"\\(.?)", r"\1", pattern, flags=re.DOTALL)
+    else:
+        name = _SYMBOL.sub(lambda m: _value(m, job), pattern)
+    return name if name.startswith("/") else f"{job.workdir.rstrip('/')}/{name}"
+
+
+def output_of(stdout: str, job: Job) -> str:
+    """Where its output goes, from what squeue's STDOUT has of it.
+
+    That is the pattern as the user wrote it, and up to 23.11 for an array element without one
+    slurm-JOBID.out, where slurmstepd writes slurm-ARRAYID_TASK.out (`_print_job_std_out()` in
+    src/squeue/print.c).
+    """
+    folder, slash, name = stdout.rpartition("/")
+    if job.task.isdigit() and name == f"slurm-{job.job_id}.out":
+        stdout = f"{folder}{slash}slurm-{job.array_id}_{job.task}.out"
+    return expanded(stdout, job)
+
+
+def first_host(nodes: str) -> str:
+    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`; a text that is no
+    hostlist stays as it is."""
+    try:
+        return hostlist.first(nodes).partition(".")[0]
+    except Invalid:
+        return nodes
+
+
+def _value(match: "re.Match[str]", job: Job) -> str:
+    symbol = match[2]
+    if symbol is None:
+        return "%"
+    texts = {"N": first_host(job.nodes), "u": job.user, "x": job.name, "s": "batch"}
+    if symbol in texts:
+        return texts[symbol]
+    return str(_number(symbol, job)).zfill(min(int(match[1] or 0), _WIDEST))
+
+
+def _number(symbol: str, job: Job) -> int | str:
+    element = job.task.isdigit()
+    task = int(job.task) if element else NO_VAL
+    numbers: dict[str, int | str] = {
+        "A": job.array_id if element else job.job_id,
+        "a": task,
+        "b": task % 10,
+        "J": job.job_id,
+        "j": job.job_id,
+    }
+    return numbers.get(symbol, 0)

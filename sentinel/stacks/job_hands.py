@@ -1,0 +1,101 @@
+"""Hands for jobs too: looking at one anew, keeping its evidence, making a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sentinel import proc
+from sentinel.actions.model import Answer, Reply
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.logtext import decoded
+from sentinel.core.text import visible
+from sentinel.nodes.model import Remote
+from sentinel.slurm.change import SlurmHands
+from sentinel.slurm.model import Job
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.stacks.bundle import NotSaved, save
+from sentinel.stacks.gather import Asked, Looker
+from sentinel.stacks.job import rows
+from sentinel.stacks.parse import headline
+
+LIMIT = 5.0
+"""Seconds for one look at a file, which may lie where nothing answers."""
+
+_ABSENT = (b"No such file or directory", b"Not a directory")
+
+
+class WorkingHands(SlurmHands):
+    """core.ports.JobHands: those for nodes, and jobs. Made by `sentinel.wiring.actions`."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        prefix: Sequence[str],
+        remote: Remote | None,
+        *,
+        looker: Looker,
+        folder: str,
+        log: str | None = None,
+    ) -> None:
+        super().__init__(snapshot, prefix, remote, log=log)
+        self._looker, self._folder = looker, folder
+
+    def jobs(self, job_id: str) -> Sequence[Job]:
+        """Its rows as Slurm has them now, those that are over too while it remembers them."""
+        try:
+            return rows(self._client, job_id)
+        except SentinelError as error:
+            raise CannotTell(str(error)) from error
+
+    def size(self, path: str) -> int | None:
+        """Bytes of the file there, links followed; None where nothing is."""
+        done = self._file(["stat", "-L", "-c", "%s", "--", path], path)
+        if done.code and any(words in done.err for words in _ABSENT):
+            return None
+        return int(self._believed(done, path))
+
+    def tail(self, path: str, size: int) -> str:
+        """The last bytes as text."""
+        done = self._file(["tail", "-c", str(size), "--", path], path)
+        return decoded(self._believed(done, path))
+
+    def evidence(self, job_id: str) -> Reply:
+        """Take stacks and keep them; what was found and where it is, or why nothing was."""
+        try:
+            target, dump = self._looker.look(Asked(job=self._element(job_id)))
+        except SentinelError as error:
+            return Reply(Answer.REFUSED, f"no stacks: {error}")
+        try:
+            where = f"evidence in {save(self._folder, self._client, target, dump)}"
+        except NotSaved as error:
+            where = str(error)
+        return Reply(Answer.ACCEPTED, visible(f"{headline(dump)}; {where}"))
+
+    def _element(self, job_id: str) -> str:
+        """One of an array has a number of its own, which may be that of the array as well."""
+        return next((j.id for j in self.jobs(job_id) if j.job_id == job_id), job_id)
+
+    def create(self, path: str, line: str) -> Reply:
+        """Make a file of one line where nothing is; links are not followed, nothing is replaced."""
+        script = 'set -C; printf "%s\\n" "$2" >"$1"'  # sh(1), noclobber: O_EXCL
+        try:
+            done = self._file(["/bin/sh", "-c", script, "sentinel", path, visible(line)], path)
+        except CannotTell as error:
+            return Reply(Answer.UNSURE, str(error))
+        if done.code:
+            why = visible(os.fsdecode(done.err).strip())
+            return Reply(Answer.REFUSED, f"{visible(path)} was not made: {why}")
+        return Reply(Answer.ACCEPTED)
+
+    def _file(self, argv: Sequence[str], path: str) -> proc.Done:
+        try:
+            return proc.run(argv, limit=LIMIT, env={**os.environ, "LC_ALL": "C"})
+        except proc.TimedOut as late:
+            raise CannotTell(f"{visible(path)} hangs: {late}") from late
+
+    def _believed(self, done: proc.Done, path: str) -> bytes:
+        if done.code:
+            why = visible(os.fsdecode(done.err).strip())
+            raise CannotTell(f"{visible(path)} cannot be read: {why}")
+        return done.out

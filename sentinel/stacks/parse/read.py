@@ -1,0 +1,225 @@
+"""What stacks.sh printed on a node, understood. Pure.
+
+Names, paths and environments are users' own: the script keeps them on their lines, and
+nothing here takes them for anything but text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from msgspec.structs import replace
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.stacks.parse.model import Blocked, Frame, NodeStacks, Process, Thread
+
+MOST = 64 * 2**20
+"""Bytes that one node's answer may unfold to."""
+
+_DENIED = ("permission denied", "operation not permitted", "elevated permissions")
+_GONE = ("no such file or directory", "no such process", "failed to get process executable")
+_BARE = "-"
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_ABOUT_PROCESSES = frozenset(
+    {"exe", "python", "stack", "blocked", "waits", "failed", "other", "env", "frame"}
+)
+
+
+def packed(out: bytes, mark: str) -> dict[str, bytes]:
+    """What nodes whose answer is whole sent, by name; lines from elsewhere are skipped."""
+    pieces: dict[str, dict[str, bytes]] = {}
+    for line in out.split(b"\n"):
+        head, _, rest = line.partition(b" ")
+        if head == mark.encode("ascii") and rest.count(b" ") == 2:
+            node, number, piece = rest.split(b" ")
+            pieces.setdefault(node.decode("utf-8", "replace"), {})[number.decode()] = piece
+    found = {node: _joined(parts) for node, parts in pieces.items()}
+    return {node: data for node, data in found.items() if data}
+
+
+def unfolded(data: bytes) -> str:
+    """The text of one node, whole; CannotTell, since a process that is cut off would be taken for
+    gone. One at a time: all together are gigabytes of a large job."""
+    packed = zlib.decompressobj(wbits=31)
+    try:
+        raw = packed.decompress(b64decode(data, validate=True), MOST)
+    except (zlib.error, NotBase64) as error:
+        raise CannotTell(f"its answer was damaged on the way: {error}") from None
+    if not packed.eof:
+        raise CannotTell("its answer was cut off on the way, or is longer than 64 MiB")
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _joined(parts: Mapping[str, bytes]) -> bytes:
+    last = parts.get("end", b"")
+    if not last.isdigit() or any(str(n) not in parts for n in range(1, int(last) + 1)):
+        return b""
+    return b"".join(parts[str(n)] for n in range(1, int(last) + 1))
+
+
+def read_node(text: str, node: str) -> NodeStacks:
+    """One node's processes; CannotTell where the answer has another form."""
+    found: dict[str, dict[str, Any]] = {}
+    about: dict[str, str] = {}
+    try:
+        for line in text.split("\n"):
+            word, *fields = line.split("\t")
+            _take(word, fields, found, about)
+        told = _told(node, about)
+        return replace(told, processes=tuple(_process(node, f, told) for f in found.values()))
+    except (KeyError, IndexError, ValueError) as error:
+        raise CannotTell(f"{node} answered in a form that is not understood: {error}") from None
+
+
+def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
+    if "node" not in about:
+        raise ValueError("it does not say which node it is")
+    return NodeStacks(
+        node=node,
+        tool=about.get("tool", ""),
+        no_tool=about.get("no-tool", ""),
+        scope=about.get("scope", ""),
+        uid=about.get("uid", ""),
+        user=about.get("user", ""),
+        witness=about.get("witness", ""),
+    )
+
+
+def _take(
+    word: str, fields: list[str], found: dict[str, dict[str, Any]], about: dict[str, str]
+) -> None:
+    if word == "proc":
+        keys = ("pid", "parent", "step", "task", "rank", "state", "name")
+        found[fields[0]] = {**dict(zip(keys, fields, strict=True)), "env": {}, "native": []}
+    elif word == "node":
+        about["node"] = fields[0]
+    elif word == "witness":
+        about["witness"], about["uid"], about["user"] = (f.strip() for f in fields)
+    elif word in ("tool", "no-tool", "scope"):
+        about[word] = visible(fields[-1].strip())
+    elif word in _ABOUT_PROCESSES:
+        _add(word, found[fields[0]], fields[1:])
+
+
+def _add(word: str, entry: dict[str, Any], fields: list[str]) -> None:
+    if word == "env":
+        entry["env"][fields[0]] = fields[1].strip()
+    elif word == "frame":
+        entry["native"].append(visible(fields[0]))
+    else:
+        entry[word] = fields
+
+
+def _process(node: str, entry: Mapping[str, Any], told: NodeStacks) -> Process:
+    exe = str((entry.get("exe") or [""])[0]).strip()
+    base = exe.rpartition("/")[2]
+    read, why = _threads(entry)
+    return Process(
+        node=node,
+        pid=int(entry["pid"]),
+        parent=int(entry["parent"]),
+        step="" if entry["step"] == _BARE else visible(str(entry["step"])),
+        task=_number(str(entry["rank"])),
+        state=str(entry["state"]),
+        name=visible(str(entry["name"]).strip()),
+        exe=visible(exe),
+        env={k: visible(v) for k, v in entry["env"].items()},
+        threads=read,
+        blocked=_blocked(entry),
+        native=tuple(entry["native"]),
+        python="other" not in entry and ("python" in entry or base.startswith(("python", "pypy"))),
+        why=why or _no_stack(entry, told),
+    )
+
+
+def _threads(entry: Mapping[str, Any]) -> tuple[tuple[Thread, ...], str]:
+    if "stack" not in entry:
+        return (), ""
+    try:
+        parsed = json.loads("\t".join(entry["stack"]))
+        return tuple(_thread(t) for t in parsed if isinstance(t, dict)), ""
+    except (ValueError, TypeError, KeyError) as error:
+        return (), f"py-spy's answer is not understood: {shortened(visible(str(error)), 100)}"
+
+
+def _thread(raw: Mapping[str, Any]) -> Thread:
+    frames = tuple(
+        _frame(
+            str(f["name"]),
+            str(f["filename"]),
+            str(f.get("short_filename") or ""),
+            int(f.get("line") or 0),
+        )
+        for f in raw["frames"]
+    )
+    return Thread(
+        name=visible(str(raw.get("thread_name") or "")),
+        id=int(raw.get("os_thread_id") or 0),
+        frames=_shared(frames),
+        active=bool(raw.get("active")),
+        gil=bool(raw.get("owns_gil")),
+    )
+
+
+# The ranks of a large job, their workers and threads stand at a handful of places: told once each.
+
+
+@lru_cache(maxsize=50_000)
+def _frame(function: str, path: str, short: str, line: int) -> Frame:
+    if _ADDRESS.fullmatch(function):  # differs from process to process, and tells nobody anything
+        function = "??"
+    return Frame(visible(function), visible(short or path), line, visible(path))
+
+
+@lru_cache(maxsize=10_000)
+def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    return frames
+
+
+def _blocked(entry: Mapping[str, Any]) -> Blocked | None:
+    if "blocked" not in entry:
+        return None
+    thread, wchan, kernel = (str(f).strip() for f in entry["blocked"])
+    doing, path = (str(f).strip() for f in entry.get("waits", ("", "")))
+    return Blocked(thread=int(thread), wchan=wchan, kernel=kernel, doing=doing, path=visible(path))
+
+
+def _no_stack(entry: Mapping[str, Any], told: NodeStacks) -> str:
+    if "failed" in entry:
+        code, said = entry["failed"]
+        return _failure(code, said.strip(), told)
+    if any(key in entry for key in ("stack", "other", "blocked")):
+        return ""
+    return told.no_tool
+
+
+def _failure(code: str, said: str, told: NodeStacks) -> str:
+    """py-spy's complaint in one line of ours; its back traces help nobody."""
+    low = said.lower()
+    if any(words in low for words in _DENIED):
+        return f"no permission to read it as uid {told.uid}{_scope(told.scope)}"
+    if any(words in low for words in _GONE):
+        return "it ended during the dump"
+    if code in ("124", "137"):
+        return said or "py-spy did not finish in time"
+    first = said.partition("Stack backtrace")[0].removeprefix("Error: ").strip()
+    return shortened(visible(first) or f"py-spy failed with exit code {code}", 200)
+
+
+def _scope(scope: str) -> str:
+    """https://docs.kernel.org/admin-guide/LSM/Yama.html"""
+    if scope.strip() in ("", "0"):
+        return ""
+    return f" (kernel.yama.ptrace_scope={visible(scope.strip())} there)"
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,146 @@
+"""Groups of ranks in words: one line for an alert, and all of it for a terminal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sentinel.core.hostlist import fold
+from sentinel.core.text import shortened
+from sentinel.stacks.parse.group import Group, grouped
+from sentinel.stacks.parse.model import Dump, Frame, Kind
+
+MOST_GROUPS = 5
+"""Groups that the headline names before it only counts them."""
+NAMED = 16
+"""Ranks of a group whose nodes are named; larger ones are counted."""
+LONGEST = 160
+"""Characters of one line of ranks or nodes."""
+
+_FOREIGN = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "lib64/python")
+_STATES = {
+    Kind.GONE: "has no process any more|have no process any more",
+    Kind.ZOMBIE: "has ended and nobody has noticed (zombie)|have ended and nobody has noticed (zombies)",
+    Kind.STOPPED: "is stopped (state T)|are stopped (state T)",
+}
+
+
+def headline(dump: Dump) -> str:
+    """`rank 3 (node-3) in load_batch (trainer.py:5); 63 ranks in all_reduce (trainer.py:3)`."""
+    groups = grouped(dump)
+    if not groups:
+        return _nothing(dump)
+    told = [_told(group, alone=len(groups) == 1) for group in groups[:MOST_GROUPS]]
+    if len(groups) > MOST_GROUPS:
+        rest = groups[MOST_GROUPS - 1 :]
+        told[-1] = f"{len(rest)} more places with {sum(g.count for g in rest)} ranks"
+    if dump.ended:
+        told.insert(0, f"the job ended during the dump ({dump.ended})")
+    return "; ".join(told)
+
+
+def reading(dump: Dump) -> str:
+    """What to make of it, in one line; empty where nothing more can be said."""
+    groups = grouped(dump)
+    if any(g.kind.trouble or len(groups) > 1 for g in groups):
+        return ""
+    if not groups or groups[0].kind is not Kind.PYTHON:
+        return "nothing can be said of a hang: no stack was read"
+    return "all ranks stand at the same place: no rank is odd, look at the network or at one GPU"
+
+
+def lines(dump: Dump) -> list[str]:
+    """Every group with its stack, outliers first, for a terminal of 80 columns."""
+    groups = grouped(dump)
+    out = [headline(dump), *filter(None, [reading(dump)])]
+    for group in groups:
+        out += ["", _title(group), *_body(group)]
+    return out
+
+
+def _told(group: Group, *, alone: bool = False) -> str:
+    who, one = _who(group, alone), group.count == 1
+    if group.kind is Kind.UNREACHED:
+        ranks = f" ({_ranks(group.ranks)})" if group.ranks else ""
+        return f"{group.nodes[0]}{ranks} was not reached: {shortened(group.detail, 120)}"
+    if group.kind in _STATES:
+        single, _, several = _STATES[group.kind].partition("|")
+        return f"{who} {single if one else several}"
+    if group.kind is Kind.PYTHON:
+        return f"{who} in {place(group.frames)}"
+    if group.kind is Kind.OTHER:
+        return f"{who} {'runs' if one else 'run'} {shortened(group.detail, 120)}, not Python"
+    if group.kind is Kind.UNREADABLE:
+        return f"{who} not readable: {group.detail}"
+    return f"{who} {group.detail}"
+
+
+def place(frames: Sequence[Frame]) -> str:
+    """The innermost frame, and the nearest one of the user's own code where that is another."""
+    inner = frames[0]
+    own = next((f for f in frames if not _foreign(f)), None)
+    if own is None or own == inner:
+        return _frame(inner)
+    return f"{_frame(inner)} from {_frame(own)}"
+
+
+def _frame(frame: Frame) -> str:
+    line = f":{frame.line}" if frame.line else ""
+    return f"{shortened(frame.function, 80)} ({shortened(frame.file, 80)}{line})"
+
+
+def _foreign(frame: Frame) -> bool:
+    return ".so" in frame.file or any(part in frame.path for part in _FOREIGN)
+
+
+def _who(group: Group, alone: bool) -> str:
+    step = f"step {group.step}: " if group.step else ""
+    if alone and group.count > 1:
+        return f"{step}all {group.count} ranks"
+    if group.count > NAMED:
+        return f"{step}{group.count} ranks"
+    nodes = f" ({_nodes(group.nodes)})" if group.nodes else ""
+    if len(group.ranks) == group.count:
+        return f"{step}{_ranks(group.ranks)}{nodes}"
+    pids = ", ".join(str(pid) for _, pid in group.pids[:4])
+    return f"{step}{'process' if group.count == 1 else 'processes'} {pids}{nodes}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    word = "rank" if len(ranks) == 1 else "ranks"
+    return shortened(f"{word} {ranges(ranks)}", LONGEST)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-2,4-63`."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def _nodes(nodes: Sequence[str]) -> str:
+    return shortened(fold(nodes), LONGEST)
+
+
+def _title(group: Group) -> str:
+    ranks = _ranks(group.ranks) if group.ranks else f"{group.count} of unknown rank"
+    if group.count > 1 and group.ranks:
+        ranks = f"{group.count} {ranks}"
+    nodes = f", on {_nodes(group.nodes)}" if group.nodes else ""
+    step = f", step {group.step}" if group.step else ""
+    return f"{ranks}{nodes}{step}: {group.kind.value}"
+
+
+def _body(group: Group) -> list[str]:
+    if group.kind is Kind.PYTHON:
+        return [f"    {_frame(frame)}" for frame in group.frames]
+    return [f"    {group.detail}"] if group.detail else []
+
+
+def _nothing(dump: Dump) -> str:
+    if dump.ended:
+        return f"the job ended before its processes could be looked at ({dump.ended})"
+    return "no process of the job is left on its nodes"

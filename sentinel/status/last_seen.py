@@ -1,0 +1,160 @@
+"""What was seen last, as the state keeps it for whoever shows it: page, metrics, `top`. Pure.
+
+Alerts hold only what is wrong. A disk that is fine, a job that runs and a node that is idle are
+seen here; bounded in number, so that a state stays small whatever a check looks at.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from sentinel.core.clock import Instant
+from sentinel.core.errors import Invalid
+from sentinel.core.hostlist import fold
+from sentinel.core.model import Status, Value
+from sentinel.core.text import shortened
+
+if TYPE_CHECKING:
+    from sentinel.alerting.outcome import Outcome
+    from sentinel.slurm.model import Node
+
+MOST = 200
+"""Findings of one check that are kept: the worst of them."""
+
+SUMMARY = 300
+NODES = "sentinel/nodes"
+"""Under this name the state remembers the nodes that were seen last."""
+
+_PREFIX = "sentinel/looks/"
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A finding, without what only its alert needs."""
+
+    subject: str
+    status: Status
+    summary: str
+    values: Mapping[str, Value] = {}
+    labels: Mapping[str, str] = {}
+
+
+class CheckLook(Struct, frozen=True, kw_only=True):
+    """The last run of a check that could see. `left_out`: findings beyond MOST."""
+
+    at: Instant
+    findings: tuple[Shown, ...] = ()
+    left_out: int = 0
+
+
+class NodeGroup(Struct, frozen=True, kw_only=True):
+    """Nodes in the same state for the same reason; `nodes` is a hostlist."""
+
+    state: str
+    nodes: str
+    count: int
+    flags: tuple[str, ...] = ()
+    reason: str = ""
+    by: str = ""
+    since: int | None = None
+
+
+class NodeLook(Struct, frozen=True, kw_only=True):
+    """All nodes as Slurm had them, and the jobs that were asked for, by state.
+
+    `trouble`: why it could not be looked again since.
+    """
+
+    at: Instant
+    groups: tuple[NodeGroup, ...] = ()
+    jobs: Mapping[str, int] = {}
+    trouble: str = ""
+
+
+def key(check: str) -> str:
+    """The name under which the state remembers what a check saw."""
+    return _PREFIX + check
+
+
+def remembered(outcomes: Iterable[Outcome], now: Instant) -> dict[str, Mapping[str, Any]]:
+    """What to write of these runs; nothing of a blind one, so that the last sight stays."""
+    return {key(o.check): _look(o, now) for o in outcomes if o.report is not None}
+
+
+def recalled(memory: Mapping[str, Any]) -> CheckLook | None:
+    """As written; None where nothing was, or by a version that wrote otherwise."""
+    look: CheckLook | None = _read(memory, CheckLook)
+    return look
+
+
+def node_look(memory: Mapping[str, Any]) -> NodeLook | None:
+    """As `recalled`, of what is remembered under NODES."""
+    look: NodeLook | None = _read(memory, NodeLook)
+    return look
+
+
+def grouped(nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
+    """Nodes with the same state, flags and reason together, the largest group first."""
+    groups: dict[Any, list[str]] = defaultdict(list)
+    for node in nodes:
+        since = node.reason_time if node.reason else None
+        flags = tuple(sorted(node.flags))
+        groups[(node.state, flags, node.reason, node.reason_user, since)].append(node.name)
+    told = (_group(*seen, names=names) for seen, names in groups.items())
+    return tuple(sorted(told, key=lambda g: (-g.count, g.state, g.flags, g.reason)))
+
+
+def _group(
+    state: str, flags: tuple[str, ...], reason: str, by: str, since: int | None, *, names: list[str]
+) -> NodeGroup:
+    return NodeGroup(
+        state=state,
+        flags=flags,
+        reason=shortened(reason, SUMMARY),
+        by=by,
+        since=since,
+        nodes=_folded(names),
+        count=len(names),
+    )
+
+
+def _folded(names: list[str]) -> str:
+    try:
+        return fold(names)
+    except Invalid:
+        return ",".join(names)
+
+
+def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
+    seen = outcome.report.findings if outcome.report else ()
+    findings = sorted(seen or (outcome.itself,), key=lambda f: -f.status.rank)
+    shown = [
+        Shown(
+            subject=f.subject,
+            status=f.status,
+            summary=shortened(f.summary, SUMMARY),
+            values={k: v for k, v in f.values.items() if _plain(v)},
+            labels=f.labels,
+        )
+        for f in findings[:MOST]
+    ]
+    look = CheckLook(at=now, findings=tuple(shown), left_out=max(0, len(findings) - MOST))
+    told: Mapping[str, Any] = to_builtins(look)
+    return told
+
+
+def _plain(value: object) -> bool:
+    """Whether every store can keep it: a plugin's odd value must not keep alerts from theirs."""
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return value is None or isinstance(value, str | float)
+
+
+def _read(memory: Mapping[str, Any], kind: type[Any]) -> Any:
+    try:
+        return convert(dict(memory), kind) if memory else None
+    except ValidationError:
+        return None

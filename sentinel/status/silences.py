@@ -1,0 +1,40 @@
+"""Silences as they are shown: those in force, in words. Pure."""
+
+from __future__ import annotations
+
+from msgspec import to_builtins
+
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Orders, Silence
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.text import visible
+from sentinel.status.types import SilenceFact
+
+
+def by_hand(orders: Orders, now: Instant) -> tuple[Silence, ...]:
+    """Those in force that somebody has written; others stand in the file (core.windows)."""
+    return tuple(s for s in orders.silences if s.starts <= now.wall < s.ends)
+
+
+def shown(silence: Silence) -> SilenceFact:
+    """Its text inert."""
+    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
+    return SilenceFact(
+        id=silence.id,
+        match=visible(f"{said(silence.match)} {nodes}".strip() or "everything"),
+        ends=silence.ends / SECOND,
+        who=visible(silence.who),
+        reason=visible(silence.reason),
+    )
+
+
+def said(match: Match) -> str:
+    """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
+    given = to_builtins(match)
+    labels, whole = given.pop("labels"), given.pop("matchers")
+    words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
+    return " ".join([*(_said(k, v) for k, v in words.items() if v), *whole])
+
+
+def _said(name: str, word: str) -> str:
+    return f"{name}{word}" if word.startswith(("=", "!=", "!~")) else f"{name}={word}"

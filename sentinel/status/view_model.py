@@ -1,0 +1,275 @@
+"""What there is to see, from what is stored. Pure: the page, the API, the metrics, `status` and
+`top` show the same facts, so that none of them can say what another does not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sentinel.actions.model import ActionRecord
+from sentinel.alerting.silence_windows import standing
+from sentinel.alerting.silences import Silence, silenced
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.model import Alert, Outgoing, worst
+from sentinel.core.text import visible, visible_lines
+from sentinel.status import silences
+from sentinel.status.collect import Material
+from sentinel.status.last_seen import CheckLook, NodeGroup, Shown
+from sentinel.status.node_states import rank, reason_class, state_word
+from sentinel.status.types import (
+    ActionFact,
+    AlertFact,
+    CheckFact,
+    DiskFact,
+    Facts,
+    GpuFact,
+    JobFact,
+    NodesFact,
+    Numbers,
+    UnsentFact,
+    Vitals,
+)
+
+MOVING = frozenset({"job", "log"})
+
+
+def facts(material: Material, vitals: Vitals | None = None) -> Facts:
+    """All there is to see; `vitals` where a running service tells of itself."""
+    m = material
+    quiet = _silences(m)
+    alerts = _alerts(m, quiet)
+    nodes = sorted(_nodes(m), key=lambda g: (rank(g.state), -g.count))
+    return Facts(
+        at=m.now.wall / SECOND,
+        cluster=visible(m.around.cluster),
+        status=worst(a.tone for a in alerts if a.state == "firing"),
+        leader=visible(m.leader),
+        notices=tuple(visible(n) for n in m.notices),
+        alerts=alerts,
+        checks=tuple(_checks(m)),
+        disks=tuple(sorted(_disks(m), key=lambda d: -d.status.rank)),
+        jobs=tuple(sorted(_jobs(m), key=lambda j: -j.status.rank)),
+        queue=dict(m.nodes.jobs) if m.nodes else {},
+        nodes=tuple(nodes),
+        nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
+        nodes_trouble=visible(m.nodes.trouble) if m.nodes else "",
+        gpus=tuple(sorted(_gpus(m), key=lambda g: -g.score)),
+        gpu_standings=_standings(m),
+        actions=tuple(action(r) for r in m.records),
+        unsent=tuple(_unsent(row, m.now) for row in m.outbox),
+        silences=tuple(silences.shown(s) for s in quiet),
+        vitals=vitals,
+    )
+
+
+def _silences(m: Material) -> tuple[Silence, ...]:
+    windows = standing(m.around.windows, m.now, m.around.zone)
+    return (*silences.by_hand(m.orders, m.now), *windows)
+
+
+def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
+    told = [_alert(a, m, quiet) for a in m.alerts if not a.over]
+    return tuple(
+        sorted(
+            told,
+            key=lambda a: (a.state != "firing", a.quiet, -a.tone.rank, a.since, a.check),
+        )
+    )
+
+
+def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
+    ack, silence = m.orders.acks.get(alert.id), silenced(alert, quiet, m.now)
+    return AlertFact(
+        id=alert.id,
+        cluster=visible(alert.key.cluster),
+        check=visible(alert.key.check),
+        kind=alert.kind,
+        subject=visible(alert.key.subject),
+        status=alert.status,
+        severity=alert.severity,
+        state="firing" if alert.firing else "pending",
+        since=alert.since.wall / SECOND,
+        for_s=round(elapsed(alert.since, m.now), 1),
+        summary=visible(alert.summary),
+        details=visible_lines(alert.details),
+        commands=tuple(visible(c) for c in alert.commands),
+        labels={visible(k): visible(v) for k, v in alert.labels.items()},
+        runbook=visible(alert.runbook),
+        told={name: t.at.wall / SECOND for name, t in alert.told.items()},
+        held=visible(alert.held),
+        acknowledged_by=visible(ack.who or "somebody") if ack else "",
+        silenced_until=silence.ends / SECOND if silence else None,
+        flapping=alert.flapping,
+    )
+
+
+def _checks(m: Material) -> Iterator[CheckFact]:
+    blind = {a.key.check: a.since for a in m.alerts if not a.key.subject and not a.over}
+    for check in m.around.checks:
+        run = m.runs.get(check.name)
+        next_run = m.around.next_run(check, run.at if run else None, m.now, m.around.zone)
+        fact = CheckFact(
+            name=visible(check.name), kind=check.common.kind, next=_stamp(next_run.timestamp())
+        )
+        if run is not None:
+            since = blind.get(check.name, run.at)
+            fact = replace(
+                fact,
+                status=run.status,
+                summary=visible(run.summary),
+                ran=run.at.wall / SECOND,
+                duration_s=round(run.duration, 4),
+                blind=run.blind,
+                blind_s=round(elapsed(since, m.now), 1) if run.blind else 0.0,
+            )
+        yield fact
+
+
+def _stamp(seconds: float) -> float | None:
+    """None for a moment that will never come: a cron line that fits no day."""
+    return seconds if seconds < 250_000_000_000 else None
+
+
+def _seen(m: Material) -> Iterator[tuple[str, str, CheckLook, Shown]]:
+    """Every finding that was seen last: its check, the kind of that, when, and itself."""
+    for check in m.around.checks:
+        look = m.looks.get(check.name)
+        for finding in look.findings if look else ():
+            if look is not None:
+                yield check.name, check.common.kind, look, finding
+
+
+def _disks(m: Material) -> Iterator[DiskFact]:
+    for check, kind, look, f in _seen(m):
+        if kind != "fs" and "used_percent" not in f.values:
+            continue
+        names = [n for n in DiskFact.__struct_fields__ if n.endswith(("_percent", "_bytes", "_s"))]
+        numbers = {name: number(f.values, name) for name in names}
+        age = elapsed(look.at, m.now)
+        for name in ("full_in_s", "full_in_early_s", "full_in_late_s"):
+            left = numbers[name]
+            numbers[name] = None if left is None else max(0.0, left - age)
+        yield DiskFact(
+            check=visible(check),
+            path=visible(f.subject),
+            status=f.status,
+            summary=visible(f.summary),
+            seen=look.at.wall / SECOND,
+            **numbers,
+        )
+
+
+def _jobs(m: Material) -> Iterator[JobFact]:
+    for check, kind, look, f in _seen(m):
+        if kind not in MOVING:
+            continue
+        quiet = number(f.values, "quiet_seconds")
+        yield JobFact(
+            check=visible(check),
+            kind=kind,
+            subject=visible(f.subject),
+            status=f.status,
+            summary=visible(f.summary),
+            seen=look.at.wall / SECOND,
+            job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
+            running=number(f.values, "running"),
+            queued=number(f.values, "queued"),
+            progress=number(f.values, "progress"),
+            rate=pace(m.paces.get((check, f.subject), ())),
+            quiet_s=None if quiet is None else quiet + elapsed(look.at, m.now),
+            limit_s=number(f.values, "limit_seconds"),
+            phase=visible(str(f.values.get("phase") or "")),
+        )
+
+
+def pace(points: Sequence[tuple[Instant, float]]) -> float | None:
+    """Steps a second since the number last fell (a restart counts anew); None if it cannot be
+    told."""
+    start = 0
+    for place in range(1, len(points)):
+        if points[place][1] < points[place - 1][1]:
+            start = place
+    rising = points[start:]
+    seconds = elapsed(rising[0][0], rising[-1][0]) if rising else 0.0
+    return (rising[-1][1] - rising[0][1]) / seconds if seconds > 0 else None
+
+
+def _nodes(m: Material) -> Iterator[NodesFact]:
+    for group in m.nodes.groups if m.nodes else ():
+        yield _node_group(group)
+
+
+def _node_group(group: NodeGroup) -> NodesFact:
+    return NodesFact(
+        state=state_word(group.state, group.flags),
+        slurm_state="+".join((group.state, *group.flags)),
+        nodes=visible(group.nodes),
+        count=group.count,
+        reason=visible(group.reason),
+        reason_class=reason_class(group.reason),
+        by=visible(group.by),
+        since=group.since,
+    )
+
+
+def _gpus(m: Material) -> Iterator[GpuFact]:
+    for subject, held in m.standings.items():
+        entry = m.entries.get(subject)
+        if entry is None or (held.judged == "good" and not held.marked):
+            continue
+        yield GpuFact(
+            subject=visible(subject),
+            node=visible(entry.node),
+            judged=held.judged,
+            score=round(held.score, 2),
+            mark=entry.mark,
+            reason=visible(entry.reason),
+            serial=visible(entry.serial),
+            model=visible(entry.model),
+            slot=visible(entry.slot),
+            seen=entry.seen.wall / SECOND,
+        )
+
+
+def _standings(m: Material) -> Mapping[str, int]:
+    """GPUs with a standing, by what it is: bounded whatever happens to them."""
+    return dict(Counter(held.judged for held in m.standings.values()))
+
+
+def action(r: ActionRecord) -> ActionFact:
+    """An entry of the audit log, its text inert."""
+    return ActionFact(
+        id=r.id,
+        at=r.at.wall / SECOND,
+        action=r.action,
+        target=visible(r.target),
+        by=visible(r.by),
+        outcome=r.outcome.value,
+        reason=visible(r.reason),
+        rule=r.rule,
+        why=visible(r.why),
+        detail=visible(r.detail),
+        commands=tuple(visible(" ".join(argv)) for argv in r.commands),
+        evidence={visible(k): visible_lines(v) for k, v in r.evidence.items()},
+        forced=r.forced,
+    )
+
+
+def _unsent(row: Outgoing, now: Instant) -> UnsentFact:
+    return UnsentFact(
+        channel=visible(row.channel),
+        alert=row.notification.alert,
+        reason=row.notification.reason,
+        attempts=row.attempts,
+        waiting_s=round(elapsed(row.created, now), 1),
+        error=visible(row.error),
+    )
+
+
+def number(values: Numbers, name: str) -> float | None:
+    """The number of that name; None where it is no number."""
+    found = values.get(name)
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -1,0 +1,61 @@
+"""Pages made once for all who ask while the facts are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from sentinel.status.types import Facts
+from sentinel.web import render
+from sentinel.web.snapshot_cache import Live
+
+CACHED = 64
+
+
+class Shown:
+    """What the addresses for people share."""
+
+    def __init__(self, live: Live) -> None:
+        self._live, self._pages = live, render.Pages(live.around().zone)
+        self._kept: dict[tuple[str, int], tuple[Facts, str]] = {}
+
+    async def page(
+        self,
+        request: web.Request,
+        template: str,
+        here: str,
+        more: Callable[[Facts], dict[str, Any]],
+        part: int = 0,
+    ) -> web.Response:
+        """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
+        facts, key = await self._live.facts(), (request.path, part)
+        kept = self._kept.get(key)
+        if kept is None or kept[0] is not facts:
+            kept = facts, self._pages.page(template, facts, here, **more(facts))
+            if len(self._kept) >= CACHED:
+                self._kept.clear()
+            self._kept[key] = kept
+        return answer(kept[1])
+
+    def fresh(
+        self, facts: Facts, template: str, here: str, more: dict[str, Any], status: int = 200
+    ) -> web.Response:
+        """A page about one thing, made for this request."""
+        return answer(self._pages.page(template, facts, here, **more), status)
+
+
+def answer(text: str, status: int = 200, kind: str = "text/html") -> web.Response:
+    """With the headers that every page has."""
+    return web.Response(text=text, status=status, content_type=kind, headers=render.HEADERS)
+
+
+def elsewhere(where: str) -> web.Response:
+    """Look there, by GET: a reload repeats nothing."""
+    return web.Response(status=303, headers={**render.HEADERS, "Location": where})
+
+
+def number_of(text: str) -> int:
+    """A small number of an address; 0 for what is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0

@@ -1,0 +1,107 @@
+"""The facts of a running engine, for as many who look as there are: made anew once a second."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Protocol, TypeVar
+
+from sentinel.alerting.silences import Ack, Silence
+from sentinel.core.clock import SECOND
+from sentinel.core.ports import Clock, Store
+from sentinel.status.collect import Surroundings, gather
+from sentinel.status.types import Count, Facts, Vitals
+from sentinel.status.view_model import facts
+
+FRESH = 1.0
+"""Seconds for which facts are shown although nothing was written: ages grow."""
+
+WATCH = 0.25
+"""Seconds between two looks at whether something was written, and at the lag of the loop."""
+
+Result = TypeVar("Result")
+
+
+class Source(Protocol):
+    """The engine, as far as somebody who looks needs it. Every method may raise StoreError."""
+
+    @property
+    def commits(self) -> int:
+        """Grows whenever something was written."""
+
+    async def read(self, reading: Callable[[Store], Result]) -> Result:
+        """What somebody reads from the state."""
+
+    async def order(self, order: Ack | Silence) -> None:
+        """Write what a person says."""
+
+
+class Live:
+    """One for a server. `around` and `counts` are asked anew each time: a reload changes them."""
+
+    def __init__(
+        self,
+        source: Source,
+        clock: Clock,
+        around: Callable[[], Surroundings],
+        counts: Callable[[], Mapping[str, Count]] = dict,
+    ) -> None:
+        self.source, self.clock, self.around = source, clock, around
+        self._counts = counts
+        self._lag, self._started = 0.0, clock.now().wall / SECOND
+        self._facts: Facts | None = None
+        self._made, self._version = float("-inf"), 0
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Condition()
+
+    async def facts(self) -> Facts:
+        """What there is to see now, at most FRESH seconds old; raises StoreError."""
+        async with self._turn:
+            if self._facts is None or self._stale():
+                self._made, self._facts = time.monotonic(), None
+                self._facts = await self._make()
+            return self._facts
+
+    async def order(self, order: Ack | Silence) -> None:
+        """Write what a person says; it is seen at once."""
+        await self.source.order(order)
+        self._made = float("-inf")
+
+    async def watch(self) -> None:
+        """For ever: tell those who wait that something was written, and measure the lag."""
+        seen = self.source.commits
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(WATCH)
+            lag = max(0.0, time.monotonic() - before - WATCH)
+            self._lag = max(lag, self._lag * 0.9)
+            if self.source.commits != seen:
+                seen, self._made = self.source.commits, float("-inf")
+                async with self._changed:
+                    self._version += 1
+                    self._changed.notify_all()
+
+    async def changes(self, limit: float) -> AsyncIterator[int]:
+        """Numbers that grow whenever something was written; the same one after `limit` seconds
+        without."""
+        last = self._version
+        while True:
+            try:
+                async with self._changed:
+                    await asyncio.wait_for(self._news(last), limit)
+            except asyncio.TimeoutError:
+                pass
+            last = self._version
+            yield last
+
+    async def _news(self, known: int) -> None:
+        await self._changed.wait_for(lambda: self._version != known)
+
+    def _stale(self) -> bool:
+        return time.monotonic() - self._made > FRESH
+
+    async def _make(self) -> Facts:
+        around, now = self.around(), self.clock.now()
+        vitals = Vitals(lag_s=self._lag, started=self._started, slurm=self._counts())
+        return await self.source.read(lambda store: facts(gather(store, around, now), vitals))

@@ -1,0 +1,1 @@
+"""Configuration to ports, checks, channels and actions: the only place where all meet."""

@@ -1,0 +1,364 @@
+"""The wiring: the configuration that applies, the kinds that there are, one-shots, the state."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from sentinel import actions, channels, checks
+from sentinel.clock import SystemClock
+from sentinel.config.registry import Registry, UnknownKind
+from sentinel.config.settings import Settings
+from sentinel.core.errors import ChannelError, SentinelError
+from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.text import visible
+from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm, users_of
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from sentinel.alerting.outcome import Outcome
+    from sentinel.core.model import Receipt
+    from sentinel.core.ports import Slurm, Store
+    from sentinel.gpu.ledger import Gpus
+    from sentinel.slurm.snapshot import Snapshot
+
+CHECKS = Registry(checks.KINDS, checks.GROUP)
+CHANNELS = Registry(channels.KINDS, channels.GROUP)
+ACTIONS = Registry(actions.KINDS, actions.GROUP)
+
+__all__ = ["CHANNELS", "CHECKS", "ChannelError"]
+
+
+SLURM_CONFS = (
+    "/etc/slurm/slurm.conf",
+    "/etc/slurm-llnl/slurm.conf",
+    "/run/slurm/conf/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+)
+"""Where distributions, configless clusters (slurm.conf(5)) and source builds have it."""
+
+
+class BadCall(SentinelError):
+    """The command line asks for what there is not."""
+
+    exit_code = 64
+
+
+class Unreadable(SentinelError):
+    """The state may be there and cannot be read: nothing is known of what it holds."""
+
+    exit_code = 3
+
+
+class NoConfig(SentinelError):
+    """No configuration file where one is needed."""
+
+    exit_code = 78
+
+
+def load_settings(path: str | None) -> Settings:
+    """The configuration file that applies; raises NoConfig, ConfigError or Distrusted."""
+    from sentinel.config import Hidden, searched
+
+    try:
+        settings = find_settings(path)
+    except Hidden as error:
+        raise NoConfig(str(error)) from error
+    if settings is None:
+        raise NoConfig(searched(os.environ))
+    return settings
+
+
+def settings_or_default(path: str | None, *, quiet: bool = False) -> Settings:
+    """For what needs no configuration: the built-in default also in place of one that this user
+    may not read, which is said."""
+    return readable_settings(path, quiet=quiet) or embedded()
+
+
+def readable_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+    """The same, but None in place of the built-in default."""
+    from sentinel.config import Hidden
+
+    try:
+        return find_settings(path, quiet=quiet)
+    except Hidden as error:
+        if not quiet:
+            print(f"sentinel: going by the built-in default: {error}", file=sys.stderr)
+        return None
+
+
+def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+    """As load_settings, but None where there is no file, and raises Hidden. A file that was not
+    named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
+    not so)."""
+    from sentinel import config
+
+    found = config.find(path, os.environ)
+    if found is None:
+        return None
+    if not path and not quiet:
+        print(f"sentinel: configuration: {visible(found)}", file=sys.stderr)
+    loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS)
+    for warning in loaded.warnings:
+        print(f"sentinel: {warning}", file=sys.stderr)
+    return with_chain(loaded.settings)
+
+
+def chain_folder(settings: Settings) -> str:
+    """Where `sentinel cron install` keeps its chain: beside a state on disk."""
+    state = state_of(settings)
+    return os.path.join(state_of(Settings()) if "://" in state else state, "chain")
+
+
+def with_chain(settings: Settings) -> Settings:
+    """With a check of the chain that runs in place of cron, where one is installed: what is
+    missed while nothing runs is told without being configured."""
+    folder = chain_folder(settings)
+    if any(c.common.kind == "chain" for c in settings.checks) or not os.path.exists(
+        os.path.join(folder, "chain.json")
+    ):
+        return settings
+    from msgspec.structs import replace
+
+    name = "chain" if all(c.name != "chain" for c in settings.checks) else "sentinel-chain"
+    plugin = CHECKS.load("chain")(dir=folder)
+    chain = CheckConfig(name=name, common=Common(kind="chain"), plugin=plugin)
+    return replace(settings, checks=(*settings.checks, chain))
+
+
+def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:
+    """A check of that kind with settings from the command line; raises BadOptions or BadCall."""
+    from sentinel.config import one_shot as convert
+
+    plugin = convert(_kind(kind, names), options)
+    return CheckConfig(name=kind, common=Common(kind=kind), plugin=plugin)
+
+
+def describe_options(kind: str) -> list[str]:
+    """Help lines for the options of a kind."""
+    from sentinel.config import options_of
+
+    cls = _kind(kind, ())
+    lines = [f"sentinel check {kind}: {(cls.__doc__ or '').strip().splitlines()[0]}", ""]
+    for option, text, repeatable in options_of(cls):
+        lines.append(f"  --{option:<18} {text}{' (repeatable)' if repeatable else ''}")
+    return [*lines, "", "  --json, --nagios, --timeout TIME, -c FILE"]
+
+
+def look(check: CheckConfig, settings: Settings | None) -> Outcome:
+    """One run of one check, without state."""
+    from sentinel.core.ports import Context
+    from sentinel.engine.runner import Runner, limit
+
+    clock = SystemClock()
+    surroundings = LazySettings(lambda: settings or readable_settings(None, quiet=True))
+    ctx = Context(
+        name=check.name,
+        now=clock.now(),
+        limit=limit(check),
+        slurm=LazySlurm(surroundings, [check], clock),
+        remote=LazyRemote(surroundings),
+        one_shot=True,
+    )
+    return Runner().run(check, ctx)
+
+
+def zone(settings: Settings) -> tzinfo:
+    """The configured time zone, or the host's."""
+    if settings.timezone:
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(settings.timezone)
+    from sentinel.zones import here
+
+    return here()
+
+
+def open_state(
+    settings: Settings, clock: SystemClock, *, mending: bool = True
+) -> tuple[Store, list[str]]:
+    """The store and what has to be told about it (a damaged file kept aside, where `mending`)."""
+    from sentinel.store.opening import open_store
+
+    opened = open_store(state_of(settings), clock.now(), mending=mending)
+    return opened.store, list(opened.notices)
+
+
+def state_of(settings: Settings) -> str:
+    """Where the state lies: as configured, else below $XDG_STATE_HOME."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return settings.state or os.path.join(base, "sentinel")
+
+
+def state_shown(settings: Settings) -> str:
+    """The same for people: of a server without the password, and without the query, which may
+    hold one too."""
+    scheme, server, rest = state_of(settings).partition("://")
+    if not server:
+        return scheme
+    user, at, host = rest.partition("?")[0].rpartition("@")
+    return f"{scheme}://{user.partition(':')[0]}{at}{host}"
+
+
+def by_what(settings: Settings) -> str:
+    """The configuration's file, for people."""
+    return visible(settings.path) if settings.path else "the built-in default"
+
+
+def evidence(settings: Settings) -> str:
+    """Where bundles of evidence are kept: beside the state, or where it would lie if it is elsewhere."""
+    state = state_of(settings)
+    return os.path.join(state_of(Settings()) if "://" in state else state, "evidence")
+
+
+def has_state(settings: Settings) -> bool:
+    """Whether a service or tick has made the state already; of a server nobody can say so. Raises
+    Unreadable where it cannot be seen: that is no state that is empty."""
+    state = state_of(settings)
+    if "://" in state:
+        return True
+    try:
+        os.stat(os.path.join(state, "sentinel.db"))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreadable(state, str(error.strerror)) from error
+    return True
+
+
+@contextmanager
+def looking(settings: Settings) -> Iterator[None]:
+    """Around what only looks at the state: Unreadable in place of what a service would wait for.
+    A damaged state stays what it is."""
+    from sentinel.store.errors import Refused, Unavailable
+
+    try:
+        yield
+    except Refused as error:
+        raise _unreadable(state_of(settings), str(error)) from error
+    except Unavailable as error:
+        raise Unreadable(str(error)) from error
+
+
+def _unreadable(state: str, why: str) -> Unreadable:
+    """With who may read it: whose the directory is that is in the way."""
+    from sentinel.trust import asking_as, user_name
+
+    place = os.path.join(os.path.abspath(state), "sentinel.db")
+    while True:
+        try:
+            owner = os.stat(place).st_uid
+        except OSError:
+            place = os.path.dirname(place)
+            continue
+        break
+    return Unreadable(
+        f"the state {visible(state)} cannot be read: {why}; {visible(place)} belongs to "
+        f"{visible(user_name(owner))}, who can: {asking_as(owner)}"
+    )
+
+
+def embedded() -> Settings:
+    """What sentinel does without any file: local disks, Slurm if there, the terminal."""
+    from sentinel.config import embedded_default
+
+    return embedded_default(CHECKS, CHANNELS, hostname=os.uname().nodename, slurm=slurm_here())
+
+
+def slurm_here() -> bool:
+    """Whether this machine belongs to a Slurm cluster: client commands and a way to a slurm.conf."""
+    from shutil import which
+
+    if which("scontrol") is None:
+        return False
+    named = os.environ.get("SLURM_CONF") or os.environ.get("SLURM_CONF_SERVER")
+    return bool(named) or any(os.path.exists(path) for path in SLURM_CONFS)
+
+
+def _caller() -> str:
+    """Who tests a channel: nobody else's mail is used for that."""
+    import getpass
+
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.geteuid())
+
+
+async def send_test(channel: Any, settings: Settings) -> Receipt:
+    """One message that says it is a test."""
+    from sentinel.alerting.processor import iso
+    from sentinel.core.model import Notification, Status
+
+    clock = SystemClock()
+    now = clock.now()
+    at = iso(now, zone(settings))
+    cluster = settings.cluster or cluster_name(LazySlurm(settings, [], clock))
+    receipt: Receipt = await channel.send(
+        [
+            Notification(
+                at=at,
+                cluster=cluster,
+                check="test",
+                kind="test",
+                subject=os.uname().nodename,
+                severity=Status.WARNING,
+                status=Status.OK,
+                reason="test",
+                summary=f"a test message from sentinel on {os.uname().nodename}",
+                since=at,
+                key=f"test-{now.wall}",
+                alert=f"test-{now.wall}",
+                labels={"user": _caller()} if getattr(channel, "personal", False) else {},
+            )
+        ]
+    )
+    return receipt
+
+
+def snapshot(settings: Settings) -> Snapshot:
+    """Slurm as the configured checks would see it; nothing is asked yet."""
+    from sentinel.slurm.connect import connect
+
+    return connect(settings.slurm, users_of(settings.checks), 60.0, SystemClock())
+
+
+def open_gpus(settings: Settings) -> Gpus:
+    """The ledger of GPUs in the state."""
+    from sentinel.store.opening import open_gpus as opened
+
+    return opened(state_of(settings), settings.lemons)
+
+
+def cluster_name(slurm: Slurm, before: str = "") -> str:
+    """What Slurm calls this cluster; where it does not say, its name `before`, or this host's."""
+    from sentinel.core.errors import CannotTell
+
+    name = ""
+    with suppress(CannotTell):
+        name = slurm.controller().cluster
+    return name or before or os.uname().nodename
+
+
+def _kind(kind: str, names: Sequence[str]) -> Any:
+    try:
+        return CHECKS.load(kind)
+    except UnknownKind as error:
+        known = f"; configured checks: {', '.join(names)}" if names else ""
+        kinds = ", ".join(CHECKS.names())
+        text = (
+            str(error)
+            if kind in CHECKS.names()
+            else f"no check or kind {kind!r}; kinds: {kinds}{known}"
+        )
+        raise BadCall(text) from error
+
+
+def _check_cron(text: str) -> None:
+    from sentinel.core.cron import parse
+
+    parse(text)

@@ -1,0 +1,149 @@
+"""Ports that are made on the first question: most one-shots never ask."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel.config.settings import Settings
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.settings import CheckConfig, SlurmSettings
+
+if TYPE_CHECKING:
+    from sentinel.clock import SystemClock
+    from sentinel.nodes.model import Answer, Remote, Unreached
+    from sentinel.nodes.probe import NodeProbe, Wants
+    from sentinel.nodes.settings import RemoteSettings
+    from sentinel.slurm.client import Count
+    from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
+    from sentinel.slurm.snapshot import Snapshot
+
+
+class LazySettings:
+    """How Slurm and nodes are asked, read from the file only when one of them is: a one-shot
+    with options starts without. Raises CannotTell where the file cannot be used."""
+
+    def __init__(self, load: Callable[[], Settings | None]) -> None:
+        self._load = load
+        self._found: Settings | None = None
+
+    @property
+    def slurm(self) -> SlurmSettings:
+        return self._read().slurm
+
+    @property
+    def remote(self) -> RemoteSettings:
+        return self._read().remote
+
+    def _read(self) -> Settings:
+        if self._found is None:
+            try:
+                self._found = self._load() or Settings()
+            except CannotTell:
+                raise
+            except SentinelError as error:
+                raise CannotTell(str(error).splitlines()[0]) from error
+        return self._found
+
+
+class LazySlurm:
+    """The Slurm port of these checks."""
+
+    def __init__(
+        self, settings: Settings | LazySettings, configs: Sequence[CheckConfig], clock: SystemClock
+    ) -> None:
+        self._settings, self._configs, self._clock = settings, configs, clock
+        self._slurm: Snapshot | None = None
+        self._turn = allocate_lock()
+
+    def jobs(self) -> Sequence[Job]:
+        return self.snapshot().jobs()
+
+    def gpus(self) -> Mapping[str, int]:
+        return self.snapshot().gpus()
+
+    def sluids(self) -> Mapping[str, str]:
+        return self.snapshot().sluids()
+
+    def nodes(self) -> Sequence[Node]:
+        return self.snapshot().nodes()
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        return self.snapshot().job_end(job_id)
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        return self.snapshot().past(job_ids, names, since)
+
+    def controller(self) -> Controller:
+        return self.snapshot().controller()
+
+    def timeouts(self) -> Timeouts:
+        return self.snapshot().timeouts()
+
+    def reservations(self) -> Sequence[Reservation]:
+        return self.snapshot().reservations()
+
+    def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
+        """As in `Snapshot`; None of both where nothing was asked yet."""
+        return (None, None) if self._slurm is None else self._slurm.last()
+
+    def counts(self) -> Mapping[str, Count]:
+        """How often Slurm was asked since the start, by command."""
+        return {} if self._slurm is None else dict(self._slurm.client.counts)
+
+    def snapshot(self) -> Snapshot:
+        """What stands behind it: one for all threads, or each would ask Slurm for itself."""
+        with self._turn:
+            if self._slurm is None:
+                from sentinel.slurm.connect import connect
+
+                users, age = users_of(self._configs), self._max_age()
+                self._slurm = connect(self._settings.slurm, users, age, self._clock)
+            return self._slurm
+
+    def _max_age(self) -> float:
+        from sentinel.engine.runner import every
+
+        return min((every(c) for c in self._configs), default=60.0) / 2.5
+
+
+class LazyRemote:
+    """The way to nodes, as configured."""
+
+    def __init__(self, settings: Settings | LazySettings) -> None:
+        self._settings = settings
+        self._remote: Remote | None = None
+        self._turn = allocate_lock()
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        return self._real().run(nodes, argv, limit=limit, stdin=stdin)
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        return self._real().probe(nodes, wants, limit=limit)
+
+    def _real(self) -> Remote:
+        with self._turn:
+            if self._remote is None:
+                from sentinel.nodes.connect import connect
+
+                self._remote = connect(self._settings.remote)
+            return self._remote
+
+
+def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
+    """Whose jobs the checks ask for; None: everybody's."""
+    asked = [_jobs_of(c.plugin) for c in configs if hasattr(c.plugin, "jobs_of")]
+    return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
+
+
+def _jobs_of(plugin: Any) -> frozenset[str] | None:
+    try:
+        users: frozenset[str] | None = plugin.jobs_of()
+    except CannotTell:
+        return frozenset()  # its own run says why it is blind; the other checks are not
+    return users

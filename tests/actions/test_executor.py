@@ -1,0 +1,405 @@
+"""An action's way: judged, written down, looked at again, done, looked at again."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sentinel.actions.executor import Actor, Asker, NoSuchAction, Rules
+from sentinel.actions.limits import BreakerSettings, GuardSettings, Limits
+from sentinel.actions.model import ActionRecord, Outcome
+from sentinel.core.model import ActionRequest
+from sentinel.core.values import Duration, Share
+from sentinel.slurm.model import Node
+from sentinel.store.book_memory import BookState, MemoryBooks
+from tests.actions.model import Change, Fault
+from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
+
+HAND = Asker(name="alice by hand", consent=True, by_hand=True)
+FORCED = Asker(name="alice by hand", consent=True, by_hand=True, forced=True)
+BREAKER = GuardSettings(breaker=BreakerSettings(nodes=2, share=Share(100)))
+
+
+def world(*nodes: Node, guard: GuardSettings | None = None) -> World:
+    state = BookState()
+    found = nodes or tuple(node(f"n{i}") for i in range(1, 6))
+    if guard is None:
+        return World(lambda: MemoryBooks(state), found)
+    return World(lambda: MemoryBooks(state), found, guard=guard)
+
+
+def act(
+    w: World, action: str = "undrain", target: str = "n1", asker: Asker = SERVICE
+) -> ActionRecord:
+    record = w.ask(0, action, target, asker=asker)
+    assert record is not None
+    return record
+
+
+def test_what_is_done_is_written_with_its_evidence() -> None:
+    """Intent, command, what was seen before and after, when it ended."""
+    w = world()
+    record = act(w)
+    assert record.outcome is Outcome.DONE
+    assert record.evidence["seen"].startswith("IDLE+DRAIN, reason 'Kill task failed' by root at ")
+    assert record.commands == (("scontrol", "update", "NodeName=n1", "State=UNDRAIN"),)
+    assert (record.detail, record.by) == ("now IDLE", "drained")
+    assert record.ended is not None
+    assert w.records() == [record]
+
+
+FAULTS = [
+    (Fault.REFUSED, Outcome.ERROR, "Invalid node state specified"),
+    (Fault.DEAF, Outcome.NO_EFFECT, "Slurm accepted it, and yet it is IDLE+DRAIN"),
+    (Fault.LOST, Outcome.UNKNOWN, "Socket timed out"),
+    (Fault.LATE, Outcome.UNKNOWN, "could not be read afterwards"),
+    (Fault.BLIND, Outcome.UNKNOWN, "Slurm accepted it; it could not be read afterwards"),
+]
+
+
+@pytest.mark.parametrize(("fault", "outcome", "says"), FAULTS)
+def test_the_log_tells_which(fault: Fault, outcome: Outcome, says: str) -> None:
+    """An error, success without effect, a time-out: three different outcomes, in Slurm's words."""
+    w = world()
+    w.slurm.fault = fault
+    record = act(w)
+    assert (record.outcome, w.records()) == (outcome, [record])
+    assert says in record.detail
+    assert (record.ended is None) is outcome.open
+
+
+def test_a_change_that_timed_out_is_read_again_before_anything_is_repeated() -> None:
+    """It happens a minute later: the log says done, and Slurm was told once."""
+    w = world()
+    w.slurm.fault = Fault.LATE
+    act(w)
+    assert act(w, asker=FORCED).rule == "unresolved"
+    w.time.now += 60
+    w.slurm.wake()
+    [resolved] = w.actors[1].resolve()
+    assert (resolved.outcome, resolved.detail) == (Outcome.DONE, "when read again: IDLE")
+    assert len(w.slurm.changes) == 1
+
+
+def test_a_change_that_never_came_is_given_up_when_it_cannot_come_any_more() -> None:
+    """After twice the life of the credential it carried, and not a second earlier."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    act(w)
+    w.time.now += 599
+    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNKNOWN]
+    w.time.now += 1
+    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.NO_EFFECT]
+    assert w.actors[0].resolve() == []
+
+
+def test_what_something_else_has_covered_is_unclear() -> None:
+    """It happened, and then Slurm drained the node again: "no effect" would be a lie."""
+    for fault in (Fault.LATE, Fault.LOST):
+        w = world()
+        w.slurm.fault = fault
+        act(w)
+        w.slurm.wake()
+        w.slurm.set("n1", flags=DRAINED, reason="Kill task failed", reason_time=1_800_000_001)
+        w.time.now += 600
+        assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNCLEAR]
+
+
+def test_what_no_installed_kind_can_read_again_is_given_up_too() -> None:
+    """A plugin that was removed: its open record must not close the node to everybody for ever."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    act(w)
+    without = Actor(Rules(kinds={}), w.books, w.slurm, w.hosts[0])
+    w.time.now += 599
+    assert [r.outcome for r in without.resolve()] == [Outcome.UNKNOWN]
+    w.time.now += 1
+    [given_up] = without.resolve()
+    assert given_up.outcome is Outcome.UNCLEAR
+    assert "no action undrain is installed" in given_up.detail
+    assert act(w, asker=FORCED).outcome is not Outcome.REFUSED
+
+
+def test_another_host_waits_by_its_own_clock() -> None:
+    """It cannot date the first one's record: it counts from when it first looked itself."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    act(w)
+    w.hosts[1].skew = 1e9
+    for seconds, outcome in ((1, Outcome.UNKNOWN), (599, Outcome.UNKNOWN), (1, Outcome.NO_EFFECT)):
+        w.time.now += seconds
+        assert [r.outcome for r in w.actors[1].resolve()] == [outcome]
+
+
+def test_a_blind_resolver_changes_nothing() -> None:
+    """As long as Slurm does not answer the outcome stays unknown, however long."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    act(w)
+    w.time.now += 10_000
+    w.slurm.up = False
+    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNKNOWN]
+
+
+def meanwhile(change: Callable[[World], object]) -> ActionRecord:
+    """The change happens between proof and action."""
+    w = world()
+
+    def once() -> None:
+        w.slurm.on_read = lambda: None
+        change(w)
+
+    w.slurm.on_read = once
+    record = act(w)
+    assert w.slurm.changes == []
+    return record
+
+
+CHANGES: list[tuple[Callable[[World], object], str]] = [
+    (lambda w: w.slurm.set("n1", reason="RMA 4711"), "it changed meanwhile: was IDLE+DRAIN"),
+    (lambda w: w.slurm.set("n1", reason_time=1_700_000_009), "it changed meanwhile"),
+    (lambda w: w.slurm.set("n1", state="DOWN"), "meanwhile it is DOWN"),
+    (lambda w: w.slurm.set("n1", flags=frozenset()), "meanwhile it is not drained"),
+    (lambda w: w.slurm.by_name.pop("n1"), "meanwhile Slurm knows no such node"),
+    (lambda w: setattr(w.slurm, "up", False), "it could not be read again"),
+    (lambda w: setattr(w.time, "now", 120.0), "held up"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), CHANGES)
+def test_what_changed_after_the_proof_is_not_touched(
+    change: Callable[[World], object], says: str
+) -> None:
+    """Withdrawn, with what was different; Slurm is not told anything."""
+    record = meanwhile(change)
+    assert record.outcome is Outcome.WITHDRAWN
+    assert says in record.detail
+
+
+def test_a_last_look_that_took_long_counts_no_more() -> None:
+    """A slurmctld that answers slowly, or a process that stood still: what a person did with the
+    node meanwhile was not seen."""
+
+    def slow(w: World) -> None:
+        w.time.now += 6.0
+
+    record = meanwhile(slow)
+    assert record.outcome is Outcome.WITHDRAWN
+    assert "the last look was held up for 6s" in record.detail
+
+
+def test_nothing_stands_between_the_last_look_and_the_change() -> None:
+    """A state that takes its time is asked before: what a person does while it does is seen."""
+    w = world()
+
+    class Slow(MemoryBooks):
+        def unresolved(self) -> list[ActionRecord]:
+            w.slurm.set("n1", reason="RMA 4711")
+            return super().unresolved()
+
+    w.actors[0] = Actor(
+        Rules(kinds=KINDS, actions=SETTINGS, guard=w.guard),
+        Slow(w.books._state),  # type: ignore[attr-defined]
+        w.slurm,
+        w.hosts[0],
+    )
+    record = act(w)
+    assert (record.outcome, w.slurm.changes) == (Outcome.WITHDRAWN, [])
+    assert "RMA 4711" in record.detail
+
+
+def overtaking(*reasons: str, log: bool = True) -> World:
+    """An administrator drains the node between the last look and the first change."""
+    w = world()
+    w.slurm.log = [] if log else None
+    doubts = w.slurm.before
+
+    def race(change: Change) -> None:
+        w.slurm.before = doubts
+        w.time.now += 0.25
+        for reason in reasons:
+            w.slurm.set(change.node, flags=DRAINED, reason=reason, reason_time=1_800_000_001)
+
+    w.slurm.before = race
+    return w
+
+
+def test_a_drain_that_was_overtaken_is_back_and_told() -> None:
+    """The erased reason stands in the new one; the outcome is not "done"."""
+    w = overtaking("RMA 4711")
+    record = act(w)
+    node = w.slurm.by_name["n1"]
+    assert "DRAIN" in node.flags
+    assert "RMA 4711 (by author not known)" in node.reason
+    assert record.outcome is Outcome.UNCLEAR
+    assert "it replaced 'RMA 4711' by author not known" in record.detail
+    assert record.evidence["window"].startswith("watched, 250 ms: drained meanwhile: RMA 4711")
+    assert record.commands[-1][3] == "State=DRAIN"
+    assert w.records() == [record]
+
+
+def test_a_log_without_our_change_was_not_read() -> None:
+    """Unwatched, and for how long; nobody says that nothing came between."""
+    silent, elsewhere = overtaking("RMA 4711", log=False), overtaking()
+    elsewhere.slurm.after = lambda: elsewhere.slurm.log.clear()  # type: ignore[union-attr]
+    for w, why in ((silent, "no such file"), (elsewhere, "does not show this change")):
+        if w is elsewhere:
+            actor, request = w.actors[0], ActionRequest(action="undrain", target="n1", reason="x")
+            record = actor.act(request, SERVICE)
+        else:
+            record = act(w)
+        assert record.outcome is Outcome.DONE
+        assert record.evidence["window"].startswith("unwatched, 250 ms: ")
+        assert why in record.evidence["window"]
+
+
+def test_a_quiet_window_is_said_to_have_been_watched() -> None:
+    """With its length."""
+    w = overtaking()
+    assert act(w).evidence["window"].startswith("watched, 250 ms: nothing came between")
+
+
+def test_a_drain_keeps_the_reason_that_it_replaced() -> None:
+    """Ours came second: both reasons stand there."""
+    w = overtaking("RMA 4711")
+    w.slurm.set("n1", flags=frozenset(), reason="")
+    record = act(w, "drain")
+    assert "RMA 4711" in w.slurm.by_name["n1"].reason
+    assert record.outcome is Outcome.UNCLEAR
+
+
+def test_who_drained_it_after_us_is_left_alone() -> None:
+    """That reason is newer than the one which was erased; both are told."""
+    w = overtaking("RMA 4711")
+
+    def later() -> None:
+        w.slurm.after = lambda: None
+        w.slurm.set("n1", flags=DRAINED, reason="bad fan", reason_time=1_800_000_002)
+
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    w.slurm.after = later
+    record = w.actors[0].act(request, SERVICE)
+    assert w.slurm.by_name["n1"].reason == "bad fan"
+    assert record.outcome is Outcome.UNCLEAR
+    assert "RMA 4711" in record.detail
+
+
+def test_a_change_that_timed_out_overtakes_nobody_unseen() -> None:
+    """slurmctld hangs, a person drains, both happen when it wakes: read again, it is drained."""
+    w = world()
+    w.slurm.log = []
+    w.slurm.fault = Fault.LATE
+    assert act(w).outcome is Outcome.UNKNOWN
+    w.time.now += 60
+    w.slurm.set("n1", reason="RMA 4711", flags=DRAINED, reason_time=1_800_000_001)
+    w.slurm.wake()
+    [resolved] = w.actors[1].resolve()
+    assert resolved.outcome is Outcome.UNCLEAR
+    assert "RMA 4711" in w.slurm.by_name["n1"].reason
+    assert resolved.evidence["window"].startswith("watched, nobody knows how long")
+
+
+def test_unneeded_is_neither_done_nor_written() -> None:
+    """A node that is as wished costs no cap."""
+    w = world(node("n1", drained=False))
+    assert act(w).outcome is Outcome.UNNEEDED
+    assert (w.records(), w.slurm.changes) == ([], [])
+
+
+def test_a_refusal_is_written_once_until_something_else_happens() -> None:
+    """A check that asks every minute does not fill the log."""
+    w = world()
+    w.slurm.set("n1", state="DOWN")
+    for _ in range(3):
+        assert act(w).rule == "state"
+    w.slurm.set("n1", state="IDLE")
+    act(w)
+    assert [r.outcome.value for r in w.records()] == ["refused", "done"]
+
+
+def test_the_requests_own_limits_count_before_the_configured_ones() -> None:
+    """Those of the check that asks."""
+    w = world()
+    none = Limits(per_hour=0)
+    assert act(w, asker=Asker(name="drained", limits=none)).rule == "per_hour"
+
+
+def test_only_consent_stands_in_for_enabled() -> None:
+    """Off by default: a check that nobody switched on changes nothing."""
+    w = world()
+    actor = Actor(Rules(kinds=KINDS), w.books, w.slurm, w.hosts[0])
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    assert actor.act(request, SERVICE).rule == "disabled"
+    assert actor.act(request, HAND).outcome is Outcome.DONE
+
+
+def test_an_action_that_is_not_installed() -> None:
+    """One error that names those that are."""
+    w = world()
+    with pytest.raises(NoSuchAction, match=r"no action 'explode'; known: drain, undrain"):
+        w.ask(0, "explode", "n1")
+
+
+def test_a_dry_run_says_what_a_real_run_does() -> None:
+    """Node for node the same verdicts, rules and commands; nothing written, nothing changed."""
+    real, dry = world(), world()
+    names = ["n1", "n2", "n3", "n1", "nosuch"]
+    done = [act(real, "undrain", name, HAND) for name in names]
+    imaginary = dry.dry()
+    would = [
+        imaginary.act(ActionRequest(action="undrain", target=n, reason=f"number {i}"), HAND)
+        for i, n in enumerate(names, 1)
+    ]
+    assert (dry.records(), dry.slurm.changes) == ([], [])
+    assert [(w.rule, w.why, w.commands) for w in would[:3]] == [
+        (d.rule, d.why, d.commands) for d in done[:3]
+    ]
+    assert [w.rule for w in would] == ["", "", "per_hour", "cooldown", "state"]
+    assert [w.outcome.value for w in would[:2]] == ["intended", "intended"]
+    assert [d.outcome.value for d in done[:2]] == ["done", "done"]
+
+
+def test_many_nodes_at_once_open_the_breaker_and_time_closes_it() -> None:
+    """200 nodes drained within minutes: not one is touched until it has been calm for a while."""
+    healthy = [node(f"n{i}", drained=False) for i in range(200)]
+    w = world(*healthy, guard=BREAKER)
+    w.books.observe(w.slurm.nodes(), w.hosts[0].now())
+    w.time.now += 30
+    for name in [n.name for n in healthy]:
+        w.slurm.set(name, flags=DRAINED, reason="Kill task failed", reason_time=1_800_000_030)
+    w.books.observe(w.slurm.nodes(), w.hosts[0].now())
+    first = act(w)
+    assert first.rule == "breaker"
+    assert "200 of 200 nodes left service within 10m" in first.why
+    w.time.now += 1799
+    assert act(w, target="n2").rule == "breaker"
+    w.time.now += 1
+    assert act(w, target="n3").outcome is Outcome.DONE
+
+
+def test_a_slurm_that_is_ill_opens_the_breaker_for_services_only() -> None:
+    """A person on a host without Slurm must not stop everybody else's sentinel."""
+    w = world()
+    w.slurm.up = False
+    assert act(w, asker=HAND).rule == "slurm"
+    assert w.books.past("n1").breaker is None
+    assert act(w).rule == "slurm"
+    w.slurm.up = True
+    assert act(w, target="n2").rule == "breaker"
+    w.time.now += Duration(1800)
+    assert act(w, target="n2").outcome is Outcome.DONE
+
+
+def test_evidence_is_bounded() -> None:
+    """A log line, not a log; nothing in it that a terminal would obey."""
+    w = world()
+    request = ActionRequest(
+        action="undrain",
+        target="n1",
+        reason="y" * 10_000,
+        evidence={f"line {i}": "\x1b[31m" + "x" * 10_000 for i in range(100)},
+    )
+    record = w.actors[0].act(request, SERVICE)
+    assert len(record.evidence) == 50
+    assert max(len(v) for v in record.evidence.values()) == 4000
+    assert "\x1b" not in str(record.evidence)
+    assert len(record.reason) == 1000

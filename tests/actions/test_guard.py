@@ -1,0 +1,228 @@
+"""The guard's rules, each on both sides of its boundary."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.actions.guard import ALWAYS, RULES, judge, trip
+from sentinel.actions.limits import BreakerSettings, Limits
+from sentinel.actions.model import (
+    ActionRecord,
+    Outcome,
+    Past,
+    Reading,
+    Situation,
+    Switch,
+    Verdict,
+)
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.model import ActionRequest
+from sentinel.core.values import Duration, Rate, Share
+from sentinel.testing import START
+
+REQUEST = ActionRequest(action="undrain", target="n1", reason="clean again")
+NODES = frozenset(f"n{i}" for i in range(1, 41))
+CALM = Situation(enabled=True, nodes=40, partitions={"prod": NODES})
+LIMITS = Limits(per_hour=3, share=Share(10), per_node=Rate("2 in 7d"), cooldown=Duration(600))
+DAY = 86_400.0
+
+
+def before(seconds: float, target: str = "n9", **more: Any) -> ActionRecord:
+    """A record of so many seconds ago."""
+    return ActionRecord(
+        **{
+            "id": f"{target}-{seconds}",
+            "action": "undrain",
+            "target": target,
+            "reason": "",
+            "by": "drained",
+            "at": shifted(START, -seconds),
+            "outcome": Outcome.DONE,
+            **more,
+        }
+    )
+
+
+def left(node: str, seconds: float) -> Reading:
+    at = shifted(START, -seconds)
+    return Reading(
+        node=node, state="DOWN", reason="", user="", reason_time=None, out=True, seen=at, left=at
+    )
+
+
+def verdict(*records: ActionRecord, now: Instant = START, **seen: Any) -> Verdict:
+    """`seen` are fields of the situation."""
+    return judge(REQUEST, Past(records=records), LIMITS, replace(CALM, **seen), now)
+
+
+@pytest.mark.parametrize("action", ["clean_up", "test"])
+def test_what_only_prepares_an_action_makes_it_wait_for_nothing(action: str) -> None:
+    """A node that was cleaned up or tested may go back at once; cleaning up again may not."""
+    prepared = before(60, "n1", action=action)
+    assert verdict(prepared).allowed
+    again = replace(REQUEST, action=action)
+    assert judge(again, Past(records=(prepared,)), LIMITS, CALM, START).rule == "cooldown"
+
+
+def test_calm_and_enabled_it_is_allowed() -> None:
+    """Nothing objects, and the verdict says how much room is left."""
+    assert verdict() == Verdict(True, "1 of 3 in this hour")
+
+
+OPEN = Switch(since=shifted(START, -100), seconds=1800.0, why="9 nodes left service")
+
+ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
+    ("disabled", (), {"enabled": False}, "undrain is not switched on"),
+    ("maintenance", (), {"maintenance": True}, "maintenance (guard:"),
+    ("breaker", (), {"breaker": OPEN}, "open for 28m 20s: 9 nodes left service"),
+    ("breaker", (), {"left": tuple(left(f"n{i}", 599) for i in range(9))}, "9 of 40 nodes left"),
+    ("slurm", (), {"unwell": "slurmctld on ctl is down"}, "slurmctld on ctl is down"),
+    ("unresolved", (before(9999, "n1", outcome=Outcome.UNKNOWN),), {}, "is unknown"),
+    ("unresolved", (before(1, "n1", outcome=Outcome.INTENDED),), {}, "is intended"),
+    ("unresolved", (before(1, "n1", outcome=Outcome.UNKNOWN, action="drain"),), {}, "drain of n1"),
+    ("state", (), {"not_ready": "it is DOWN"}, "it is DOWN"),
+    ("suspect", (before(6 * DAY, "n1"), before(5 * DAY, "n1")), {}, "2 times within 7d"),
+    ("cooldown", (before(599, "n1"),), {}, "cooldown of 10m: undrain 9m 59s ago"),
+    ("cooldown", (before(599, "n1", action="drain"),), {}, "drain 9m 59s ago"),
+    ("cooldown", (before(599, "n1", outcome=Outcome.ERROR),), {}, "cooldown"),
+    ("per_hour", tuple(before(3599 - i) for i in range(3)), {}, "3 within the last hour"),
+    (
+        "share",
+        tuple(before(3599 - i, f"n{i + 2}") for i in range(2)),
+        {"partitions": {"big": NODES, "debug": frozenset({"n1", "n2", "n3"})}},
+        "2 of 3 nodes of partition debug",
+    ),
+    (
+        "share",
+        (before(3599, "n2"),),
+        {"partitions": {"debug": frozenset({"n1", "n2", "n3"})}},
+        "1 of 3 nodes of partition debug",
+    ),
+    ("share", (before(3599, "n2"),), {"partitions": {}, "nodes": 10}, "1 of all 10 nodes"),
+]
+
+
+@pytest.mark.parametrize(("rule", "records", "facts", "says"), ROWS)
+def test_each_rule_objects_by_its_name(
+    rule: str, records: tuple[ActionRecord, ...], facts: Mapping[str, Any], says: str
+) -> None:
+    """Refused, by that rule, in words that name the numbers."""
+    found = _with(records, facts)
+    assert (found.allowed, found.rule) == (False, rule)
+    assert says in found.why
+
+
+BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
+    ("a breaker that has cooled down", (), {"breaker": replace(OPEN, seconds=100.0)}),
+    ("8 of 40 nodes left", (), {"left": tuple(left(f"n{i}", 1) for i in range(8))}),
+    ("one node left nine times", (), {"left": tuple(left("n5", i) for i in range(9))}),
+    ("9 nodes left long ago", (), {"left": tuple(left(f"n{i}", 600) for i in range(9))}),
+    ("another target is open", (before(9999, "n2", outcome=Outcome.UNKNOWN),), {}),
+    ("what was refused counts for nothing", (before(1, "n1", outcome=Outcome.REFUSED),) * 9, {}),
+    ("nor what was withdrawn", (before(1, "n1", outcome=Outcome.WITHDRAWN),) * 9, {}),
+    ("once in the window", (before(7 * DAY, "n1"), before(5 * DAY, "n1")), {}),
+    ("what had no effect is no recovery", (before(DAY, "n1", outcome=Outcome.NO_EFFECT),) * 9, {}),
+    ("another action is no recovery", (before(DAY, "n1", action="drain"),) * 9, {}),
+    ("cooled down", (before(600, "n1"),), {}),
+    ("two within the hour", (before(1), before(2), before(3600)), {}),
+    ("other actions have caps of their own", (before(1, action="drain"),) * 9, {}),
+    (
+        "a share of a small partition is at least one",
+        (before(1, "n7"),),
+        {"partitions": {"debug": frozenset({"n1", "n2", "n3"})}},
+    ),
+    (
+        "what was done elsewhere in a small cluster",
+        (before(1, "n7"), before(2, "n8")),
+        {"nodes": 10},
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "records", "facts"), BOUNDARIES)
+def test_the_other_side_of_each_boundary(
+    what: str, records: tuple[ActionRecord, ...], facts: Mapping[str, Any]
+) -> None:
+    """Allowed."""
+    assert _with(records, facts).allowed, what
+
+
+def _with(records: tuple[ActionRecord, ...], facts: Mapping[str, Any]) -> Verdict:
+    """A `breaker` that is a Switch is stored; settings of it are the situation's."""
+    stored = {k: v for k, v in facts.items() if isinstance(v, Switch) or k == "left"}
+    seen = {k: v for k, v in facts.items() if k not in stored}
+    past = Past(records=records, **stored)
+    return judge(REQUEST, past, LIMITS, replace(CALM, **seen), START)
+
+
+def test_what_is_about_no_node_neither_trips_the_breaker_nor_waits_for_it_to_trip() -> None:
+    """Nobody has looked at the nodes then: 9 of 0 are no catastrophe."""
+    nowhere = replace(CALM, nodes=0, partitions={})
+    past = Past(left=tuple(left(f"n{i}", 1) for i in range(9)))
+    assert trip(nowhere, past, START) == ""
+    assert judge(REQUEST, past, LIMITS, nowhere, START).allowed
+
+
+def test_the_cooldown_counts_from_the_last_action() -> None:
+    """Else whoever reads it waits too short."""
+    assert "drain 10s ago" in verdict(before(590, "n1"), before(10, "n1", action="drain")).why
+
+
+def test_every_rule_is_in_the_table() -> None:
+    """A rule that nobody tests does not exist."""
+    assert {row[0] for row in ROWS} == set(RULES)
+
+
+def test_the_first_rule_decides() -> None:
+    """In their fixed order: switches before caps."""
+    assert verdict(*(before(i) for i in range(3)), enabled=False).rule == "disabled"
+
+
+def test_a_person_may_set_caps_aside_but_not_doubt() -> None:
+    """--force: every rule yields but those that say nobody knows what would happen."""
+    for rule, records, facts, _ in ROWS:
+        found = _with(records, {**facts, "forced": True})
+        assert (found.allowed, found.rule) == ((False, rule) if rule in ALWAYS else (True, "")), (
+            rule
+        )
+
+
+@pytest.mark.parametrize("jump", [-400 * DAY, 400 * DAY])
+def test_a_wall_clock_that_jumps_changes_nothing(jump: float) -> None:
+    """Within one boot the boot's own clock counts."""
+    jumped = Instant(wall=START.wall + int(jump * 1_000_000), boot=START.boot, mono=START.mono)
+    assert verdict(before(599, "n1"), now=jumped).rule == "cooldown"
+    assert verdict(before(600, "n1"), now=jumped).allowed
+
+
+def test_a_record_of_the_future_is_of_this_moment() -> None:
+    """After a reboot with the clock set back nobody knows how old it is: it counts."""
+    other = replace(shifted(START, 30 * DAY), boot="boot-0")
+    assert verdict(before(0, "n1", at=other)).rule == "cooldown"
+
+
+def test_maintenance_by_hand_ends() -> None:
+    """By itself where it was given an end, else when it is switched off."""
+    begun = Switch(since=shifted(START, -7200), seconds=7200.0, why="cooling", by="root")
+    for seconds, rule in ((7200.0, ""), (7201.0, "maintenance"), (None, "maintenance")):
+        past = Past(maintenance=replace(begun, seconds=seconds))
+        assert judge(REQUEST, past, LIMITS, CALM, START).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("settings", "gone", "trips"),
+    [
+        (BreakerSettings(nodes=3, share=Share(100)), 3, False),
+        (BreakerSettings(nodes=3, share=Share(100)), 4, True),
+        (BreakerSettings(nodes=50, share=Share(1)), 1, False),
+        (BreakerSettings(nodes=50, share=Share(1)), 2, True),
+    ],
+)
+def test_the_breaker_has_an_absolute_and_a_relative_bound(
+    settings: BreakerSettings, gone: int, trips: bool
+) -> None:
+    """Whichever is smaller; a share of few nodes is at least one."""
+    past = Past(left=tuple(left(f"n{i}", 1) for i in range(gone)))
+    assert bool(trip(replace(CALM, breaker=settings), past, START)) is trips

@@ -1,0 +1,152 @@
+"""Each row of the life cycle in words; then random lives against a plain model."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.alerting.state_machine import Policy, announced, step
+from sentinel.core.clock import Instant, shifted
+from sentinel.core.model import Alert, Finding, Key, Status
+from sentinel.testing import START
+
+KEY = Key("lab", "scratch", "/scratch")
+SELF = Key("lab", "scratch", "")
+OK, WARN, CRIT, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
+
+
+def live(
+    *seen: tuple[float, Status | None], policy: Policy | None = None, key: Key = KEY
+) -> list[tuple[float, str, Status]]:
+    """Walk observations (seconds, status; None: no longer reported); the transitions told."""
+    policy = policy or Policy(kind="fs")
+    alert: Alert | None = None
+    told = []
+    for at, status in seen:
+        finding = status and Finding(subject=key.subject, status=status, summary=status.value)
+        result = step(key, alert, finding, policy, shifted(START, at))
+        alert = result.alert
+        if result.transition:
+            told.append((at, result.transition.reason, result.transition.status))
+    return told
+
+
+TEN, KEEP, BLIND = ({"for_": 600.0}, {"keep_firing_for": 300.0}, {"blind_after": 3})
+FIRES, WARNS = (0, "firing", CRIT), (0, "firing", WARN)
+Row = tuple[str, dict[str, Any], list[tuple[float, Status | None]], list[tuple[float, str, Status]]]
+
+RULES: list[Row] = [
+    ("bad once fires at once without `for`", {}, [(0, CRIT)], [FIRES]),
+    ("good from the start says nothing", {}, [(0, OK), (60, OK), (120, None)], []),
+    ("the same trouble seen again is not told again", {}, [(0, CRIT), (60, CRIT), (120, CRIT)], [FIRES]),
+    ("bad for 599 s of 600 s is pending", TEN, [(0, WARN), (599, WARN)], []),
+    ("bad for 600 s of 600 s fires", TEN, [(0, WARN), (600, WARN)], [(600, "firing", WARN)]),
+    ("good within `for` is never told", TEN, [(0, WARN), (300, OK)], []),
+    ("good within `for` starts it anew", TEN, [(0, WARN), (300, OK), (301, WARN), (900, WARN)], []),
+    ("gone within `for` is never told", TEN, [(0, WARN), (300, None), (900, None)], []),
+    ("unknown within `for` changes nothing", TEN, [(0, WARN), (300, UNKNOWN), (600, WARN)], [(600, "firing", WARN)]),
+    ("worse while pending fires as bad as it is", TEN, [(0, WARN), (600, CRIT)], [(600, "firing", CRIT)]),
+    ("good after firing resolves", {}, [(0, CRIT), (60, OK)], [FIRES, (60, "resolved", OK)]),
+    ("good again after resolved is quiet", {}, [(0, CRIT), (60, OK), (120, OK)], [FIRES, (60, "resolved", OK)]),
+    ("bad again after resolved is a new firing", {}, [(0, CRIT), (60, OK), (120, CRIT)], [FIRES, (60, "resolved", OK), (120, "firing", CRIT)]),
+    ("no longer reported after firing is gone", {}, [(0, CRIT), (60, None)], [FIRES, (60, "gone", OK)]),
+    ("clear for 299 s of 300 s is not resolved", KEEP, [(0, CRIT), (60, OK), (359, OK)], [FIRES]),
+    ("clear for 300 s of 300 s is resolved", KEEP, [(0, CRIT), (60, OK), (360, OK)], [FIRES, (360, "resolved", OK)]),
+    ("bad in between starts the wait anew", KEEP, [(0, CRIT), (60, OK), (200, CRIT), (400, OK), (699, OK)], [FIRES]),
+    ("unknown in between does not", KEEP, [(0, CRIT), (60, OK), (200, UNKNOWN), (360, OK)], [FIRES, (360, "resolved", OK)]),
+    ("gone waits for keep_firing_for too", KEEP, [(0, CRIT), (60, None), (359, None), (360, None)], [FIRES, (360, "gone", OK)]),
+    ("warning to critical is told as worse, once", {}, [(0, WARN), (60, CRIT), (120, CRIT)], [WARNS, (60, "worse", CRIT)]),
+    ("critical to warning is not told", {}, [(0, CRIT), (60, WARN)], [FIRES]),
+    ("back to what was told is not worse", {}, [(0, WARN), (60, CRIT), (120, WARN), (180, CRIT)], [WARNS, (60, "worse", CRIT)]),
+    ("unknown opens no alert about a subject", {}, [(0, UNKNOWN), (60, UNKNOWN), (180, UNKNOWN)], []),
+    ("unknown closes no alert about a subject", {}, [(0, CRIT), (60, UNKNOWN), (120, OK)], [FIRES, (120, "resolved", OK)]),
+]  # fmt: skip
+
+ITSELF: list[Row] = [
+    ("two blind runs of three are silence", BLIND, [(0, UNKNOWN), (60, UNKNOWN)], []),
+    ("the third is told, and sight ends it", BLIND, [(0, UNKNOWN), (60, UNKNOWN), (120, UNKNOWN), (180, OK)], [(120, "firing", UNKNOWN), (180, "resolved", OK)]),
+    ("blind runs are counted in a row", BLIND, [(0, UNKNOWN), (60, UNKNOWN), (120, OK), (180, UNKNOWN), (240, UNKNOWN)], []),
+    ("still blind is told once", BLIND, [(n * 60.0, UNKNOWN) for n in range(6)], [(120, "firing", UNKNOWN)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "policy", "seen", "told"), RULES, ids=[r[0] for r in RULES])
+def test_the_life_of_a_subject(rule: str, policy: Any, seen: Any, told: Any) -> None:
+    """One row a rule, in words."""
+    assert live(*seen, policy=Policy(kind="fs", **policy)) == told, rule
+
+
+@pytest.mark.parametrize(("rule", "policy", "seen", "told"), ITSELF, ids=[r[0] for r in ITSELF])
+def test_the_life_of_a_check_that_cannot_see(rule: str, policy: Any, seen: Any, told: Any) -> None:
+    """The check itself is the empty subject: it alone can be alerted on as unknown."""
+    assert live(*seen, policy=Policy(kind="fs", **policy), key=SELF) == told, rule
+
+
+def test_a_clock_that_jumps_neither_fires_nor_delays() -> None:
+    """`for` counts on the boot's own clock: an hour forward or back changes nothing."""
+    ten = Policy(kind="fs", for_=600)
+    bad = Finding(subject="/scratch", status=CRIT, summary="full")
+    first = step(KEY, None, bad, ten, START).alert
+    for jump in (3600, -3600):
+        early = _jumped(shifted(START, 300), jump)
+        late = _jumped(shifted(START, 600), jump)
+        assert step(KEY, first, bad, ten, early).transition is None
+        assert step(KEY, first, bad, ten, late).transition is not None
+
+
+def test_after_a_reboot_the_wall_clock_counts() -> None:
+    """Another boot has another monotonic clock, which must not be compared."""
+    ten = Policy(kind="fs", for_=600)
+    bad = Finding(subject="/scratch", status=CRIT, summary="full")
+    first = step(KEY, None, bad, ten, START).alert
+    rebooted = Instant(wall=START.wall + 700_000_000, boot="boot-2", mono=5_000_000)
+    assert step(KEY, first, bad, ten, rebooted).transition is not None
+
+
+def test_every_transition_of_an_episode_has_its_own_id() -> None:
+    """Ids repeat only when the same message is sent twice; a new episode has a new one."""
+    bad = Finding(subject="/scratch", status=WARN, summary="full")
+    policy = Policy(kind="fs")
+    first = step(KEY, None, bad, policy, START)
+    assert first.alert
+    _, again = announced(first.alert, "repeat", shifted(START, 60))
+    later = step(KEY, None, bad, policy, shifted(START, 120))
+    ids = [t.id for t in (first.transition, again, later.transition) if t]
+    assert len(set(ids)) == 3
+    assert [i.rpartition("-")[2] for i in ids] == ["1", "2", "1"]
+    assert ids[0].rpartition("-")[0] == ids[1].rpartition("-")[0] != ids[2].rpartition("-")[0]
+
+
+def test_flapping_lasts_through_several_good_looks_in_a_row() -> None:
+    """Two good looks are a pause: what comes after is neither a new alert nor told."""
+    looks = [*[CRIT, OK] * 4, OK, CRIT, OK]
+    told = [reason for _, reason, _ in live(*((60.0 * i, s) for i, s in enumerate(looks)))]
+    assert told == [*["firing", "resolved"] * 3, "flapping"]
+
+
+NEXT = {
+    "quiet": {"firing": "bad", "flapping": "flaps"},
+    "bad": {"worse": "bad", "resolved": "quiet", "gone": "quiet"},
+    "flaps": {"settled": "settled"},
+}
+"""What may follow what; a settled alert is bad or quiet by its status."""
+
+
+@given(st.lists(st.sampled_from([OK, WARN, CRIT, UNKNOWN, None]), max_size=80))
+def test_in_every_life_ends_follow_beginnings(statuses: list[Status | None]) -> None:
+    """No end without a beginning, no two beginnings in a row, and a good subject is not bad."""
+    state = "quiet"
+    for _, reason, status in live(*((60.0 * i, s) for i, s in enumerate(statuses))):
+        state = NEXT[state][reason]
+        if state == "settled":
+            state = "quiet" if status is OK else "bad"
+    sight = [s for s in statuses if s is not UNKNOWN]
+    if sight and (sight[-1] is OK or sight[-1] is None):
+        assert state != "bad"
+    if sight and sight[-1] in (WARN, CRIT):
+        assert state != "quiet"
+
+
+def _jumped(now: Instant, seconds: float) -> Instant:
+    return Instant(wall=now.wall + int(seconds * 1e6), boot=now.boot, mono=now.mono)

@@ -1,0 +1,169 @@
+"""The life of one link, with a queue that refuses and a clock of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from sentinel.chain.folder import Place, mount_of
+from sentinel.chain.link import Runner, Work
+from sentinel.chain.model import Chain
+from sentinel.chain.queue import Refused
+from sentinel.core.errors import CannotTell, SentinelError
+
+CHAIN = Chain(name="s", every=600, command=("sentinel",), time_limit=7200)
+START = 6000.0 * 600
+
+
+class Queue:
+    """Refuses so many times, then takes everything."""
+
+    def __init__(self, refusals: int, error: SentinelError) -> None:
+        self.left, self.error = refusals, error
+        self.asked = 0
+        self.requeued: list[str] = []
+
+    def mend(self, me: str = "") -> tuple[bool, list[str]]:
+        self.asked += 1
+        if self.asked <= self.left:
+            raise self.error
+        return True, []
+
+    def requeue(self, job: str) -> None:
+        self.requeued.append(job)
+
+
+class Life:
+    """A link that runs on a clock which only its own sleeping and working moves."""
+
+    def __init__(self, place: Place, queue: Queue | None, *, pass_takes: float = 3.0) -> None:
+        self.now, self.takes = START + 1, pass_takes
+        self.said: list[str] = []
+        self.passes: list[float] = []
+        self.runner = Runner(
+            CHAIN,
+            place,
+            queue,
+            self._pass,
+            self.said.append,
+            job="7",
+            now=lambda: self.now,
+            clock=lambda: self.now,
+            sleep=self._sleep,
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def _pass(self, seconds: float) -> Work:
+        self.passes.append(self.now)
+        self.now += self.takes
+        return Work(ran=True)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(str(tmp_path))
+    made.install(CHAIN, "")
+    return made
+
+
+ERRORS = [Refused("sbatch: QOSMaxSubmitJobPerUserLimit"), CannotTell("squeue: no answer")]
+
+
+def test_a_link_ends_within_seconds(place: Place) -> None:
+    """Its successors wait, its slot is run."""
+    life = Life(place, Queue(0, ERRORS[0]))
+    assert life.runner.run()
+    assert life.now - START < 10
+    assert [e.what for e in place.entries()] == ["begin", "ran"]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=["refused", "blind"])
+def test_while_nothing_is_taken_it_makes_the_passes_of_its_successors(
+    place: Place, error: SentinelError
+) -> None:
+    """For an hour: each slot once, on time, then it ends."""
+    life = Life(place, Queue(40, error))
+    assert life.runner.run()
+    slots = [CHAIN.slot(moment) for moment in life.passes]
+    assert slots == [CHAIN.slot(START) + 600 * n for n in range(len(slots))]
+    assert len(slots) > 5
+    assert all(moment - CHAIN.slot(moment) < 15 for moment in life.passes)
+
+
+def test_the_last_resort_is_to_be_its_own_successor(place: Place) -> None:
+    """Before its time limit, since a requeue is no submission."""
+    queue = Queue(10_000, ERRORS[0])
+    life = Life(place, queue)
+    assert not life.runner.run()
+    assert queue.requeued == ["7"]
+    assert 7200 - 200 < life.now - START < 7200
+
+
+def test_a_slot_that_another_has_run_is_not_run_again(place: Place) -> None:
+    """After a requeue, or when two were late together."""
+    Life(place, Queue(0, ERRORS[0])).runner.run()
+    again = Life(place, Queue(0, ERRORS[0]))
+    again.runner._job = "8"
+    assert again.runner.run()
+    assert again.passes == []
+    assert place.entries()[-1].text == "run by 7 already"
+
+
+def test_beside_another_link_at_work_nothing_is_run(place: Place) -> None:
+    """Whoever began works on alone."""
+    with place.working() as alone:
+        assert alone
+        life = Life(place, Queue(0, ERRORS[0]))
+        life.runner.run()
+        assert life.passes == []
+    assert [e.what for e in place.entries()] == ["busy"]
+
+
+def test_a_slot_whose_link_died_is_run_again(place: Place) -> None:
+    """Begun is not run."""
+
+    class Died(Exception):
+        pass
+
+    life = Life(place, None)
+    life.runner._pass = _raising(Died())
+    with pytest.raises(Died):
+        life.runner.run()
+    second = Life(place, None)
+    second.runner.run()
+    assert len(second.passes) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "while it rests"])
+def test_a_chain_whose_folder_was_removed_ends(place: Place, when: str) -> None:
+    """No successor, no pass that would make the folder anew, no requeue, and well within a minute."""
+    queue = Queue(10_000, ERRORS[0])
+    life = Life(place, queue)
+
+    def gone(seconds: float) -> None:
+        life.now += seconds
+        if life.now - START > 10 or when == "before":
+            place.uninstall()
+
+    life.runner._sleep = gone
+    assert life.runner.run()
+    assert queue.requeued == []
+    assert len(life.passes) == (0 if when == "before" else 1)
+    assert life.now - START < 60
+    assert not Path(place.folder).exists()
+
+
+def test_a_file_system_that_is_away_is_no_removal(place: Place, tmp_path: Path) -> None:
+    """Its mount point is a plain folder then; a link goes on trying."""
+    away = Place(str(tmp_path / "scratch/chain"))
+    assert away.taken_away(mount_of(str(tmp_path)))
+    assert not away.taken_away(str(tmp_path))
+    assert not place.taken_away(mount_of(str(tmp_path)))
+
+
+def _raising(error: Exception):  # type: ignore[no-untyped-def]
+    def pass_(_: float) -> Work:
+        raise error
+
+    return pass_

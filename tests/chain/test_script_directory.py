@@ -1,0 +1,216 @@
+"""Passes over a cron directory; programs that keep a queue in a file stand in for Slurm's."""
+
+import os
+from collections.abc import Mapping
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+from sentinel.chain import script_book
+from sentinel.chain.script_book import BadBook
+from sentinel.chain.script_directory import Directory, Pass, run
+from sentinel.chain.submitter import Submitter
+from sentinel.clock import SystemClock
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+
+T0 = 1_800_000_000 // 3600 * 3600
+
+SBATCH = """\
+#!/bin/bash
+cat >/dev/null
+for word in "$@"; do
+    case $word in --comment=*) comment=${word#*=} ;; --job-name=*) name=${word#*=} ;; esac
+done
+job=$(($(wc -l <QUEUE) + 1))
+echo "$job $name $comment" >>QUEUE
+env >ENVIRONMENT
+THEN
+echo $job
+"""
+SQUEUE = """\
+#!/bin/bash
+echo "$*" >>CALLS
+case $* in *" -O "*)  # about one job, by names of columns
+    for field in ${!#//,/ }; do
+        case $field in JobID:* | JobArrayID:*) word=$6 ;; State:*) word=RUNNING ;; *) word=N/A ;; esac
+        printf '%s%s' "$word" "${field#*:}"
+    done
+    echo
+    exit
+esac
+while read -r job name comment; do
+    line=${!#}; line=${line//%A/$job}; line=${line//%F/$job}; echo "${line//%k/$comment}"
+done <QUEUE
+"""
+
+
+class Site:
+    """A base with cron.hourly in it, beside a Slurm in which no job ever ends."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.base = folder, folder / "base"
+        (self.base / "cron.hourly").mkdir(parents=True)
+        (folder / "QUEUE").touch()
+        self.slurm()
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def slurm(self, then: str = "", squeue: str = SQUEUE) -> None:
+        """sbatch does that once it has taken the job."""
+        for name, text in (("sbatch", SBATCH.replace("THEN", then)), ("squeue", squeue)):
+            for word in ("QUEUE", "CALLS", "ENVIRONMENT"):
+                text = text.replace(word, str(self.folder / word))
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+
+    def script(self, name: str, text: str = "#!/bin/sh\n") -> Path:
+        path = self.base / "cron.hourly" / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def run(self, now: float, options: Mapping[str, str] | None = None) -> Pass:
+        snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
+        directory = Directory(
+            base=str(self.base), trusted=frozenset({0, os.geteuid()}), log_age=1e9, log_count=2
+        )
+        submitter = Submitter(snapshot, str(self.base), options or {})
+        return run(directory, submitter, timezone.utc, now)
+
+    def queue(self) -> list[str]:
+        """The names of all that were submitted."""
+        return [line.split()[1] for line in (self.folder / "QUEUE").read_text().splitlines()]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return Site(tmp_path, monkeypatch)
+
+
+def test_a_pass_that_is_killed_submits_nothing_twice(site: Site) -> None:
+    """Between sbatch and the book: the next pass finds the job by its name and slot."""
+    site.script("one")
+    site.run(T0)
+    site.slurm(then="kill -9 $PPID")
+    child = os.fork()
+    if not child:
+        site.run(T0 + 3600)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+    site.slurm()
+    site.run(T0 + 3660)
+    assert site.queue() == ["cron.hourly.one"]
+    (submitted,) = script_book.read(str(site.base)).records["cron.hourly/one"].runs
+    assert (submitted.job, submitted.slot) == ("1", T0 + 3600)
+
+
+def test_a_book_that_cannot_be_written_submits_nothing(site: Site) -> None:
+    """A full disk: every pass would submit it again."""
+    site.script("one")
+    site.run(T0)
+    (site.base / f".sentinel/cron.json.{os.getpid()}.new").mkdir()
+    for minute in range(3):
+        with pytest.raises(BadBook):
+            site.run(T0 + 3600 + minute * 60)
+    assert site.queue() == []
+
+
+def test_a_log_that_cannot_be_made_stops_no_other_script(site: Site) -> None:
+    """It is told, and the slot stays due."""
+    site.script("one")
+    site.script("two")
+    site.run(T0)
+    (site.base / "log/cron.hourly").mkdir(parents=True)
+    (site.base / "log/cron.hourly/one").write_text("")
+    done = site.run(T0 + 3600)
+    assert (done.failures, site.queue()) == (1, ["cron.hourly.two"])
+    assert "no place for its log" in done.lines[0]
+
+
+def test_a_log_folder_of_other_things_is_left_alone(site: Site) -> None:
+    """BASE may be somebody's $WORK: only names that this gives itself are removed, through no link."""
+    own, links = site.base / "log/training", site.base / "log/cron.hourly/x"
+    own.mkdir(parents=True)
+    links.parent.mkdir()
+    links.symlink_to(own)
+    files = [f"2026-11-0{day}T0000-{day}.log" for day in range(1, 6)]
+    for name in [*files, "run.log"]:
+        (own / name).write_text("")
+    made = site.base / "log/cron.hourly/y"
+    made.mkdir()
+    for name in [*files, "run.log"]:
+        (made / name).write_text("")
+    site.run(T0)
+    assert len(list(own.iterdir())) == 6
+    assert sorted(path.name for path in made.iterdir()) == [*files[-2:], "run.log"]
+
+
+def test_a_script_that_is_refused_for_a_while_keeps_its_past(site: Site) -> None:
+    """Mended, it does not begin beside its own run that is under way."""
+    path = site.script("one")
+    site.run(T0)
+    site.run(T0 + 3600)
+    path.chmod(0o777)
+    assert "refused" in site.run(T0 + 3660).lines[0]
+    path.chmod(0o755)
+    site.run(T0 + 2 * 3600)
+    assert site.queue() == ["cron.hourly.one"]
+    assert script_book.read(str(site.base)).records["cron.hourly/one"].skipped == 1
+
+
+def test_what_a_group_may_write_is_nobodys(site: Site) -> None:
+    """Its owner says nothing of its text; a group of one's own is no such."""
+    shared = site.script("shared")
+    shared.chmod(0o775)
+    site.script("own").chmod(0o775)
+    os.chown(shared, -1, 12345)
+    assert site.run(T0).lines == (
+        "cron.hourly/shared: refused: may be written by its group (chmod g-w)",
+    )
+
+
+def test_a_link_that_a_stranger_made_of_a_directory_is_refused(site: Site) -> None:
+    """Whoever may write the base could have all of ~/bin run."""
+    (site.base / "cron.every-5min").symlink_to(site.base / "cron.hourly")
+    os.chown(site.base / "cron.every-5min", 12345, -1, follow_symlinks=False)
+    site.script("one")
+    assert site.run(T0).lines == (
+        "cron.every-5min: refused: the directory: is a link of uid 12345, whom `trust` does not name",
+    )
+
+
+def test_a_program_of_any_size_is_run_by_a_script(site: Site) -> None:
+    """Only a script goes to sbatch whole, and has to be short."""
+    (site.base / "cron.hourly/program").write_bytes(b"\x7fELF" + bytes(2**21))
+    (site.base / "cron.hourly/program").chmod(0o755)
+    site.script("long", "#!/bin/sh\n" + "#" * 2**20)
+    assert site.run(T0).lines == ("cron.hourly/long: refused: is larger than 1 MiB",)
+
+
+def test_scripts_find_the_environment_of_whoever_launched_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sentinel's own wishes to squeue would change what a script reads from it."""
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "500")
+    site.script("one")
+    site.run(T0)
+    site.run(T0 + 3600)
+    seen = (site.folder / "ENVIRONMENT").read_text()
+    assert "LC_ALL=de_DE.UTF-8\n" in seen
+    assert "SLURM_" not in seen
+
+
+def test_open_runs_cost_one_question(site: Site) -> None:
+    """However many there are; a Slurm that does not answer ends none of them."""
+    for number in range(5):
+        site.script(f"s{number}")
+    site.run(T0)
+    site.run(T0 + 3600)
+    site.run(T0 + 3660)
+    assert len((site.folder / "CALLS").read_text().splitlines()) == 1
+    site.slurm(squeue="#!/bin/sh\nexit 1\n")
+    site.run(T0 + 3720)
+    records = script_book.read(str(site.base)).records.values()
+    assert [len(record.open) for record in records] == [1] * 5

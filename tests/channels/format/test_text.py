@@ -1,0 +1,344 @@
+"""What people read: every fact is there, every foreign text is inert, at every size."""
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.channels.format.html import html
+from sentinel.channels.format.summary import COMMANDS, FACTS, LINES, card, fact, last_lines
+from sentinel.channels.format.text import FULL, LISTED, subject, text
+from sentinel.core.model import Notification, Status, Value
+from sentinel.core.text import visible
+from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
+
+TAGS = {"html", "head", "meta", "title", "style", "body"} | {"div", "span", "p", "a"}
+TAGS |= {"table", "tr", "td"}
+ATTRIBUTES = {"style", "class", "lang", "charset", "name", "content", "role", "href"}
+
+
+class Reader(HTMLParser):
+    """The text, tags, attributes and links of a page; raises on what we never write."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS
+        assert {name for name, _ in attrs} <= ATTRIBUTES
+        self.links += [value or "" for name, value in attrs if name == "href"]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.words.append(data)
+
+
+def read(page: str) -> str:
+    """The text of a well-formed page."""
+    reader = Reader(page)
+    assert reader.open == []
+    return " ".join(reader.words)
+
+
+SUBJECTS = {
+    "firing": (
+        {},
+        "CRITICAL h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1) "
+        "(since 03:12)",
+    ),
+    "warning": (
+        {"severity": Status.WARNING},
+        "WARNING h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1) (since 03:12)",
+    ),
+    "blind": (
+        {"status": Status.UNKNOWN, "subject": "", "summary": "squeue did not answer"},
+        "UNKNOWN h100-prod training: squeue did not answer (since 03:12)",
+    ),
+    "worse": (
+        {"reason": "worse", "summary": "96% used"},
+        "CRITICAL (worse) h100-prod training tr11-176B: 96% used (since 03:12)",
+    ),
+    "a repeat of another day": (
+        {"reason": "repeat", "summary": "96% used", "since": "2026-09-28T03:12:05+02:00"},
+        "CRITICAL (repeat) h100-prod training tr11-176B: 96% used (since 09-28 03:12)",
+    ),
+    "resolved": (
+        {"reason": "resolved", "status": Status.OK, "summary": "running: job 4243"},
+        "RESOLVED h100-prod training tr11-176B: running: job 4243 (after 25m)",
+    ),
+    "gone": (
+        {"reason": "gone", "summary": "no longer reported"},
+        "GONE h100-prod training tr11-176B: no longer reported (after 25m)",
+    ),
+    "test": (
+        {"reason": "test", "check": "test", "subject": "", "summary": "hello"},
+        "TEST h100-prod test: hello (since 03:12)",
+    ),
+    "a reason of the future": (
+        {"reason": "flapping", "summary": "up and down"},
+        "CRITICAL (flapping) h100-prod training tr11-176B: up and down (since 03:12)",
+    ),
+    "dry run": (
+        {"dry_run": True, "summary": "x", "subject": ""},
+        "[dry run] CRITICAL h100-prod training: x (since 03:12)",
+    ),
+    "no cluster, no times": (
+        {"cluster": "", "since": "", "at": "", "summary": "x"},
+        "CRITICAL training tr11-176B: x",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), SUBJECTS.values(), ids=SUBJECTS.keys())
+def test_a_subject_says_how_bad_where_what_and_since_when(
+    changes: dict[str, object], expected: str
+) -> None:
+    """In this order: a phone shows the first forty letters."""
+    assert subject([notification(**changes)]) == expected
+
+
+def test_a_subject_is_cut_in_the_middle() -> None:
+    """What is cut is the summary, not since when."""
+    long = subject([notification(summary="word " * 200)])
+    assert len(long) == 180
+    assert long.endswith("… (since 03:12)")
+
+
+def test_the_subject_of_several_counts_them_and_starts_with_the_worst() -> None:
+    """And names what they are about."""
+    three = [
+        notification(reason="resolved"),
+        notification(severity=Status.WARNING, check="scratch", subject="/scratch"),
+        notification(),
+    ]
+    assert subject(three) == (
+        "CRITICAL 3 alerts on h100-prod: 1 critical, 1 warning, 1 resolved: "
+        "training tr11-176B, scratch /scratch"
+    )
+    assert subject([notification(reason=r) for r in ("resolved", "gone")]).startswith(
+        "RESOLVED 2 alerts on h100-prod: 2 resolved"
+    )
+
+
+def bodies(*notifications: Notification) -> tuple[str, str]:
+    """The text, and the text of the HTML."""
+    return text(notifications), read(html(notifications))
+
+
+@pytest.mark.parametrize("body", bodies(notification()), ids=["text", "html"])
+def test_a_body_has_what_a_person_needs_at_night(body: str) -> None:
+    """What, where, since when, facts, the log's end, commands, runbook, and how to see more."""
+    for words in (
+        "CRITICAL",
+        "training tr11-176B",
+        "not running: job 4242 FAILED (exit 1)",
+        "2026-09-30 03:12:05 +02:00 (25m ago)",
+        "h100-prod",
+        "exit code",
+        "idle",
+        "25m",
+        "alice",
+        "r12n07",
+        "rank 0: Aborted",
+        "scontrol show job 4242",
+        "https://wiki.example.org/oncall",
+        "sentinel explain 01J9",
+        "sentinel alerts ack 01J9",
+    ):
+        assert words in body
+
+
+@pytest.mark.parametrize("reason", ["resolved", "gone"])
+def test_an_end_is_brief(reason: str) -> None:
+    """How long it lasted; no log, no commands, nothing to acknowledge."""
+    for body in bodies(notification(reason=reason)):
+        assert "25m, since 2026-09-30 03:12:05 +02:00" in body
+        assert "sentinel explain 01J9" in body
+        for words in ("Aborted", "scontrol", "oncall", " ack "):
+            assert words not in body
+
+
+def test_a_test_names_no_alert() -> None:
+    """There is none to explain."""
+    for body in bodies(notification(reason="test", alert="")):
+        assert "TEST" in body
+        assert "sentinel explain" not in body
+
+
+def test_a_dry_run_is_marked() -> None:
+    """In every form."""
+    for body in bodies(notification(dry_run=True)):
+        assert "dry run" in body.lower()
+    for body in bodies(notification()):
+        assert "dry run" not in body.lower()
+
+
+def test_a_blind_alert_says_its_severity() -> None:
+    """Its word is UNKNOWN, so the severity that routed it is a fact."""
+    for body in bodies(notification(status=Status.UNKNOWN, severity=Status.WARNING)):
+        assert "UNKNOWN" in body
+        assert "severity" in body
+        assert "warning" in body
+
+
+FACTS_IN_WORDS: list[tuple[str, Value, tuple[str, str]]] = [
+    ("used_percent", 96.0, ("used", "96%")),
+    ("used_percent", 99.97, ("used", "99.97%")),
+    ("free_bytes", 1_200_000_000_000, ("free", "1.2 TB")),
+    ("idle_seconds", 95.0, ("idle", "95s")),
+    ("latency_s", 0.004, ("latency", "4ms")),
+    ("inodes_used_percent", 12.5, ("inodes used", "12.5%")),
+    ("job_id", 1234567890, ("job id", "1234567890")),
+    ("load", 0.123456789, ("load", "0.123457")),
+    ("read_only", True, ("read only", "yes")),
+    ("read_only", False, ("read only", "no")),
+    ("expected_start", None, ("expected start", "unknown")),
+    ("free_bytes", None, ("free bytes", "unknown")),
+    ("free_bytes", "many", ("free bytes", "many")),
+    ("free_bytes", float("nan"), ("free", "nan")),
+    ("idle_seconds", float("inf"), ("idle", "inf")),
+    ("_bytes", 1, (" bytes", "1")),
+    ("reason", "a\nb", ("reason", "a\\nb")),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), FACTS_IN_WORDS)
+def test_values_are_words(name: str, value: Value, words: tuple[str, str]) -> None:
+    """The end of the name is the unit; anything else is shown as it is."""
+    found = fact(name, value)
+    assert (found[0].strip(), found[1]) == (words[0].strip(), words[1])
+
+
+LOGS = [
+    ("", ()),
+    ("\n\n", ()),
+    ("one", ("one",)),
+    ("one\ntwo\n\n", ("one", "two")),
+    ("\n".join("abc"), ("a", "b", "c")),
+    ("\n".join("abcd"), ("…", "b", "c", "d")),
+    ("a\tb", ("a       b",)),
+    ("Traceback:\n  File x\n", ("Traceback:", "  File x")),
+    ("a\x0cb\u2028c", ("a\\x0cb\\u2028c",)),
+    ("a\x1b[0m\r\nb", ("a\\x1b[0m", "b")),
+]
+
+
+@pytest.mark.parametrize(("log", "lines"), LOGS)
+def test_a_log_is_shown_by_its_end(log: str, lines: tuple[str, ...]) -> None:
+    """An ellipsis stands for what comes before."""
+    assert last_lines(log, 3) == lines
+
+
+@pytest.mark.parametrize("count", [1, 2, FULL, FULL + 1, FULL + LISTED, FULL + LISTED + 1])
+def test_of_many_alerts_the_later_ones_get_a_line(count: int) -> None:
+    """Twenty in full, a hundred in a line each, and the number of the rest."""
+    many = [notification(subject=f"job-{i:04}", summary=f"sum-{i:04}") for i in range(count)]
+    for body in bodies(*many):
+        assert body.count("sentinel explain") == min(count, FULL)
+        assert body.count("sum-") == min(count, FULL + LISTED)
+        assert ("1 more: sentinel alerts list" in body) == (count == FULL + LISTED + 1)
+
+
+def test_megabytes_become_a_page() -> None:
+    """However much a check reports, and in however many pieces."""
+    huge = notification(
+        summary="Ω" * HUGE,
+        details="x\n" * HUGE,
+        subject="y" * HUGE,
+        commands=("z" * HUGE,) * 99,
+        labels={f"label{i}": "v" * 999 for i in range(999)},
+        runbook="r" * HUGE,
+    )
+    assert len(subject([huge])) == 180
+    assert all(len(body) < 30_000 for body in bodies(huge))
+    shown = card(huge)
+    assert (len(shown.lines), len(shown.commands), len(shown.facts)) == (LINES + 1, COMMANDS, FACTS)
+
+
+@pytest.mark.parametrize("hurt", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_is_inert(hurt: str) -> None:
+    """No header is forged, no tag opened, nothing left that a terminal obeys."""
+    about = hostile(hurt)
+    assert visible(subject([about])) == subject([about])
+    for body in bodies(about):
+        assert not [c for c in FORBIDDEN if c in body]
+    assert all(link.startswith(("http://", "https://")) for link in Reader(html([about])).links)
+
+
+@pytest.mark.parametrize(
+    ("runbook", "links"),
+    [
+        ("see https://w.example.org/x?a=1&b=2.", ["https://w.example.org/x?a=1&b=2"]),
+        ("(http://a.example) and https://b.example/", ["http://a.example", "https://b.example/"]),
+        ("javascript:alert(1)", []),
+        ('https://e.example/"onclick="x', ["https://e.example/"]),
+        ("data:text/html,<script>", []),
+        ("<b>a</b> http://a.example <i>", ["http://a.example"]),
+        ("nothing", []),
+    ],
+)
+def test_only_web_addresses_become_links(runbook: str, links: list[str]) -> None:
+    """And nothing after them."""
+    assert Reader(html([notification(runbook=runbook)])).links == links
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(codec=None), max_size=300))
+def test_no_text_gets_through(anything: str) -> None:
+    """Whatever it is: one line of subject, a well-formed page, text without control."""
+    about = hostile(anything)
+    assert visible(subject([about])) == subject([about])
+    assert len(subject([about])) <= 180
+    page, plain = html([about]), text([about])
+    read(page)
+    for body in (page, plain):
+        body.encode()
+        assert all(visible(line) == line for line in body.split("\n"))
+
+
+def test_an_action_is_told_as_one() -> None:
+    """It has a word and a colour of its own, and nothing that could be acknowledged."""
+    done = card(notification(reason="action", status=Status.OK))
+    failed = card(notification(reason="action", status=Status.WARNING))
+    assert (done.word, done.tone, failed.tone) == ("ACTION", "info", "warning")
+    assert done.more == ("sentinel explain 01J9",)
+
+
+def test_what_has_settled_well_is_an_end() -> None:
+    """Green, and nobody is asked to do anything; what has settled badly goes on."""
+    good = card(notification(reason="settled", status=Status.OK, summary="good for a while"))
+    assert (good.word, good.tone, good.ended) == ("RESOLVED (settled)", "ok", True)
+    assert (good.lines, good.commands, good.more) == ((), (), ("sentinel explain 01J9",))
+    bad = card(notification(reason="settled"))
+    assert (bad.word, bad.tone, bad.ended) == ("CRITICAL (settled)", "critical", False)
+
+
+def test_an_action_is_of_this_moment() -> None:
+    """`node is idle again (since 03:12)` would say when the trouble began, as if it were the end."""
+    done = notification(reason="action", status=Status.OK, summary="node is idle again")
+    assert subject([done]).endswith("node is idle again")
+
+
+def test_what_somebody_has_is_not_offered_again() -> None:
+    """The message that says so needs no command to say so."""
+    assert card(notification(reason="ack")).more == ("sentinel explain 01J9",)
+
+
+def test_the_worst_stands_first() -> None:
+    """In a mail about hundreds only the first are shown in full."""
+    mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
+    many = [mild] * (FULL + 5) + [notification(subject="worst")]
+    for body in (text(many), html(many)):
+        assert body.index("worst") < body.index("mild")
+    assert subject(many).startswith("CRITICAL 26 alerts")

@@ -1,0 +1,71 @@
+"""Rules of a tree's weight against what it may weigh: real trees, and ones that hide something."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sentinel.checks.du.check import Tree, finding
+from sentinel.checks.du.settings import Du
+from sentinel.checks.fs.limits import Limits
+from sentinel.core.model import Status
+from sentinel.core.values import Share, Size
+from tests.checks.quota.test_further import about, look
+from tests.lab.fuse import Fuse
+
+
+def test_a_tree_against_its_size(tmp_path: Path) -> None:
+    """Shares are of the size that is given; the largest and the owners are told."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "data").write_bytes(b"x" * 900_000)
+    report = look(tmp_path, measure="du", du=Du(size=Size(1_000_000)))
+    found = about(report, "tree")
+    assert found.status is Status.WARNING
+    assert "in 3 files and directories" in found.summary
+    assert f"{tmp_path}/sub" in found.details
+    assert "owner root" in found.details
+
+
+def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
+    """Against a limit it is unknown, and says that it is at least so much."""
+    for number in range(3000):
+        (tmp_path / str(number)).touch()
+    settings = {"measure": "du", "du": Du(size=Size(10**12), calls=500)}
+    found = about(look(tmp_path, limit=5.0, **settings), "tree")
+    assert (found.status, found.values["complete"]) == (Status.UNKNOWN, False)
+    assert "at least" in found.summary
+    assert "partial" in found.summary
+
+
+def test_a_tree_that_could_not_be_read_everywhere_is_never_called_well(tmp_path: Path) -> None:
+    """Whatever is in there is not counted."""
+    tree = Tree(
+        apparent=10, allocated=10, entries=2, complete=True, unread=1,
+        errors={"/x/y": "Permission denied"}, calls=1, dirs={}, owners={},
+    )  # fmt: skip
+    warn, crit = Limits(used=Share(85)), Limits(used=Share(95))
+    found = finding("/x", tree, Du(size=Size(1000)), warn, crit)
+    assert (found.status, "at least 10 B" in found.summary) == (Status.UNKNOWN, True)
+    assert finding("/x", tree, Du(), warn, crit).status is Status.OK
+    assert finding("/x", tree, Du(size=Size(10)), warn, crit).status is Status.CRITICAL
+
+
+def test_names_in_no_encoding_are_told(tmp_path: Path) -> None:
+    """The largest directory may have one."""
+    folder = tmp_path / os.fsdecode(b"\xff\xfe")
+    folder.mkdir()
+    (folder / "x").write_bytes(b"x" * 100_000)
+    found = about(look(tmp_path, measure="du"), "tree")
+    assert (found.status, "\\xff\\xfe" in found.details) == (Status.OK, True)
+
+
+def test_a_tree_that_hangs_is_walked_once(fuse: Fuse) -> None:
+    """What is left behind in it is remembered, as of any other question."""
+    settings: Any = {"measure": "du", "du": Du(calls=0, threads=1)}
+    fuse.hold("opendir")
+    first = look(fuse.point, limit=4.0, **settings)
+    assert "hangs" in about(first, "tree").summary
+    waiting = fuse.withheld()
+    second = about(look(fuse.point, memory=first.memory, limit=4.0, **settings), "tree")
+    assert "still hangs" in second.summary
+    assert fuse.withheld() == waiting
+    fuse.release()

@@ -1,0 +1,146 @@
+"""Rules of what else the tail says: losses, errors, speed, and when each is over."""
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.progress import Seen, Sight, remembered
+from sentinel.checks.log.scan import LOSS, Patterns, scan
+from sentinel.checks.log.secondary import Aside, Wishes, asides, cause
+from sentinel.checks.log.speed import KEPT, SPAN, Speed, kept, measured, usual
+from sentinel.checks.log.troubles import Finder, Trouble
+from sentinel.core.clock import shifted
+from sentinel.core.model import Status
+from sentinel.testing import START
+from tests.checks.log.test_judge import sight
+
+PATTERNS = Patterns(
+    {"step": re.compile(r"^step (\d+)", re.MULTILINE)}, {}, re.compile(LOSS), Finder({}, [])
+)
+WISHES = Wishes(nan_after=3, slower_than=50.0)
+
+
+def look(minutes: float, text: str, size: int = 10) -> Sight:
+    return replace(sight(minutes, size=size), events=tuple(scan(text, PATTERNS)))
+
+
+def story(*sights: Sight, by_number: bool = True) -> tuple[Seen, Learned]:
+    seen, learned = None, Learned()
+    for one in sights:
+        seen, learned = remembered(one, seen, learned, by_number)
+    assert seen
+    return seen, learned
+
+
+def said(topic: str, *sights: Sight, by_number: bool = True) -> tuple[Status, str]:
+    seen, learned = story(*sights, by_number=by_number)
+    (one,) = [a for a in asides(seen, learned, WISHES, {}) if a.topic == topic]
+    return one.status, one.summary
+
+
+@pytest.mark.parametrize(
+    ("losses", "status", "summary"),
+    [
+        (["2.3", "nan", "nan"], Status.OK, "finite but for the last 2"),
+        (
+            ["2.3", "nan", "inf", "nan"],
+            Status.CRITICAL,
+            "the loss is NaN or infinite, the last 3 times",
+        ),
+        (["nan", "nan", "nan", "2.3"], Status.OK, "finite"),
+    ],
+)
+def test_a_loss_is_lost_when_it_stays_so(losses: list[str], status: Status, summary: str) -> None:
+    """One NaN is skipped by every trainer that scales its loss."""
+    looks = [look(n, f"loss: {loss}\n") for n, loss in enumerate(losses)]
+    assert said("loss", *looks) == (status, summary)
+
+
+def test_an_error_counts_until_the_training_has_outlived_it() -> None:
+    """A traceback of a logger's thread is no trouble; two advances prove it, one does not."""
+    bad = look(1, "step 1\nBus error\n")
+    assert said("errors", bad)[0] is Status.WARNING
+    assert said("errors", bad, look(2, "step 2\n"))[0] is Status.WARNING
+    assert said("errors", bad, look(2, "step 2\nstep 3\n")) == (
+        Status.OK,
+        "none since it last advanced",
+    )
+    assert said("errors", look(1, "Bus error\nstep 2\nstep 3\n"))[0] is Status.OK
+
+
+@pytest.mark.parametrize(("minutes", "status"), [(14, Status.WARNING), (15, Status.OK)])
+def test_without_numbers_an_error_is_old_after_a_while(minutes: float, status: Status) -> None:
+    """If the log still grows."""
+    looks = [look(0, "Bus error\n"), look(minutes, "", size=20)]
+    assert said("errors", *looks, by_number=False)[0] is status
+
+
+def test_a_silent_log_keeps_its_error() -> None:
+    """It was the last word."""
+    looks = [look(0, "Bus error\n"), look(600, "")]
+    assert said("errors", *looks, by_number=False)[0] is Status.WARNING
+
+
+def test_the_cause_names_rank_node_and_peer() -> None:
+    """What a person needs of forty lines."""
+    first = Trouble(kind="NCCL connection", line="…", host="node-1", rank="3", peer="10.0.0.9")
+    second = Trouble(kind="bus error", line="…")
+    assert cause((first, second), {"10.0.0.9": "node-7"}) == (
+        "NCCL connection of rank 3 on node-1, peer node-7 and 1 more"
+    )
+    assert cause((replace(first, rank=""),), {}) == "NCCL connection on node-1, peer 10.0.0.9"
+    assert cause((), {}) == ""
+
+
+def speeds(*rates: float) -> tuple[Status, str]:
+    """Spans of 15 minutes, each at so many steps a minute."""
+    total, looks = 0.0, []
+    for n, rate in enumerate(rates):
+        for minute in range(15):
+            looks.append(look(n * 15 + minute, f"step {int(total)}\n"))
+            total += rate
+    looks.append(look(len(rates) * 15, f"step {int(total)}\n"))
+    return said("speed", *looks)
+
+
+def test_a_training_at_half_its_speed_is_told() -> None:
+    """A throttled GPU or a bad link makes all others wait, and nothing hangs."""
+    assert speeds(*[10] * 8) == (Status.OK, "at 100% of its usual 10 a minute of step")
+    assert speeds(*[10] * 9, 6, 6, 6)[0] is Status.OK
+    assert speeds(*[10] * 9, 4)[0] is Status.OK  # one span may have held a pause
+    status, summary = speeds(*[10] * 9, 4, 4, 4)
+    assert status is Status.WARNING
+    assert summary.endswith("% of its usual 10 a minute of step (slow below 50%)")
+
+
+def test_speed_is_unknown_at_first() -> None:
+    """Two hours make what is usual."""
+    assert speeds(*[10] * 7) == (Status.OK, "not yet known what is usual")
+
+
+def test_a_span_with_a_phase_measures_nothing() -> None:
+    """A checkpoint is no slowness; neither is an hour without a look, nor a step back."""
+    speed = Speed(began=START, value=0, rate=1.0)
+    inside, counts = measured(speed, shifted(START, 60), 1, True)
+    assert (measured(inside, shifted(START, SPAN), 5, False)[1], counts) == (False, False)
+    assert measured(speed, shifted(START, 2 * SPAN), 5, False)[1] is False
+    back, counts = measured(speed, shifted(START, SPAN), -5, False)
+    assert (back.value, back.rate, counts) == (-5, 1.0, False)
+    assert measured(speed, shifted(START, SPAN), 900, False)[0].rate == 1.0
+
+
+def test_what_is_usual_is_the_median_of_two_days() -> None:
+    """A night of trouble does not move it."""
+    rates: tuple[float, ...] = ()
+    for rate in [10.0] * 100 + [1.0] * 90 + [10.0] * 20:
+        rates = kept(rates, rate)
+    assert (len(rates), usual(rates), usual(rates[:7])) == (KEPT, 10.0, None)
+
+
+def test_nothing_seen_is_nothing_said() -> None:
+    """But about errors, of which there are none."""
+    seen, learned = story(look(0, ""))
+    found = asides(seen, learned, Wishes(nan_after=3, slower_than=None), {})
+    assert found == [Aside(topic="errors", status=Status.OK, summary="none since it last advanced")]

@@ -1,0 +1,419 @@
+"""Rules of reading each quota tool's output, in the forms its manual gives."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from sentinel.checks.quota.tools import beegfs, gpfs, linux, lustre, trees
+from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected
+
+KIB, DAY, NOW = 1024, 86_400.0, 1_800_000_000.0
+
+QUOTA = """\
+Disk quotas for user alice (uid 1000):
+     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
+          /home 2097152* 1048576 4194304 1800086400    1000       0    2000       0
+       /scratch      20       0       0       0       5       0       0       0
+"""
+REPQUOTA = """\
+User,BlockStatus,FileStatus,BlockUsed,BlockSoftLimit,BlockHardLimit,BlockGrace,FileUsed,FileSoftLimit,FileHardLimit,FileGrace
+root,ok,ok,20,0,0,0,2,0,0,0
+"al,ice",soft,ok,150,100,200,1800003600,5,0,0,0
+#1001,hard,ok,200,100,200,1700000000,5,4,10,1800000060
+"""
+XFS = """\
+#0                   0          0          0     00 [--------]          3          0          0     00 [--------]
+#7               20480      10240      40960     00 [6 days]        100         50        200     00 [2 days 03:00:00]
+"""
+LFS = """\
+Disk quotas for usr alice (uid 1000):
+     Filesystem  kbytes   quota   limit   grace   files   quota   limit   grace
+/lustre/scratch
+                 5242880* 4194304 6291456 6d23h59m58s  120000       0 1000000       -
+uid 1000 is using default file quota setting
+"""
+LFS_DF = """\
+UUID                   1K-blocks        Used   Available Use% Mounted on
+sc-MDT0000_UUID         41699840        3840    41693952   1% /sc[MDT:0]
+sc-OST0000_UUID         98706432    93088768     5615616  95% /sc[OST:0]
+sc-OST0001_UUID        100038656     3591168    96445440   4% /sc[OST:1]
+OST0002             : inactive device
+sc-OST0003_UUID     : Resource temporarily unavailable
+
+filesystem_summary:    198745088    96679936   102061056  49% /sc
+"""
+LFS_DF_I = """\
+UUID                      Inodes       IUsed       IFree IUse% Mounted on
+sc-MDT0000_UUID          1000000      900000      100000  90% /sc[MDT:0]
+sc-OST0000_UUID          1000000      100000      900000  10% /sc[OST:0]
+sc-OST0001_UUID          1000000      100000      900000  10% /sc[OST:1]
+OST0002             : inactive device
+
+filesystem_summary:      1000000      900000      100000  90% /sc
+"""
+MMLSQUOTA = """\
+mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:blockUsage:blockQuota:blockLimit:blockInDoubt:blockGrace:filesUsage:filesQuota:filesLimit:filesInDoubt:filesGrace:remarks:quota:defQuota:fid:filesetname:
+mmlsquota::0:1:::gpfs01:USR:1234:alice%3Aml:2097152:1048576:12582912:1024:6 days:4000:0:500000:10:none:e:on:off:::
+mmlsquota::0:1:::gpfs01:FILESET:5:root:100:0:0:0:none:1:0:0:0:none:e:on:off:::
+"""
+BEEGFS = """\
+name,id,size,hard,files,hard
+alice,1000,2097152,1073741824,120,unlimited
+"""
+BEEGFS_DF = """\
+METADATA SERVERS:
+TargetID   Cap. Pool        Total         Free    %      ITotal       IFree    %
+========   =========        =====         ====    =      ======       =====    =
+       1      normal     200.0GiB     100.0GiB  50%        1.0M        0.5M  50%
+
+STORAGE TARGETS:
+TargetID   Cap. Pool        Total         Free    %      ITotal       IFree    %
+========   =========        =====         ====    =      ======       =====    =
+     101         low      10.0TiB       0.5TiB   5%     1000.0M      900.0M  90%
+     102   emergency      10.0TiB       0.1TiB   1%     1000.0M      900.0M  90%
+"""
+QGROUPS = """\
+Qgroupid    Referenced    Exclusive  Max referenced  Max exclusive   Path
+--------    ----------    ---------  --------------  -------------   ----
+0/5              16384        16384            none           none   <toplevel>
+0/256          5259264      5250000        20971520        6000000   proj with blanks
+"""
+
+
+def quota(text: str) -> list[Quota]:
+    return linux.quota(text, "user", "alice", {"/home"}, NOW)
+
+
+def test_quota_1_of_one_mount() -> None:
+    """KiB, the mark of being over, the grace as the moment of its end."""
+    (found,) = quota(QUOTA)
+    assert found.space == Amount(
+        used=2097152 * KIB, soft=1048576 * KIB, hard=4194304 * KIB, grace=DAY
+    )
+    assert found.entries == Amount(used=1000, hard=2000)
+    assert linux.quota(QUOTA, "user", "alice", {"/other"}, NOW) == []
+    assert linux.quota(QUOTA, "user", "alice", {"/other", "/home"}, NOW) == [found]
+
+
+def test_quota_1_of_nfs_may_give_a_span() -> None:
+    """rpc.rquotad of some servers sends what is left rather than when it ends."""
+    (found,) = quota(QUOTA.replace("1800086400", "6days"))
+    assert found.space.grace == 6 * DAY
+
+
+def test_quota_1_wraps_a_long_name() -> None:
+    """Where --no-wrap is not known the name stands alone."""
+    (found,) = quota(QUOTA.replace("/home ", "/home\n"))
+    assert found.space.used == 2097152 * KIB
+
+
+def test_repquota_8_as_csv() -> None:
+    """From the right, since a name may hold a comma; an unknown uid stands as #1001."""
+    root, alice, number = linux.repquota(REPQUOTA, "user", NOW)
+    assert root.space == Amount(used=20 * KIB)
+    assert (alice.name, alice.space.grace) == ('"al,ice"', 3600.0)
+    assert (number.name, number.space.grace, number.space.limit) == ("1001", 0.0, 100 * KIB)
+    assert number.entries == Amount(used=5, soft=4, hard=10, grace=60.0)
+
+
+def test_xfs_quota_8_projects() -> None:
+    """Both halves with their own grace."""
+    none, seven = linux.xfs(XFS, "project")
+    assert none.space == Amount(used=0)
+    assert seven == Quota(
+        kind="project",
+        name="7",
+        space=Amount(used=20480 * KIB, soft=10240 * KIB, hard=40960 * KIB, grace=6 * DAY),
+        entries=Amount(used=100, soft=50, hard=200, grace=2 * DAY + 10_800),
+    )
+
+
+def test_lfs_quota_with_a_wrapped_row() -> None:
+    """A long path stands on its own line, and remarks follow."""
+    (found,) = lustre.quota(LFS, "user", "alice")
+    assert found.space == Amount(
+        used=5242880 * KIB, soft=4194304 * KIB, hard=6291456 * KIB, grace=604_798.0
+    )
+    assert found.entries == Amount(used=120_000, hard=1_000_000)
+
+
+def test_lfs_quota_says_none_for_a_grace_that_ended() -> None:
+    """Over the soft limit with a grace of none: nothing more can be written."""
+    (found,) = lustre.quota(LFS.replace("6d23h59m58s", "none"), "user", "alice")
+    assert found.space.grace == 0.0
+
+
+BY_DEFAULT = """\
+Disk quotas for usr alice (uid 1000):
+     Filesystem  kbytes   quota   limit   grace   files   quota   limit   grace
+            /sc  900000       0       0       -      10       0       0       -
+uid 1000 is using default block quota setting
+uid 1000 is using default file quota setting
+"""
+DEFAULT = """\
+Disk default usr quota:
+     Filesystem   bquota  blimit  bgrace   iquota  ilimit  igrace
+            /sc   500000 1000000  604800        0      50  604800
+"""
+
+
+def test_lfs_quota_of_somebody_who_is_held_by_the_default() -> None:
+    """Zeros and "is using default": the limits are what `lfs quota -U` says."""
+    assert lustre.by_default(BY_DEFAULT) == {"block", "file"}
+    (found,) = lustre.quota(BY_DEFAULT, "user", "alice", DEFAULT)
+    assert found.space == Amount(used=900_000 * KIB, soft=500_000 * KIB, hard=1_000_000 * KIB)
+    assert found.entries == Amount(used=10, hard=50)
+    for nothing in ("", "Permission denied.\n", BY_DEFAULT):
+        with pytest.raises(Unexpected):
+            lustre.quota(BY_DEFAULT, "user", "alice", nothing)
+
+
+@pytest.mark.parametrize("what", ["block", "file"])
+def test_lfs_quota_default_of_one_half(what: str) -> None:
+    """The other has a limit of its own; where the row has the default's already, nobody asks."""
+    other = {"block": "file", "file": "block"}[what]
+    text = BY_DEFAULT.replace(f"uid 1000 is using default {other} quota setting\n", "")
+    assert lustre.by_default(text) == {what}
+    (found,) = lustre.quota(text, "user", "alice", DEFAULT)
+    assert found.entries is not None
+    assert (bool(found.space.limit), bool(found.entries.limit)) == (what == "block", what == "file")
+    known = BY_DEFAULT.replace("0       0       -", "7       9       -")
+    assert lustre.by_default(known) == frozenset()
+    assert lustre.by_default(LFS) == frozenset()
+
+
+def test_lfs_quota_with_a_soft_limit_that_only_notifies() -> None:
+    """A grace of `notify` never ends: lfs prints it as so many weeks (2^48 - 1 seconds)."""
+    text = LFS.replace("6d23h59m58s", "465380906w1d20h4m5s")
+    assert lustre.quota(text, "user", "alice")[0].space.grace is None
+
+
+def test_lfs_quota_that_calls_itself_inaccurate_is_no_answer() -> None:
+    """A target is away: the sum is too small."""
+    with pytest.raises(Unexpected, match="did not answer"):
+        lustre.quota(LFS.replace("5242880*", "[5242880]"), "user", "alice")
+
+
+def test_lfs_df_of_space_and_inodes() -> None:
+    """Every target once, the ones that are away with the reason."""
+    found = {t.name: t for t in lustre.targets(LFS_DF, LFS_DF_I)}
+    assert list(found) == ["sc-MDT0000", "sc-OST0000", "sc-OST0001", "OST0002", "sc-OST0003"]
+    full, meta = found["sc-OST0000"], found["sc-MDT0000"]
+    assert (full.kind, full.used, full.free) == ("data", 93088768 * KIB, 5615616 * KIB)
+    assert full.used_percent == 94.31
+    assert (meta.kind, meta.inodes_used_percent) == ("metadata", 90.0)
+    assert found["OST0002"].trouble == "inactive device"
+    assert found["sc-OST0003"].trouble == "Resource temporarily unavailable"
+
+
+@pytest.mark.parametrize(
+    ("letters", "trouble"),
+    [("", ""), (" D", ""), (" f", ""), (" DN", "takes no new files"), (" S", "out of space")],
+)
+def test_lfs_df_marks_targets_by_letters(letters: str, trouble: str) -> None:
+    """One that is being rebuilt must not blind for all the others, lfs-df(1)."""
+    text = LFS_DF.replace("/sc[OST:0]", f"/sc[OST:0]{letters}")
+    found = {
+        t.name: t for t in lustre.targets(text, LFS_DF_I.replace("[OST:0]", f"[OST:0]{letters}"))
+    }
+    target = found["sc-OST0000"]
+    assert (target.trouble, target.used_percent, target.inodes) == (trouble, 94.31, 1_000_000)
+
+
+def test_lfs_df_of_a_mount_with_a_blank() -> None:
+    """The name of the target and the numbers come before it."""
+    text = LFS_DF.replace("/sc[", "/my sc[")
+    assert len(lustre.targets(text, LFS_DF_I)) == 5
+
+
+def test_mmlsquota_counts_what_is_in_doubt() -> None:
+    """Columns by name, names unescaped, KiB."""
+    user, fileset = gpfs.quota(MMLSQUOTA)
+    assert user == Quota(
+        kind="user",
+        name="alice:ml",
+        space=Amount(
+            used=(2097152 + 1024) * KIB, soft=1048576 * KIB, hard=12582912 * KIB, grace=6 * DAY
+        ),
+        entries=Amount(used=4010, hard=500_000),
+    )
+    assert (fileset.kind, fileset.name, fileset.space) == ("fileset", "root", Amount(used=102400))
+
+
+def test_mmlsquota_none_is_a_grace_that_never_began() -> None:
+    """There the word for one that ended is `expired`."""
+    running = MMLSQUOTA.replace("6 days", "none")
+    assert gpfs.quota(running)[0].space.grace is None
+    assert gpfs.quota(MMLSQUOTA.replace("6 days", "expired"))[0].space.grace == 0.0
+
+
+def test_mmlsquota_names_people_with_their_fileset() -> None:
+    """They have a quota in each; two of one name would be one alert."""
+    rows = MMLSQUOTA + MMLSQUOTA.splitlines()[1].replace(":::", "::proj7:")[:-1] + "\n"
+    rows = rows.replace("e:on:off::proj7", "e:on:off:7:proj7")
+    assert [q.name for q in gpfs.quota(rows)] == ["alice:ml", "root", "alice:ml@proj7"]
+
+
+def test_beegfs_quota_in_several_pools() -> None:
+    """Each pool has its own rows and heading."""
+    head = "Quota information for storage pool {} (ID: {}):\n\n"
+    text = head.format("Default", 1) + BEEGFS + "\n" + head.format("fast", 2) + BEEGFS
+    assert len(beegfs.quota(text, "user")) == 2
+
+
+def test_beegfs_quota() -> None:
+    """Bytes already; unlimited is no limit."""
+    (found,) = beegfs.quota(BEEGFS, "user")
+    assert found.space == Amount(used=2097152, hard=1073741824)
+    assert found.entries == Amount(used=120)
+
+
+def test_beegfs_quota_without_numbers_is_no_answer() -> None:
+    """beegfs-ctl leaves out what is not valid, and ends with 0."""
+    for text in (BEEGFS.splitlines()[0] + "\n", BEEGFS + BEEGFS.splitlines()[0] + "\n"):
+        with pytest.raises(Unexpected, match="without numbers"):
+            beegfs.quota(text, "user")
+
+
+def test_beegfs_files_that_are_not_counted_everywhere() -> None:
+    """`-`: nowhere; `120+`: at least so many, which proves only that a limit is passed."""
+
+    def files(used: str, limit: str) -> Amount | None:
+        row = BEEGFS.replace(",120,unlimited", f",{used},{limit}")
+        return beegfs.quota(row, "user")[0].entries
+
+    assert files("-", "100") is None
+    assert files("120+", "unlimited") == Amount(used=120)
+    assert files("120+", "100") == Amount(used=120, hard=100)
+    with pytest.raises(Unexpected, match="do not count"):
+        files("120+", "1000")
+
+
+def test_xfs_holds_those_without_limits_to_those_of_id_0() -> None:
+    """Which are not held themselves; the kernel writes them into an id only when it is used."""
+    text = XFS.replace("#0                   0          0          0", "#0 9 500 1000")
+    text += "#8 700 0 0 00 [--------] 3 0 9 00 [--------]\n"
+    root, seven, eight = linux.xfs_defaults(linux.xfs(text, "project"))
+    assert root.space == Amount(used=9 * KIB)
+    assert seven.space.hard == 40960 * KIB
+    assert eight.space == Amount(used=700 * KIB, soft=500 * KIB, hard=1000 * KIB)
+    assert eight.entries == Amount(used=3, hard=9)
+
+
+def test_zfs_people_without_a_quota_are_held_by_the_default() -> None:
+    """OpenZFS 2.4; a quota of their own goes first."""
+    one = Quota(kind="user", name="alice", space=Amount(used=5), entries=Amount(used=1, hard=3))
+    text = "defaultuserquota\t100\ndefaultuserobjquota\t50\n"
+    found = trees.zfs_inherited(one, text, "user")
+    assert (found.space, found.entries) == (Amount(used=5, hard=100), Amount(used=1, hard=3))
+    with pytest.raises(Unexpected):
+        trees.zfs_inherited(one, "", "user")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quota disabled, qgroup data may be out of date",
+        "rescan is running, qgroup data may be incorrect",
+        "qgroup data inconsistent, rescan recommended",
+    ],
+)
+def test_btrfs_numbers_that_are_stale_are_no_answer(words: str) -> None:
+    """All three come on stderr with exit code 0."""
+    with pytest.raises(Unexpected):
+        trees.refuse_stale(f"WARNING: {words}\n")
+    trees.refuse_stale("WARNING: something about the weather\n")
+
+
+def test_beegfs_targets() -> None:
+    """Metadata and storage apart; the emergency pool takes no more files."""
+    meta, low, emergency = beegfs.targets(BEEGFS_DF)
+    assert (meta.kind, meta.used_percent, meta.inodes_used_percent) == ("metadata", 50.0, 50.0)
+    assert (low.name, low.kind, low.used_percent, low.trouble) == ("101", "data", 95.0, "")
+    assert emergency.trouble == "emergency pool"
+
+
+def test_cephfs_attributes() -> None:
+    """Recursive bytes and entries; a quota that is not set is none."""
+    values = {"ceph.dir.rbytes": "1000", "ceph.dir.rentries": "7", "ceph.quota.max_bytes": "5000"}
+    (found,) = trees.ceph(values, "/ceph/x")
+    assert (found.space, found.entries) == (Amount(used=1000, hard=5000), Amount(used=7))
+    with pytest.raises(Unexpected, match="no directory of CephFS"):
+        trees.ceph({"ceph.quota.max_bytes": "1"}, "/ceph/x")
+
+
+@pytest.mark.parametrize(
+    ("quota", "refquota", "space"),
+    [
+        ("0", "0", Amount(used=900)),
+        ("1000", "0", Amount(used=900, hard=1000)),
+        ("1000", "550", Amount(used=500, hard=550)),
+        ("940", "550", Amount(used=900, hard=940)),
+        ("none", "-", Amount(used=900)),
+    ],
+)
+def test_zfs_datasets_are_held_by_the_tighter_of_two(
+    quota: str, refquota: str, space: Amount
+) -> None:
+    """quota counts snapshots and children, refquota does not."""
+    text = f"used\t900\navailable\t50\nquota\t{quota}\nrefquota\t{refquota}\nreferenced\t500\n"
+    assert trees.zfs(text, "dataset", "tank/x")[0].space == space
+
+
+def test_zfs_people() -> None:
+    """Bytes and objects of one user."""
+    text = (
+        "useruse"
+        + "d@alice\t100\nuserquota@alice\t200\nuserobjused@alice\t3\nuserobjquota@alice\tnone\n"
+    )
+    (found,) = trees.zfs(text, "user", "alice")
+    assert (found.space, found.entries) == (Amount(used=100, hard=200), Amount(used=3))
+
+
+def test_btrfs_qgroups_are_held_by_the_tighter_limit() -> None:
+    """Referenced or exclusive bytes, whichever leaves less; a path may hold blanks."""
+    top, project = trees.btrfs(QGROUPS)
+    assert (top.name, top.space) == ("0/5", Amount(used=16384))
+    assert project.space == Amount(used=5250000, hard=6000000)
+
+
+READERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "quota": (quota, QUOTA),
+    "repquota": (lambda text: linux.repquota(text, "user", NOW), REPQUOTA),
+    "xfs": (lambda text: linux.xfs(text, "project"), XFS),
+    "lfs quota": (lambda text: lustre.quota(text, "user", "alice"), LFS),
+    "lfs df": (lambda text: lustre.targets(text, LFS_DF_I), LFS_DF),
+    "mmlsquota": (gpfs.quota, MMLSQUOTA),
+    "beegfs": (lambda text: beegfs.quota(text, "user"), BEEGFS),
+    "beegfs-df": (beegfs.targets, BEEGFS_DF),
+    "btrfs": (trees.btrfs, QGROUPS),
+    "zfs": (lambda text: trees.zfs(text, "dataset", "tank"), "used\t1\n"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Segmentation fault\n",
+        "{}\n",
+        "/home y 2 3 4 5 6 7 8\n",
+        "quota: error while getting quota\n",
+    ],
+)
+def test_something_new_is_never_an_answer(name: str, text: str) -> None:
+    """A tool that prints what its manual does not say leaves everything unknown."""
+    read, _ = READERS[name]
+    with pytest.raises(Unexpected):
+        read(text)
+
+
+@pytest.mark.parametrize("name", [n for n in READERS if n != "zfs"])
+def test_a_digit_that_became_a_word_is_no_answer(name: str) -> None:
+    """No column is guessed, wherever the change is."""
+    read, text = READERS[name]
+    hurt, count = re.subn(r"(?<=[\s,:])(\d{5,}|1000\.0)", "2x", text, count=1)
+    assert count == 1
+    with pytest.raises(Unexpected):
+        read(hurt)

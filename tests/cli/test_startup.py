@@ -1,0 +1,67 @@
+"""A look starts fast: what it must not import, and that its parser is as good as argparse's own."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    *("aiohttp", "apscheduler", "jinja2", "rich", "sqlalchemy", "yaml"),
+    *("asyncio", "concurrent.futures", "dataclasses", "inspect", "logging", "shutil"),
+    *("socket", "ssl", "subprocess", "tempfile", "threading", "typing_extensions"),
+    *(
+        "sentinel.config.loader",
+        "sentinel.alerting.processor",
+        "sentinel.engine.engine",
+        "sentinel.slurm",
+    ),
+}
+LOOKED = """
+import sys
+from sentinel.cli import main
+main({words!r})
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "fs", "--path", "/"],
+        ["check", "fs", "--path", "/", "--nagios"],
+        ["check", "fs", "--path", "/", "--warn", "used=80%", "--json"],
+        ["check", "exec", "--command", "true"],
+        ["check", "log", "--path", "/etc/passwd"],
+    ],
+)
+def test_a_look_imports_nothing_heavy(words: list[str]) -> None:
+    """Off a terminal; the numbers are benchmarks/bench_start.py's."""
+    done = python(LOOKED.format(words=words))
+    assert set(done.stderr.split()) & HEAVY == set()
+    assert "sentinel.cli.check" in done.stderr.split()
+
+
+def test_what_msgspec_goes_without_others_can_have() -> None:
+    """A plugin or SQLAlchemy imports typing_extensions as ever; who had it before keeps it."""
+    later = "from sentinel.cli import light; light.prepare(); import typing_extensions"
+    assert python(later).returncode == 0
+    before = "import typing_extensions as t, sys; from sentinel.cli import light"
+    same = "light.prepare(); sys.exit(sys.modules['typing_extensions'] is not t)"
+    assert python(f"{before}; {same}").returncode == 0
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 58), ("200", 198), ("0", 78), ("x", 78)])
+def test_help_is_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    """As argparse has it: $COLUMNS, else the terminal's own, else 80, less a margin of 2."""
+    monkeypatch.setenv("COLUMNS", columns)
+    code = "from sentinel.cli.startup import Formatter; print(Formatter('x')._width)"
+    done = python(code)
+    assert done.stdout.strip() == str(width)
+
+
+def python(code: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )

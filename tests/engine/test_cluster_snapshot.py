@@ -1,0 +1,85 @@
+"""A look at all nodes and jobs: what is kept, and when Slurm is asked."""
+
+from collections.abc import Sequence
+
+from sentinel.core.errors import CannotTell
+from sentinel.engine.cluster_snapshot import Sight
+from sentinel.slurm.model import Job, Node
+from sentinel.status.last_seen import NodeLook, node_look
+from sentinel.testing import START
+
+NODES = [
+    Node(name="n1", state="IDLE"),
+    Node(name="n2", state="IDLE"),
+    Node(name="n3", state="DOWN", reason="Not responding", reason_time=5),
+]
+JOB = Job(
+    "7_[0-3]", "7", "7", "", "train", "ann", "p", "PENDING", "Priority", "", 1, "", 1, None, None, None, 4
+)  # fmt: skip
+
+
+class Told:
+    """A Slurm that remembers what it told; it answers with `nodes_now`, or is blind on None."""
+
+    def __init__(self, nodes_now: Sequence[Node] | None, jobs: Sequence[Job] | None = ()) -> None:
+        self.nodes_now, self.jobs, self.asked = nodes_now, jobs, 0
+        self.told: Sequence[Node] | None = None
+
+    def nodes(self) -> Sequence[Node]:
+        self.asked += 1
+        if self.nodes_now is None:
+            raise CannotTell("no answer")
+        self.told = self.nodes_now
+        return self.told
+
+    def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
+        return self.told, self.jobs
+
+
+def seen(sight: Sight) -> NodeLook | None:
+    found = sight.look(START)
+    return None if found is None else node_look(found)
+
+
+def test_nodes_are_kept_by_state_and_reason_and_jobs_are_counted() -> None:
+    """As hostlists; an array counts its elements."""
+    look = seen(Sight(Told(NODES, [JOB]), asks=True))
+    assert look is not None
+    assert [(g.state, g.nodes, g.reason) for g in look.groups] == [
+        ("IDLE", "n[1-2]", ""),
+        ("DOWN", "n3", "Not responding"),
+    ]
+    assert look.jobs == {"PENDING": 4}
+
+
+def test_where_nobody_looks_slurm_is_not_asked() -> None:
+    """What checks were told anyway is kept; what they were not is not asked for."""
+    slurm = Told(NODES)
+    sight = Sight(slurm, asks=False)
+    assert seen(sight) is None
+    slurm.told = NODES
+    assert seen(sight) is not None
+    assert slurm.asked == 0
+
+
+def test_what_has_not_changed_is_not_written_again() -> None:
+    """Every quarter of a minute, ten thousand nodes."""
+    slurm = Told(NODES)
+    sight = Sight(slurm, asks=True)
+    assert seen(sight) is not None
+    assert seen(sight) is None
+    slurm.nodes_now = [*NODES]
+    assert seen(sight) is not None
+
+
+def test_while_slurm_is_blind_what_was_seen_stays_and_it_says_why() -> None:
+    """No answer is not an empty cluster; nor are jobs gone because they are being asked for."""
+    slurm = Told(NODES, [JOB])
+    sight = Sight(slurm, asks=True)
+    seen(sight)
+    slurm.nodes_now, slurm.told, slurm.jobs = None, None, None
+    look = seen(sight)
+    assert look is not None
+    assert look.trouble == "no answer"
+    assert sum(g.count for g in look.groups) == 3
+    assert look.jobs == {"PENDING": 4}

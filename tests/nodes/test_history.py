@@ -1,0 +1,95 @@
+"""What is news in the ledger of nodes, and when a node is said to have left."""
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.actions.model import Reading
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.nodes.history import CLOSE, is_out, news
+from sentinel.slurm.model import Node
+from sentinel.testing import START
+
+IDLE = Node(name="n1", state="IDLE")
+WHEN = START.wall // SECOND - 7200
+DRAINED = replace(
+    IDLE, flags=frozenset({"DRAIN"}), reason="RMA", reason_user="root", reason_time=WHEN
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "out"),
+    [
+        ("IDLE", [], False),
+        ("ALLOCATED", ["COMPLETING"], False),
+        ("MIXED", ["PLANNED"], False),
+        ("IDLE", ["POWERED_DOWN"], False),
+        ("IDLE", ["DRAIN"], True),
+        ("ALLOCATED", ["DRAIN"], True),
+        ("IDLE", ["NOT_RESPONDING"], True),
+        ("IDLE", ["FAIL"], True),
+        ("IDLE", ["INVALID_REG"], True),
+        ("DOWN", [], True),
+        ("ERROR", [], True),
+    ],
+)
+def test_who_is_out_of_service(state: str, flags: list[str], out: bool) -> None:
+    """Wrong, or said to be wrong; powered down to save energy is neither."""
+    assert is_out(replace(IDLE, state=state, flags=frozenset(flags))) is out
+
+
+def test_a_healthy_node_is_no_news() -> None:
+    """20,000 of them cost nothing; being busy is no news either. One that is down without a word,
+    or up with a reason, is."""
+    assert list(news([IDLE, replace(IDLE, state="ALLOCATED")], {}, START, START)) == []
+    odd = [replace(IDLE, state="DOWN"), replace(IDLE, reason="was slow")]
+    assert [r.out for r in news(odd, {}, START, START)] == [True, False]
+
+
+def test_when_a_node_left() -> None:
+    """Now, where it was looked at lately; else when its reason was set: a sentinel that was away
+    for a weekend must not take all of that for a catastrophe."""
+    lately, long_ago = shifted(START, -CLOSE + 1), shifted(START, -CLOSE)
+    cases = {
+        lately: START,
+        long_ago: Instant(wall=WHEN * SECOND),
+        replace(long_ago, wall=START.wall): Instant(wall=WHEN * SECOND),
+    }
+    for looked, left in cases.items():
+        [reading] = news([DRAINED], {}, looked, START)
+        assert reading.left == left
+    [reading] = news([replace(DRAINED, reason_time=None)], {}, long_ago, START)
+    assert reading.left == START
+
+
+def test_the_first_look_of_all_dates_nothing() -> None:
+    """What was drained before sentinel came did not leave now; its reason is kept all the same."""
+    [reading] = news([DRAINED], {}, None, START)
+    assert (reading.left, reading.reason, reading.out) == (None, "RMA", True)
+
+
+def test_a_life_in_the_ledger() -> None:
+    """A line for every reason and for leaving and coming back, none for what is as it was; only
+    leaving counts as leaving."""
+    killed = replace(DRAINED, reason="Kill task failed", reason_time=WHEN + 60)
+    noted = replace(IDLE, reason="was slow", reason_user="root", reason_time=WHEN + 90)
+    last: dict[str, Reading] = {}
+    written = []
+    for step, node in enumerate([IDLE, DRAINED, DRAINED, killed, IDLE, IDLE, noted, killed]):
+        for reading in news([node], last, START, shifted(START, step)):
+            last["n1"] = reading
+            written.append((step, reading.reason, reading.out, reading.left is not None))
+    assert written == [
+        (1, "RMA", True, True),
+        (3, "Kill task failed", True, False),
+        (4, "", False, False),
+        (6, "was slow", False, False),
+        (7, "Kill task failed", True, True),
+    ]
+
+
+def test_who_gave_a_reason_and_when_is_news() -> None:
+    """The same words of another person, or of another day."""
+    [known] = news([DRAINED], {}, START, START)
+    for other in ({"reason_user": "eve"}, {"reason_time": WHEN + 1}):
+        [reading] = news([replace(DRAINED, **other)], {"n1": known}, START, START)
+        assert reading.left is None

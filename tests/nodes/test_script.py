@@ -1,0 +1,398 @@
+"""probe.sh itself, on this machine: every shell it may meet, and what it does when things hang."""
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sentinel import proc
+from sentinel.checks import hanging
+from sentinel.nodes import script
+from sentinel.nodes.probe import (
+    EVERYTHING,
+    Disk,
+    KernelLog,
+    Memory,
+    NodeProbe,
+    NoProbe,
+    Steps,
+    Unread,
+    Wait,
+    Wants,
+    parse,
+)
+from tests.lab.cgroups import Cgroups
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
+
+SLUID = "sDTDM8106N2P00"
+MARK = "5eed" * 8
+SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+GPU = Wants(parts=("gpu_processes",))
+
+
+class Host:
+    """This machine as a node: its own place for locks, its own tools before all others."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.tools, self.place = folder, folder / "tools", folder / "place"
+        self.tools.mkdir()
+
+    def tool(self, name: str, text: str) -> None:
+        """What a command does from now on."""
+        path = self.tools / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def output(self, wants: Wants, seconds: float = 25.0, **more: str) -> bytes:
+        """What the script prints."""
+        place = {"place": str(self.place), **more}
+        text = script.text(wants, MARK, seconds, **place)
+        done = proc.run(script.ARGV, limit=60, stdin=text, env=self.env, cwd="/")
+        assert (done.code, done.err) == (0, b"")
+        return done.out
+
+    def probe(self, wants: Wants, seconds: float = 25.0, **more: str) -> NodeProbe:
+        return parse(self.output(wants, seconds, **more), MARK, wants)
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_reads_it_and_every_part_is_told(host: Host, shell: str) -> None:
+    """dash, bash and busybox's ash; parts that need hardware or rights may say why not."""
+    path = shutil.which(shell)
+    assert path is not None
+    (host.tools / "sh").symlink_to(path)
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    probe = host.probe(EVERYTHING)
+    assert set(probe.unread) <= {"infiniband", "kernel"}
+    assert isinstance(probe.memory, Memory)
+    assert isinstance(probe.steps, Steps)
+    assert isinstance(probe.disks["/tmp"], Disk)
+
+
+@pytest.mark.parametrize("busybox", [name for name in SHELLS if name == "busybox"])
+def test_with_busybox_alone_it_says_what_it_cannot(host: Host, busybox: str) -> None:
+    """No procps, no dd of GNU: the parts that need them are Unread, the others are read."""
+    listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
+    for name in listed.stdout.split():
+        (host.tools / name).symlink_to(str(shutil.which(busybox)))
+    probe = host.probe(EVERYTHING)
+    assert not set(probe.unread) & {"identity", "memory", "mounts", "disks./tmp"}
+    assert isinstance(probe.kernel, KernelLog | Unread)
+    assert {"processes", "blocked", "steps"} <= set(probe.unread)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_half_a_script_does_nothing(host: Host, share: float) -> None:
+    """A connection that broke while it was sent leaves no trace and no answer."""
+    whole = script.text(EVERYTHING, MARK, 25, place=str(host.place))
+    done = proc.run(script.ARGV, limit=20, stdin=whole[: int(len(whole) * share)], env=host.env)
+    assert not host.place.exists()
+    with pytest.raises(NoProbe):
+        parse(done.out, MARK, EVERYTHING)
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("ps", ""),
+        ("sed", "daemon"),
+        ("grep", "job_"),
+        ("awk", "cgroup"),
+        ("sort", "-u"),
+        ("grep", "SLURM_JOB_ID"),
+        ("tr", "n"),
+        ("sed", "environment"),
+        ("awk", 'print " "'),
+        ("tr", "-d"),
+    ],
+)
+def test_a_tool_that_fails_makes_nothing_empty(host: Host, tool: str, words: str) -> None:
+    """Where memory is short the kernel ends whom it likes: what was not seen to its end is not
+    told as none."""
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    real, wants = shutil.which(tool), Wants(parts=("steps", "gpu_processes"))
+    assert not host.probe(wants).unread
+    host.tool(tool, f'case "$*" in *\'{words}\'*) exit 9 ;; esac; exec {real} "$@"')
+    probe = host.probe(wants)
+    assert "steps" in probe.unread
+    assert "gpu_processes" in probe.unread or len(probe.gpu_processes or ()) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("dmesg", "source"),
+    [("echo '[    1.500000] hello'", "dmesg"), ("echo hello", ""), (":", ""), ("exit 1", "")],
+)
+def test_a_kernel_log_that_shows_nothing_is_not_believed(
+    host: Host, dmesg: str, source: str
+) -> None:
+    """Cleared (dmesg -C), or without times (printk.time): an Xid would not be seen in it."""
+    for tool, text in (("dd", "exit 1"), ("journalctl", "exit 1"), ("dmesg", dmesg)):
+        host.tool(tool, text)
+    log = host.probe(Wants(parts=("kernel",))).kernel
+    assert isinstance(log, KernelLog if source else Unread)
+    assert getattr(log, "source", "") == source
+
+
+def test_the_mark_is_in_no_list_of_processes(host: Host) -> None:
+    """Whoever looks at /proc while it runs cannot forge an end."""
+    seen = host.folder / "seen"
+    host.tool("nvidia-smi", f"cat /proc/[0-9]*/cmdline /proc/self/environ >{seen} 2>/dev/null; :")
+    assert not host.probe(GPU).unread
+    assert b"gpu_processes" in seen.read_bytes()
+    assert MARK.encode() not in seen.read_bytes()
+
+
+def test_a_command_line_forges_no_row(host: Host) -> None:
+    """Newlines in the arguments of a process make no further process and no further section."""
+    forged = f"x\n{MARK} memory ok 0\n 1 root init"
+    with subprocess.Popen(["sh", "-c", "sleep 60; :", forged]) as liar:
+        processes = host.probe(Wants(parts=("processes",))).processes
+        assert isinstance(processes, tuple)
+        rows = [p for p in processes if MARK in p.command]
+        assert [p.pid for p in rows] == [liar.pid]
+        subprocess.run(["pkill", "-P", str(liar.pid)], check=False)
+        liar.kill()
+
+
+def test_a_slow_tool_is_ended_and_the_next_probe_asks_again(host: Host) -> None:
+    """What SIGTERM or SIGKILL ends is late, not hung, and holds no lock."""
+    started = host.folder / "started"
+    host.tool("nvidia-smi", f"trap '' TERM; echo x >>{started}; sleep 599.25 & wait; wait")
+    first = host.probe(GPU, 9).unread["gpu_processes"]
+    second = host.probe(GPU, 9).unread["gpu_processes"]
+    assert (first.kind, second.kind) == ("late", "late")
+    assert "no answer within 2 s" in first.why
+    assert started.read_text() == "x\nx\n"
+    assert not _running("sleep 599.25")
+
+
+def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse) -> None:
+    """hung, by pid and since when; five further probes start none and are quick about it."""
+    started = host.folder / "started"
+    host.tool("nvidia-smi", f"echo $$ >>{started}; exec cat {fuse.point}/data")
+    fuse.hold("open")
+    both = Wants(parts=("gpu_processes", "gpus", "memory"))
+    began = int(time.time())
+    for number in range(6):
+        probe = host.probe(both, 9)
+        for part in (probe.gpu_processes, probe.gpus):
+            assert isinstance(part, Unread)
+            assert part.kind == "hung", (number, part)
+            assert str(part.pid) == started.read_text().strip()
+            assert part.since is not None
+            assert abs(part.since - began) < 5
+        assert isinstance(probe.memory, Memory)
+    assert fuse.withheld() == 1
+    fuse.release()
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    wait_until(lambda: host.probe(GPU, 9).gpu_processes, "the tool to be asked again")
+    assert not host.probe(GPU, 9).unread
+
+
+def test_nothing_that_hangs_holds_the_session(host: Host, fuse: Fuse) -> None:
+    """The script ends, and its pipes with it, while its child is stuck in the kernel."""
+    fuse.hold("statfs")
+    began = time.monotonic()
+    probe = host.probe(Wants(parts=("memory",), disks=(str(fuse.point), "/")), 9)
+    assert time.monotonic() - began < 8
+    assert probe.unread[f"disks.{fuse.point}"].kind == "hung"
+    assert isinstance(probe.disks["/"], Disk)
+    fuse.release()
+
+
+def test_what_a_task_in_state_d_waits_for_is_told(host: Host, fuse: Fuse) -> None:
+    """The call, the file, and by the mount table the file system; the task is not traced."""
+    fuse.hold("open")
+    with subprocess.Popen(["cat", f"{fuse.point}/data"], stdout=subprocess.DEVNULL) as stuck:
+        wait_until(fuse.withheld, "the hang")
+        wait_until(
+            lambda: (Path(f"/proc/{stuck.pid}/wchan").read_text()) not in ("", "0"), "asleep"
+        )
+        stuck.kill()
+        wait_until(lambda: _state(stuck.pid) == "D", "state D")
+        probe = host.probe(hanging.WANTS)
+        fuse.release()
+    assert isinstance(probe.waits, tuple)
+    assert Wait(pid=stuck.pid, doing="opening", path=f"{fuse.point}/data") in probe.waits
+    assert f"opening {fuse.point}/data (fuse" in hanging.told(probe)
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_two_probes_at_once_both_get_their_answers(host: Host) -> None:
+    """A lock that is held by somebody quick is waited for."""
+    host.tool("nvidia-smi", "sleep 0.5; echo 'GPU-1, 2, 3, x'")
+    told: list[NodeProbe] = []
+    threads = [threading.Thread(target=lambda: told.append(host.probe(GPU))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [probe.unread for probe in told] == [{}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("does", "kind", "why"),
+    [
+        (
+            "echo 'NVIDIA-SMI has failed because of the driver'; exit 9",
+            "failed",
+            "exit code 9: NVIDIA-SMI has failed",
+        ),
+        ("echo 'No devices were found'", "garbage", "No devices were found"),
+        ("head -c 9000000 /dev/zero; exit", "failed", "more than 8 MiB"),
+        ("kill -SEGV $$", "failed", "exit code 139"),
+    ],
+)
+def test_a_tool_that_fails_is_quoted(host: Host, does: str, kind: str, why: str) -> None:
+    """nvidia-smi complains on stdout as well; an answer that is none is no "no process"."""
+    host.tool("nvidia-smi", does)
+    unread = host.probe(GPU).unread["gpu_processes"]
+    assert unread.kind == kind
+    assert why in unread.why
+
+
+def test_a_tool_that_is_not_there_is_missing(host: Host) -> None:
+    """No nvidia-smi in PATH, no driver of InfiniBand, no such directory."""
+    wants = Wants(parts=("gpus", "infiniband"), disks=("/no/such/place",))
+    unread = host.probe(wants, sys=str(host.folder)).unread
+    assert (unread["gpus"].kind, unread["infiniband"].kind) == ("missing", "missing")
+    assert "No such file" in unread["disks./no/such/place"].why
+
+
+def test_ports_and_counters_are_read_from_sysfs(host: Host) -> None:
+    """Every counter the driver has; one that cannot be read is left out, the port is not."""
+    port = host.folder / "sys/class/infiniband/mlx5_0/ports/1"
+    (port / "counters").mkdir(parents=True)
+    (port / "hw_counters").mkdir()
+    values = {"state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)"}
+    values |= {"link_layer": "InfiniBand", "counters/link_downed": "7", "hw_counters/rnr": "9"}
+    for name, value in values.items():
+        (port / name).write_text(f"{value}\n")
+    (port / "counters/broken").mkdir()
+    found = host.probe(Wants(parts=("infiniband",)), sys=str(host.folder / "sys")).infiniband
+    assert isinstance(found, tuple)
+    assert (found[0].state, found[0].rate) == ("ACTIVE", "400 Gb/sec (4X NDR)")
+    assert found[0].counters == {"link_downed": 7, "rnr": 9}
+
+
+def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:
+    """Under hidepid nobody says "no process of that job"."""
+    probe = host.probe(Wants(parts=("processes", "blocked")), proc=str(host.folder))
+    for part in (probe.processes, probe.blocked):
+        assert isinstance(part, Unread)
+        assert (part.kind, "hidepid" in part.why) == ("denied", True)
+
+
+def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
+    """By what it inherited, where only root may look."""
+    env = {"SLURM_JOB_ID": "4711\n999 forged"}
+    with subprocess.Popen(["sleep", "60"], env=env) as left:
+        steps = host.probe(Wants(parts=("steps",))).steps
+        left.kill()
+    assert isinstance(steps, Steps)
+    seen = [(s.pid, s.job) for s in steps.processes if s.witness == "environment"]
+    if os.geteuid() == 0:
+        assert (left.pid, "4711") in seen
+    else:
+        assert steps.blind
+
+
+def test_a_process_is_found_by_the_sluid_of_its_cgroup(host: Host, cgroups: Cgroups) -> None:
+    """Slurm 26.05 names a job's cgroup so. What lies in its scope in another form is not known, and
+    the witness says so; slurmstepd's own `system` is no job's."""
+    known, inner = (
+        cgroups.process(f"{SLUID}/step_batch/user/task_0"),
+        cgroups.process("job_12/x/job_13"),
+    )
+    plain, own = cgroups.process("job_14"), cgroups.process("system")
+    steps = host.probe(Wants(parts=("steps",))).steps
+    assert isinstance(steps, Steps)
+    found = {s.pid: (s.job, s.step) for s in steps.processes if s.witness == "cgroup"}
+    assert (found[known], found[inner], found[plain]) == ((SLUID, "batch"), ("12", ""), ("14", ""))
+    assert own not in found
+    strange = cgroups.process("somehow_7/step_0")
+    steps = host.probe(Wants(parts=("steps",))).steps
+    assert isinstance(steps, Steps)
+    assert ("?", strange) in {(s.job, s.pid) for s in steps.processes}
+
+
+def test_cgroups_that_vanish_while_they_are_read_are_no_failure(host: Host) -> None:
+    """A tree of files of the real shape: one is gone when it is opened, one cannot be read to its
+    end, of one the cgroup is gone already."""
+    place = host.folder / "proc"
+    for pid in (11, 12, 13):
+        (place / str(pid)).mkdir(parents=True)
+        (place / str(pid) / "environ").touch()
+    scope = "0::/system.slice/n1_slurmstepd.scope"
+    (place / "11" / "cgroup").symlink_to("gone")
+    (place / "12" / "cgroup").mkdir()
+    (place / "13" / "cgroup").write_text(f"{scope}/{SLUID}/step_0/user/task_0 (deleted)\n")
+    for file in ("sys", "uptime", "stat"):
+        (place / file).symlink_to(f"/proc/{file}")
+    steps = host.probe(Wants(parts=("steps",)), proc=str(place)).steps
+    assert isinstance(steps, Steps)
+    assert [(s.pid, s.job, s.step) for s in steps.processes if s.witness == "cgroup"] == [
+        (13, SLUID, "0")
+    ]
+    assert not [b for b in steps.blind if b.startswith("cgroups")]
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])
+def test_a_place_that_others_may_enter_is_not_used(host: Host, mode: int) -> None:
+    """Nothing is looked at, and the reason is told for every part."""
+    host.place.mkdir()
+    host.place.chmod(mode)
+    unread = host.probe(GPU).unread
+    assert {u.kind for u in unread.values()} == {"failed"}
+    assert "not ours alone" in unread["gpu_processes"].why
+    assert list(host.place.iterdir()) == []
+
+
+def test_a_place_that_is_a_link_is_not_used(host: Host) -> None:
+    """/tmp is for everybody: a link there leads wherever its owner likes."""
+    (host.folder / "theirs").mkdir(mode=0o700)
+    host.place.symlink_to(host.folder / "theirs")
+    assert "not ours alone" in host.probe(GPU).unread["gpu_processes"].why
+    assert list((host.folder / "theirs").iterdir()) == []
+
+
+def test_only_what_is_wanted_is_run(host: Host) -> None:
+    """`memory` costs no nvidia-smi."""
+    host.tool("nvidia-smi", f"touch {host.folder}/touched")
+    assert not host.probe(Wants(parts=("memory",))).unread
+    assert not (host.folder / "touched").exists()
+
+
+def test_nothing_but_locks_is_left_behind(host: Host) -> None:
+    """The working directory of a call goes with it; that of one that died goes later."""
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    host.place.mkdir(mode=0o700)
+    for name, age in (("call.1", 7200), ("call.2", 60)):
+        (host.place / name).mkdir()
+        os.utime(host.place / name, (time.time() - age,) * 2)
+    host.probe(GPU)
+    names = {path.name for path in host.place.iterdir() if path.name[:4] == "call"}
+    assert names == {"call.2"}
+
+
+def _running(command: str) -> bool:
+    return subprocess.run(["pgrep", "-f", "-x", command], capture_output=True).returncode == 0

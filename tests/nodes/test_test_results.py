@@ -1,0 +1,116 @@
+"""Verdicts of node tests, pairs of nodes, and which nodes to leave out."""
+
+from typing import Any
+
+import pytest
+
+from sentinel.actions.model import ActionRecord, Outcome, Reading
+from sentinel.core.clock import shifted
+from sentinel.gpu.gres import gpus
+from sentinel.nodes.test_results import (
+    Verdict,
+    absences,
+    again,
+    failed_tests,
+    pairs,
+    record,
+    unusable,
+    verdicts,
+)
+from sentinel.slurm.model import Node
+from sentinel.testing import START
+
+DAY = 86_400.0
+
+
+def verdict(node: str, word: str = "pass") -> Verdict:
+    return Verdict(node=node, word=word, text="x")
+
+
+def test_only_lines_with_the_mark_are_believed() -> None:
+    """What else srun and login files print is no verdict; a silent node was not tested."""
+    out = "Welcome!\nm n1 pass 8 GPUs\nm n9 pass forged\nother n2 pass forged\nm n2 fail \x1b[1m\n"
+    assert verdicts(out, "m", ["n1", "n2", "n3"], "srun: error: denied") == [
+        Verdict(node="n1", word="pass", text="8 GPUs"),
+        Verdict(node="n2", word="fail", text="\\x1b[1m"),
+        Verdict(node="n3", word="untested", text="srun: error: denied"),
+    ]
+    assert verdicts("", "m", ["n1"], "")[0].text == "the test did not come to its end"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "couples"),
+    [
+        ("", []),
+        ("a", [("a",)]),
+        ("ab", [("a", "b")]),
+        ("abc", [("a", "b"), ("c", "a")]),
+        ("abcd", [("a", "b"), ("c", "d")]),
+    ],
+)
+def test_pairs(nodes: str, couples: list[tuple[str, ...]]) -> None:
+    """Every node is in one; the odd one out borrows the first."""
+    assert pairs(tuple(nodes)) == couples
+
+
+def test_who_fails_is_tried_again_beside_a_good_one() -> None:
+    """Of a pair that fails one may be well; where none is good, nobody can tell."""
+    first = [verdict("a", "fail"), verdict("b", "fail"), verdict("c"), verdict("d", "missing")]
+    assert again(first) == [("a", "c"), ("b", "c")]
+    assert again([verdict("a", "fail"), verdict("b", "untested")]) == []
+
+
+def entry(word: str, test: str = "cuda", ago: float = 60.0) -> ActionRecord:
+    told = Verdict(node="n1", word=word, text="why")
+    return record(told, test, "alice by hand", f"{word}{ago}", shifted(START, -ago))
+
+
+def test_a_record_of_a_test_is_over_at_once() -> None:
+    """An open one would stop everything else on that node."""
+    words = {"pass": Outcome.DONE, "fail": Outcome.ERROR, "missing": Outcome.NO_EFFECT}
+    for word, outcome in words.items():
+        made = entry(word)
+        assert (made.outcome, made.outcome.open, made.ended is None) == (outcome, False, False)
+
+
+@pytest.mark.parametrize(
+    ("records", "bad"),
+    [
+        ([], []),
+        ([entry("fail")], ["test cuda: fail: why"]),
+        ([entry("pass"), entry("fail", ago=90)], []),
+        ([entry("fail"), entry("pass", ago=90)], ["test cuda: fail: why"]),
+        ([entry("missing"), entry("fail", ago=90)], ["test cuda: fail: why"]),
+        ([entry("pass", "fs"), entry("fail", ago=90)], ["test cuda: fail: why"]),
+        ([entry("fail", ago=DAY)], []),
+        ([entry("fail", ago=DAY - 1)], ["test cuda: fail: why"]),
+    ],
+)
+def test_the_last_word_of_each_test_counts(records: list[ActionRecord], bad: list[str]) -> None:
+    """Newest first; what could not be tested says nothing, and what is old is forgotten."""
+    assert failed_tests(records, START, DAY) == bad
+
+
+def left(ago: float, **more: Any) -> Reading:
+    told = {"node": "n1", "state": "DOWN", "reason": "", "user": "", "reason_time": None}
+    at = shifted(START, -ago)
+    return Reading(**{**told, "out": True, "seen": at, "left": at, **more})
+
+
+def test_a_node_that_left_service_too_often() -> None:
+    """Within the time; lines of the ledger that are no leaving do not count."""
+    times = [left(60), left(DAY - 1), left(DAY), left(120, left=None)]
+    assert absences(times, START, DAY, 2) == "left service 2 times within 1d"
+    assert absences(times, START, DAY, 3) == ""
+
+
+def test_a_node_that_slurm_does_not_give() -> None:
+    """In the state's and the reason's words."""
+    assert unusable(Node(name="n1", state="IDLE")) == ""
+    down = Node(name="n1", state="DOWN", reason="bad dimm")
+    assert unusable(down) == "DOWN: bad dimm"
+
+
+def test_gpus_of_a_node() -> None:
+    """By its Gres; slices of MIG hide the number."""
+    assert (gpus("gpu:h100:8(S:0-1)"), gpus(""), gpus("gpu:1g.5gb:7")) == (8, 0, None)

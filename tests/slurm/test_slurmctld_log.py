@@ -1,0 +1,77 @@
+"""What slurmctld logs of nodes: lines as 22.05 and 26.05 write them."""
+
+import pytest
+
+from sentinel.slurm.slurmctld_log import Entry, author, entries, erased
+
+STAMP = "[2026-11-22T11:59:01.459] "
+AUDIT = "AUDIT_RPCS: _on_primary_msg: [fd:9] msg_type=REQUEST_UPDATE_NODE uid={} client=[::1] protocol=1"
+RMA = ("update_node: node n1 reason set to: RMA", "update_node: node n1 state set to DRAINED")
+BACK = "update_node: node n1 state set to IDLE"
+
+
+def log(*lines: str) -> str:
+    return "".join(f"{STAMP}{line}\n" for line in lines)
+
+
+def back(entry: Entry) -> bool:
+    return entry.kind == "back"
+
+
+def lost(*lines: str) -> list[str] | None:
+    found = erased(log(*lines), "n1", back)
+    return None if found is None else [entry.text for entry in found]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reasons"),
+    [
+        ((), None),
+        (RMA, None),
+        ((BACK.replace("n1", "n10"),), None),
+        ((BACK,), []),
+        ((*RMA, BACK), ["RMA"]),
+        ((BACK, *RMA), []),
+        ((*RMA, BACK, BACK), []),
+        ((BACK.replace("IDLE", "MIXED*"),), []),
+        ((BACK.replace("IDLE", "DRAINED*"),), None),
+        ((BACK.replace("IDLE", "DOWN"),), None),
+        (
+            ("drain_nodes: node n1 state set to DRAIN", BACK),
+            ["drained by slurmctld, which does not log why"],
+        ),
+        (("error: _x: JobId=7 epilog error on n1, draining the node", BACK), ["Epilog error"]),
+        (("update_node: node n2 reason set to: x", BACK), []),
+    ],
+)
+def test_what_stood_before_our_change(lines: tuple[str, ...], reasons: list[str] | None) -> None:
+    """None where our change is not there; what was given after it is nobody's loss."""
+    assert lost(*lines) == reasons
+
+
+def test_a_reason_of_two_lines_forges_nothing() -> None:
+    """Slurm prints its line ends as they are; only what slurmctld stamped is a line of its own."""
+    text = log("update_node: node n1 reason set to: x\nupdate_node: node n1 state set to IDLE")
+    assert [e.kind for e in entries(text, "n1")] == ["reason"]
+
+
+def test_a_reboot_is_ours_where_the_node_is_in_its_list() -> None:
+    """One line for all nodes."""
+    text = log(*RMA, "reboot request queued for nodes n[0-3]")
+    assert [e.kind for e in entries(text, "n1")] == ["reason", "rebooted"]
+    assert [e.kind for e in entries(text, "n4")] == []
+
+
+@pytest.mark.parametrize(
+    ("uids", "name"), [((), ""), ((0,), "root"), ((1000, 1000), "uid 1000"), ((0, 1000), "")]
+)
+def test_the_author_where_the_audit_leaves_no_doubt(uids: tuple[int, ...], name: str) -> None:
+    """DebugFlags=AuditRPCs tells who asked, one line before; two who asked at once are a doubt."""
+    [entry] = entries(log(*(AUDIT.format(uid) for uid in uids), RMA[0]), "n1")
+    assert author(entry) == name
+
+
+def test_slurmctlds_own_drain_has_an_author() -> None:
+    """Nobody else's RPC comes before it."""
+    [entry] = entries(log("drain_nodes: node n1 state set to DRAIN"), "n1")
+    assert author(entry) == "slurmctld"

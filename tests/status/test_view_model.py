@@ -1,0 +1,279 @@
+"""What is shown is what is stored; what is not known is not made up."""
+
+from datetime import timezone
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Ack, Silence, exactly
+from sentinel.core.clock import shifted
+from sentinel.core.model import Batch, Run, Status
+from sentinel.status import last_seen
+from sentinel.status.collect import gather
+from sentinel.status.last_seen import CheckLook
+from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
+from sentinel.status.plot import MOST, Plot, svg, thinned
+from sentinel.status.types import CheckFact, JobFact, NodesFact
+from sentinel.status.view_model import facts, pace
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import ALL_SEEN, START
+from sentinel.web.grid import CELL, at, cells, columns, natural, picture
+from sentinel.web.views import _overview
+from tests.web.scenery import alert, around, disk, scene, store
+
+
+def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
+    """Firing before pending, unanswered before answered, worse before better, older first."""
+    rows = [
+        alert(1, "warn", Status.WARNING),
+        alert(2, "crit"),
+        replace(alert(3, "pend"), firing=False),
+        alert(4, "acked"),
+        alert(5, "older"),
+        alert(6, "blind", Status.UNKNOWN),
+    ]
+    state = store(rows)
+    state.acknowledge(Ack(alert="00000004", at=START, who="ann"))
+    told = facts(gather(state, around(), START)).alerts
+    names = [a.subject for a in told]
+    assert names == ["older", "crit", "blind", "warn", "acked", "pend"]
+    assert told[4].acknowledged_by == "ann"
+
+
+def test_a_silence_is_shown_until_it_ends() -> None:
+    """On the alert, and in the list; not a moment longer."""
+    state = store([alert(1, "gpu00001")])
+    ends = shifted(START, 3600).wall
+    match = exactly(alert(1, "gpu00001").key)
+    state.silence(Silence(id="s", match=match, starts=START.wall, ends=ends, who="bob"))
+    for seconds, there in ((0.0, True), (3599.0, True), (3600.0, False)):
+        f = facts(gather(state, around(), shifted(START, seconds)))
+        assert bool(f.silences) is there
+        assert (f.alerts[0].silenced_until is not None) is there
+
+
+def test_a_state_in_which_nothing_ran_yet_shows_that() -> None:
+    """No check is fine that has not run; no node is there that nobody asked for."""
+    f = facts(gather(MemoryStore(), around(), START))
+    assert {c.status for c in f.checks} == {None}
+    assert (f.nodes_seen, f.nodes, f.disks, f.jobs, f.alerts) == (None, (), (), (), ())
+
+
+def test_a_forecast_grows_shorter_while_nothing_is_measured() -> None:
+    """Ten hours foreseen an hour ago are nine; never less than none."""
+    state = store([])
+    for hours, left in ((0, 10.0), (1, 9.0), (20, 0.0)):
+        [d] = facts(gather(state, around(), shifted(START, 3600.0 * hours))).disks
+        assert d.full_in_s == left * 3600
+
+
+def test_of_many_the_worst_stand_first() -> None:
+    """The overview and `status` show twelve file systems: not the first twelve that are fine."""
+    kinds = {f"disk-{n}": "fs" for n in range(20)}
+    bad = {"disk-17": Status.CRITICAL, "disk-19": Status.UNKNOWN}
+    memory = {
+        last_seen.key(name): to_builtins(
+            CheckLook(at=START, findings=(replace(disk(), status=bad.get(name, Status.OK)),))
+        )
+        for name in kinds
+    }
+    state = MemoryStore()
+    state.lead("x", START)
+    state.commit(Batch(at=START, memory=memory))
+    told = [d.check for d in facts(gather(state, around(kinds), START)).disks]
+    assert told[:4] == ["disk-17", "disk-19", "disk-0", "disk-1"]
+
+
+def test_checks_that_cannot_see_are_among_those_that_are_shown() -> None:
+    """The overview has room for sixty; the others stay in the order of the file."""
+    rows = tuple(CheckFact(name=f"c{n:02}", kind="fs", blind=n == 70) for n in range(80))
+    checks = _overview(replace(scene(), checks=rows))["checks"]
+    assert [c.name for c in checks[:3]] == ["c70", "c00", "c01"]
+
+
+def test_a_silence_is_worded_as_it_is_typed() -> None:
+    """Alternatives, labels, nodes of a reservation; one that fits all says so."""
+    state = store([])
+    ends = shifted(START, 3600).wall
+    matches = {
+        "check=fs node=n1,n2 rack=7": Match(check="fs", node=["n1", "n2"], labels={"rack": "7"}),
+        "kind=job 2 nodes": Match(kind="job"),
+        "everything": Match(),
+    }
+    for text, match in matches.items():
+        nodes = frozenset(("a", "b")) if "2 nodes" in text else None
+        state.silence(Silence(id=text, match=match, starts=START.wall, ends=ends, nodes=nodes))
+    assert {s.id: s.match for s in facts(gather(state, around(), START)).silences} == {
+        text: text for text in matches
+    }
+
+
+def test_a_blind_run_leaves_what_was_seen_before() -> None:
+    """With its own age; and the check says for how long it has been blind."""
+    state = store([replace(alert(1, ""), key=replace(alert(1, "").key, check="scratch"))])
+    state.lead("x", START)
+    run = Run(
+        check="scratch",
+        kind="fs",
+        at=START,
+        status=Status.UNKNOWN,
+        summary="no",
+        duration=1,
+        blind=True,
+    )
+    state.commit(Batch(at=START, runs=(run,)))
+    f = facts(gather(state, around(), START))
+    assert f.disks[0].used_percent == 87.5
+    assert next(c for c in f.checks if c.name == "scratch").blind_s == 120.0
+
+
+@pytest.mark.parametrize(
+    ("points", "rate"),
+    [
+        ([], None),
+        ([(0, 5)], None),
+        ([(0, 5), (0, 9)], None),
+        ([(0, 0), (60, 30)], 0.5),
+        ([(0, 900), (60, 0), (120, 30)], 0.5),
+        ([(0, 5), (60, 5)], 0.0),
+    ],
+)
+def test_a_pace_counts_from_the_last_restart(
+    points: list[tuple[float, float]], rate: float | None
+) -> None:
+    """A number that falls is another run of the training."""
+    assert pace([(shifted(START, t), v) for t, v in points]) == rate
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "word"),
+    [
+        ("IDLE", (), "idle"),
+        ("IDLE", ("DRAIN",), "drained"),
+        ("MIXED", ("DRAIN",), "draining"),
+        ("ALLOCATED", ("DRAIN", "COMPLETING"), "draining"),
+        ("IDLE", ("COMPLETING", "DRAIN"), "draining"),
+        ("DOWN", ("DRAIN",), "down"),
+        ("IDLE", ("NOT_RESPONDING",), "down"),
+        ("IDLE", ("REBOOT_ISSUED", "DRAIN"), "rebooting"),
+        ("IDLE", ("MAINTENANCE", "RESERVED"), "maint"),
+        ("ALLOCATED", ("COMPLETING",), "completing"),
+        ("FUTURE", (), "unknown"),
+    ],
+)
+def test_a_state_has_the_word_that_sinfo_has(state: str, flags: tuple[str, ...], word: str) -> None:
+    """sinfo(1): drained is idle and drained, draining has something on it."""
+    assert state_word(state, flags) == word
+    assert word in WORST
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("", "none"),
+        ("Kill task failed", "kill_task_failed"),
+        ("Not responding", "not_responding"),
+        ("sentinel: Xid 79 on GPU3", "sentinel"),
+        ("Xid 79", "gpu"),
+        ("Prolog error", "prolog_epilog"),
+        ("Low RealMemory (reported:1 < 100.00% of configured:2)", "memory"),
+        ("NHC: check_fs_mount: /gpfs not mounted", "file_system"),
+        ("NHC: watchdog", "health_check"),
+        ("RMA 4711", "hardware"),
+        ("bad vibes", "other"),
+    ],
+)
+def test_a_reason_is_of_one_class(reason: str, word: str) -> None:
+    """Few words, whatever people write."""
+    assert reason_class(reason) == word
+    assert word in CLASSES
+
+
+def group(state: str, nodes: str, count: int) -> NodesFact:
+    return NodesFact(state=state, nodes=nodes, count=count)
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(None, "–"), (0.001, "0.06"), (0.1, "6"), (1.6583, "99.5"), (1.67, "100"), (49.4, "2,964")],
+)
+def test_a_pace_is_told_in_steps_a_minute(rate: float | None, words: str) -> None:
+    """Never with an exponent: nobody reads 2.96e+03 at three in the morning."""
+    one = JobFact(
+        check="log", kind="log", subject="x", status=Status.OK, summary="", seen=0.0, rate=rate
+    )
+    assert one.pace == words
+
+
+def test_the_grid_has_a_cell_for_each_node_in_the_order_of_their_names() -> None:
+    """n2 before n10; a node that is in two groups has the worse state."""
+    found = cells([group("idle", "n[1-3,10]", 4), group("down", "n2", 1)])
+    states = [(name, g.state) for name, g in found.items()]
+    assert states == [("n1", "idle"), ("n2", "down"), ("n3", "idle"), ("n10", "idle")]
+    assert natural("a2b") < natural("a10b")
+
+
+def test_ten_thousand_nodes_are_drawn_in_a_few_kilobytes() -> None:
+    """And every point of the picture is of one of them, or of none."""
+    states = ["idle"] * 10_000
+    assert len(picture(states)) < 5000
+    width = columns(10_000)
+    assert at(10_000, 0, 0) == 0
+    assert at(10_000, width * CELL - 1, 0) == width - 1
+    assert at(10_000, 0, CELL) == width
+    assert at(10_000, width * CELL, 0) is None
+    assert at(10_000, 0, 10_000 // width * CELL) is None
+    assert at(5, 5 * CELL, 0) is None
+
+
+def test_a_plot_keeps_peaks_and_has_a_bounded_number_of_points() -> None:
+    """A disk that was full for one minute in two weeks was full."""
+    points = [(float(n), 99.0 if n == 7777 else 50.0) for n in range(20_000)]
+    kept = thinned(points)
+    assert len(kept) <= 2 * MOST
+    assert max(v for _, v in kept) == 99.0
+    plot = Plot(title="<b>", points=points, now=20_000.0, words=str, zone=timezone.utc)
+    assert "<b>" not in svg(plot)
+    assert "Too little" in svg(replace(plot, points=points[:1]))
+
+
+def test_a_look_is_bounded_and_keeps_the_worst() -> None:
+    """A thousand subjects make no large state; what was written otherwise is read as nothing."""
+    from sentinel.alerting.outcome import Outcome
+    from sentinel.core.model import Finding, Report
+
+    odd = {"n": 2**70, "list": [1], "ok": 1.5, "text": "x"}
+    many = [
+        Finding(subject=str(n), status=Status.OK, summary="fine", values=odd)
+        for n in range(1000)  # type: ignore[arg-type]
+    ]
+    many.append(Finding(subject="bad", status=Status.CRITICAL, summary="x" * 5000))
+    itself = Finding(subject="", status=Status.OK, summary="ran")
+    outcome = Outcome(
+        check="c",
+        kind="fs",
+        itself=itself,
+        report=Report(coverage=ALL_SEEN, findings=tuple(many)),
+        seconds=1,
+    )
+    written = last_seen.remembered([outcome, replace(outcome, check="blind", report=None)], START)
+    assert list(written) == [last_seen.key("c")]
+    look = last_seen.recalled(written[last_seen.key("c")])
+    assert look is not None
+    assert (look.findings[0].subject, len(look.findings), look.left_out) == (
+        "bad",
+        last_seen.MOST,
+        801,
+    )
+    assert dict(look.findings[1].values) == {"ok": 1.5, "text": "x"}
+    assert last_seen.recalled({"at": "other"}) is None
+    assert last_seen.recalled({}) is None
+
+
+def test_what_was_looked_at_goes_through_every_store_as_it_is() -> None:
+    """The shape that is written is the shape that is read."""
+    look = CheckLook(at=START, findings=(disk(),))
+    assert last_seen.recalled(to_builtins(look)) == look
+    assert scene([]).disks[0].path == "/scratch"
