@@ -10,7 +10,8 @@ from threading import Thread
 
 import pytest
 
-from sentinel.training import end_of_allocation, looks, memory_used
+from sentinel import training
+from sentinel.training import end_of_allocation, memory_used
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
 
@@ -175,7 +176,7 @@ def test_a_squeue_that_hangs_in_the_kernel_does_not_hang_the_training(
     (tmp_path / "squeue").chmod(0o755)
     in_job.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     in_job.setenv("SLURM_JOB_ID", "7")
-    in_job.setattr(looks, "SLURM_LIMIT", 0.3)
+    in_job.setattr(training, "SLURM_LIMIT", 0.3)
     fuse.hold("open")
     said: list[str] = []
 

@@ -1,0 +1,93 @@
+"""slurm-sentinel-training: one module for environments that train, alone and beside all of sentinel.
+
+Built and installed for real, offline; packaging/training/pyproject.toml says how the two fit.
+"""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.lab.systemd import ROOT
+
+ALONE, ALL = "slurm-sentinel-training", "slurm-sentinel"
+OFFLINE = ("--no-index", "--no-deps")
+USE = (
+    "import sys; from sentinel.training import Guard; guard = Guard(memory=None)\n"
+    "print(guard.should_stop(), *sorted(name for name in sys.modules if 'sentinel' in name),\n"
+    "      *({m.partition('.')[0] for m in sys.modules} - {*sys.stdlib_module_names, '__main__'}))\n"
+)
+
+
+def pip(*words: object) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Both distributions, built from this checkout by what `dev` brings."""
+    built = {}
+    for name, source in {ALONE: ROOT / "packaging/training", ALL: ROOT}.items():
+        folder = tmp_path_factory.mktemp(name)
+        pip("wheel", *OFFLINE, "--no-build-isolation", "-w", folder, source)
+        (built[name],) = folder.iterdir()
+    return built
+
+
+class Environment:
+    """An empty one: no library, not even pip."""
+
+    def __init__(self, folder: Path, wheels: dict[str, Path]) -> None:
+        self.python, self.wheels = folder / "bin/python", wheels
+        venv = [sys.executable, "-m", "venv", "--without-pip", folder]
+        subprocess.run(venv, check=True, timeout=60)
+
+    def install(self, name: str) -> None:
+        pip("--python", self.python, "install", *OFFLINE, "--no-compile", self.wheels[name])
+
+    def remove(self, name: str) -> None:
+        pip("--python", self.python, "uninstall", "--yes", name)
+
+    def used(self, code: str = USE) -> list[str]:
+        """What is printed; `-I` sees neither the working directory nor PYTHONPATH."""
+        command = [self.python, "-I", "-c", code]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60
+        ).stdout.split()
+
+
+@pytest.fixture
+def environment(tmp_path: Path, wheels: dict[str, Path]) -> Environment:
+    """One for each test."""
+    return Environment(tmp_path / "venv", wheels)
+
+
+def test_it_is_one_module_and_needs_nothing(wheels: dict[str, Path]) -> None:
+    """No file lies where one of all of sentinel's lies: whoever removes one breaks the other."""
+    names = {name: set(zipfile.ZipFile(path).namelist()) for name, path in wheels.items()}
+    code = {name for name in names[ALONE] if name.endswith(".py")}
+    assert code == {"sentinel/training/__init__.py"}
+    assert not names[ALONE] & names[ALL]
+    with zipfile.ZipFile(wheels[ALONE]) as wheel:
+        (metadata,) = (name for name in names[ALONE] if name.endswith("METADATA"))
+        assert b"Requires-Dist" not in wheel.read(metadata)
+
+
+@pytest.mark.parametrize("order", [(ALONE, ALL), (ALL, ALONE)], ids=["alone-all", "all-alone"])
+def test_beside_all_of_sentinel_both_work_and_both_can_go(
+    environment: Environment, order: tuple[str, str]
+) -> None:
+    """In either order. Alone it brings no other module, neither sentinel's nor anybody's."""
+    first, second = order
+    works = ["False", "sentinel", "sentinel.training", "sentinel"]
+    environment.install(first)
+    assert environment.used() == works
+    environment.install(second)
+    assert environment.used() == works
+    assert len(environment.used("import sentinel; print(sentinel.__version__)")) == 1
+    environment.remove(first)
+    assert environment.used() == works
