@@ -27,23 +27,31 @@ LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that asks for the cluster is a lab test; nobody has to mark it."""
+    """A fixture gives its mark to each test that asks for it, by way of others too."""
     for item in items:
-        if LAB_FIXTURES & set(getattr(item, "fixturenames", ())):
+        names = set(getattr(item, "fixturenames", ()))
+        if names & LAB_FIXTURES:
             item.add_marker("lab")
+        if "as_root" in names:
+            item.add_marker("root")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("lab"):
         _need(needs.why_no_lab())
+    if item.get_closest_marker("root"):
+        _need(needs.why_no_root())
 
 
 def _need(missing: str | None) -> None:
-    """Skip with the reason, or fail with it under SENTINEL_LAB=required."""
-    if missing and needs.required():
-        pytest.fail(f"{missing} (SENTINEL_LAB=required)", pytrace=False)
     if missing:
-        pytest.skip(missing)
+        needs.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def as_root() -> None:
+    """For fixtures that mount, or become other users: their tests get the mark `root`."""
+    _need(needs.why_no_root())
 
 
 @pytest.fixture(scope="session")
@@ -79,9 +87,8 @@ def fresh_accounting(accounting_lab: Lab) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
-    """A real cgroup2 tree with real processes; needs root."""
-    _need(None if os.geteuid() == 0 else "cgroups need root")
+def cgroups(tmp_path: Path, as_root: None) -> Iterator[Cgroups]:
+    """A real cgroup2 tree with real processes."""
     point = tmp_path / "cgroup"
     point.mkdir()
     with ExitStack() as stack:
@@ -93,8 +100,8 @@ def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
 
 
 @pytest.fixture
-def fuse(tmp_path: Path) -> Iterator[Fuse]:
-    """A FUSE mount on this machine whose answers the test withholds. Needs root."""
+def fuse(tmp_path: Path, as_root: None) -> Iterator[Fuse]:
+    """A FUSE mount on this machine whose answers the test withholds."""
     _need(needs.why_no_fuse())
     with Fuse(tmp_path / "fuse") as fuse:
         yield fuse

@@ -48,7 +48,6 @@ def test_what_is_no_file_is_refused_for_good(tmp_path: Path) -> None:
     assert append_line(str(tmp_path), b"x", limit=10).code == NEVER
 
 
-@pytest.mark.lab
 def test_a_file_on_a_mount_that_hangs_gets_one_process(fuse: Fuse) -> None:
     """Who writes a line a minute would else leave one behind each time."""
     fuse.hold("open", "lookup")

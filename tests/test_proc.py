@@ -297,7 +297,6 @@ def test_a_zombie_is_not_stuck() -> None:
     os.waitpid(child, 0)
 
 
-@pytest.mark.lab
 def test_a_child_in_state_d_is_abandoned_within_the_grace_and_buried_later(fuse: Fuse) -> None:
     """Not even SIGKILL ends it: it is told as stuck, and no zombie stays once it ends."""
     fuse.hold("statfs")
@@ -316,7 +315,6 @@ def test_a_child_in_state_d_is_abandoned_within_the_grace_and_buried_later(fuse:
     assert not proc.still_stuck(stuck)
 
 
-@pytest.mark.lab
 @pytest.mark.parametrize(
     ("argv", "options"),
     [

@@ -22,7 +22,7 @@ def test_a_script_is_clean(script: Path) -> None:
     tool = needs.find("shellcheck")
     if tool is None:
         why = "needs Debian's shellcheck"
-        pytest.fail(f"{why} (SENTINEL_LAB=required)") if needs.required() else pytest.skip(why)
+        needs.skip(why)
     shell = [] if script.read_bytes()[:2] == b"#!" else ["--shell=sh"]
     done = subprocess.run(
         [tool, *shell, script], capture_output=True, text=True, timeout=60, check=False

@@ -12,7 +12,7 @@ from sentinel.trust import fault, tree_fault
 from tests.lab import needs
 from tests.lab.fuse import Fuse
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
+pytestmark = pytest.mark.root
 
 ROOT = frozenset({0})
 DAEMON, DAEMONS, USERS = 1, 1, 100
@@ -149,7 +149,7 @@ def test_an_access_list_makes_it_others(file: Path) -> None:
 def test_a_mount_of_somebody_elses_shows_what_that_one_likes(place: Path) -> None:
     """The server of a FUSE mount says root owns it all; the kernel knows whose server it is."""
     if why := needs.why_no_fuse():
-        pytest.skip(why)
+        needs.skip(why)
     with Fuse(place / "root's") as fuse:
         assert wrong(fuse.point / "data") == ""
     with Fuse(place / "theirs", DAEMON) as fuse:

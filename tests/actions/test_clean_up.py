@@ -20,7 +20,6 @@ from sentinel.nodes import model
 from sentinel.slurm.model import Job, Node
 from sentinel.slurm.node_states import seen
 from tests.actions.world import node
-from tests.lab import needs
 from tests.lab.cgroups import Cgroups
 from tests.lab.waiting import wait_until
 
@@ -135,10 +134,8 @@ STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 
 
 @pytest.fixture
-def sleeper() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
-    """Starts processes of that uid that carry the job; needs root."""
-    if os.geteuid() != 0:
-        (pytest.fail if needs.required() else pytest.skip)("processes of other users need root")
+def sleeper(as_root: None) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Starts processes of that uid that carry the job."""
     started = []
 
     def start(uid: int = 4711, then: str = "pass", job: str = JOB) -> "subprocess.Popen[bytes]":

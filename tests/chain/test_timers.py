@@ -106,10 +106,10 @@ def test_nothing_of_others_is_touched() -> None:
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> Iterator[Path]:
+def tools(tmp_path: Path, as_root: None) -> Iterator[Path]:
     """crontab(1) of a throw-away user, and a scrontab whose table is a file."""
-    if needs.why_no_lab() or not shutil.which("crontab"):
-        (pytest.fail if needs.required() else pytest.skip)("needs root and Debian's cron")
+    if not shutil.which("crontab"):
+        needs.skip("needs Debian's cron")
     folder = tmp_path / "bin"
     folder.mkdir()
     try:
@@ -222,7 +222,7 @@ def test_a_systemd_that_does_not_answer_leaves_nothing_behind(
 def test_units_of_a_timer_are_what_systemd_takes(tmp_path: Path) -> None:
     """systemd-analyze(1) verifies both."""
     if not shutil.which("systemd-analyze"):
-        (pytest.fail if needs.required() else pytest.skip)("needs systemd-analyze")
+        needs.skip("needs systemd-analyze")
     chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
     timer = Timer(chain, Place(str(tmp_path / "chain")), str(tmp_path))
     for block in timer.text().split("# /")[1:]:

@@ -18,7 +18,7 @@ FILES = Rules(r"f(\d+)")
 
 
 @pytest.fixture
-def shared() -> Iterator[Path]:
+def shared(as_root: None) -> Iterator[Path]:
     """A directory of nobody's with five checkpoints of nobody's, where nobody can reach it."""
     with TemporaryDirectory() as name:
         os.chmod(name, 0o711)  # may be passed, not listed

@@ -20,7 +20,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Iterator[Path]:
+def scratch(tmp_path: Path, as_root: None) -> Iterator[Path]:
     """64 MiB, half used, with a name of 40 letters."""
     point = tmp_path / ("scratch-" + "x" * 32)
     point.mkdir()

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 PROGRAMS = {
     "slurmctld": "slurm-wlm",
@@ -24,17 +25,24 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 def why_no_lab() -> str | None:
     """None where the lab can run, else one line that says what is missing."""
     if os.geteuid() != 0:
-        return "the lab needs root: it makes network and process namespaces"
+        return "the lab (mark `lab`) needs root: it makes network and process namespaces"
     if reason := why_no_fuse():
         return reason
     missing = {PROGRAMS[program] for program in absent(PROGRAMS)}
     return f"the lab needs Debian's {' '.join(sorted(missing))}" if missing else None
 
 
+def why_no_root() -> str | None:
+    """None for root, else one line that says what the test is about."""
+    return (
+        None if os.geteuid() == 0 else "needs root (mark `root`): mounts, other users, namespaces"
+    )
+
+
 def why_no_fuse() -> str | None:
     """None where FUSE mounts can be made, else one line that says what is missing."""
-    if os.geteuid() != 0:
-        return "FUSE mounts that other users see need root"
+    if reason := why_no_root():
+        return reason
     return None if Path("/dev/fuse").exists() else "FUSE needs /dev/fuse (modprobe fuse)"
 
 
@@ -46,6 +54,15 @@ def absent(programs: Iterable[str]) -> list[str]:
 def find(program: str) -> str | None:
     """Full path of a program; ordinary users' PATH lacks sbin on Debian."""
     return shutil.which(program, path=SYSTEM_PATH)
+
+
+def skip(why: str) -> NoReturn:
+    """Skip the test that runs, with what is missing, or fail with it under SENTINEL_LAB=required."""
+    import pytest  # the lab's shell runs without
+
+    if required():
+        pytest.fail(f"{why} (SENTINEL_LAB=required)", pytrace=False)
+    pytest.skip(why)
 
 
 def required() -> bool:

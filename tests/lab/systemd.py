@@ -1,6 +1,5 @@
 """A real systemd as the init of namespaces of its own, with sentinel's units installed."""
 
-import os
 import subprocess
 import sys
 import time
@@ -8,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from tests.lab.needs import why_no_root
 from tests.lab.tied import tied
 from tests.lab.waiting import wait_until
 
@@ -17,8 +17,8 @@ Done = subprocess.CompletedProcess[str]
 
 def why_no_systemd() -> str | None:
     """None where it can be started, else what is missing."""
-    if os.geteuid() != 0:
-        return "systemd as init of a namespace needs root"
+    if reason := why_no_root():
+        return reason
     return None if Path("/lib/systemd/systemd").exists() else "systemd is not installed"
 
 

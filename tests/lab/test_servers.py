@@ -98,7 +98,6 @@ def test_implicit_tls_is_verified(smtp_server: Start) -> None:
     assert len(server.mails) == 1
 
 
-@pytest.mark.lab
 def test_fuse_space_is_what_it_was_told(fuse: Fuse) -> None:
     """A file system of any size and fill, without the disk."""
     fuse.space(total=40 * 10**12, free=10**12, available=10**11, inodes=1000, free_inodes=10)
@@ -108,7 +107,6 @@ def test_fuse_space_is_what_it_was_told(fuse: Fuse) -> None:
     assert (told.f_files, told.f_ffree) == (1000, 10)
 
 
-@pytest.mark.lab
 @pytest.mark.parametrize(
     ("operation", "argv"),
     [("open", ["cat", "data"]), ("statfs", ["stat", "-f", "."]), ("opendir", ["ls"])],
@@ -124,7 +122,6 @@ def test_a_held_call_survives_sigkill(fuse: Fuse, operation: str, argv: list[str
         assert stuck.wait(10) == -9
 
 
-@pytest.mark.lab
 def test_a_crashed_fuse_answers_not_connected(fuse: Fuse) -> None:
     """The mount stays without a daemon, as after a dead Lustre or NFS client."""
     fuse.crash()

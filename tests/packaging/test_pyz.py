@@ -14,7 +14,6 @@ from types import ModuleType
 
 import pytest
 
-from tests.lab import needs
 from tests.lab.systemd import ROOT
 
 
@@ -133,12 +132,11 @@ def test_what_is_used_is_kept_from_cleaners(pyz: Path, cache: Path) -> None:
     assert seldom.stat().st_mtime > time.time() - 3600
 
 
+@pytest.mark.root
 def test_a_full_disk_leaves_nothing_behind_and_another_place_is_taken(
     pyz: Path, cache: Path
 ) -> None:
     """Each start would leave one piece more."""
-    if os.geteuid():
-        (pytest.fail if needs.required() else pytest.skip)("needs root, to mount a small disk")
     other = cache.parent / "other"
     other.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=4", "none", str(cache)], check=True)

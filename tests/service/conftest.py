@@ -1,13 +1,11 @@
 """`watch`: a sentinel with its configuration; `night`: one that watches the lab."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
 from tests.service.watch import Watch
@@ -27,10 +25,8 @@ def night(tmp_path: Path, service: Callable[..., Service], fresh: Lab) -> Watch:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    """A file system of eight megabytes at {folder}/disk that a test can fill. Needs root."""
-    if os.geteuid() != 0:
-        (pytest.fail if needs.required() else pytest.skip)("mounting a tmpfs needs root")
+def disk(tmp_path: Path, as_root: None) -> Iterator[Disk]:
+    """A file system of eight megabytes at {folder}/disk that a test can fill."""
     point = tmp_path / "disk"
     point.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", str(point)], check=True)

@@ -130,6 +130,7 @@ def test_old_dates_do_not_make_a_copy_old(watch: Watch, root: Path) -> None:
     assert (left(root), acted(watch)) == (ALL, [])
 
 
+@pytest.mark.root
 def test_what_cannot_be_removed_is_an_alert(watch: Watch, root: Path) -> None:
     """Where it is asked for: whoever waits for room has to know."""
     weights = root / "step1" / "weights"

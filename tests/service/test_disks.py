@@ -30,7 +30,7 @@ channels:
 """
 PASSES = 100
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.root
 
 
 def test_a_mount_that_hangs_is_told_in_time_and_delays_no_other_check(

@@ -18,7 +18,6 @@ from tests.lab.waiting import wait_until
 
 JOB = "990077"
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: other users' processes")
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def asked(user: int, temporary: Path) -> NodeStacks:
     return read_node(unfolded(data), "node-0")
 
 
-@as_root
+@pytest.mark.root
 def test_root_never_runs_what_lies_beside_a_users_python(environment: Path, place: Path) -> None:
     """Whoever has a job could else be root on its nodes, as soon as root asks for its stacks."""
     told = asked(0, place)
@@ -71,7 +70,7 @@ def test_root_never_runs_what_lies_beside_a_users_python(environment: Path, plac
     assert [p.name for p in told.processes] == ["python3"]
 
 
-@as_root
+@pytest.mark.root
 def test_a_user_runs_what_lies_beside_ones_own_python(environment: Path, place: Path) -> None:
     """py-spy comes with many an environment of a training, and the nodes have none."""
     place.chmod(0o777)
@@ -80,7 +79,7 @@ def test_a_user_runs_what_lies_beside_ones_own_python(environment: Path, place: 
     assert told.tool == "py-spy 0.4.0"
 
 
-@as_root
+@pytest.mark.root
 def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
     """Neither by one that has ended, nor by one that was told to end in between."""
     place.chmod(0o777)

@@ -1,22 +1,18 @@
 """Fixtures of the store's tests."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lab import needs
 from tests.store.disk import Disk
 from tests.store.workers import Workers
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    """A file system of one megabyte that a test can fill. Needs root."""
-    if os.geteuid() != 0:
-        (pytest.fail if needs.required() else pytest.skip)("mounting a tmpfs needs root")
+def disk(tmp_path: Path, as_root: None) -> Iterator[Disk]:
+    """A file system of one megabyte that a test can fill."""
     point = tmp_path / "disk"
     point.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(point)], check=True)

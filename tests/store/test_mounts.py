@@ -1,6 +1,5 @@
 """Which directories are on this host's own disks."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -62,10 +61,9 @@ def test_a_mount_of_any_name_hides_no_other(odd: str) -> None:
     assert type_of(f"/home/mal{odd}lory/x", table) == "fuse.sshfs"
 
 
+@pytest.mark.root
 def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
     """As the kernel shows it: a carriage return is no end of a line."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting needs root")
     point = tmp_path / "mal\rlory"
     point.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", point], check=True)

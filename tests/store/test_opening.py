@@ -63,7 +63,7 @@ def test_a_read_only_file_system(disk: Disk) -> None:
         open_store(str(disk.point / "new"), at())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.root
 @pytest.mark.parametrize("what", ["", "sentinel.db", "lock"])
 def test_another_users_state(passable: Path, what: str) -> None:
     """The message names the path, who tried, and what to do."""
@@ -90,7 +90,7 @@ def test_retention_is_a_parameter(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user")
+@pytest.mark.root
 def test_a_database_that_is_another_users_link(tmp_path: Path) -> None:
     """It may lead to any file that root can write; a link of one's own is one's own affair."""
     open_store(str(tmp_path / "real"), at()).store.close()

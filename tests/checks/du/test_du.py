@@ -279,7 +279,6 @@ def tmpfs(point: Path) -> Iterator[None]:
             subprocess.run(["umount", "--lazy", str(point)], check=False)
 
 
-@pytest.mark.lab
 def test_a_tree_that_is_stale_is_no_empty_one(fuse: Fuse) -> None:
     """A root that answers ESTALE is an error in its words; a part of it is counted as not read."""
     fuse.fail(errno.ESTALE, "lookup")

@@ -20,7 +20,7 @@ from sentinel.core.values import Size
 from sentinel.testing import START, ManualClock, context
 from tests.lab.fuse import Fuse
 
-lab = pytest.mark.lab
+root = pytest.mark.root
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def test_a_hostile_name_stays_text(path: str) -> None:
     assert one(report).subject.isprintable()
 
 
-@lab
+@root
 def test_a_file_system_full_by_bytes_is_critical(tmp_path: Path) -> None:
     """All blocks used."""
     with tmpfs(tmp_path / "t") as point:
@@ -135,7 +135,7 @@ def test_a_file_system_full_by_bytes_is_critical(tmp_path: Path) -> None:
     assert (status, summary) == (Status.CRITICAL, "100% used, 0 B free (critical from 95%)")
 
 
-@lab
+@root
 def test_a_file_system_full_by_inodes_is_critical(tmp_path: Path) -> None:
     """Space is left, but no file can be made."""
     with tmpfs(tmp_path / "t", "size=1m,nr_inodes=10") as point:
@@ -146,7 +146,7 @@ def test_a_file_system_full_by_inodes_is_critical(tmp_path: Path) -> None:
     assert summary == ("0% used, 1.05 MB free, 100% of inodes used (critical from 95% of inodes)")
 
 
-@lab
+@root
 def test_without_fixed_inodes_nothing_is_said_of_them(tmp_path: Path) -> None:
     """nr_inodes=0 is how tmpfs says it; btrfs and many network file systems do by nature."""
     with tmpfs(tmp_path / "t", "size=1m,nr_inodes=0") as point:
@@ -155,7 +155,7 @@ def test_without_fixed_inodes_nothing_is_said_of_them(tmp_path: Path) -> None:
     assert finding.values["inodes_used_percent"] is None
 
 
-@lab
+@root
 def test_a_file_system_that_becomes_read_only_is_critical_until_it_is_writable(
     tmp_path: Path,
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_file_system_that_becomes_read_only_is_critical_until_it_is_writable(
     assert said(last) == (Status.OK, "0% used, 1.05 MB free")
 
 
-@lab
+@root
 @pytest.mark.parametrize("answer", ["warning", "ok"])
 def test_how_bad_read_only_is_can_be_set(tmp_path: Path, answer: Any) -> None:
     """Told in any case."""
@@ -185,7 +185,7 @@ def test_how_bad_read_only_is_can_be_set(tmp_path: Path, answer: Any) -> None:
     assert said(report) == (Status(answer), "0% used, 1.05 MB free; has become read-only")
 
 
-@lab
+@root
 def test_a_mount_that_vanishes_is_critical_not_the_disk_below_it(tmp_path: Path) -> None:
     """Silently judging the root in its place is how a lost scratch goes unnoticed."""
     with tmpfs(tmp_path / "t") as point:
@@ -201,7 +201,7 @@ def test_a_mount_that_vanishes_is_critical_not_the_disk_below_it(tmp_path: Path)
     assert "used" in said(look(point, memory=second.memory, mounted=False))[1]
 
 
-@lab
+@root
 def test_a_mount_can_be_demanded(tmp_path: Path) -> None:
     """With `mounted: true` even the first look knows."""
     with tmpfs(tmp_path / "t") as point:
@@ -209,7 +209,7 @@ def test_a_mount_can_be_demanded(tmp_path: Path) -> None:
     assert said(look(point, mounted=True))[1].startswith("is not mounted")
 
 
-@lab
+@root
 def test_a_link_to_a_mount_counts_as_mounted(tmp_path: Path) -> None:
     """/scratch is a link on many clusters."""
     link = tmp_path / "link"
@@ -219,7 +219,7 @@ def test_a_link_to_a_mount_counts_as_mounted(tmp_path: Path) -> None:
         assert one(look(link)).values["mount"] == str(point)
 
 
-@lab
+@root
 def test_a_name_in_no_encoding_is_looked_at_and_shown_as_text(tmp_path: Path) -> None:
     """Its bytes reach the kernel as they are; the report is plain text."""
     name = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe data"))
@@ -229,7 +229,7 @@ def test_a_name_in_no_encoding_is_looked_at_and_shown_as_text(tmp_path: Path) ->
     assert one(report).subject == f"{tmp_path}/\\udcff\\udcfe data"
 
 
-@lab
+@root
 def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
     """Without paths; named ones are each told."""
     image = tmp_path / "image"
@@ -245,7 +245,7 @@ def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
         assert len(look(disk, bind).findings) == 2
 
 
-@lab
+@root
 def test_a_mount_that_hangs_is_critical_and_the_others_are_on_time(fuse: Fuse) -> None:
     """The limit of the run is kept, with room for the kill."""
     fuse.hold("statfs")
@@ -258,7 +258,7 @@ def test_a_mount_that_hangs_is_critical_and_the_others_are_on_time(fuse: Fuse) -
     assert root.values
 
 
-@lab
+@root
 def test_no_second_probe_is_sent_while_the_first_one_hangs(fuse: Fuse) -> None:
     """Not in a hundred passes; once it ends the path is asked again."""
     clock = ManualClock(START)
@@ -292,7 +292,7 @@ def poll(path: Path, memory: Any) -> Report:
     return report
 
 
-@lab
+@root
 def test_a_dead_file_system_is_critical_in_the_kernels_words(fuse: Fuse) -> None:
     """A FUSE daemon that died, a stale NFS handle: an answer, not a doubt."""
     fuse.crash()
@@ -302,7 +302,7 @@ def test_a_dead_file_system_is_critical_in_the_kernels_words(fuse: Fuse) -> None
     )
 
 
-@lab
+@root
 def test_a_stale_file_handle_is_critical_until_it_answers_again(fuse: Fuse) -> None:
     """An NFS export that was replaced: told in the C library's words, without numbers, and well
     again without a restart."""
@@ -315,7 +315,7 @@ def test_a_stale_file_handle_is_critical_until_it_answers_again(fuse: Fuse) -> N
     assert one(look(fuse.point, memory=stale.memory)).status is Status.OK
 
 
-@lab
+@root
 def test_terabytes_are_judged_to_the_byte(fuse: Fuse) -> None:
     """1.2 TB of 30 TB free is 96% used and below 10 TB."""
     fuse.space(total=30 * 10**12, free=12 * 10**11)

@@ -21,7 +21,7 @@ MIB, HOUR = 2**20, 3600.0
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Iterator[Path]:
+def scratch(tmp_path: Path, as_root: None) -> Iterator[Path]:
     """64 MiB and 1,000 inodes, half of the space used."""
     point = tmp_path / "scratch"
     point.mkdir()

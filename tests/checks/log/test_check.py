@@ -785,7 +785,6 @@ def test_it_asks_slurm_only_for_the_users_it_watches() -> None:
     assert Log(job="j", users=["*"]).jobs_of() is None
 
 
-@pytest.mark.lab
 def test_a_log_on_a_mount_that_hangs_is_unknown_and_not_asked_twice(fuse: Fuse) -> None:
     """One child waits there, however often the check runs."""
     fuse.hold("lookup")

@@ -179,7 +179,7 @@ def groups() -> Iterator[Path]:
     top.rmdir()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: cgroups")
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("place", "tasks"),
     [

@@ -44,7 +44,7 @@ def mounted(*words: str, point: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def btrfs(tmp_path: Path) -> Iterator[Path]:
+def btrfs(tmp_path: Path, as_root: None) -> Iterator[Path]:
     """A real Btrfs with quotas on, a subvolume `proj` limited to 20 MiB."""
     image, point = tmp_path / "image", tmp_path / "btrfs"
     with open(image, "wb") as file:
