@@ -159,6 +159,7 @@ def test_a_script_that_is_refused_for_a_while_keeps_its_past(site: Site) -> None
     assert script_book.read(str(site.base)).records["cron.hourly/one"].skipped == 1
 
 
+@pytest.mark.root
 def test_what_a_group_may_write_is_nobodys(site: Site) -> None:
     """Its owner says nothing of its text; a group of one's own is no such."""
     shared = site.script("shared")
@@ -170,6 +171,7 @@ def test_what_a_group_may_write_is_nobodys(site: Site) -> None:
     )
 
 
+@pytest.mark.root
 def test_a_link_that_a_stranger_made_of_a_directory_is_refused(site: Site) -> None:
     """Whoever may write the base could have all of ~/bin run."""
     (site.base / "cron.every-5min").symlink_to(site.base / "cron.hourly")

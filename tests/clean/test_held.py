@@ -85,6 +85,7 @@ def test_what_may_not_be_read_does_not_count(shared: Path) -> None:
     assert [e["name"] for e in told["going"]] == ["step1", "step2"]
 
 
+@pytest.mark.root
 def test_a_mount_in_one_holds_up_only_that_one(root: Path) -> None:
     """It is not entered, and the others go."""
     with mounted(root / "step1" / "inner"):
@@ -143,6 +144,7 @@ def filled(root: Path) -> None:
         (root / f"fill{number}").write_bytes(b"x" * 100_000)
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("options", ["size=2m", "nr_inodes=40"])
 def test_a_file_system_without_room_or_inodes_can_be_cleaned(root: Path, options: str) -> None:
     """That is when it is needed most."""

@@ -115,6 +115,7 @@ def test_what_a_link_leads_to_stays(root: Path, name: str, leads: str) -> None:
     assert may_go(root) == ["step1", "step3"]
 
 
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("of", "then"), [("", "step2"), ("step2", "weights"), ("step2/inner", "more")]
 )

@@ -187,6 +187,7 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
     assert {"step198", "step199"} <= set(names(root))
 
 
+@pytest.mark.root
 def test_a_mount_inside_is_not_entered(root: Path) -> None:
     """Neither as an entry nor below one: nothing of it goes."""
     with mounted(root / "step1" / "inner") as inside, mounted(root / "step2") as entry:
@@ -198,6 +199,7 @@ def test_a_mount_inside_is_not_entered(root: Path) -> None:
         assert (inside / "data").read_text() == (entry / "data").read_text() == "data"
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("where", ["step1/inner", "step1"])
 def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: str) -> None:
     """Its device is the root's own, and what lies there is somebody else's."""

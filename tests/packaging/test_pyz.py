@@ -79,6 +79,7 @@ def test_several_first_starts_at_once_all_work(pyz: Path, cache: Path) -> None:
     assert (codes, len(list(cache.iterdir()))) == ([7] * 4, 1)
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("how", ["writable", "stranger's", "link"])
 def test_a_folder_that_others_could_have_filled_is_not_used(
     pyz: Path, cache: Path, how: str

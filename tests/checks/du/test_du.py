@@ -48,7 +48,7 @@ def sizes(path: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory, as_root: None) -> Path:
     """Hard links, sparse files, names in no encoding, links, a hundred thousand files in one."""
     root = tmp_path_factory.mktemp("tree")
     for number in range(60):
@@ -118,6 +118,7 @@ def test_the_largest_are_those_that_say_something(tmp_path: Path) -> None:
     assert list(told["dirs"]) == [str(deep), str(tmp_path / "z")]
 
 
+@pytest.mark.root
 def test_it_stays_on_one_file_system(tmp_path: Path) -> None:
     """A mount below is neither counted nor entered."""
     inside = tmp_path / "mounted"
@@ -129,6 +130,7 @@ def test_it_stays_on_one_file_system(tmp_path: Path) -> None:
     assert told["entries"] == 1
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("more", [{"processes": 1}, {"slow": True}])
 def test_a_mount_below_that_hangs_holds_nothing_up(tmp_path: Path, more: dict[str, Any]) -> None:
     """It is another file system: it is not even looked at, whatever its name."""
@@ -176,6 +178,7 @@ def test_a_walk_that_is_ended_is_no_hang(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "it ended without an answer\n")
 
 
+@pytest.mark.root
 def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     """And the rest is counted."""
     for folder in (tmp_path, *tmp_path.parents[:-2]):

@@ -91,6 +91,7 @@ def test_a_file_system_without_quotas_is_unknown(tmp_path: Path) -> None:
     assert "btrfs" in found.summary
 
 
+@pytest.mark.root
 def test_a_type_without_a_tool_is_unknown(tmp_path: Path) -> None:
     """It is not guessed at."""
     with mounted("-t", "tmpfs", "tmpfs", point=tmp_path / "t") as point:
@@ -175,6 +176,7 @@ def test_a_write_that_is_slower_than_ever(tmp_path: Path) -> None:
     assert finding("/x", (Status.OK, "", 0.5), [0.001] * 20).status is Status.OK
 
 
+@pytest.mark.root
 def test_a_write_where_there_is_no_room(tmp_path: Path) -> None:
     """statfs may still promise some."""
     with mounted("-t", "tmpfs", "-o", "size=64k", "tmpfs", point=tmp_path / "t") as point:
@@ -202,6 +204,7 @@ def test_the_name_of_what_is_written_goes_before_the_disk_is_waited_for(tmp_path
     assert (done.stdout, list(tmp_path.iterdir())) == ("0\n", [])
 
 
+@pytest.mark.root
 def test_a_write_that_is_not_allowed_is_unknown(tmp_path: Path) -> None:
     """Read-only is critical, no right to write says nothing about the file system."""
     with mounted("-t", "tmpfs", "-o", "ro", "tmpfs", point=tmp_path / "t") as point:
@@ -225,6 +228,7 @@ def test_a_write_that_hangs_is_critical_and_not_repeated(fuse: Fuse) -> None:
     fuse.release()
 
 
+@pytest.mark.root
 def test_only_so_much_of_it_is_counted_on(tmp_path: Path) -> None:
     """`reliable: 80%` of a file system that is 75% full is 93.7% used."""
     with mounted("-t", "tmpfs", "-o", "size=1m", "tmpfs", point=tmp_path / "t") as point:
@@ -275,6 +279,7 @@ def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, measure: Any) -> Non
     assert look(path, second.memory, measure=measure, **settings).coverage.whole
 
 
+@pytest.mark.root
 def test_the_disk_below_a_lost_mount_is_not_asked_in_its_place(tmp_path: Path) -> None:
     """Neither its tree nor its quotas: what was known of the lost one stays."""
     with mounted("-t", "tmpfs", "lab", point=tmp_path / "scratch") as path:
