@@ -6,7 +6,7 @@ Page cache that can be given back is not use: the level is MemAvailable of proc_
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
@@ -88,6 +88,11 @@ class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     "warn",
                     name,
                 )
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.job:
+            yield "users", "it says whose `job` is meant; name the job"
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""

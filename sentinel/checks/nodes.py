@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Annotated, ClassVar, Literal
 
@@ -83,6 +83,11 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid(str(error), "nodes") from None
         if self.spare and self.need is None:
             raise Invalid("is a share of `need`; say how many nodes are needed", "spare")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if self.each is False:
+            yield "ignore", "with `each: false` no node has an alert of its own"
 
     def run(self, ctx: Context) -> Report:
         """One finding about all together, and where asked for one per node. CannotTell while

@@ -90,13 +90,18 @@ class Converter:
 
     def _built(self, cls: Any, given: dict[str, Any], table: Table, path: Path) -> Any:
         try:
-            return cls(**given)
+            built = cls(**given)
         except (ValueError, TypeError) as error:
             return self.fault(error, table, path)
+        unused = getattr(built, "unused", tuple)
+        idle = [(key, why) for key, why in unused() if key in given]
+        for key, why in idle:
+            self.fault(Invalid(f"changes nothing: {why}", key), table, path)
+        return FAILED if idle else built
 
     def _container(self, node: Node, hint: Any, found: Any, path: Path) -> Any:
-        if isinstance(found, ListOf) and isinstance(node, Scalar) and node.loose:
-            node = Items((node,))
+        if isinstance(found, ListOf) and isinstance(node, Scalar) and _one_item(node, found):
+            node = Items((node,), node.line)
         if isinstance(found, ListOf) and isinstance(node, Items):
             return self._list(node, found, path)
         if isinstance(found, Record) and isinstance(node, Table):
@@ -127,7 +132,7 @@ class Converter:
         return value
 
     def _one_of(self, node: Node, hint: Any, found: OneOf, path: Path) -> Any:
-        fitting = _fitting(node, found.types)
+        fitting = _fitting(node, found.types) or _lists(node, found.types)
         if len(fitting) == 1:
             return self.convert(node, fitting[0], path)
         for candidate in fitting:
@@ -168,7 +173,7 @@ class Converter:
         secret, found = secretive(hint), shape(hint)
         remedy = ""
         if isinstance(node, Scalar) and isinstance(found, ListOf) and node.text:
-            remedy = f"; write {'it in [ ]' if secret else as_list(node, found.item)}"
+            remedy = f"; write {'it in [ ]' if secret else as_list(node)}"
         elif isinstance(node, Scalar) and (close := near(node.text, words(hint))):
             remedy = f" (did you mean '{close}'?)"
         message = f"expected {expected(hint)}, got {got(node, secret)}{remedy}"
@@ -185,6 +190,12 @@ def secretive(hint: Any) -> bool:
     return secretive(getattr(found, inner)) if inner else found == Leaf(Secret)
 
 
+def _one_item(node: Scalar, found: ListOf) -> bool:
+    """Whether a value stands for a list of one. Of words it cannot be told whether they are one."""
+    words = shape(found.item) == Leaf(str) and len(node.text.split()) > 1
+    return node.loose or bool(node.text and node.value is not None and not words)
+
+
 def _any_failed(values: Iterable[Any]) -> bool:
     return any(value is FAILED for value in values)
 
@@ -198,6 +209,11 @@ def _fitting(node: Node, hints: Iterable[Any]) -> list[Any]:
     own = {key for cls in classes for key in fields(cls)}
     kept_elsewhere = node.entries.keys() <= {*HOWS} - own
     return [hint for hint in fitting if is_text(hint) == kept_elsewhere]
+
+
+def _lists(node: Node, hints: Iterable[Any]) -> list[Any]:
+    """Where nothing else fits, a value may be a list of one."""
+    return [h for h in hints if isinstance(node, Scalar) and isinstance(shape(h), ListOf)]
 
 
 def _may_be(node: Node, hint: Any) -> bool:

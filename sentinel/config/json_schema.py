@@ -84,8 +84,18 @@ def of(hint: Any) -> dict[str, Any]:
             **_lengths(hint, "Properties"),
         }
     if isinstance(found, ListOf):
-        return {"type": "array", "items": of(found.item), **_lengths(hint, "Items")}
+        many = {"type": "array", "items": of(found.item), **_lengths(hint, "Items")}
+        return (
+            {"anyOf": [many, _alone(found.item)]} if isinstance(shape(found.item), Leaf) else many
+        )
     return {**_leaf(found, hint), **_limits(hint)}
+
+
+def _alone(item: Any) -> dict[str, Any]:
+    """What stands for a list of one: a value; of text one word, since several may be meant."""
+    plain = shape(item) in (Leaf(str), Leaf(FilePath), Leaf(Secret))
+    word = r"^\S+$" if shape(item) == Leaf(str) else "."
+    return {"type": "string", "pattern": word} if plain else of(item)
 
 
 def _leaf(found: Leaf, hint: Any) -> dict[str, Any]:

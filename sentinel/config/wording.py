@@ -57,18 +57,13 @@ def quoted(node: Scalar) -> str:
     return f"'{text}'" if isinstance(node.value, str) else text
 
 
-def as_list(node: Scalar, item: Any) -> str:
-    """The YAML of a list that was probably meant: `["*"]`, `[20m]`, `[ssh, login1]`."""
+def as_list(node: Scalar) -> str:
+    """The YAML of the list that words were probably meant for: `[ssh, login1]`."""
     from sentinel.config.yamltext import flow
 
     if len(node.text) > _LONGEST:
         return "it in [ ]"
-    text = shape(item) in (Leaf(str), Leaf(FilePath))
-    whole = flow([node.text if text else node.value])
-    words = node.text.split()
-    if shape(item) != Leaf(str) or len(words) < 2:
-        return whole
-    return f"{flow(words)}, or {whole} if it is one item"
+    return f"{flow(node.text.split())}, or {flow([node.text])} if it is one item"
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -155,7 +155,7 @@ def test_a_plain_secret_in_a_file_that_everybody_can_read_is_a_warning(
         f"tokens: {SECRET}",
         f"tokens: [{SECRET}]",
         f"tokens: {{a: [{SECRET}]}}",
-        f"keys: {SECRET}",
+        f"keys: {SECRET} x, host: 5",
         "keys: 1234567890",
         "keys: [1234567890]",
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Struct, to_builtins
@@ -49,6 +49,11 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         judge_where(self.path, self.match)
         if self.late_after <= 0:
             raise Invalid("has to be longer than nothing", "late_after")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.job:
+            yield "users", "it says whose `job` is meant; name the job"
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name or the folder; CannotTell when it cannot be read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
@@ -79,6 +79,11 @@ class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid(why, "pointers", number)
         if self.older_than <= 0:
             raise Invalid("has to be longer than 0s", "older_than")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.remove:
+            yield "limits", "nothing is removed without `remove: true`"
 
     def grants(self) -> Mapping[str, Limits | None]:
         """Removing, where it is switched on."""

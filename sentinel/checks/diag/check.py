@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -68,6 +68,13 @@ class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid(f"{self.archive!r} is no absolute path; begin it with /", "archive")
         if self.share <= 0:
             raise Invalid("must be above 0%; one node at least is tested", "share")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if self.on_fail == "tell":
+            yield "limits", "they are those of `on_fail: drain`"
+        if self.level == 4:
+            yield "deepen", "`level: 4` is the deepest"
 
     def grants(self) -> Mapping[str, Caps | None]:
         """Whoever configures it wants it dispatched; drains only where the settings say so."""

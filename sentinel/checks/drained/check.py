@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
@@ -78,6 +78,13 @@ class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid("is a list of words; the first is an absolute path", "proofs", name)
         if self.slurmd_log is not None and not self.slurmd_log.startswith("/"):
             raise Invalid("is no absolute path", "slurmd_log")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.reboot:
+            yield "reboot_after", "no node is rebooted without `reboot: true`"
+        if not self.grants():
+            yield "limits", "nothing is done without `undrain`, `clean_up` or `reboot`"
 
     def grants(self) -> Mapping[str, Limits | None]:
         """What is done without `actions:`, and within which limits."""

@@ -1,6 +1,7 @@
 """The settings of the `fs` check."""
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -48,6 +49,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for number, path in enumerate(self.paths):
             if not path.startswith("/"):
                 raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.job:
+            yield "users", "it says whose `job` is meant; name the job"
+        if not self.paths:
+            yield "mounted", "without `paths` all that is mounted is looked at, and nothing else"
+        if not (self.headroom or self.warn.full_in is not None or self.crit.full_in is not None):
+            yield "lag", "it is for a forecast: `full_in` or `headroom`"
+        if not self.command:
+            yield "pattern", "it reads what a `command` prints"
 
     def _judge_nodes(self) -> None:
         if self.nodes or self.job:

@@ -82,6 +82,15 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if not path.startswith("/"):
                 raise Invalid(f"{path!r} is no absolute path; begin it with /", "dmon", number)
 
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.drain:
+            yield "limits", "no node is drained without `drain: true`"
+        if not self.dmon:
+            yield "busy", "it judges the files of `dmon`; name them"
+        if not self.nodes:
+            yield "signals", "Slurm is asked about `nodes`, not about this machine"
+
     def grants(self) -> Mapping[str, Caps | None]:
         """A drain of nodes with lemons, where the settings say so."""
         return {"drain": self.limits} if self.drain else {}

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 from typing import Literal
 from zlib import crc32
 
@@ -88,6 +89,11 @@ class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise Invalid("a storm is more `restarts` than are allowed; say how many", "on_storm")
         self._check_restarts()
         self._check_pulse_log()
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.many:
+            yield "forget_after", "a training that is named is never forgotten"
 
     def _check_who(self) -> None:
         if self.name and self.match:

@@ -1,7 +1,7 @@
 """The `log` check: which files, what do they show, how bad is it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from msgspec import Struct
@@ -80,6 +80,23 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("acts on a job; name the `job`", "on_stale")
         if "killswitch" in self.on_stale and not str(self.killswitch or "").startswith("/"):
             raise Invalid("names the file that a hang makes; an absolute path", "killswitch")
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if not self.job:
+            yield "users", "it says whose `job` is meant; name the job"
+            yield "startup", "it begins with the start of a `job`; name the job"
+            yield "ask_nodes", "the nodes of a `job` are asked; name the job"
+        if self.stale_after != "auto":
+            for key in ("floor", "ceiling"):
+                yield key, "it bounds what `stale_after: auto` learns"
+        if not self.progress:
+            yield "slower_than", "the speed is that of the numbers of `progress`"
+        if not (self.errors or self.known_errors):
+            yield "ignore", "no errors are looked for"
+        for key, action in (("killswitch", "killswitch"), ("signal", "cancel")):
+            if action not in self.on_stale:
+                yield key, f"it is for `on_stale: [{action}]`"
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name (with everybody's jobs: about each user's) or the path,
