@@ -242,7 +242,7 @@ class _Work:
 
     def _note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
-        by = f"acknowledged by {ack.who or 'somebody'}" if ack else ""
+        by = f"acknowledged by {ack.said}" if ack else ""
         return "; ".join(part for part in (self._mute(alert), by) if part)
 
 

@@ -14,7 +14,7 @@ from sentinel.core.model import Alert, Key
 class Silence(Struct, frozen=True, kw_only=True):
     """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
 
-    `nodes`: only of alerts whose label `node` is one of these; None: whatever node it is.
+    `how` it was given: see orders. `nodes`: only of alerts whose label `node` is one of these; None: whatever node it is.
     """
 
     id: str
@@ -22,6 +22,7 @@ class Silence(Struct, frozen=True, kw_only=True):
     starts: int
     ends: int
     who: str = ""
+    how: str = ""
     reason: str = ""
     nodes: frozenset[str] | None = None
 
@@ -32,7 +33,13 @@ class Ack(Struct, frozen=True, kw_only=True):
     alert: str
     at: Instant
     who: str = ""
+    how: str = ""
     note: str = ""
+
+    @property
+    def said(self) -> str:
+        """Who, and what they wrote."""
+        return f"{self.who or 'somebody'}{f': {self.note}' if self.note else ''}"
 
 
 class Orders(Struct, frozen=True, kw_only=True):

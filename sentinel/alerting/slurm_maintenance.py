@@ -54,6 +54,7 @@ def _silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
         starts=r.starts * SECOND,
         ends=r.ends * SECOND,
         who="Slurm",
+        how="slurm",
         reason=f"maintenance reservation {r.name}",
         nodes=nodes,
     )

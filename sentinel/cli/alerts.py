@@ -12,7 +12,7 @@ from sentinel.cli.common import verb
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Status, Transition
-from sentinel.core.text import visible, visible_lines
+from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
 from sentinel.status.silences import said
 
@@ -98,6 +98,7 @@ def _alert(alert: Alert, ack: Ack | None, state: State) -> dict[str, Any]:
         "commands": [visible(c) for c in alert.commands],
         "told": {name: iso(told.at, state.zone) for name, told in alert.told.items()},
         "acknowledged_by": ack.who if ack else None,
+        "ack_note": ack.note if ack else "",
         "held_back": alert.held,
         "flapping": alert.flapping,
         "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
@@ -149,12 +150,7 @@ def _explain(facts: dict[str, Any]) -> None:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
         print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
         print(f"  {now['summary']}")
-        if now["acknowledged_by"]:
-            print(f"  acknowledged by {visible(now['acknowledged_by'])}: no repeats, no escalation")
-        if now["held_back"]:
-            print(f"  not told just now: {visible(now['held_back'])}")
-        if now["flapping"]:
-            print("  flapping: changes are counted, not told, until it settles")
+        _held(now)
         for line in now["details"].splitlines():
             print(f"  | {line}")
         if now["commands"]:
@@ -172,6 +168,17 @@ def _explain(facts: dict[str, Any]) -> None:
         print("  nobody: no channel is routed to it, or it has not fired")
 
 
+def _held(now: dict[str, Any]) -> None:
+    if now["acknowledged_by"]:
+        print(f"  acknowledged by {visible(now['acknowledged_by'])}: no repeats, no escalation")
+    if now["ack_note"]:
+        print(f"  note: {visible(now['ack_note'])}")
+    if now["held_back"]:
+        print(f"  not told just now: {visible(now['held_back'])}")
+    if now["flapping"]:
+        print("  flapping: changes are counted, not told, until it settles")
+
+
 def _list(rows: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
@@ -180,7 +187,8 @@ def _list(rows: list[dict[str, Any]]) -> None:
     table = plain_table("alert", "", "check", "for", "summary")
     for a in rows:
         state = status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending")
-        held = f"[{visible(a['acknowledged_by'])} has it] " if a["acknowledged_by"] else ""
+        note = f": {shortened(visible(a['ack_note']), 60)}" if a["ack_note"] else ""
+        held = f"[{visible(a['acknowledged_by'])} has it{note}] " if a["acknowledged_by"] else ""
         table.add_row(
             a["alert"], state, about(a["check"], a["subject"]), a["for"], Text(held + a["summary"])
         )

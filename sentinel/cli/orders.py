@@ -1,7 +1,6 @@
 """`sentinel alerts ack|silence|unsilence`: what people tell sentinel by hand."""
 
 import argparse
-import secrets
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,18 +10,14 @@ from msgspec.structs import replace
 from sentinel.alerting.matchers import Matcher, is_matcher, matchers
 from sentinel.alerting.matching import FACTS, is_wide
 from sentinel.alerting.notifications import iso
+from sentinel.alerting.orders import Said, acknowledge, end, find, silence
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Ack, Silence, exactly, silenced
+from sentinel.alerting.silences import exactly, silenced
 from sentinel.cli.common import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
-from sentinel.core.text import visible
-from sentinel.core.values import Duration
 from sentinel.wiring.app import BadCall
-
-LONGEST = 100 * 366 * 86_400 * SECOND
-"""Beyond it some calendars cannot say when it ends."""
 
 
 def add(actions: Any) -> None:
@@ -30,48 +25,41 @@ def add(actions: Any) -> None:
     ack = _parser(actions, "ack", "you have it: no repeats, no escalation, until it ends", call_ack)
     ack.add_argument("alert", metavar="ALERT")
     ack.add_argument("--note", default="", metavar="TEXT")
-    silence = _parser(actions, "silence", "tell nobody of what matches, for a while", call_silence)
-    silence.add_argument(
+    quiet = _parser(actions, "silence", "tell nobody of what matches, for a while", call_silence)
+    quiet.add_argument(
         "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, or check=, kind=, subject=, "
         "severity=, node= (a host list), user=, partition=, job=, or a label; values may hold * and ?; "
         "!=, =~ and !~ as in Alertmanager"
     )  # fmt: skip
-    silence.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; it always ends")
-    silence.add_argument("--until", metavar="MOMENT", help="e.g. 2026-12-24T18:00")
-    silence.add_argument("--reason", default="", metavar="TEXT")
-    end = _parser(actions, "unsilence", "end a silence now", call_unsilence)
-    end.add_argument("silence", metavar="SILENCE")
+    quiet.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; it always ends")
+    quiet.add_argument("--until", metavar="MOMENT", help="e.g. 2026-12-24T18:00")
+    quiet.add_argument("--reason", default="", metavar="TEXT")
+    over = _parser(actions, "unsilence", "end a silence now", call_unsilence)
+    over.add_argument("silence", metavar="SILENCE")
 
 
 def call_ack(args: argparse.Namespace) -> int:
     """0 when written; the running sentinel knows it within seconds."""
     with State(args.config, writing=True) as state:
         alert = state.find(args.alert)
-        if not any(a.id == alert and a.firing for a in state.store.alerts()):
-            raise BadCall(f"alert {alert} does not fire now: there is nothing to acknowledge")
-        who = args.who or user()
-        state.store.acknowledge(Ack(alert=alert, at=state.now, who=who, note=args.note))
-    print(f"{alert}: acknowledged by {visible(who)}; it is told again only when worse or over")
+        said = Said(args.who or user(), "cli", args.note)
+        ack = acknowledge(state.store.alerts(), alert, said, state.now)
+        state.store.acknowledge(ack)
+    print(f"{alert}: acknowledged by {ack.who}; it is told again only when worse or over")
     return 0
 
 
 def call_silence(args: argparse.Namespace) -> int:
     """0 when written; prints the id that ends it."""
     with State(args.config, writing=True) as state:
-        ends = _end(args, state)
-        silence = Silence(
-            id=secrets.token_hex(4),
-            match=_match(args.what, state),
-            starts=state.now.wall,
-            ends=ends,
-            who=args.who or user(),
-            reason=args.reason,
-        )
-        state.store.silence(silence)
-        fits = sum(bool(silenced(a, [silence], state.now)) for a in state.store.alerts())
+        ends, match = _end(args, state), _match(args.what, state)
+        said = Said(args.who or user(), "cli", args.reason)
+        order = silence(match, ends, said, state.now)
+        state.store.silence(order)
+        fits = sum(bool(silenced(a, [order], state.now)) for a in state.store.alerts())
     until = iso(Instant(wall=ends), state.zone)
-    print(f"silenced until {until}; end it with: sentinel alerts unsilence {silence.id}")
-    if is_wide(silence.match):
+    print(f"silenced until {until}; end it with: sentinel alerts unsilence {order.id}")
+    if is_wide(order.match):
         print("sentinel: it fits alerts without such a label too", file=sys.stderr)
     if not fits:
         print("sentinel: no alert of now fits it; see: sentinel alerts list", file=sys.stderr)
@@ -82,14 +70,14 @@ def call_unsilence(args: argparse.Namespace) -> int:
     """0 when ended."""
     with State(args.config, writing=True) as state:
         known = {s.id: s for s in state.by_hand()}
-        silence = known.get(args.silence)
-        if silence is None:
+        order = known.get(args.silence)
+        if order is None:
             if args.silence in {s.id for s in state.silences()}:
                 raise BadCall(f"silence {args.silence} stands in the file: silences; end it there")
             have = ", ".join(known) or "none"
             raise BadCall(f"no silence {args.silence!r} is in force; there are: {have}")
-        state.store.silence(replace(silence, ends=state.now.wall))
-    print(f"{silence.id}: ended; what still fires is told")
+        state.store.silence(replace(order, ends=state.now.wall))
+    print(f"{order.id}: ended; what still fires is told")
     return 0
 
 
@@ -104,28 +92,19 @@ def _parser(actions: Any, name: str, text: str, function: Any) -> Any:
 def _end(args: argparse.Namespace, state: State) -> int:
     if bool(args.length) == bool(args.until):
         raise BadCall("a silence always ends: give --for 2h or --until 2026-12-24T18:00")
-    try:
-        ends = _moment(args, state)
-    except Invalid as error:
-        raise BadCall(str(error)) from error
-    if ends <= state.now.wall:
-        raise BadCall("the end of the silence lies in the past")
-    if ends > state.now.wall + LONGEST:
-        raise BadCall("a silence of more than 100 years belongs into the file: silences")
-    return ends
-
-
-def _moment(args: argparse.Namespace, state: State) -> int:
     if args.length:
-        return state.now.wall + int(Duration.parse(args.length) * SECOND)
+        return end(args.length, state.now)
     from sentinel.alerting.silence_windows import moment
 
-    return int(moment(args.until, state.zone, "until").timestamp()) * SECOND
+    try:
+        return int(moment(args.until, state.zone, "until").timestamp()) * SECOND
+    except Invalid as error:
+        raise BadCall(str(error)) from error
 
 
 def _match(words: Sequence[str], state: State) -> Match:
     if len(words) == 1 and not is_matcher(words[0]):
-        return _exactly(state.find(words[0]), state)
+        return exactly(find(state.store.alerts(), state.find(words[0])).key)
     found = [one for text in words for one in _matchers(text)]
     keys: dict[str, list[str]] = {}
     others = []
@@ -148,10 +127,3 @@ def _matchers(text: str) -> list[Matcher]:
         return matchers(text)
     except Invalid as error:
         raise BadCall(str(error)) from None
-
-
-def _exactly(alert: str, state: State) -> Match:
-    for a in state.store.alerts():
-        if a.id == alert:
-            return exactly(a.key)
-    raise BadCall(f"alert {alert} is over: name what to silence, e.g. check=scratch")

@@ -79,7 +79,8 @@ def _said_of(a: AlertFact) -> Text:
     """Whether somebody cares comes first: the end may be cut off."""
     text = Text()
     if a.acknowledged_by:
-        text.append(f"[{a.acknowledged_by} has it] ", style="cyan")
+        note = f": {shortened(a.ack_note, 60)}" if a.ack_note else ""
+        text.append(f"[{a.acknowledged_by} has it{note}] ", style="cyan")
     if a.silenced_until is not None:
         text.append("[silenced] ", style="cyan")
     return text.append(shortened(a.summary, WIDE), style="default")
@@ -98,7 +99,8 @@ def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
     told = ", ".join(f"{name} {stamp(at, zone)}" for name, at in a.told.items())
     lines.append(Text(f"told: {told or 'nobody'}", style="dim"))
     if a.acknowledged_by:
-        lines.append(Text(f"acknowledged by {a.acknowledged_by}", style="cyan"))
+        note = f": {a.ack_note}" if a.ack_note else ""
+        lines.append(Text(f"acknowledged by {a.acknowledged_by}{note}", style="cyan"))
     if a.held:
         lines.append(Text(f"not told just now: {a.held}", style="cyan"))
     lines += [Text(f"| {line}", style="dim") for line in a.details.splitlines()]

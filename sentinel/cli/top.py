@@ -108,13 +108,14 @@ def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list
 
 
 def _acknowledge(state: State, alert: str) -> str:
-    from sentinel.alerting.silences import Ack
+    from sentinel.alerting.orders import Said, Wrong, acknowledge
     from sentinel.cli.common import user
     from sentinel.clock import SystemClock
 
+    said, now = Said(user(), "top"), SystemClock().now()
     try:
-        state.store.acknowledge(Ack(alert=alert, at=SystemClock().now(), who=user()))
-    except StoreError as error:
+        state.store.acknowledge(acknowledge(state.store.alerts(), alert, said, now))
+    except (StoreError, Wrong) as error:
         return f"not acknowledged: {error}"
     return f"{alert}: acknowledged"
 

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sentinel.alerting import slurm_maintenance
-from sentinel.alerting.silences import Ack, Orders
+from sentinel.alerting.orders import Said, acknowledge
+from sentinel.alerting.silences import Orders
 from sentinel.core.errors import CannotTell, ChannelError, StoreError
 from sentinel.core.model import Alert
 from sentinel.core.ports import Calendar, Channel, Clock, Store
@@ -55,7 +56,6 @@ class Hearing:
         written = slurm_maintenance.orders(told, orders.silences, nodes, self._clock.now())
         for silence in written:
             await self._call(self._store.silence, silence)
-            _LOG.info("silence %s: %s", silence.id, visible(silence.reason))
         return bool(written)
 
     async def _acks(
@@ -63,28 +63,25 @@ class Hearing:
     ) -> bool:
         heard = False
         for name, channel in channels.items():
-            open_ = [
-                a.id for a in alerts if a.firing and name in a.told and a.id not in orders.acks
-            ]
+            open_ = [a for a in alerts if a.firing and name in a.told and a.id not in orders.acks]
             if open_ and getattr(channel, "listens", False):
                 heard = await self._ask_channel(name, channel, open_) or heard
         self._turn += MOST
         return heard
 
-    async def _ask_channel(self, name: str, channel: Any, alerts: Sequence[str]) -> bool:
+    async def _ask_channel(self, name: str, channel: Any, alerts: Sequence[Alert]) -> bool:
         begin = self._turn % len(alerts) if len(alerts) > MOST else 0
-        asked = [*alerts[begin:], *alerts[:begin]][:MOST]
+        asked = {a.id: a for a in [*alerts[begin:], *alerts[:begin]][:MOST]}
         try:
-            found = await asyncio.wait_for(channel.acknowledged(asked), LIMIT)
+            found = await asyncio.wait_for(channel.acknowledged(list(asked)), LIMIT)
         except (ChannelError, asyncio.TimeoutError) as error:
             self._failed(f"acknowledgements of channel {name}", str(error) or "no answer in time")
             return False
         self._failing.pop(f"acknowledgements of channel {name}", None)
-        for alert, who in found.items():
-            await self._call(
-                self._store.acknowledge, Ack(alert=alert, at=self._clock.now(), who=who)
-            )
-            _LOG.info("alert %s: acknowledged by %s through %s", alert, visible(who), name)
+        for alert in found.keys() & asked.keys():
+            said = Said(found[alert], name)
+            ack = acknowledge(asked.values(), alert, said, self._clock.now())
+            await self._call(self._store.acknowledge, ack)
         return bool(found)
 
     def _failed(self, what: str, why: str) -> None:

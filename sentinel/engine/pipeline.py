@@ -10,10 +10,13 @@ from sentinel.actions import announcements
 from sentinel.actions.announcements import Done
 from sentinel.alerting.outcome import Outcome
 from sentinel.alerting.processor import Plan, announce, digest, forget, review
+from sentinel.alerting.silences import Orders
+from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Alert, Batch, Finding, Key, Status, Transition
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
+from sentinel.engine.order_log import OrderLog
 from sentinel.status import last_seen
 
 DEEDS = "sentinel/actions"
@@ -32,6 +35,7 @@ class Pipeline:
     def __init__(self, store: Store, plan: Plan, clock: Clock) -> None:
         self._store, self._plan, self._clock = store, plan, clock
         self._alerts: dict[Key, Alert] = {a.key: a for a in store.alerts()}
+        self._orders = OrderLog(store)
         self.aside: dict[str, Mapping[str, Any]] = {}
         """What else to remember with the next runs, by its name in the state."""
         self.commits = 0
@@ -51,7 +55,7 @@ class Pipeline:
         ]
         if stale:
             now = self._clock.now()
-            self._commit(forget(stale, self._alerts, plan, now, self._store.orders()))
+            self._commit(forget(stale, self._alerts, plan, now, self._said(now)))
 
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         """Write what these runs mean, in one transaction; raises StoreError.
@@ -83,7 +87,7 @@ class Pipeline:
 
     def _absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         now, aside = self._clock.now(), dict(self.aside)
-        batch = digest(outcomes, self._alerts, self._plan, now, self._store.orders())
+        batch = digest(outcomes, self._alerts, self._plan, now, self._said(now))
         memory = {**batch.memory, **last_seen.remembered(outcomes, now), **aside}
         self._commit(replace(batch, memory=memory))
         for name, memory_of in aside.items():
@@ -97,8 +101,8 @@ class Pipeline:
         told: list[str] = self._store.memory(DEEDS).get("told", [])
         fresh = [*done.imagined, *announcements.news(done.recent, told)]
         messages = announcements.bulletins(fresh, self._plan.policies)
-        now, orders = self._clock.now(), self._store.orders()
-        batch = announce(messages, self._alerts, self._plan, now, orders)
+        now = self._clock.now()
+        batch = announce(messages, self._alerts, self._plan, now, self._said(now))
         if fresh:
             self._commit(
                 replace(batch, memory={DEEDS: {"told": announcements.remembered(told, fresh)}})
@@ -107,10 +111,14 @@ class Pipeline:
 
     def review(self) -> Batch:
         """Write what is owed although nothing new was seen; see core.digest.review."""
-        batch = review(self._alerts, self._plan, self._clock.now(), self._store.orders())
+        now = self._clock.now()
+        batch = review(self._alerts, self._plan, now, self._said(now))
         if batch.alerts or batch.outbox:
             self._commit(batch)
         return batch
+
+    def _said(self, now: Instant) -> Orders:
+        return self._orders.read(self._alerts.values(), now)
 
     def _commit(self, batch: Batch) -> None:
         self._store.commit(batch)

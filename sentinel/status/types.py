@@ -37,7 +37,10 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     told: Mapping[str, float] = {}
     held: str = ""
     acknowledged_by: str = ""
+    ack_note: str = ""
     silenced_until: float | None = None
+    silenced_by: str = ""
+    silence_reason: str = ""
     flapping: bool = False
 
     @property

@@ -101,7 +101,10 @@ def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
         told={name: t.at.wall / SECOND for name, t in alert.told.items()},
         held=visible(alert.held),
         acknowledged_by=visible(ack.who or "somebody") if ack else "",
+        ack_note=visible(ack.note) if ack else "",
         silenced_until=silence.ends / SECOND if silence else None,
+        silenced_by=visible(silence.who or "somebody") if silence else "",
+        silence_reason=visible(silence.reason) if silence else "",
         flapping=alert.flapping,
     )
 

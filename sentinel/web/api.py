@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from sentinel.alerting import orders
 from sentinel.core.errors import StoreError
 from sentinel.status import detail
 from sentinel.status.types import Facts
-from sentinel.web import openapi, orders, request_body
-from sentinel.web.auth import Gate, Refused
+from sentinel.web import openapi, request_body
+from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
 from sentinel.web.openapi import BASE, ROWS
 from sentinel.web.render import HEADERS
@@ -85,15 +86,16 @@ class Api:
         said = await request_body.json(request, Answer)
         who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        done = await orders.acknowledge(self._live, name, who, said.note)
-        return Done(alert=name, done=done, who=who)
+        await self._live.acknowledge(name, orders.Said(who, "api", said.note))
+        text = "Acknowledged: no repeats and no escalation until it ends."
+        return Done(alert=name, done=text, who=who)
 
     async def _silence(self, request: web.Request) -> Any:
         self._gate.admit(request.headers, "")
         said = await request_body.json(request, Quiet)
         who = self._gate.who(request.headers, said.who, "the API")
         name = request.match_info["id"]
-        order = await orders.silence(self._live, name, who, said.for_, said.reason)
+        order = await self._live.silence(name, said.for_, orders.Said(who, "api", said.reason))
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
         return Done(alert=name, done=text, who=who, silence=order.id)
 
@@ -104,7 +106,8 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
             return _json(await handler(request))
-        except Refused as error:
+        except (Refused, orders.Wrong) as wrong:
+            error = refused(wrong) if isinstance(wrong, orders.Wrong) else wrong
             return _json(Fault(error=str(error)), error.status, _further(error.status, request))
         except web.HTTPException as error:
             return _json(Fault(error=error.reason.lower()), error.status)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from sentinel.alerting.orders import NotThere, NotYet, Wrong
 from sentinel.core.text import visible
 
 NAME = 60
@@ -26,6 +27,11 @@ class Refused(Exception):
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
+
+
+def refused(error: Wrong) -> Refused:
+    """An order that makes no sense, with the status of HTTP."""
+    return Refused(str(error), {NotThere: 404, NotYet: 409}.get(type(error), 400))
 
 
 class Gate(Struct, frozen=True):

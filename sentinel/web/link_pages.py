@@ -8,7 +8,6 @@ from html import escape
 from sentinel.alerting.signed_links import Claim
 from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Alert
-from sentinel.core.values import Duration
 
 LENGTHS: Mapping[str, str] = {"1h": "1 hour", "4h": "4 hours", "12h": "12 hours"}
 """For how long a link may silence: longer silences are given where one logs in."""
@@ -59,6 +58,8 @@ def question(claim: Claim, alert: Alert, acked_by: str) -> str:
         f'<form method="post">{_length() if claim.deed == "silence" else ""}'
         '<label for="who">Your name (may stay empty)</label>'
         '<input id="who" name="who" maxlength="60" autocomplete="name">'
+        '<label for="note">A note for the others (may stay empty)</label>'
+        '<input id="note" name="note" maxlength="200">'
         f"<button>{_BUTTONS[claim.deed]}</button></form>",
     )
 
@@ -71,11 +72,6 @@ def done(title: str, text: str, alert: Alert) -> str:
 def message(title: str, text: str) -> str:
     """A page without an alert."""
     return _page(title, f"<p>{_text(text)}</p>")
-
-
-def length(word: str) -> Duration | None:
-    """The time that was chosen; None for what is not offered."""
-    return Duration.parse(word) if word in LENGTHS else None
 
 
 def _length() -> str:

@@ -10,7 +10,7 @@ from sentinel.core.model import Status
 from sentinel.status.detail import Delivered, Happened
 from sentinel.status.types import AlertFact
 
-LENGTH = r"^([1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$"
+LENGTH = r"^([1-9][0-9]{0,4}m|[1-9][0-9]{0,2}h|([1-9]|[1-8][0-9]|90)d)$"
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
-    """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 7d."""
+    """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 90d."""
 
     for_: Annotated[str, Meta(pattern=LENGTH)]
     who: str = ""

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from aiohttp import web
 
+from sentinel.alerting import orders
 from sentinel.alerting.signed_links import PATH, BadLink, Claim, Signer
-from sentinel.alerting.silences import Ack, Orders, Silence, exactly
-from sentinel.core.clock import SECOND
+from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
@@ -146,7 +146,7 @@ class Server:
         if alert is None:
             return _over()
         ack = (await self._desk.orders()).acks.get(alert.id)
-        return _page(link_pages.question(claim, alert, (ack.who or "somebody") if ack else ""))
+        return _page(link_pages.question(claim, alert, ack.said if ack else ""))
 
     async def _do(self, request: web.Request) -> web.Response:
         claim = self._claim(request)
@@ -154,31 +154,24 @@ class Server:
         alert = await self._alert(claim)
         if alert is None:
             return _over()
-        who = _who(said.get("who", ""), claim)
+        who = orders.Said(_who(said.get("who", ""), claim), "link", said.get("note", ""))
         if claim.deed == "ack":
             return await self._ack(alert, who)
         return await self._silence(alert, who, claim, said.get("for", ""))
 
-    async def _ack(self, alert: Alert, who: str) -> web.Response:
-        await self._desk.order(Ack(alert=alert.id, at=self._clock.now(), who=who))
-        _LOG.info("alert %s: acknowledged by %s", alert.id, who)
+    async def _ack(self, alert: Alert, who: orders.Said) -> web.Response:
+        await self._desk.order(orders.acknowledge([alert], alert.id, who, self._clock.now()))
         text = "No repeats and no escalation until it ends."
         return _page(link_pages.done("Acknowledged", text, alert))
 
-    async def _silence(self, alert: Alert, who: str, claim: Claim, word: str) -> web.Response:
-        length = link_pages.length(word)
-        if length is None:
+    async def _silence(
+        self, alert: Alert, who: orders.Said, claim: Claim, word: str
+    ) -> web.Response:
+        if word not in link_pages.LENGTHS:
             return _page(link_pages.message("Not done", "Choose how long, and try again."), 400)
         now = self._clock.now()
-        silence = Silence(
-            id=_name(claim),
-            match=exactly(alert.key),
-            starts=now.wall,
-            ends=now.wall + int(length * SECOND),
-            who=who,
-        )
+        silence = orders.silence_alert([alert], alert.id, word, who, now, _name(claim))
         await self._desk.order(silence)
-        _LOG.info("alert %s: silenced for %s by %s", alert.id, word, who)
         text = f"For {link_pages.LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
         return _page(link_pages.done("Silenced", text, alert))
 

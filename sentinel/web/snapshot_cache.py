@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol, TypeVar
 
+from sentinel.alerting import orders
+from sentinel.alerting.orders import Said
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.clock import SECOND
 from sentinel.core.ports import Clock, Store
@@ -63,8 +65,19 @@ class Live:
                 self._facts = await self._make()
             return self._facts
 
-    async def order(self, order: Ack | Silence) -> None:
-        """Write what a person says; it is seen at once."""
+    async def acknowledge(self, alert: str, said: Said) -> None:
+        """Somebody has it; it is seen at once. Raises orders.Wrong and StoreError."""
+        alerts = await self.source.read(lambda store: store.alerts())
+        await self._order(orders.acknowledge(alerts, alert, said, self.clock.now()))
+
+    async def silence(self, alert: str, length: str, said: Said) -> Silence:
+        """Nobody is told of it for so long; seen at once. Raises orders.Wrong and StoreError."""
+        alerts = await self.source.read(lambda store: store.alerts())
+        order = orders.silence_alert(alerts, alert, length, said, self.clock.now())
+        await self._order(order)
+        return order
+
+    async def _order(self, order: Ack | Silence) -> None:
         await self.source.order(order)
         self._made = float("-inf")
 

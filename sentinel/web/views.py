@@ -10,18 +10,19 @@ from urllib.parse import quote
 from aiohttp import web
 from markupsafe import Markup
 
+from sentinel.alerting.orders import Said, Wrong
 from sentinel.core.model import Status
 from sentinel.status import detail
 from sentinel.status.node_states import OUT
 from sentinel.status.types import Facts
-from sentinel.web import grid, metrics, orders, render, request_body
-from sentinel.web.auth import Gate, Refused
+from sentinel.web import grid, metrics, render, request_body
+from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.events import Events
 from sentinel.web.page_cache import Shown, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
 
-Deed = Callable[[str, str, Mapping[str, str]], Awaitable[object]]
+Deed = Callable[[str, Said, Mapping[str, str]], Awaitable[object]]
 """Of an alert, who asks, and the fields of the form."""
 
 FIRST, SIZE = 25, 200
@@ -100,14 +101,14 @@ class Views:
     async def ack(self, request: web.Request) -> web.Response:
         """Somebody has it."""
         return await self._answered(
-            request, lambda alert, who, _: orders.acknowledge(self._live, alert, who)
+            request, lambda alert, said, _: self._live.acknowledge(alert, said)
         )
 
     async def silence(self, request: web.Request) -> web.Response:
         """Nobody is told for a while."""
         return await self._answered(
             request,
-            lambda alert, who, said: orders.silence(self._live, alert, who, said.get("for", "")),
+            lambda alert, said, form: self._live.silence(alert, form.get("for", ""), said),
         )
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -143,8 +144,9 @@ class Views:
         try:
             self._gate.admit(request.headers, said.get("token", ""))
             who = self._gate.who(request.headers, said.get("who", ""), "the status page")
-            await deed(alert, who, said)
-        except Refused as error:
+            await deed(alert, Said(who, "page", said.get("note", "")), said)
+        except (Refused, Wrong) as wrong:
+            error = refused(wrong) if isinstance(wrong, Wrong) else wrong
             status = 403 if error.status == 401 else error.status  # 401 asks for another way
             return await self.alert(request, f"Not done: {error}.", status)
         return elsewhere(f"/alerts/{quote(alert, safe='')}")

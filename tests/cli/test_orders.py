@@ -28,13 +28,13 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
     def call(*words: str) -> tuple[int, str]:
         try:
-            code = main(["alerts", *words])
+            code = main(["alerts", *words, "-c", "sentinel.yaml"])
         except SystemExit as error:
             code = int(error.code or 0)
         shown = capsys.readouterr()
         return code, (shown.out + shown.err).strip()
 
-    main(["tick"])
+    main(["tick", "-c", "sentinel.yaml"])
     capsys.readouterr()
     return call
 
@@ -46,7 +46,7 @@ def nodes(
     """The same, and the alert is about the node gpu-07."""
     labelled = CONFIG.replace('exit 2"]', 'exit 2"], labels: {node: gpu-07}')
     (tmp_path / "sentinel.yaml").write_text(labelled)
-    main(["tick", "--all"])
+    main(["tick", "--all", "-c", "sentinel.yaml"])
     capsys.readouterr()
     return say
 
@@ -65,6 +65,8 @@ WRONG = [
     (["silence", "check=bad", "nonsense", "--for", "1h"], "'nonsense' is neither an alert's id nor KEY=VALUE such as check=scratch"),
     (["silence", "bad", "--for", "1h"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
     (["ack", "bad"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
+    (["silence", "check=bad", "--for", "59s"], "a silence is from 1m to 90d; longer ones belong into the file: silences"),
+    (["silence", "check=bad", "--for", "91d"], "a silence is from 1m to 90d; longer ones belong into the file: silences"),
     (["unsilence", "x"], "no silence 'x' is in force; there are: none"),
 ]  # fmt: skip
 
@@ -85,6 +87,30 @@ def test_an_alert_is_acknowledged_and_silenced_by_its_id(say: Say) -> None:
     name = said.split()[-1]
     assert "by ann: check=bad cluster=lab subject=bad disk swap" in say("list")[1]
     assert say("unsilence", name) == (0, f"{name}: ended; what still fires is told")
+
+
+def test_an_order_of_the_command_line_is_logged_by_who_leads_and_its_note_shown(
+    say: Say, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, by the next tick, as if it had been given on the page; not again by the one after."""
+    alert = say("list")[1].splitlines()[1].split()[0]
+    say("ack", alert, "--who", "ann", "--note", "disk \x1b[1mswap" + "x" * 500)
+    name = say("silence", alert, "--for", "2h", "--reason", "RMA", "--who", "ann")[1].split()[-1]
+    told = "\n".join(say(*words)[1] for words in (("show", alert), ("list",)))
+    assert told.count("ann") >= 2
+    assert told.count("disk ") == 2
+    assert "x" * 400 not in told
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    lines = capsys.readouterr().err.splitlines()
+    found = [e for e in map(json.loads, lines) if "how" in e]
+    assert [(e["event"], e["who"], e["how"]) for e in found] == [
+        ("ack", "ann", "cli"), ("silence", "ann", "cli"),
+    ]  # fmt: skip
+    assert (found[0]["alert"], found[0]["check"], found[1]["silence"]) == (alert, "bad", name)
+    main(["status", "-c", "sentinel.yaml"])
+    assert "disk" in capsys.readouterr().out
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    assert '"how"' not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -141,7 +167,7 @@ def test_a_node_that_is_down_mutes_that_node_and_a_route_takes_a_host_list(
     """From the file to the message: n1's alert is explained, n10's and that of no node are told."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sentinel.yaml").write_text(INHIBIT)
-    main(["tick"])
+    main(["tick", "-c", "sentinel.yaml"])
 
     def told(name: str) -> list[str]:
         lines = (tmp_path / name).read_text().splitlines()

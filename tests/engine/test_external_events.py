@@ -94,6 +94,7 @@ class Pager(Book):
     def __init__(self) -> None:
         super().__init__()
         self.acks: dict[str, str] = {}
+        self.others: dict[str, str] = {}
         self.asked: list[str] = []
         self.deaf: Exception | None = None
 
@@ -101,11 +102,12 @@ class Pager(Book):
         if self.deaf is not None:
             raise self.deaf
         self.asked += alerts
-        return {alert: who for alert, who in self.acks.items() if alert in alerts}
+        return self.others | {alert: who for alert, who in self.acks.items() if alert in alerts}
 
 
-def test_an_acknowledgement_given_elsewhere_counts_here() -> None:
+def test_an_acknowledgement_given_elsewhere_counts_here(caplog: pytest.LogCaptureFixture) -> None:
     """No repeats any more, and the others hear who has it; nothing is asked about it again."""
+    caplog.set_level("INFO", "sentinel")
     disk, pager, book = Says(Status.CRITICAL), Pager(), Book()
     a_world = world({"disk": disk}, {"pager": pager, "book": book})
     route = Route(to=["pager", "book"], repeat=Duration(3600))
@@ -117,6 +119,7 @@ def test_an_acknowledgement_given_elsewhere_counts_here() -> None:
         await scene.engine.deliver()
         [alert] = [a.id for a in scene.store.alerts() if a.firing]
         pager.acks = {alert: "Ann at PagerDuty"}
+        pager.others = {"none-of-ours": "Bob"}
         for _ in range(3):
             scene.clock.advance(7200)
             await scene.engine.hear()
@@ -127,6 +130,10 @@ def test_an_acknowledgement_given_elsewhere_counts_here() -> None:
     play(story, a_world)
     assert book.reasons == ["firing", "ack"]
     assert book.got[1].note == "acknowledged by Ann at PagerDuty"
+    found = [r.fields for r in caplog.records if hasattr(r, "fields") and "how" in r.fields]
+    assert [(f["event"], f["who"], f["how"]) for f in found] == [
+        ("ack", "Ann at PagerDuty", "pager")
+    ]
 
 
 def test_a_service_that_does_not_answer_disturbs_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -112,6 +112,30 @@ def test_opening_a_link_changes_nothing(word: str, method: str) -> None:
     visit(story)
 
 
+def test_a_link_leaves_the_trace_that_every_way_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    """Who, how and what they wrote; the page of the link and the others see the note."""
+    caplog.set_level("INFO", "sentinel")
+
+    async def story(v: Visit) -> None:
+        said = {"who": "Ann", "note": "disk swap"}
+        assert (await v.ask("POST", v.path("Acknowledge"), data=said))[0] == 200
+        said |= {"for": "4h"}
+        assert (await v.ask("POST", v.path("Silence"), data=said))[0] == 200
+        assert (
+            "Ann (a link sent to mail): disk swap"
+            in ((await v.ask("GET", v.path("Acknowledge")))[1])
+        )
+        await v.scene.engine.deliver()
+        assert v.book.got[-1].note == "acknowledged by Ann (a link sent to mail): disk swap"
+
+    visit(story)
+    found = [r.fields for r in caplog.records if hasattr(r, "fields") and "how" in r.fields]
+    assert [(f["event"], f["who"], f["how"], f["note"]) for f in found] == [
+        ("ack", "Ann (a link sent to mail)", "link", "disk swap"),
+        ("silence", "Ann (a link sent to mail)", "link", "disk swap"),
+    ]
+
+
 def test_pressing_the_button_acknowledges() -> None:
     """The others hear who has it; pressing twice is no harm."""
 

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from sentinel.alerting.silences import Ack
+from sentinel.alerting.orders import Said
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
 from sentinel.store.memory import MemoryStore
@@ -175,8 +175,36 @@ def test_the_api_acknowledges_and_silences(shown: Stage) -> None:
     assert listed["id"] == silence.id
 
 
-@pytest.mark.parametrize("length", ["", "59s", "8d", "1", "-1h", "<b>", "1000000000h"])
-def test_a_silence_is_from_a_minute_to_a_week(shown: Stage, length: str) -> None:
+@pytest.mark.parametrize("api", [True, False])
+def test_the_page_and_the_api_leave_the_same_trace(
+    shown: Stage, caplog: pytest.LogCaptureFixture, api: bool
+) -> None:
+    """One record each, with who, how and what they wrote; the note is shown by both."""
+    caplog.set_level("INFO", "sentinel")
+    how, told = ("api", "Ann (the API)") if api else ("page", "Ann (the status page)")
+    note = "x" * 390 + "disk \x1b[31mswap" + "y" * 400
+    for deed, word in (("ack", "note"), ("silence", "reason" if api else "note")):
+        said = {"who": "Ann", word: note, **({"for": "2h"} if deed == "silence" else {})}
+        path = f"/alerts/00000001/{deed}"
+        if api:
+            body = json.dumps(said)
+            assert ask(shown, "POST", f"/api/v1{path}", headers=JSON, data=body)[0] == 200
+        else:
+            assert ask(shown, "POST", path, data={"token": TOKEN, **said})[0] == 303
+    found = [r.fields for r in caplog.records if hasattr(r, "fields") and "how" in r.fields]
+    assert [(f["event"], f["who"], f["how"]) for f in found] == [
+        ("ack", told, how), ("silence", told, how),
+    ]  # fmt: skip
+    assert all(f["note"].startswith("x" * 390 + "disk ") for f in found)
+    assert all(len(f["note"]) < 410 and f["note"].isprintable() for f in found)
+    alert = json.loads(ask(shown, "GET", "/api/v1/alerts/00000001")[1])["alert"]
+    assert alert["ack_note"] == alert["silence_reason"] == found[0]["note"]
+    page = ask(shown, "GET", "/alerts/00000001")[1]
+    assert page.count("x" * 390) == 2
+
+
+@pytest.mark.parametrize("length", ["", "59s", "91d", "1", "-1h", "<b>", "1000000000h"])
+def test_a_silence_is_from_a_minute_to_ninety_days(shown: Stage, length: str) -> None:
     """No link of a page can make sentinel blind for a year."""
     body = json.dumps({"for": length})
     assert ask(shown, "POST", "/api/v1/alerts/00000001/silence", headers=JSON, data=body)[0] == 400
@@ -519,7 +547,7 @@ def test_a_state_that_cannot_be_read_is_not_shown_as_it_was() -> None:
         source, seen = Source(), around()
         live = Live(source, Clock(), lambda: seen)
         assert await live.facts()
-        await live.order(Ack(alert="00000001", at=START))
+        await live.acknowledge("00000001", Said("ann", "page"))
         source.broken = True
         for _ in range(3):
             with pytest.raises(StoreError):

@@ -1,0 +1,69 @@
+"""One record in the log for every acknowledgement and silence, whichever way it was given."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.model import Alert
+from sentinel.core.ports import Store
+from sentinel.core.text import visible
+from sentinel.status.silences import said
+
+_LOG = logging.getLogger("sentinel")
+
+
+class OrderLog:
+    """Reads the orders of the state and logs those that are new: of another process as well, and
+    those that were given since the last run while nobody led."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._since = max((run.at.wall for run in store.runs()), default=0)
+        self._known: Mapping[tuple[str, str], int] | None = None
+
+    def read(self, alerts: Iterable[Alert], now: Instant) -> Orders:
+        """What people have said; raises StoreError."""
+        orders = self._store.orders()
+        given = {("ack", ack.alert): ack.at.wall for ack in orders.acks.values()}
+        given |= {("silence", one.id): one.ends for one in orders.silences}
+        if given != self._known:
+            for ack in orders.acks.values():
+                if self._new(("ack", ack.alert), ack.at.wall, ack.at.wall, now):
+                    _ack(ack, alerts)
+            for one in orders.silences:
+                if self._new(("silence", one.id), one.ends, one.starts, now):
+                    _silence(one, now)
+            self._known = given
+        return orders
+
+    def _new(self, name: tuple[str, str], version: int, since: int, now: Instant) -> bool:
+        if self._known is None:
+            return self._since <= since <= now.wall
+        return self._known.get(name) != version
+
+
+def _ack(ack: Ack, alerts: Iterable[Alert]) -> None:
+    fields = {"event": "ack", "alert": ack.alert}
+    for alert in alerts:
+        if alert.id == ack.alert:
+            fields |= {"check": alert.key.check, "subject": alert.key.subject}
+    _write(f"alert {ack.alert}: acknowledged", ack.who, ack.how, ack.note, fields)
+
+
+def _silence(one: Silence, now: Instant) -> None:
+    match = said(one.match)
+    fields: dict[str, object] = {"event": "silence", "silence": one.id, "match": match}
+    if one.ends <= now.wall:
+        fields["event"] = "unsilence"
+        _write(f"silence {one.id}: ended ({match})", one.who, one.how, one.reason, fields)
+        return
+    fields["seconds"] = (one.ends - one.starts) // SECOND
+    text = f"silence {one.id}: {match or 'everything'} for {fields['seconds']} s"
+    _write(text, one.who, one.how, one.reason, fields)
+
+
+def _write(text: str, who: str, how: str, note: str, fields: Mapping[str, object]) -> None:
+    words = f"{text} by {who or 'somebody'}{f' through {how}' if how else ''}"
+    more = {**fields, "who": who, "how": how, "note": note}
+    _LOG.info("%s", visible(f"{words}{f': {note}' if note else ''}"), extra={"fields": more})
