@@ -176,12 +176,14 @@ def test_a_requeued_job_is_a_restart_under_its_own_id(fresh: Lab, watch: Watcher
     finding = live.until(lambda f: f.values["pending"] == 1)
     assert finding.status is Status.OK
     assert "BeginTime" in finding.summary or "None" in finding.summary
-    wait_until(  # a start while the first run is still being cleaned up fails
+    wait_until(  # until slurmd knows that the first run's credential is revoked
         lambda: set(fresh.ask(["sinfo", "-h", "-N", "-o", "%T"]).split()) == {"idle"},
         "the nodes to be idle",
         30,
     )
-    fresh.ask(["scontrol", "update", f"jobid={job}", "starttime=now"])
+    # slurmd takes a credential of the second of that revocation (src/common/slurm_cred.c) for the
+    # revoked one: slurmctld then ends the job as FAILED, "Job credential revoked".
+    fresh.ask(["scontrol", "update", f"jobid={job}", "starttime=now+2seconds"])
     finding = live.until(lambda f: f.values["running"] == 1)
     assert finding.status is Status.WARNING
     assert "restarted 1 time within 1h" in finding.summary
