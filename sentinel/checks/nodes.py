@@ -148,7 +148,7 @@ class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return nodes
         names = set(hostlist.expand(self.nodes))
         if missing := names - {node.name for node in nodes}:
-            raise CannotTell(f"Slurm knows no {hostlist.fold(missing)} here")
+            raise CannotTell(f"Slurm knows no {hostlist.shown(missing)} here")
         return [node for node in nodes if node.name in names]
 
     def _together(
@@ -315,10 +315,7 @@ def _hang(answer: NodeProbe | Unreached | None) -> str:
 
 
 def _names(nodes: Sequence[Node]) -> str:
-    try:
-        return shortened(hostlist.fold([node.name for node in nodes]), 200)
-    except Invalid:
-        return f"{len(nodes)} nodes"
+    return shortened(hostlist.shown(node.name for node in nodes), 200)
 
 
 def _known(nodes: Sequence[Node]) -> Sequence[Node]:

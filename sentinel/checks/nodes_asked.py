@@ -77,7 +77,7 @@ def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
         and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
         and (users is None or j.user in users)
     ]
-    names = tuple(dict.fromkeys(n for j in running for n in hostlist.expand(j.nodes)))
+    names = tuple(dict.fromkeys(n for j in running for n in hostlist.printed(j.nodes)))
     return Chosen(meant=names, names=names, why="" if running else f"no job {job} is running")
 
 

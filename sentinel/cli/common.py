@@ -61,7 +61,7 @@ def nodes_named(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
     unknown = [name for name in wanted if name not in known]
     if unknown:
         what = (
-            f"no node {unknown[0]}" if len(unknown) == 1 else f"no nodes {hostlist.fold(unknown)}"
+            f"no node {unknown[0]}" if len(unknown) == 1 else f"no nodes {hostlist.shown(unknown)}"
         )
         raise BadCall(f"Slurm knows {what} (see: sentinel nodes list)")
     return [known[name] for name in wanted]

@@ -186,7 +186,8 @@ def call_list(args: argparse.Namespace) -> int:
     found = [f for f in archive.files(place) if not wanted or f.node in wanted]
     if unproven := sorted({*wanted} - {f.node for f in found}):
         print(
-            f"sentinel: no output of {hostlist.fold(unproven)} in {visible(place)}", file=sys.stderr
+            f"sentinel: no output of {hostlist.shown(unproven)} in {visible(place)}",
+            file=sys.stderr,
         )
     chosen = found if args.all else list({f.node: f for f in found}.values())
     last = [_read(place, file) for file in chosen]

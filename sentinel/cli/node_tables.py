@@ -12,7 +12,6 @@ from sentinel.actions.nodes import state_of
 from sentinel.alerting.notifications import iso
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.errors import Invalid
 from sentinel.core.ports import Books
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -141,16 +140,9 @@ def _summary(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     for node in nodes:
         names.setdefault(state_of(node), []).append(node.name)
     return [
-        {"nodes": count, "state": state, "names": _folded(names[state])}
+        {"nodes": count, "state": state, "names": hostlist.shown(names[state])}
         for state, count in _counts(nodes).items()
     ]
-
-
-def _folded(names: Sequence[str]) -> str:
-    try:
-        return hostlist.fold(names)
-    except Invalid:
-        return visible(",".join(names))
 
 
 def _seen(reading: Reading, zone: tzinfo) -> dict[str, Any]:

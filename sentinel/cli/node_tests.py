@@ -73,7 +73,7 @@ def call_exclude(args: argparse.Namespace) -> int:
         bad = {n.name: why for n in chosen if (why := _why_not(n, log, clock.now(), args))}
     finally:
         log.close()
-    value = hostlist.fold(bad) if bad else ""
+    value = hostlist.shown(bad)
     if args.json:
         print(json.dumps({"exclude": value, "nodes": bad}, indent=1))
         return 0
@@ -166,7 +166,7 @@ def _tell(test: str, found: Sequence[Any]) -> None:
     for verdict in found:
         groups.setdefault((verdict.word, verdict.text), []).append(verdict.node)
     for (word, text), names in sorted(groups.items(), key=lambda item: item[0][0] == "pass"):
-        print(f"{test}: {word.upper():8} {hostlist.fold(names)}: {text}")
+        print(f"{test}: {word.upper():8} {hostlist.shown(names)}: {text}")
 
 
 def _plain(told: Mapping[str, Sequence[Any]]) -> Any:

@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 
 from sentinel.core.errors import Invalid
-from sentinel.core.text import shortened
+from sentinel.core.text import shortened, visible
 
 MOST = 100_000
 """Names one list may stand for: `n[0-9999][0-9999]` is a slip of the finger, not a cluster."""
@@ -53,8 +53,7 @@ def first(text: str) -> str:
 
 def check_name(name: str) -> str:
     """The name itself if it can be nothing but a node's: no option, user, path or command."""
-    numbered = _NAME.fullmatch(name) and _LONG.search(name)
-    if not _NAME.fullmatch(name) or (numbered and int(numbered[0]) > _LARGEST):
+    if not _is_name(name):
         raise Invalid(f"{_quoted(name)} is no name of a node")
     return name
 
@@ -75,9 +74,28 @@ def fold(names: Iterable[str]) -> str:
     return ",".join(item for _, item in sorted([*items, *((name, name) for name in plain)]))
 
 
+def shown(names: Iterable[str]) -> str:
+    """As `fold`, for people to read: a name that only Slurm takes (`printed`) stands for itself
+    behind the others, so that it keeps nobody from being told of them."""
+    every = list(dict.fromkeys(names))
+    try:
+        return fold(every)
+    except Invalid:
+        odd = [name for name in every if not _is_name(name)]
+        plain = fold(set(every).difference(odd))
+        return ",".join([*([plain] if plain else []), *(visible(name) for name in odd)])
+
+
 def counted(names: Sequence[str]) -> str:
     """What a deed is about to touch: `5 nodes: node[18-19,110-112]`; the number is never cut."""
-    return f"{len(names)} node{'' if len(names) == 1 else 's'}: {shortened(fold(names), 1000)}"
+    return f"{len(names)} node{'' if len(names) == 1 else 's'}: {shortened(shown(names), 1000)}"
+
+
+def _is_name(name: str) -> bool:
+    if not _NAME.fullmatch(name):
+        return False
+    numbered = _LONG.search(name)
+    return numbered is None or int(numbered[0]) <= _LARGEST
 
 
 def _names(text: str, *, typed: bool = True) -> Iterator[str]:

@@ -133,12 +133,8 @@ class Coverage(Struct, frozen=True, kw_only=True):
     def _names(self) -> str:
         if self.of == "nodes":
             from sentinel.core import hostlist
-            from sentinel.core.errors import Invalid
 
-            try:
-                return shortened(visible(hostlist.fold(self.unseen)), NAMED)
-            except Invalid:
-                pass
+            return shortened(hostlist.shown(self.unseen), NAMED)
         return shortened(visible(", ".join(self.unseen)), NAMED)
 
 

@@ -82,7 +82,7 @@ def erased(log: str, node: str, own: Callable[[Entry], bool]) -> tuple[Entry, ..
 def expanded(hostlist: str) -> frozenset[str]:
     """The names, or none where the text is no list of nodes."""
     try:
-        return frozenset(nodeset.expand(hostlist))
+        return frozenset(nodeset.printed(hostlist))
     except Invalid:
         return frozenset()
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from sentinel.core.clock import Instant
-from sentinel.core.errors import Invalid
-from sentinel.core.hostlist import fold
+from sentinel.core.hostlist import shown
 from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened
 
@@ -116,16 +115,9 @@ def _group(
         reason=shortened(reason, SUMMARY),
         by=by,
         since=since,
-        nodes=_folded(names),
+        nodes=shown(names),
         count=len(names),
     )
-
-
-def _folded(names: list[str]) -> str:
-    try:
-        return fold(names)
-    except Invalid:
-        return ",".join(names)
 
 
 def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:

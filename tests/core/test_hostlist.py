@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.core.errors import Invalid
-from sentinel.core.hostlist import MOST, WIDEST, check_name, counted, expand, first, fold, printed
+from sentinel.core.hostlist import (
+    MOST,
+    WIDEST,
+    check_name,
+    counted,
+    expand,
+    first,
+    fold,
+    printed,
+    shown,
+)
 from tests.lab import needs
 from tests.lab.hostlists import Scontrol, drawn
 
@@ -105,6 +115,24 @@ def test_a_name_that_only_slurm_takes_stands_for_itself_in_what_slurm_prints() -
     assert printed("n1[8-10],-v,a+b") == ("n18", "n19", "n110", "-v", "a+b")
     with pytest.raises(Invalid):
         printed("n[1-2000000]")
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["n1", "-oProxyCommand=x", "n2", "n1"], "n[1-2],-oProxyCommand=x"),
+        (["a+b", "\x1b[2J"], "a+b,\\x1b[2J"),
+        (["n18446744073709551615", "n7"], "n7,n18446744073709551615"),
+        ([], ""),
+    ],
+)
+def test_a_name_that_only_slurm_takes_is_shown_behind_the_others(
+    names: list[str], text: str
+) -> None:
+    """Nobody is kept from being told of nodes by one odd name among them."""
+    assert shown(names) == text
+    count = len(names)
+    assert counted(names) == f"{count} node{'' if count == 1 else 's'}: {text}"
 
 
 def test_the_largest_list_is_allowed() -> None:

@@ -108,7 +108,7 @@ def _end(end_of: Callable[[str], JobEnd | None], job_id: str) -> JobEnd | None:
 
 def _names(hostlist: str) -> tuple[str, ...]:
     try:
-        return nodeset.expand(hostlist) if hostlist.strip() else ()
+        return nodeset.printed(hostlist) if hostlist.strip() else ()
     except Invalid:
         return ()
 

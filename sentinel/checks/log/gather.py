@@ -62,7 +62,7 @@ def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) ->
 def nodes_of(job: Job | None) -> tuple[str, ...]:
     """The names of its nodes; none where Slurm's list cannot be read."""
     try:
-        return hostlist.expand(job.nodes) if job and job.nodes else ()
+        return hostlist.printed(job.nodes) if job and job.nodes else ()
     except Invalid:
         return ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentinel.core.hostlist import fold
+from sentinel.core.hostlist import shown
 from sentinel.core.text import shortened
 from sentinel.stacks.parse.group import Group, grouped
 from sentinel.stacks.parse.model import Dump, Frame, Kind
@@ -122,7 +122,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def _nodes(nodes: Sequence[str]) -> str:
-    return shortened(fold(nodes), LONGEST)
+    return shortened(shown(nodes), LONGEST)
 
 
 def _title(group: Group) -> str:

@@ -69,6 +69,13 @@ def test_needed_and_spare(fit: int, need: int | None, spare: float, status: Stat
     assert judged(fit, need, Share(spare))[0] is status
 
 
+def test_a_name_that_only_slurm_takes_ends_no_check() -> None:
+    """Nodes are told of by their names, the odd one too."""
+    odd = Node(name="-oProxy=x", state="DOWN", partitions=("prod",), reason="Not responding")
+    told = by_subject(run(Nodes(partition="prod"), [node(1), node(2, "DOWN"), odd]))["prod"]
+    assert "-oProxy=x: Not responding (DOWN)" in told.details
+
+
 def test_the_message_says_what_is_out_and_why() -> None:
     """By reason, the largest group first, with how long it has been so."""
     nodes = [node(1), node(2), node(3, "IDLE", "DRAIN", reason="Kill task failed")]
