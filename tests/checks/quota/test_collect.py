@@ -152,14 +152,15 @@ def test_a_quota_server_that_is_silent_is_not_no_quota(tool: Any) -> None:
 
 
 def test_mmlsquota_that_prints_nothing_is_no_answer(tool: Any) -> None:
-    """Where there is no quota its header says so."""
+    """Nor is a heading without a row: nobody says that it means no quota."""
     tool("mmlsquota", ":")
     with pytest.raises(CannotTell, match="nothing at all"):
         ask("gpfs")
     tool(
         "mmlsquota", "echo 'mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:'"
     )
-    assert ask("gpfs") == []
+    with pytest.raises(CannotTell, match="something new: 'mmlsquota::HEADER"):
+        ask("gpfs")
 
 
 CEPH = """case "$3" in

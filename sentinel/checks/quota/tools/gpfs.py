@@ -15,7 +15,10 @@ def quota(text: str) -> list[Quota]:
     """Columns by the names in the HEADER line, KiB. What is in doubt counts as used: it counts
     against the hard limit (mmlsquota(1), "Checking quotas"). Default limits are in the row (its
     remarks say d or d_fset). Where people have a quota in each
-    fileset, they are named with it."""
+    fileset, they are named with it.
+
+    A heading alone is no answer: nothing documents that it means that there is no quota, and what
+    is not in the list may be left out of it."""
     columns, found = list[str](), list[Quota]()
     for line in filter(None, map(str.strip, text.splitlines())):
         words = line.split(":")
@@ -25,7 +28,7 @@ def quota(text: str) -> list[Quota]:
             columns = words
             continue
         found.append(_quota(dict(zip(columns, map(_plain, words), strict=False)), line))
-    if not columns:
+    if not found:
         raise Unexpected(text or "nothing at all")
     return found
 
