@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -51,17 +51,24 @@ def judge_choice(nodes: str, job: str) -> None:
             raise Invalid(str(error), "nodes") from None
 
 
-def chosen(nodes: str, job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
-    """The nodes by name. `all`: those of Slurm that do not sleep, of which those that it hears
-    from are asked; `job` (name or id): where it runs, none while it does not. Raises CannotTell
-    where Slurm has to be asked and is blind.
+def chosen(
+    nodes: str,
+    job: str,
+    users: frozenset[str] | None,
+    ctx: Context,
+    *,
+    of: Callable[[Sequence[Node]], Sequence[Node]] = lambda nodes: nodes,
+) -> Chosen:
+    """The nodes by name. `all`: those of Slurm (that `of` leaves) that do not sleep, of which those
+    that it hears from are asked; `job` (name or id): where it runs, none while it does not. Raises
+    CannotTell where Slurm has to be asked and is blind.
     """
     from sentinel.core import hostlist
 
     if job:
         return _of_job(job, users, ctx)
     if nodes == ALL:
-        return _all(ctx.slurm.nodes())
+        return _all(of(ctx.slurm.nodes()))
     names = hostlist.expand(nodes)
     return Chosen(meant=names, names=names)
 

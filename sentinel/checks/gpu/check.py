@@ -28,6 +28,7 @@ from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.gpu import gres
 from sentinel.gpu.ledger import GpuEvent
 from sentinel.nodes.model import described
 from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
@@ -47,7 +48,8 @@ KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life
 class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """GPUs that are missing, failing, hot, or known lemons.
 
-    `nodes`: a host list, `all` that do not sleep, or empty for this machine. `expect`: GPUs a node has
+    `nodes`: a host list, `all` that do not sleep (those with GPUs in Slurm, where any has some), or
+    empty for this machine. `expect`: GPUs a node has
     to have; unset, Slurm's Gres says it. `vendor: amd` is experimental. An Xid stays bad until it is mended, `remember` at the
     most. `dmon`: files of the recorder. `drain`: nodes that hold a lemon, within `limits`.
     `signals`: keep in the ledger what Slurm says against nodes.
@@ -133,7 +135,9 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _asked(self, ctx: Context) -> Chosen:
         here = (local.name(),)
-        return chosen(self.nodes, "", None, ctx) if self.nodes else Chosen(meant=here, names=here)
+        if not self.nodes:
+            return Chosen(meant=here, names=here)
+        return chosen(self.nodes, "", None, ctx, of=_with_gpus)
 
     def _look(
         self, names: Sequence[str], ctx: Context, slurm: Mapping[str, Node]
@@ -179,7 +183,8 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What Slurm knows of nodes; none for this machine alone, or where Slurm is blind and
         is not needed to say which nodes are meant."""
         try:
-            return {n.name: n for n in ctx.slurm.nodes()} if self.nodes else {}
+            nodes = ctx.slurm.nodes() if self.nodes else ()
+            return {n.name: n for n in (_with_gpus(nodes) if self.nodes == ALL else nodes)}
         except CannotTell:
             if self.nodes == ALL:
                 raise
@@ -214,6 +219,11 @@ class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if book.trouble:
             yield Finding(subject="ledger", status=Status.UNKNOWN, summary=book.trouble)
         yield from recorder.look([str(p) for p in self.dmon], self.busy, ctx.limit / 4)
+
+
+def _with_gpus(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Those with GPUs in Slurm; all of them where none has any: then nobody wrote Gres."""
+    return [n for n in nodes if gres.gpus(n.gres) != 0] or nodes
 
 
 def _sights(

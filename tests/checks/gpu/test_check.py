@@ -13,7 +13,7 @@ from sentinel.checks.gpu.judge import Limits
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
 from sentinel.nodes.probe import Unread
-from sentinel.slurm.model import JobEnd
+from sentinel.slurm.model import JobEnd, Node
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job
@@ -103,6 +103,19 @@ def test_a_missing_gpu_is_named(with_ledger: bool) -> None:
         )
     here.nodes["n1"].gpus.insert(5, lost)
     assert here.bad() == {}
+
+
+def test_of_all_nodes_those_without_gpus_in_slurm_are_not_meant() -> None:
+    """A login or CPU node in Slurm is not asked for GPUs; where no node has Gres all are."""
+    here = world("n1", "cpu1")
+    here.listed["cpu1"] = Node(name="cpu1", state="IDLE", gres="")
+    here.nodes["cpu1"].smi = Unread(kind="tool", why="no nvidia-smi")
+    report = here.look()
+    assert {f.labels["node"] for f in report.findings} == {"n1"}
+    assert report.coverage.whole
+    assert report.coverage.meant == 1
+    here.listed["n1"] = Node(name="n1", state="IDLE", gres="")
+    assert here.look().coverage.meant == 2
 
 
 def test_a_missing_gpu_nobody_ever_saw() -> None:
