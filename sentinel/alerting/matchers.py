@@ -20,6 +20,10 @@ from sentinel.core.text import shortened
 NODE = "node"
 """The label that holds names of nodes: there a word is a host list."""
 
+LISTS = frozenset({"partition"})
+"""Labels that hold several names, with commas between them: each is compared by itself. No name of
+a partition has a comma (slurm.conf(5), PartitionName)."""
+
 LONGEST = 1000
 """Characters of a regular expression."""
 
@@ -77,6 +81,9 @@ def word(name: str, text: str) -> Word:
     op, raw = (operator[1], text[operator.end() :]) if operator else ("=", text)
     if op in ("=~", "!~"):
         hits = _pattern(_unquoted(raw))
+    elif name in LISTS and "," in raw:
+        several = "|".join(part.strip(' "') for part in raw.split(","))
+        raise Invalid(f"{_quoted(raw)}: no {name} has a comma; write {name}=~{several} for any")
     elif raw.startswith('"'):
         hits = _nodes(_unquoted(raw), raw) if name == NODE else _unquoted(raw).__eq__
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from sentinel.alerting.matchers import Matcher, Word, matchers, word
+from sentinel.alerting.matchers import LISTS, Matcher, Word, matchers, word
 from sentinel.alerting.settings import Match
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert
@@ -43,12 +43,17 @@ def value(alert: Alert, name: str) -> str:
 
 
 def fits(name: str, want: str | list[str], have: str) -> bool:
-    """One of the words, and none of those with != or !~."""
+    """One of the words, and none of those with != or !~. A label that is a list is hit where any
+    of its names is."""
     words = [_word(name, text) for text in ([want] if isinstance(want, str) else want)]
     wanted = [w for w in words if not w.negated]
-    if any(w.negated and w.hits(have) for w in words) or not words:
+    if any(w.negated and _hits(name, w, have) for w in words) or not words:
         return False
-    return not wanted or any(w.hits(have) for w in wanted)
+    return not wanted or any(_hits(name, w, have) for w in wanted)
+
+
+def _hits(name: str, one: Word, have: str) -> bool:
+    return any(one.hits(value) for value in (have.split(",") if name in LISTS else (have,)))
 
 
 def is_wide(match: Match) -> bool:

@@ -114,6 +114,8 @@ def test_a_literal_word_fits_its_text_and_no_other(text: str) -> None:
         ("subject", "gpu-[01-16]", "write node=gpu-\\[01-16\\] for nodes, or subject=~"),
         ("check", "disk-[8-12]", "or check=~"),
         ("rack", "r[1,3]", "or rack=~"),
+        ("partition", "prod,debug", "no partition has a comma; write partition=~prod\\|debug"),
+        ("partition", '"prod,debug"', "no partition has a comma"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_what_to_write(
@@ -124,6 +126,36 @@ def test_what_cannot_be_meant_is_refused_with_what_to_write(
         word(name, text)
     assert not matches(Match(labels={name: text}), labelled(**{name: text, "node": "gpu-1"}))
     assert not matches(Match(matchers=[f"{name}{text}"]), labelled(**{name: text}))
+
+
+@pytest.mark.parametrize(
+    ("want", "fits"),
+    [
+        ("prod", True),
+        ("debug", True),
+        ("pro*", True),
+        ("=~prod|big", True),
+        (["big", "debug"], True),
+        ('"prod"', True),
+        ("pro", False),
+        ("=~prod.*debug", False),
+        ("!=prod", False),
+        ("!=debug", False),
+        ("!=big", True),
+        ("!~d.*", False),
+        ("!~b.*", True),
+        ('""', False),
+        (["prod", "!=debug"], False),
+    ],
+)
+def test_a_list_of_partitions_is_hit_by_any_of_them(want: str | list[str], fits: bool) -> None:
+    """A drained node has all of its partitions; != means none of them. In matchers as well."""
+    alert = labelled(partition="prod,debug")
+    assert matches(Match(partition=want), alert) is fits
+    assert matches(Match(labels={"partition": want}), alert) is fits
+    if isinstance(want, str):
+        text = want if want.startswith(("!", "=")) else f"={want}"
+        assert matches(Match(matchers=[f"partition{text}"]), alert) is fits
 
 
 @pytest.mark.parametrize(
