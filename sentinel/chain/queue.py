@@ -12,7 +12,7 @@ from sentinel.chain.mend import Move, Release, Step, Submit, steps, whole
 from sentinel.chain.model import LETTERS, Chain, Link
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.slurm.client import Client
-from sentinel.slurm.complaints import complaint
+from sentinel.slurm.complaints import complaint, worded
 from sentinel.slurm.words import epoch, nonce, text
 
 ROUNDS = 4
@@ -184,7 +184,7 @@ def _link(row: Sequence[str]) -> Link:
 
 
 def _told(said: str, code: int, err: bytes) -> str:
-    return f"not {said}: {complaint(err) or f'exit code {code}'}" if code else said
+    return f"not {said}: {worded(complaint(err)) or f'exit code {code}'}" if code else said
 
 
 def _clock(slot: int) -> str:

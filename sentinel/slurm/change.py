@@ -12,7 +12,7 @@ from sentinel.core.text import visible
 from sentinel.nodes import model
 from sentinel.nodes.model import Remote
 from sentinel.slurm import logfile
-from sentinel.slurm.complaints import complaint, failure, left_out, told
+from sentinel.slurm.complaints import complaint, failure, left_out, told, worded
 from sentinel.slurm.model import Controller, Job, Node
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.queue import columns, read_list
@@ -77,10 +77,10 @@ class SlurmHands:
             return Reply(Answer.UNSURE, str(error))
         said = complaint(done.err)
         if _REFUSED.search(said):
-            return Reply(Answer.REFUSED, said)
+            return Reply(Answer.REFUSED, worded(said))
         if not done.code and not left_out(done.err):
             return Reply(Answer.ACCEPTED)
-        return Reply(Answer.UNSURE, said or told(argv[0], "", done.code))
+        return Reply(Answer.UNSURE, worded(said) or told(argv[0], "", done.code))
 
     def jobs_on(self, node: str) -> Sequence[Job]:
         """Asked anew, past every limit on whose jobs are of interest."""

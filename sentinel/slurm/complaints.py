@@ -50,6 +50,11 @@ MEANINGS = tuple(
         (r"Incompatible versions", "Slurm's commands here are of another version than slurmctld"),
         (r"Invalid job id", "Slurm knows no such job (any more)"),
         (r"Invalid node name|Node \S+ not found", "Slurm knows no such node"),
+        (r"Invalid node state", "Slurm does not make that of a node in its present state"),
+        (r"Invalid partition", "Slurm knows no such partition"),
+        (r"specify a reason", "Slurm wants a reason for that"),
+        (r"already completing or completed", "the job is over, or ends just now"),
+        (r"operation is presently disabled", "Slurm does not take that just now"),
         (r"Access/permission denied|Invalid user id", "Slurm does not let this user do that"),
         (r"Permission denied \(|Host key verification", "ssh was not let in on the other host"),
         (r"Could not resolve hostname|ssh: connect to", "ssh does not reach the other host"),
@@ -81,6 +86,12 @@ def meaning(said: str) -> str:
         if match := pattern.search(said):
             return words.format(**match.groupdict())
     return ""
+
+
+def worded(said: str) -> str:
+    """A complaint in one line: what it means, where that is known, then Slurm's own words."""
+    plain = meaning(said)
+    return f"{plain}: {said}" if plain else said
 
 
 def failure(name: str, said: str, code: int) -> CannotTell:

@@ -180,7 +180,10 @@ def test_slurms_own_refusal_is_an_error_in_the_log_and_ends_the_command(desk: De
     desk.configure(slurm=f"{{timeout: 4s, change_prefix: [runuser, -u, {bob.name}, --]}}")
     done = desk.run("drain", "node-[0-3]", "--reason", "x", "--force")
     assert done.returncode == 1
-    assert done.stdout == "node-0: drain: error: slurm_update error: Invalid user id\n"
+    assert done.stdout == (
+        "node-0: drain: error: Slurm does not let this user do that: "
+        "slurm_update error: Invalid user id\n"
+    )
     assert desk.outcomes("node-0") == ["intended", "error"]
     assert "DRAIN" not in state(desk.lab, "node-0")
 

@@ -187,7 +187,8 @@ def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:
     ward.tick_until(lambda: "not given back" in ward.told())
     assert ward.drained()
     assert ward.acted()[:2] == ["intended", "error"]
-    assert "not given back: error: slurm_update error: Invalid node state" in ward.told()
+    told = "error: Slurm does not make that of a node in its present state: slurm_update error: Inv"
+    assert f"not given back: {told}" in ward.told()
 
 
 def test_a_sentinel_that_dies_between_intent_and_outcome_acts_once(ward: Ward) -> None:

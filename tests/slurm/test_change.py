@@ -52,6 +52,27 @@ def test_only_a_known_refusal_is_one(
     assert said in reply.text
 
 
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("slurm_update error: Invalid user id", "Slurm does not let this user do that"),
+        ("slurm_update error: Invalid node state specified", "in its present state"),
+        ("You must specify a reason when DRAINING a node. Request denied", "wants a reason"),
+        ("sudo: a password is required", "allow the command in sudoers"),
+        ("slurm_update error: Socket timed out on send/recv operation", "did not answer in time"),
+        ("Job/step already completing or completed for job 7", "the job is over"),
+    ],
+)
+def test_what_slurm_says_to_a_change_is_told_in_a_persons_words_first(
+    stand_ins: StandIns, said: str, means: str
+) -> None:
+    """Then come its own."""
+    stand_ins.says("scontrol", err=said, code=1)
+    told = SlurmHands(snapshot(stand_ins)).change(UPDATE).text
+    assert means in told.removesuffix(f": {said}")
+    assert told.endswith(f": {said}")
+
+
 def test_a_change_that_hangs_is_unsure(stand_ins: StandIns) -> None:
     """After the limit, and it is ended."""
     stand_ins.script("scontrol", "#!/bin/sh\nexec sleep 60\n")
