@@ -1,7 +1,8 @@
 """Lines of the kernel's log about GPUs and NVSwitches, into events. Pure; never raises.
 
 Every documented form is read: with and without `PCI:`, MIG instances, `pid='<unknown>'`, GPUs
-that fell off the bus without an Xid or could not be started (RmInitAdapter), SXid of NVSwitches,
+that fell off the bus without an Xid (the bus is empty where its line is not here) or could not be
+started (RmInitAdapter), SXid of NVSwitches,
 their Severity lines (once with the line they belong to) and Data lines (no events). Of amdgpu:
 what its RAS code says of uncorrectable errors, drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c
 (amdgpu_ras_error_print_error_data, amdgpu_ras_global_ras_isr) and ras/rascore/ras_aca.c of Linux.
@@ -22,9 +23,9 @@ from sentinel.gpu.bus import bus_id
 
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _XID = re.compile(
-    rf"NVRM: Xid \(({_BUS})(?: GPU-I:([0-9a-fA-F]+))?\): ([0-9]{{1,5}})(?:,\s*(.*))?$"
+    rf"NVRM: Xid \((?:({_BUS})(?: GPU-I:([0-9a-fA-F]+))?|[^)]*)\): ([0-9]{{1,5}})(?:[,\s]\s*(.*))?$"
 )
-_SXID = re.compile(rf"nvidia-nvswitch([0-9]+): SXid \(({_BUS})\): ([0-9]{{1,6}}), (.*)$")
+_SXID = re.compile(rf"nvidia-nvswitch([0-9]+): SXid \((?:({_BUS})|[^)]*)\): ([0-9]{{1,6}}), (.*)$")
 _LOST = re.compile(rf"NVRM: GPU (?:at )?({_BUS}): GPU has fallen off the bus")
 _LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})\b")
 _LOST_TAIL = re.compile(r"NVRM: .*fallen off the bus and is not|NVRM: fallen off the bus")
@@ -142,6 +143,8 @@ def _event(line: str, number: int) -> Event | None:
         return _xid(found, number)
     if found := _LOST.search(line):
         return _lost(bus_id(found[1]), number)
+    if _LOST_TAIL.search(line):  # whose name stood in a line that is not here
+        return _lost("", number)
     if found := _INIT.search(line.rstrip()):
         text = _plain(f"RmInitAdapter failed{found[2]}")
         return Event(kind="init", code=0, bus=bus_id(found[1] or ""), text=text, line=number)
@@ -169,7 +172,7 @@ def _sxid(line: str, number: int) -> Event | None:
     return Event(
         kind="sxid",
         code=int(found[3]),
-        bus=bus_id(found[2]),
+        bus=bus_id(found[2] or ""),
         text=_plain(found[4]),
         fatal=_fatal(found[4]),
         switch=int(found[1][:6]),
@@ -186,7 +189,7 @@ def _xid(found: re.Match[str], number: int) -> Event:
     return Event(
         kind="xid",
         code=int(found[3]),
-        bus=bus_id(found[1]),
+        bus=bus_id(found[1] or ""),
         text=_plain(text),
         mig=found[2] or "",
         pid=int(pid[1]) if pid is not None and known else None,

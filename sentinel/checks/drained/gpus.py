@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentinel.checks.drained.people import unread
@@ -14,6 +15,7 @@ from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
 
 if TYPE_CHECKING:
     from sentinel.gpu.model import Gpu
+    from sentinel.gpu.xid import Event
 
 LOOK_BACK = 3600
 """Seconds before the drain from which on an Xid counts. What hangs because of it is ended late:
@@ -25,13 +27,6 @@ OF_PROGRAMS = frozenset({13, 31, 43, 45})
 
 _DIAG = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
 """dcgmi diag, or its worker; by the kernel's short name where command lines were not read."""
-
-_XID = re.compile(r"NVRM: Xid \([^)]*\): (\d+)")
-_WORSE = re.compile(
-    r"SXid \([^)]*\): \d+, (?!Non-fatal|Data|Severity 0\b)|NVRM: .*fallen off the bus"
-    r"|NVRM: .*RmInitAdapter failed|amdgpu.*\b[1-9]\d* (?:new )?uncorrectable hardware errors"
-    r"|amdgpu.*Uncorrectable hardware error"
-)
 
 
 def expected(gres: str, told: int | None = None) -> int | None:
@@ -103,8 +98,7 @@ def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
 def _xids(log: KernelLog, since: float) -> Item:
     if not log.lines:
         return Item(name="xids", good=None, text="the kernel's log is empty")
-    found = [line.text for line in log.lines if line.at >= since and _is_error(line.text)]
-    if found:
+    if found := _errors([line.text for line in log.lines if line.at >= since]):
         text = f"{len(found)} errors, the last: {shortened(found[-1], 160)}"
         return Item(name="xids", good=False, text=visible(text))
     if log.lines[0].at > max(since, 60.0):
@@ -112,11 +106,19 @@ def _xids(log: KernelLog, since: float) -> Item:
     return Item(name="xids", good=True, text="none since an hour before the drain")
 
 
-def _is_error(text: str) -> bool:
-    match = _XID.search(text)
-    if match:
-        return int(match[1]) not in OF_PROGRAMS
-    return bool(_WORSE.search(text))
+def _errors(lines: Sequence[str]) -> list[str]:
+    """The lines that tell of a device in trouble, and not of a program on it."""
+    from sentinel.gpu import xid
+
+    return [lines[event.line] for event in xid.read(lines).events if _is_error(event)]
+
+
+def _is_error(event: Event) -> bool:
+    if event.kind == "xid":
+        return event.code not in OF_PROGRAMS
+    if event.kind == "sxid":
+        return event.fatal is not False
+    return event.kind == "init" or event.fatal is True
 
 
 def _none(sight: Sight, rules: Rules) -> bool:

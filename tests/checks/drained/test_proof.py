@@ -41,6 +41,7 @@ HUNG = Unread(kind="hung", why="not even SIGKILL ends it", pid=99)
 XID = "NVRM: Xid (PCI:0000:10:1c): {}, pid=1896, name=python"
 FELL_OFF = "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."
 OLD_FELL_OFF = "NVRM: fallen off the bus and is not responding to commands."
+INSTALLED = "NVRM: The NVIDIA GPU 0000:18:00.0 (PCI ID: 10de:1e07) installed in this"
 INIT = "NVRM: GPU 0000:29:00.0: RmInitAdapter failed! (0x26:0x65:1)"
 RAS = (
     "amdgpu 0000:c1:00.0: amdgpu: socket: 0, die: 0, {} new {}correctable hardware errors detected"
@@ -92,6 +93,12 @@ SPOILT = [
     ({"kernel": kernel((60, SXID.format("20034, Severity 1")))}, "xids", "1 errors, the last: nv"),
     ({"kernel": kernel((60, INIT))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
     ({"kernel": kernel((60, RAS.format(2, "un")))}, "xids", "1 errors, the last: amdgpu"),
+    ({"kernel": kernel((60, SXID.format("20034, FATAL")))}, "xids", "1 errors, the last: nv"),
+    (
+        {"kernel": kernel((60, INSTALLED), (60, "NVRM: system has fallen off the bus and is not"))},
+        "xids",
+        "1 errors, the last: NVRM: system has fallen",
+    ),
 ]
 
 
