@@ -7,8 +7,8 @@ from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Switch
 from sentinel.core.clock import SECOND, Instant
 from sentinel.nodes import history
 from sentinel.slurm.model import Node
-from sentinel.store.codec import encode
 from sentinel.store.retention import USUAL, Keep
+from sentinel.store.rows import encode
 
 
 class BookState:

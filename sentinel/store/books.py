@@ -12,8 +12,8 @@ from sentinel.nodes import history
 from sentinel.slurm.model import Node
 from sentinel.store import book_statements as statements
 from sentinel.store.backend import Backend
-from sentinel.store.codec import decode, digest, encode
 from sentinel.store.retention import USUAL, Keep
+from sentinel.store.rows import decode, digest, encode
 from sentinel.store.session import Session
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.memory import MemoryStore
 from sentinel.store.restore import Snapshotting, restore
-from sentinel.store.snapshot import Snapshot
+from sentinel.store.rows import Snapshot
 from sentinel.store.trouble import Trouble
 
 SPACING = 5.0  # seconds between attempts to write again: each may cost a connect timeout

@@ -15,8 +15,8 @@ from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
 from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
 from sentinel.store import gpu_statements as statements
 from sentinel.store.backend import Backend
-from sentinel.store.codec import decode, digest, encode
 from sentinel.store.retention import USUAL, Keep
+from sentinel.store.rows import decode, digest, encode
 from sentinel.store.session import Session
 
 Row = dict[str, Any]

@@ -11,8 +11,8 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.gpu import ledger_update
 from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
 from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
-from sentinel.store.codec import encode
 from sentinel.store.retention import USUAL, Keep
+from sentinel.store.rows import encode
 
 
 class GpuState:

@@ -7,9 +7,9 @@ import time
 from contextlib import suppress
 
 from sentinel.core.errors import StoreError
-from sentinel.store.codec import Unreadable, decode, encode
 from sentinel.store.errors import Unavailable
 from sentinel.store.lease import Lease
+from sentinel.store.rows import Unreadable, decode, encode
 
 PATIENCE = 0.5  # seconds: `holder` of another process takes the lock for a moment
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

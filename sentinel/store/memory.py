@@ -10,12 +10,21 @@ from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.store.codec import decode, encode
 from sentinel.store.lease import Lease
 from sentinel.store.orders import Order, together
 from sentinel.store.retention import HOUR, USUAL, Keep
-from sentinel.store.rows import Outcome, Series, given_up, numbered, numbers, rows_of, taken
-from sentinel.store.snapshot import Snapshot
+from sentinel.store.rows import (
+    Outcome,
+    Series,
+    Snapshot,
+    decode,
+    encode,
+    given_up,
+    numbered,
+    numbers,
+    rows_of,
+    taken,
+)
 
 Thing = TypeVar("Thing")
 RECENT = 1000  # transitions, rows that are done, and samples of one series

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND
-from sentinel.store.codec import decode, digest, encode
+from sentinel.store.rows import decode, digest, encode
 from sentinel.store.schema import orders
 
 KEEP = 90 * 86400 * SECOND

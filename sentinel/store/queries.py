@@ -9,10 +9,8 @@ from sqlalchemy import Connection, Select
 from sentinel.core.clock import Instant
 from sentinel.core.model import Alert, Outgoing, Run, Sending, Transition
 from sentinel.store import statements
-from sentinel.store.codec import decode, digest
 from sentinel.store.lease import Lease
-from sentinel.store.rows import Addressed, Outcome, Remembered
-from sentinel.store.snapshot import Snapshot
+from sentinel.store.rows import Addressed, Outcome, Remembered, Snapshot, decode, digest
 
 Noun = TypeVar("Noun")
 _ANY: Mapping[str, Any] = {}

@@ -6,8 +6,7 @@ from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
 from sentinel.core.ports import Store
 from sentinel.store.memory import RECENT, MemoryStore
-from sentinel.store.rows import Outcome
-from sentinel.store.snapshot import Snapshot
+from sentinel.store.rows import Outcome, Snapshot
 
 
 class Snapshotting(Store, Protocol):

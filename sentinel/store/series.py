@@ -6,9 +6,8 @@ from sqlalchemy import Connection
 
 from sentinel.core.clock import Instant
 from sentinel.store import statements
-from sentinel.store.codec import decode, digest, encode
 from sentinel.store.retention import HOUR
-from sentinel.store.rows import Series
+from sentinel.store.rows import Series, decode, digest, encode
 from sentinel.store.statements import Inserts
 
 _ALL = 1 << 62  # above every row id

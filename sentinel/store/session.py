@@ -9,10 +9,10 @@ from sqlalchemy import Connection, insert
 from sentinel.core.clock import Instant
 from sentinel.store import schema
 from sentinel.store.backend import Backend
-from sentinel.store.codec import encode
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.lease import Lease, iso
 from sentinel.store.migrations import STEPS, Step, newest, refuse_newer, upgrade, version_of
+from sentinel.store.rows import encode
 from sentinel.store.translate import translated
 
 PATIENCE = 30.0  # seconds one thread waits for another's transaction

@@ -12,7 +12,6 @@ from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.store import orders, queries, statements
 from sentinel.store.backend import Backend
-from sentinel.store.codec import decode, digest, encode
 from sentinel.store.errors import Unavailable
 from sentinel.store.lease import TRUSTED, Lease, boot_clock
 from sentinel.store.migrations import STEPS, Step
@@ -22,6 +21,10 @@ from sentinel.store.rows import (
     Remembered,
     Row,
     Rows,
+    Snapshot,
+    decode,
+    digest,
+    encode,
     given_up,
     numbers_after,
     rows_of,
@@ -29,7 +32,6 @@ from sentinel.store.rows import (
 )
 from sentinel.store.series import History
 from sentinel.store.session import Session
-from sentinel.store.snapshot import Snapshot
 
 
 class SqlStore:

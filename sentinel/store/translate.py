@@ -14,8 +14,8 @@ from sqlalchemy.exc import (
 
 from sentinel.core.errors import StoreError
 from sentinel.core.text import visible
-from sentinel.store.codec import Unreadable
 from sentinel.store.errors import Damaged, Unavailable, Unstorable
+from sentinel.store.rows import Unreadable
 
 # sqlite3_errstr() of SQLITE_CORRUPT and SQLITE_NOTADB, and what half a schema looks like.
 _SQLITE_DAMAGE = (

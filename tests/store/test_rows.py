@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from sentinel.core.clock import Instant
-from sentinel.store.codec import Unreadable, decode, digest, encode
 from sentinel.store.errors import Unstorable
-from sentinel.store.rows import Outcome
+from sentinel.store.rows import Outcome, Unreadable, decode, digest, encode
 from tests.store.nouns import HOSTILE, alert, at
 
 
