@@ -11,9 +11,9 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.store.lease import Lease
-from sentinel.store.orders import Order, together
 from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import (
+    Order,
     Outcome,
     Series,
     Snapshot,
@@ -24,6 +24,7 @@ from sentinel.store.rows import (
     numbers,
     rows_of,
     taken,
+    together,
 )
 
 Thing = TypeVar("Thing")

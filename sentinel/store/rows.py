@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.clock import Instant
+from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sample
 from sentinel.store.errors import Unstorable
 
@@ -97,6 +98,10 @@ class Outcome(Struct, frozen=True):
     sent: bool
     text: str = ""
     message: int = 0
+
+
+Delivery = tuple[Outgoing, Instant | None, str]
+"""A row, when it was sent (None: not), and the receipt, or why it was given up."""
 
 
 class Addressed(Struct, frozen=True):
@@ -191,3 +196,44 @@ def taken(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> Outcome:
 def given_up(row: Outgoing, why: str) -> Outgoing:
     """A row nobody will try again."""
     return replace(row, permanent=True, error=why)
+
+
+KEEP = 90 * 86400 * SECOND
+"""An acknowledgement outlives any alert worth the name; it matters only while that fires."""
+
+
+class Order(Struct, frozen=True):
+    """One of both."""
+
+    silence: Silence | None = None
+    ack: Ack | None = None
+
+    @property
+    def name(self) -> str:
+        """What a later order of the same name replaces."""
+        return (
+            f"silence {self.silence.id}" if self.silence else f"ack {self.ack and self.ack.alert}"
+        )
+
+    @property
+    def ends(self) -> int:
+        """When it may be forgotten, µs UTC."""
+        if self.silence:
+            return self.silence.ends
+        return (self.ack.at.wall if self.ack else 0) + KEEP
+
+
+def together(several: Iterable[Order]) -> Orders:
+    """As the core wants them."""
+    known = list(several)
+    return Orders(
+        silences=tuple(o.silence for o in known if o.silence),
+        acks={o.ack.alert: o.ack for o in known if o.ack},
+    )
+
+
+def delivery(row: Outgoing, outcome: Outcome | None) -> Delivery:
+    """When the row was sent (None: not) and the receipt, or why it was given up."""
+    if outcome is None:
+        return row, None, ""
+    return row, outcome.at if outcome.sent else None, outcome.text

@@ -1,37 +1,45 @@
-"""The state in SQLite or PostgreSQL."""
+"""The state in SQLite or PostgreSQL: the store, what is read and written, and the history of numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from msgspec.structs import replace
+from sqlalchemy import Connection, Select
 
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.store import orders, queries, statements
+from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.errors import Unavailable
 from sentinel.store.lease import TRUSTED, Lease, boot_clock
 from sentinel.store.migrations import STEPS, Step
-from sentinel.store.retention import USUAL, Keep
+from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import (
+    Addressed,
+    Delivery,
+    Order,
     Outcome,
     Remembered,
     Row,
     Rows,
+    Series,
     Snapshot,
     decode,
+    delivery,
     digest,
     encode,
     given_up,
     numbers_after,
     rows_of,
     taken,
+    together,
 )
-from sentinel.store.series import History
 from sentinel.store.session import Session
+from sentinel.store.statements import Inserts
 
 
 class SqlStore:
@@ -112,17 +120,17 @@ class SqlStore:
 
     def leader(self) -> str:
         with self._session.reading() as connection:
-            return str(self._backend.holder(connection, queries.lease(connection)))
+            return str(self._backend.holder(connection, _stored_lease(connection)))
 
     # Reading
 
     def alerts(self) -> list[Alert]:
         with self._session.reading() as connection:
-            return queries.alerts(connection)
+            return _bodies(connection, statements.all_alerts, Alert)
 
     def runs(self) -> list[Run]:
         with self._session.reading() as connection:
-            return queries.runs(connection)
+            return _bodies(connection, statements.all_runs, Run)
 
     def memory(self, check: str) -> Mapping[str, Any]:
         with self._session.reading() as connection:
@@ -131,24 +139,34 @@ class SqlStore:
 
     def outbox(self) -> list[Outgoing]:
         with self._session.reading() as connection:
-            return queries.outbox(connection)
+            return _outbox(connection)
 
     def snapshot(self) -> Snapshot:
         """All that a running sentinel needs, of one moment."""
         with self._session.reading() as connection:
-            return queries.snapshot(connection)
+            return _snapshot(connection)
 
     def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
+        which, wanted = statements.newest, {"n": limit}
+        if alert:
+            which, wanted = statements.newest_of, {**wanted, "a": digest(alert)}
         with self._session.reading() as connection:
-            return queries.transitions(connection, limit, alert)
+            return _bodies(connection, which, Transition, wanted)
 
-    def deliveries(self, alert: str) -> list[queries.Delivery]:
+    def deliveries(self, alert: str) -> list[Delivery]:
         with self._session.reading() as connection:
-            return queries.deliveries(connection, alert)
+            rows = connection.execute(statements.rows_about, {"a": digest(alert)})
+            return [delivery(_numbered(seq, body), _outcome(end)) for seq, body, end in rows]
 
     def sendings(self, since: int) -> list[Sending]:
         with self._session.reading() as connection:
-            return queries.sendings(connection, since)
+            rows = connection.execute(statements.sent_since, {"t": since})
+            told = [(seq, decode(b, Addressed), decode(end, Outcome)) for seq, b, end in rows]
+        return [
+            Sending(row.channel, row.group, outcome.at, outcome.message or seq)
+            for seq, row, outcome in told
+            if outcome.sent
+        ]
 
     def samples(
         self, check: str, subject: str, name: str, since: int
@@ -182,26 +200,32 @@ class SqlStore:
 
     def orders(self) -> Orders:
         with self._session.reading() as connection:
-            return orders.read(connection)
+            return together(_bodies(connection, statements.all_orders, Order))
 
     def silence(self, silence: Silence) -> None:
-        with self._session.writing() as connection:
-            orders.write(connection, orders.Order(silence=silence))
+        self._order(Order(silence=silence))
 
     def acknowledge(self, ack: Ack) -> None:
-        with self._session.writing() as connection:
-            orders.write(connection, orders.Order(ack=ack))
+        self._order(Order(ack=ack))
 
     def prune(self, now: Instant) -> None:
         keep, wall = self._keep, now.wall
         with self._leading() as (connection, _):
-            orders.forget(connection, wall)
+            connection.execute(statements.forget_orders, {"t": wall})
             connection.execute(statements.forget_sent, {"t": wall - keep.sent * SECOND})
             connection.execute(
                 statements.forget_transitions, {"t": wall - keep.transitions * SECOND}
             )
             self._history.prune(connection, wall - keep.samples * SECOND)
             self._history.thin(connection, wall - keep.fine * SECOND)
+
+    def _order(self, order: Order) -> None:
+        """In place of an earlier one of the same name."""
+        key = digest(order.name)
+        row = {"key": key, "ends": order.ends, "body": encode(order)}
+        with self._session.writing() as connection:
+            connection.execute(statements.close_order, {"k": key})
+            connection.execute(statements.add_order, row)
 
     def _enqueue(self, connection: Connection, rows: Rows, last: int) -> None:
         if rows.outbox:
@@ -236,7 +260,7 @@ class SqlStore:
             self._until = float("-inf")
             raise Fenced(
                 f"{self._backend.place}: another sentinel took over "
-                f"({queries.lease(connection)}); this one stops"
+                f"({_stored_lease(connection)}); this one stops"
             )
         self._lock_again(connection)
         if self._backend.term:
@@ -265,7 +289,7 @@ class SqlStore:
             self._backend.drop(connection)
 
     def _busy(self, connection: Connection | None) -> str:
-        stored = queries.lease(connection) if connection is not None else Lease()
+        stored = _stored_lease(connection) if connection is not None else Lease()
         holder = self._backend.holder(connection, stored)
         return f"{self._backend.place}: another sentinel leads: {holder}"
 
@@ -273,3 +297,127 @@ class SqlStore:
 def _run(connection: Connection, statement: Any, rows: list[Row]) -> None:
     if rows:
         connection.execute(statement, rows)
+
+
+Noun = TypeVar("Noun")
+_ANY: Mapping[str, Any] = {}
+
+
+def _outbox(connection: Connection) -> list[Outgoing]:
+    """Unsent rows, oldest first."""
+    return [_numbered(seq, body) for seq, body in connection.execute(statements.unsent)]
+
+
+def _snapshot(connection: Connection) -> Snapshot:
+    """All that a running sentinel needs."""
+    memory = _bodies(connection, statements.all_memory, Remembered)
+    return Snapshot(
+        alerts=tuple(_bodies(connection, statements.all_alerts, Alert)),
+        runs=tuple(_bodies(connection, statements.all_runs, Run)),
+        memory={remembered.check: remembered.memory for remembered in memory},
+        outbox=tuple(_outbox(connection)),
+        seq=connection.execute(statements.last_seq).scalar_one(),
+    )
+
+
+def _stored_lease(connection: Connection) -> Lease:
+    """The lease that was written last; its holder may be gone."""
+    return decode(connection.execute(statements.lease).scalar_one(), Lease)
+
+
+def _bodies(
+    connection: Connection, query: Select[Any], kind: type[Noun], wanted: Mapping[str, Any] = _ANY
+) -> list[Noun]:
+    found: Iterable[str] = connection.execute(query, wanted).scalars()
+    return [decode(body, kind) for body in found]
+
+
+def _numbered(seq: int, body: str) -> Outgoing:
+    return replace(decode(body, Outgoing), seq=seq)
+
+
+def _outcome(text: str) -> Outcome | None:
+    return decode(text, Outcome) if text else None
+
+
+_ALL = 1 << 62  # above every row id
+AT_ONCE = 48 * HOUR
+"""What one pass thins at most: a pass a day catches up, and no transaction is long."""
+
+
+class History:
+    """Reads and writes samples within the caller's transaction; remembers ids of series."""
+
+    def __init__(self, inserts: Inserts) -> None:
+        self._inserts = inserts
+        self._ids: dict[Series, int] = {}
+
+    def forget_ids(self) -> None:
+        """After a transaction that failed or removed series."""
+        self._ids.clear()
+
+    def write(self, connection: Connection, at: Instant, values: dict[Series, float]) -> None:
+        """One value per series at that moment; the same again replaces it."""
+        if not values:
+            return
+        self._learn(connection, [s for s in values if s not in self._ids])
+        moment = self._moment(connection, at)
+        rows = [
+            {"series": self._ids[s], "moment": moment, "value": value}
+            for s, value in values.items()
+        ]
+        connection.execute(self._inserts.samples, rows)
+
+    def read(
+        self, connection: Connection, which: Series, since: int
+    ) -> list[tuple[Instant, float]]:
+        """In the order of commits, which a wall clock that jumps does not change."""
+        found = connection.execute(statements.series_id, {"k": digest(*which)}).scalar()
+        wanted = {"series": found, "since": since}
+        rows = connection.execute(statements.values_of, wanted) if found else ()
+        return [(decode(body, Instant), value) for body, value in rows]
+
+    def prune(self, connection: Connection, before: int) -> None:
+        """Forget what was taken before (µs UTC), and series of which nothing is left."""
+        first = connection.execute(statements.first_kept, {"t": before}).scalar()
+        limit = {"m": _ALL if first is None else first}
+        connection.execute(statements.forget_samples, limit)
+        connection.execute(statements.forget_moments, limit)
+        connection.execute(statements.forget_series)
+        self.forget_ids()
+
+    def thin(self, connection: Connection, before: int) -> None:
+        """Keep of each series and hour (UTC) only the last sample, of what was taken before (µs
+        UTC) and was not thinned yet; at most AT_ONCE of it."""
+        done = int(connection.execute(statements.thinned).scalar_one())
+        first = connection.execute(statements.next_moment, {"t": done}).scalar()
+        end = before - before % HOUR
+        if first is None or first >= end:
+            return
+        begin = first - first % HOUR
+        end = min(end, begin + AT_ONCE)
+        span = {"since": begin, "until": end}
+        found = connection.execute(statements.moments_of, span).all()
+        for _, hour in groupby(found, key=lambda row: row.at // HOUR):
+            ids = [row.id for row in hour]
+            limits = {"first": ids[0], "last": ids[-1]}
+            connection.execute(statements.keep_last, limits)
+            connection.execute(statements.forget_empty, limits)
+        connection.execute(statements.thin_until, {"t": end})
+
+    def _learn(self, connection: Connection, new: list[Series]) -> None:
+        if not new:
+            return
+        names = {digest(*series): series for series in new}
+        rows = [{"key": key, "body": encode(series)} for key, series in names.items()]
+        connection.execute(self._inserts.series, rows)
+        for key, number in connection.execute(statements.series_ids):
+            if key in names:
+                self._ids[names[key]] = number
+
+    def _moment(self, connection: Connection, at: Instant) -> int:
+        body = encode(at)
+        key = digest(body)
+        row = {"key": key, "at": at.wall, "body": body}
+        connection.execute(self._inserts.moments, row)
+        return int(connection.execute(statements.moment_id, {"k": key}).scalar_one())

@@ -11,6 +11,7 @@ from sqlalchemy import (
     delete,
     exists,
     func,
+    insert,
     select,
     update,
 )
@@ -20,6 +21,7 @@ from sentinel.store.schema import (
     leader,
     memory,
     moments,
+    orders,
     outbox,
     runs,
     samples,
@@ -111,12 +113,17 @@ forget_empty: Delete = delete(moments).where(
 forget_moments: Delete = delete(moments).where(moments.c.id < bindparam("m"))
 forget_series: Delete = delete(series).where(~exists().where(samples.c.series == series.c.id))
 
+all_orders = select(orders.c.body)
+forget_orders = delete(orders).where(orders.c.ends < bindparam("t"))
+close_order = delete(orders).where(orders.c.key == bindparam("k"))
+add_order = insert(orders)
+
 
 class Inserts:
     """The statements whose form depends on the database."""
 
     def __init__(self, dialect: str) -> None:
-        insert = _insert(dialect)
+        insert = _insert_of(dialect)
         self.alerts = _replacing(insert, alerts)
         self.runs = _replacing(insert, runs)
         self.memory = _replacing(insert, memory)
@@ -129,10 +136,10 @@ class Inserts:
 
 def replacing(dialect: str, table: Table) -> Any:
     """Insert, or replace the row of the same key."""
-    return _replacing(_insert(dialect), table)
+    return _replacing(_insert_of(dialect), table)
 
 
-def _insert(dialect: str) -> Any:
+def _insert_of(dialect: str) -> Any:
     if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
