@@ -4,7 +4,7 @@ StoreError
 ├── Unavailable   cannot be read or written now, may pass: full disk, lost connection
 ├── Refused       this user may not read and write it
 ├── Damaged       what is stored makes no sense; set aside and start afresh
-├── TooNew        written by a newer sentinel; nothing is touched
+├── OtherVersion  written by a newer or an older sentinel; nothing is touched
 └── Unstorable    the caller's data have no stored form; trying again is of no use
 """
 
@@ -23,8 +23,8 @@ class Damaged(StoreError):
     """The state is damaged, removed or replaced; `SqlStore.reopen` goes on with a new one."""
 
 
-class TooNew(StoreError):
-    """A newer sentinel wrote the state; this one does not touch it."""
+class OtherVersion(StoreError):
+    """A newer or an older sentinel wrote the state; this one does not touch it."""
 
 
 class Unstorable(StoreError):

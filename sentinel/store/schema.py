@@ -1,6 +1,6 @@
-"""The tables as they are now. A change here needs a step in migrations/ beside it.
+"""The tables as they are now. A change here raises VERSION.
 
-Every column is a number, a digest (see codec) or JSON of the noun it belongs to: a new
+Every column is a number, a digest (see rows) or JSON of the noun it belongs to: a new
 field of a noun needs no new schema.
 """
 
@@ -15,6 +15,10 @@ from sqlalchemy import (
     Table,
     Text,
 )
+
+VERSION = 5
+"""A state of another version is refused: none was ever released. Whoever changes the tables of a
+released version brings the way from it to the new one."""
 
 metadata = MetaData()
 _Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER is SQLite's row id

@@ -16,7 +16,6 @@ from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.errors import Unavailable
 from sentinel.store.lease import TRUSTED, Lease, boot_clock
-from sentinel.store.migrations import STEPS, Step
 from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import (
     Addressed,
@@ -48,10 +47,10 @@ class SqlStore:
     It opens at its first use. Beyond the port's errors it raises those of store.errors.
     """
 
-    def __init__(self, backend: Backend, keep: Keep = USUAL, steps: Sequence[Step] = STEPS) -> None:
+    def __init__(self, backend: Backend, keep: Keep = USUAL) -> None:
         self._backend = backend
         self._keep = keep
-        self._session = Session(backend, steps)
+        self._session = Session(backend)
         self._inserts = statements.Inserts(backend.dialect)
         self._history = History(self._inserts)
         self._lease = Lease()
