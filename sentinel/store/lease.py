@@ -1,14 +1,22 @@
-"""Who leads, in words."""
+"""Who leads, in words, and one leader per state directory: a lock of the kernel, gone with the process
+that held it.
+"""
 
+import errno
+import fcntl
 import os
 import socket
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND
+from sentinel.core.errors import StoreError
 from sentinel.core.text import visible
+from sentinel.store.errors import Unavailable
+from sentinel.store.rows import Unreadable, decode, encode
 
 TERM = 30.0
 """Seconds for which a leader without a lock of the kernel may go on unseen."""
@@ -41,3 +49,113 @@ def iso(wall: int) -> str:
     """Microseconds UTC as `2026-10-18T03:15:00Z`."""
     moment = datetime.fromtimestamp(wall // SECOND, tz=timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+LOCK_PATIENCE = 0.5  # seconds: `holder` of another process takes the lock for a moment
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Its text is replaced: in somebody else's directory a link would have root empty another file."""
+_NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
+
+
+class DirectoryLock:
+    """flock(2) on a file; its content names the holder for whoever finds it taken."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._file is not None
+
+    @property
+    def taken_before(self) -> bool:
+        """Whether another ever held it, here or in an earlier process."""
+        return not self.held and os.path.exists(self._path)
+
+    def take(self, lease: Lease) -> bool:
+        """Whether the lock is ours now; raises StoreError where there are no locks."""
+        if self._file is not None and not self._is(self._file):
+            os.close(self._file)  # a cleaner removed it: what is held guards nothing
+            self._file = None
+        if self._file is None:
+            self._file = self._locked_within(LOCK_PATIENCE)
+        if self._file is None:
+            return False
+        self._write(encode(lease))
+        return True
+
+    def drop(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        if self._file is not None:
+            self._write("")
+            os.close(self._file)
+            self._file = None
+
+    def lease(self) -> Lease:
+        """The lease of whoever holds the lock now, this object too; empty when nobody does."""
+        with suppress(FileNotFoundError):
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return Lease() if not self.held and _try(file, fcntl.LOCK_SH) else _content(file)
+            finally:
+                os.close(file)
+        return Lease()
+
+    def _locked_within(self, seconds: float) -> int | None:
+        deadline = time.monotonic() + seconds
+        while (file := self._locked()) is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return file
+
+    def _locked(self) -> int | None:
+        try:
+            file = os.open(self._path, _LOCK_FLAGS, 0o600)
+        except OSError as error:
+            raise Unavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
+        try:
+            if _try(file, fcntl.LOCK_EX) and self._is(file):
+                return file
+        except OSError as error:
+            os.close(file)
+            raise self._explained(error) from error
+        os.close(file)
+        return None
+
+    def _is(self, file: int) -> bool:
+        """A cleaner may have removed the file between open and flock."""
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def _write(self, text: str) -> None:
+        """Only a courtesy: on a full disk the lock counts without its content."""
+        with suppress(OSError):
+            assert self._file is not None
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, text.encode(), 0)
+
+    def _explained(self, error: OSError) -> StoreError:
+        if error.errno in _NO_LOCKS:
+            return StoreError(
+                f"{self._path}: this file system has no locks ({error.strerror}); "
+                "set state: to a directory on another one, or to a postgresql:// URL"
+            )
+        return StoreError(f"{self._path}: cannot be locked: {error.strerror}")
+
+
+def _try(file: int, mode: int) -> bool:
+    try:
+        fcntl.flock(file, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _content(file: int) -> Lease:
+    try:
+        return decode(os.pread(file, 65536, 0).decode("utf-8", "replace"), Lease)
+    except Unreadable:
+        return Lease("a sentinel that could not write its name")

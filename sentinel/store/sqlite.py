@@ -11,8 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from sentinel.core.errors import StoreBusy
 from sentinel.store.errors import Damaged
-from sentinel.store.lease import Lease
-from sentinel.store.lock import DirectoryLock
+from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.mounts import is_local
 
 FILE = "sentinel.db"

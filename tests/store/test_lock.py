@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.store.errors import Unavailable
-from sentinel.store.lease import Lease
-from sentinel.store.lock import DirectoryLock
+from sentinel.store.lease import DirectoryLock, Lease
 from tests.store.nouns import HOSTILE, at
 
 LEASE = Lease("sentinel run, pid 1 on n1", at().wall)

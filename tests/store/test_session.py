@@ -31,7 +31,9 @@ def test_a_state_of_another_version_is_left_alone(tmp_path: Path, version: int, 
     """Not read, not moved aside, not changed: the message says what to do."""
     written(tmp_path, version)
     before = (tmp_path / "sentinel.db").read_bytes()
-    what = rf"sentinel\.db: written by {age} sentinel: schema {version}, .* knows {VERSION}; .* state:"
+    what = (
+        rf"sentinel\.db: written by {age} sentinel: schema {version}, .* knows {VERSION}; .* state:"
+    )
     with pytest.raises(OtherVersion, match=what):
         open_store(str(tmp_path), at())
     assert not list(tmp_path.glob("*damaged*"))
