@@ -7,17 +7,82 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, text
+from sqlalchemy import (
+    Connection,
+    Delete,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.gpu import ledger_update
 from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
 from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
-from sentinel.store import gpu_statements as statements
 from sentinel.store.backend import Backend
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import decode, digest, encode
+from sentinel.store.schema import gpu_events, gpu_stays, gpus
 from sentinel.store.session import Session
+
+_whole = select(gpus.c.key, gpus.c.seen, gpus.c.body)
+everything = _whole.order_by(gpus.c.key)
+of_node = _whole.where(gpus.c.node == bindparam("n")).order_by(gpus.c.key)
+some = _whole.where(gpus.c.key.in_(bindparam("keys", expanding=True)))
+telling = _whole.where(or_(gpus.c.heat > 0, gpus.c.marked == 1))
+outdated = _whole.where(gpus.c.recipe.not_in(["", bindparam("r")]))
+
+add_entry = insert(gpus)
+still_there: Update = update(gpus).where(gpus.c.key == bindparam("k")).values(seen=bindparam("at"))
+change_entry: Update = (
+    update(gpus)
+    .where(gpus.c.key == bindparam("k"))
+    .values(
+        {c: bindparam(f"new_{c}") for c in ("node", "seen", "heat", "recipe", "marked", "body")}
+    )
+)
+
+add_stay = insert(gpu_stays)
+stays_of = (
+    select(gpu_stays.c.body).where(gpu_stays.c.gpu == bindparam("g")).order_by(gpu_stays.c.seq)
+)
+last_stay = (
+    select(gpu_stays.c.seq, gpu_stays.c.body)
+    .where(gpu_stays.c.gpu == bindparam("g"))
+    .order_by(gpu_stays.c.seq.desc())
+    .limit(1)
+)
+end_stay: Update = (
+    update(gpu_stays).where(gpu_stays.c.seq == bindparam("s")).values(body=bindparam("b"))
+)
+
+add_event = insert(gpu_events)
+known_events = select(gpu_events.c.id).where(gpu_events.c.id.in_(bindparam("ids", expanding=True)))
+all_events_of = (
+    select(gpu_events.c.body).where(gpu_events.c.gpu == bindparam("g")).order_by(gpu_events.c.at)
+)
+newest_events_of = (
+    select(gpu_events.c.body)
+    .where(gpu_events.c.gpu == bindparam("g"))
+    .order_by(gpu_events.c.at.desc(), gpu_events.c.seq.desc())
+    .limit(bindparam("n"))
+)
+
+forget_events: Delete = delete(gpu_events).where(gpu_events.c.at < bindparam("before"))
+_later = gpu_stays.alias("later")
+forget_stays: Delete = delete(gpu_stays).where(
+    gpu_stays.c.at < bindparam("before"),
+    select(_later.c.seq)
+    .where(_later.c.gpu == gpu_stays.c.gpu, _later.c.seq > gpu_stays.c.seq)
+    .exists(),
+)
+"""The stay that lasts is kept, however old."""
+
 
 Row = dict[str, Any]
 MANY = 500
@@ -46,7 +111,7 @@ class SqlGpus:
             new = [s for uuid, s in latest.items() if uuid not in known]
             there = [known[uuid] for uuid, s in latest.items() if uuid in known and _same(known, s)]
             self._begin(connection, new, now)
-            _many(connection, statements.still_there, _seen(there, now))
+            _many(connection, still_there, _seen(there, now))
             moves = []
             for uuid, sighting in latest.items():
                 if uuid in known and not _same(known, sighting):
@@ -62,16 +127,16 @@ class SqlGpus:
             entry = _entries(connection, [subject]).get(subject)
             if entry is None:
                 entry = Entry(subject=subject, first=now, seen=now)
-                connection.execute(statements.add_entry, _row(entry))
+                connection.execute(add_entry, _row(entry))
             event = ledger_update.marking(entry, mark, reason, by, now)
-            connection.execute(statements.add_event, _event(event))
+            connection.execute(add_event, _event(event))
             _change(connection, [ledger_update.marked(entry, mark, reason, by, now)])
 
     def prune(self, now: Instant) -> None:
         with self._alone() as connection:
             before = {"before": now.wall - self._keep.actions * SECOND}
-            connection.execute(statements.forget_events, before)
-            connection.execute(statements.forget_stays, before)
+            connection.execute(forget_events, before)
+            connection.execute(forget_stays, before)
 
     # Reading
 
@@ -82,18 +147,18 @@ class SqlGpus:
     def entries(self, node: str = "") -> Sequence[Entry]:
         with self._session.reading() as connection:
             if not node:
-                return _read(connection, statements.everything)
-            return _read(connection, statements.of_node, {"n": digest(node)})
+                return _read(connection, everything)
+            return _read(connection, of_node, {"n": digest(node)})
 
     def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
         wanted = {"g": digest(subject), "n": limit}
         with self._session.reading() as connection:
-            found = connection.execute(statements.newest_events_of, wanted).scalars()
+            found = connection.execute(newest_events_of, wanted).scalars()
             return [decode(body, GpuEvent) for body in found]
 
     def stays(self, uuid: str) -> Sequence[Stay]:
         with self._session.reading() as connection:
-            found = connection.execute(statements.stays_of, {"g": digest(uuid)}).scalars()
+            found = connection.execute(stays_of, {"g": digest(uuid)}).scalars()
             stays = [decode(body, Stay) for body in found]
             entry = _entries(connection, [uuid]).get(uuid)
             if stays and entry:
@@ -103,29 +168,29 @@ class SqlGpus:
     def standings(self, now: Instant) -> Mapping[str, Standing]:
         recipe = {"r": digest(self.policy.recipe)}
         with self._session.reading() as connection:
-            stale = bool(_read(connection, statements.outdated.limit(1), recipe))
-            found = [] if stale else _read(connection, statements.telling)
+            stale = bool(_read(connection, outdated.limit(1), recipe))
+            found = [] if stale else _read(connection, telling)
         if stale:
             with self._alone() as connection:
-                _recount(connection, _read(connection, statements.outdated, recipe), self.policy)
-                found = _read(connection, statements.telling)
+                _recount(connection, _read(connection, outdated, recipe), self.policy)
+                found = _read(connection, telling)
         return {entry.subject: ledger_update.standing(entry, now, self.policy) for entry in found}
 
     # Places
 
     def _begin(self, connection: Connection, new: Sequence[Sighting], now: Instant) -> None:
         rows = [_row(ledger_update.first_seen(sighting, now)) for sighting in new]
-        _many(connection, statements.add_entry, rows)
-        _many(connection, statements.add_stay, [_stay(sighting, now) for sighting in new])
+        _many(connection, add_entry, rows)
+        _many(connection, add_stay, [_stay(sighting, now) for sighting in new])
 
     def _place(
         self, connection: Connection, entry: Entry, sighting: Sighting, now: Instant
     ) -> list[Move]:
         """One that is elsewhere, or of which more is known now."""
         _change(connection, [ledger_update.placed(entry, sighting, now)])
-        last = connection.execute(statements.last_stay, {"g": digest(entry.subject)}).first()
+        last = connection.execute(last_stay, {"g": digest(entry.subject)}).first()
         if last is None:
-            connection.execute(statements.add_stay, _stay(sighting, now))
+            connection.execute(add_stay, _stay(sighting, now))
         if not ledger_update.has_moved(entry, sighting):
             return []
         began = entry.first
@@ -133,8 +198,8 @@ class SqlGpus:
             stay = decode(last.body, Stay)
             began = stay.began
             ended = encode(replace(stay, ended=entry.seen))
-            connection.execute(statements.end_stay, {"s": last.seq, "b": ended})
-            connection.execute(statements.add_stay, _stay(sighting, now))
+            connection.execute(end_stay, {"s": last.seq, "b": ended})
+            connection.execute(add_stay, _stay(sighting, now))
         return [ledger_update.move(entry, sighting, began, now, self.policy)]
 
     @contextmanager
@@ -155,13 +220,13 @@ def _record(
     names, old = list(named), set[str]()
     for start in range(0, len(names), MANY):
         ids = {"ids": names[start : start + MANY]}
-        old |= set(connection.execute(statements.known_events, ids).scalars())
+        old |= set(connection.execute(known_events, ids).scalars())
     fresh = [event for name, event in named.items() if name not in old]
-    _many(connection, statements.add_event, [_event(event) for event in fresh])
+    _many(connection, add_event, [_event(event) for event in fresh])
     heard = {event.subject: event for event in fresh}
     known = _entries(connection, heard)
     new = [ledger_update.first_heard(event) for name, event in heard.items() if name not in known]
-    _many(connection, statements.add_entry, [_row(entry) for entry in new])
+    _many(connection, add_entry, [_row(entry) for entry in new])
     _recount(connection, [*known.values(), *new], policy)
     return fresh
 
@@ -169,7 +234,7 @@ def _record(
 def _recount(connection: Connection, entries: Iterable[Entry], policy: LemonPolicy) -> None:
     changed = []
     for entry in entries:
-        found = connection.execute(statements.all_events_of, {"g": digest(entry.subject)})
+        found = connection.execute(all_events_of, {"g": digest(entry.subject)})
         events = [decode(body, GpuEvent) for body in found.scalars()]
         changed.append(ledger_update.counted(entry, events, policy))
     _change(connection, changed)
@@ -180,7 +245,7 @@ def _change(connection: Connection, entries: Sequence[Entry]) -> None:
     for entry in entries:
         row = {f"new_{name}": value for name, value in _row(entry).items()}
         rows.append({**row, "k": row.pop("new_key")})
-    _many(connection, statements.change_entry, rows)
+    _many(connection, change_entry, rows)
 
 
 def _many(connection: Connection, statement: Any, rows: Sequence[Row]) -> None:
@@ -192,12 +257,12 @@ def _entries(connection: Connection, subjects: Iterable[str]) -> dict[str, Entry
     keys = [digest(subject) for subject in subjects]
     if len(keys) > 10 * MANY:
         wanted = set(keys)
-        rows = connection.execute(statements.everything)
+        rows = connection.execute(everything)
         found = [_entry(row.seen, row.body) for row in rows if row.key in wanted]
     else:
         found = []
         for start in range(0, len(keys), MANY):
-            found += _read(connection, statements.some, {"keys": keys[start : start + MANY]})
+            found += _read(connection, some, {"keys": keys[start : start + MANY]})
     return {entry.subject: entry for entry in found}
 
 
