@@ -7,6 +7,7 @@ import msgspec
 
 from sentinel.config.leaves import is_text, leaf
 from sentinel.config.problems import Collector, Path
+from sentinel.config.reader import Items, Node, Scalar, Table, line_at
 from sentinel.config.shapes import (
     Leaf,
     ListOf,
@@ -20,7 +21,6 @@ from sentinel.config.shapes import (
     words,
 )
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
-from sentinel.config.tree import Items, Node, Scalar, Table, line_at
 from sentinel.config.wording import as_list, did_you_mean, expected, got, near
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret

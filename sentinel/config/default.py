@@ -7,10 +7,10 @@ from sentinel.config.assemble import Assembler
 from sentinel.config.convert import Converter
 from sentinel.config.kinds import Kinds, Registries
 from sentinel.config.problems import Collector
+from sentinel.config.reader import plain
 from sentinel.config.registry import Registry
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Sources
-from sentinel.config.tree import plain
 from sentinel.core import cron
 
 

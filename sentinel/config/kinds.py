@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, Converter
 from sentinel.config.problems import Collector, Path
+from sentinel.config.reader import Entry, Scalar, Table, line_at
 from sentinel.config.registry import Registry, UnknownKind
 from sentinel.config.shapes import fields
-from sentinel.config.tree import Entry, Scalar, Table, line_at
 from sentinel.config.wording import did_you_mean, got
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from sentinel.config.reader import Scalar, resolve
 from sentinel.config.shapes import Leaf, shape, words
 from sentinel.config.sources import expanded
-from sentinel.config.tree import Scalar, resolve
 from sentinel.config.wording import did_you_mean, expected, got, near, quoted
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret

@@ -6,6 +6,7 @@ from typing import Any
 
 from sentinel.config.convert import Converter
 from sentinel.config.problems import BadOptions, Collector, Path
+from sentinel.config.reader import Entry, Items, Node, Table, loose
 from sentinel.config.shapes import (
     Leaf,
     Record,
@@ -18,7 +19,6 @@ from sentinel.config.shapes import (
     required,
 )
 from sentinel.config.sources import Sources
-from sentinel.config.tree import Entry, Items, Node, Table, loose
 from sentinel.config.wording import expected, near
 from sentinel.core.errors import Invalid
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sentinel.config.tree import Entry, Scalar, Table
+from sentinel.config.reader import Entry, Scalar, Table
 from sentinel.config.wording import did_you_mean
 from sentinel.core.errors import Invalid
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from sentinel.config.reader import Items, Node, Scalar, Table
 from sentinel.config.shapes import Leaf, ListOf, OneOf, Record, TableOf, constraints, shape, words
-from sentinel.config.tree import Items, Node, Scalar, Table
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Share, Size
