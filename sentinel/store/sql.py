@@ -146,7 +146,7 @@ class SqlStore:
             return _snapshot(connection)
 
     def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
-        which, wanted = statements.newest, {"n": limit}
+        which, wanted = statements.newest, dict[str, Any](n=limit)
         if alert:
             which, wanted = statements.newest_of, {**wanted, "a": digest(alert)}
         with self._session.reading() as connection:
