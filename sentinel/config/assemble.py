@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sentinel.config.convert import FAILED, Converter
+from sentinel.config.convert import FAILED, Converter, fields, got, is_list, item_of
 from sentinel.config.kinds import Kinds
 from sentinel.config.problems import Collector
 from sentinel.config.reader import Entry, Items, Node, Table
 from sentinel.config.review import Review
 from sentinel.config.settings import Settings
-from sentinel.config.shapes import fields, is_list, item_of
-from sentinel.config.wording import did_you_mean, got
+from sentinel.config.wording import did_you_mean
 from sentinel.config.zones import timezone
 from sentinel.core.errors import Invalid
 from sentinel.core.text import visible

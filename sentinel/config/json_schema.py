@@ -4,10 +4,7 @@ import re
 from typing import Any, get_args
 
 from sentinel.config.assemble import PRIVATE, SECTIONS
-from sentinel.config.display import Shown
-from sentinel.config.registry import Registry, UnknownKind
-from sentinel.config.settings import Settings
-from sentinel.config.shapes import (
+from sentinel.config.convert import (
     Leaf,
     ListOf,
     OneOf,
@@ -15,13 +12,16 @@ from sentinel.config.shapes import (
     TableOf,
     constraints,
     default,
+    expected,
     fields,
     required,
     shape,
     words,
 )
+from sentinel.config.display import Shown
+from sentinel.config.registry import Registry, UnknownKind
+from sentinel.config.settings import Settings
 from sentinel.config.sources import HOWS
-from sentinel.config.wording import expected
 from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
 

@@ -6,12 +6,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.config.convert import FAILED, Converter
+from sentinel.config.convert import FAILED, Converter, fields, got
 from sentinel.config.problems import Collector, Path
 from sentinel.config.reader import Entry, Scalar, Table, line_at
 from sentinel.config.registry import Registry, UnknownKind
-from sentinel.config.shapes import fields
-from sentinel.config.wording import did_you_mean, got
+from sentinel.config.wording import did_you_mean
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common
 

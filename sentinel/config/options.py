@@ -4,22 +4,23 @@ import os
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from sentinel.config.convert import Converter
-from sentinel.config.problems import BadOptions, Collector, Path
-from sentinel.config.reader import Entry, Items, Node, Table, loose
-from sentinel.config.shapes import (
+from sentinel.config.convert import (
+    Converter,
     Leaf,
     Record,
     TableOf,
     alternatives,
     default,
+    expected,
     fields,
     is_list,
     item_of,
     required,
 )
+from sentinel.config.problems import BadOptions, Collector, Path
+from sentinel.config.reader import Entry, Items, Node, Table, loose
 from sentinel.config.sources import Sources
-from sentinel.config.wording import expected, near
+from sentinel.config.wording import near
 from sentinel.core.errors import Invalid
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.channels import KINDS
 from sentinel.config import load
-from sentinel.config.shapes import fields
+from sentinel.config.convert import fields
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs"
