@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
@@ -12,13 +11,14 @@ from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
+from sentinel.plugin import Action
 
 SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"})
 TO = {"steps": (), "batch": ("--batch",), "all": ("--full",)}
 """Whom scancel(1) signals: the steps alone, the batch shell alone, or both."""
 
 
-class Cancel(Struct, frozen=True):
+class Cancel(Action, frozen=True):
     """Ends a running job (`scancel`), stacks first; with the param `signal` sends that instead.
 
     `to`: steps (default), batch or all. What a signal brings about is not waited for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from msgspec import MsgspecError, Struct
+from msgspec import MsgspecError
 
 from sentinel.actions.limits import CleanLimits, Limits
 from sentinel.actions.model import Answer, Look, Reply
@@ -15,9 +15,10 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import size_text
+from sentinel.plugin import Action
 
 
-class Clean(Struct, frozen=True):
+class Clean(Action, frozen=True):
     """Removes files and directories in the target, a directory, by the params `rules` and `names`.
 
     Every name has to be allowed by the rules when it is looked at and again when it goes; nothing

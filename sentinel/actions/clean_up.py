@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
@@ -17,6 +15,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.model import Answered, Partial, TimedOut
+from sentinel.plugin import Action
 from sentinel.slurm.model import Node, ids, runs
 from sentinel.slurm.node_states import UP, changed, described, seen
 
@@ -29,7 +28,7 @@ _NUMBER = re.compile("[0-9]+")
 _JOB = re.compile("[0-9]+|s[0-9A-Z]{13}")
 
 
-class CleanUp(Struct, frozen=True):
+class CleanUp(Action, frozen=True):
     """Ends left-over processes of jobs that are over: SIGTERM, after 5 s SIGKILL.
 
     Only those that the kernel (cgroup) or a slurmstepd above them counts to one of the jobs in the

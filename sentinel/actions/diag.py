@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
@@ -15,6 +13,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.nodes.model import Answer as AnswerOfNode
 from sentinel.nodes.model import Answered, Partial, TimedOut
+from sentinel.plugin import Action
 from sentinel.slurm.node_states import described, unfit
 
 SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
@@ -29,7 +28,7 @@ SPARE = 60
 """Seconds by which dcgmi is ended before its job is."""
 
 
-class Diag(Struct, frozen=True):
+class Diag(Action, frozen=True):
     """Starts dcgmi diag on a node: exclusively, with all its GPUs, within a time limit.
 
     Its share of a partition is the check's own; here only a bound that no fault can pass.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look
 from sentinel.actions.nodes import changed, described, state_of, tagged
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.core.values import Duration, Rate
+from sentinel.plugin import Action
 from sentinel.slurm.model import Node
 from sentinel.slurm.slurmctld_log import Entry
 
@@ -20,7 +19,7 @@ ASLEEP = frozenset({"POWERED_DOWN", "POWER_UP", "POWERING_UP"})
 src/slurmctld/node_mgr.c, 20.11 to 26.05)."""
 
 
-class Drain(Struct, frozen=True):
+class Drain(Action, frozen=True):
     """Sets nodes to DRAIN, with the reason; a node that is drained keeps the reason it has."""
 
     # A node that fails again is drained again: its return to work is what is rationed.

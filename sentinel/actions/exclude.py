@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.jobs import LIMITS, changed, found
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look, Reply
@@ -15,13 +13,14 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Rate
+from sentinel.plugin import Action
 from sentinel.slurm.model import Job
 
 MOST = 64
 """Nodes that a job may come to exclude: more, and it waits for ever."""
 
 
-class Exclude(Struct, frozen=True):
+class Exclude(Action, frozen=True):
     """Adds the node of the param `node` to the excluded ones of one's own pending job.
 
     The params `user` and `exclude` say whose job it is and which list it had when it was seen.

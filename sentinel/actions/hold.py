@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.jobs import LIMITS, changed
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
+from sentinel.plugin import Action
 from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
 
 
-class Hold(Struct, frozen=True):
+class Hold(Action, frozen=True):
     """Holds the pending elements of a job array (`scontrol uhold`), its owner may release them.
 
     For a restart storm: a train that dies at every start would burn through its elements. The

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
@@ -13,9 +12,10 @@ from sentinel.actions.model import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
+from sentinel.plugin import Action
 
 
-class Killswitch(Struct, frozen=True):
+class Killswitch(Action, frozen=True):
     """Makes the kill-switch file of the param `file`, stacks first; never replaces one.
 
     Jobs that ask for it end by themselves, those that are queued behind too. It stays until

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits
@@ -14,6 +13,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.values import Rate
+from sentinel.plugin import Action
 from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import changed, described, seen, unfit
 from sentinel.slurm.slurmctld_log import Entry
@@ -24,7 +24,7 @@ SAME_BOOT = 60
 """Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
 
 
-class Reboot(Struct, frozen=True):
+class Reboot(Action, frozen=True):
     """Reboots idle drained nodes (scontrol reboot ASAP nextstate=RESUME); needs RebootProgram.
 
     The param `booted` is the boot time that was seen: a node that was booted since is done.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
+from sentinel.plugin import Action
 
 
-class Requeue(Struct, frozen=True):
+class Requeue(Action, frozen=True):
     """Sends a running job back into the queue (`scontrol requeue`), stacks first.
 
     Slurm refuses jobs that were submitted with --no-requeue.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.jobs import LIMITS, looked
@@ -13,9 +12,10 @@ from sentinel.actions.model import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.values import Rate
+from sentinel.plugin import Action
 
 
-class Stacks(Struct, frozen=True):
+class Stacks(Action, frozen=True):
     """Takes the stacks of all ranks and keeps them with the log's end and the nodes' states.
 
     Changes nothing: processes are read without being stopped.

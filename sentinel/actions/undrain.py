@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
+from sentinel.plugin import Action
 from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import changed, described, seen, state_of, unfit
 from sentinel.slurm.slurmctld_log import Entry
 
 
-class Undrain(Struct, frozen=True):
+class Undrain(Action, frozen=True):
     """Takes DRAIN off nodes that are up, and only that: a node that is down stays down.
 
     State=UNDRAIN, not RESUME or IDLE, which raise a DOWN node too. The param `idle` "yes"

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import msgspec
-from msgspec import Struct
 
 from sentinel.channels.event import degree, move
 from sentinel.channels.format.summary import card, moment, one_line
@@ -24,6 +23,7 @@ from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration, duration_text
+from sentinel.plugin import Channel
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
@@ -34,7 +34,7 @@ _KEY = ("cluster", "alertname", "subject")
 Labels = Mapping[str, str]
 
 
-class Alertmanager(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pushes alerts to every instance of a Prometheus Alertmanager, by its v2 API.
 
     An alert that is not repeated ends there after `expires`: it must be longer than the

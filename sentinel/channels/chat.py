@@ -16,6 +16,7 @@ from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class Message(Struct, frozen=True, kw_only=True):
         return f"{title}\n{self.body(room - len(title) - 1)}"
 
 
-class ChatChannel(Struct, frozen=True, kw_only=True):
+class ChatChannel(Channel, frozen=True, kw_only=True):
     """Base of the channels to chats; subclasses make the request."""
 
     groups: ClassVar[bool] = True

@@ -8,7 +8,6 @@ from io import StringIO
 from shutil import get_terminal_size
 from typing import ClassVar, TextIO
 
-from msgspec import Struct
 from rich.console import Console as Paper
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 _COLUMNS = 80
 _LINES = 5
@@ -31,7 +31,7 @@ _STYLES = {
 }
 
 
-class Console(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Prints each alert on standard output, in colour on a terminal (NO_COLOR is honoured).
 
     A terminal that is held (Ctrl-S) or a pipe that nobody empties is given up in time.

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from email.headerregistry import Address
 from typing import ClassVar, Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
 from sentinel.alerting.owners import LABEL
 from sentinel.channels.address import address
@@ -21,12 +21,13 @@ from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Email(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Mail (text and HTML) through an SMTP server, one thread per alert.
 
     `security` is never less than asked for. `timeout` bounds a whole delivery. `sendmail`: a

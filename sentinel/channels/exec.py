@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.channels.program import hand_to
 from sentinel.channels.record import record
 from sentinel.channels.settings import check_timeout
@@ -15,6 +13,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 # Exit codes that refuse for good, as https://www.qmail.org/man/man8/qmail-command.html has
 # them (named in sysexits.h); all others may be an accident of the moment.
@@ -23,7 +22,7 @@ _WORDS = ("at", "cluster", "check", "kind", "severity", "status", "reason", "sin
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
-class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Exec(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Runs a command with the alert as JSON on its input and SENTINEL_* in its environment.
 
     Exit 0: taken. 64, 65, 70, 76, 77, 78, 100, 112: refused for good. Else: tried again.

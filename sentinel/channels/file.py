@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel import proc
 from sentinel.channels.record import record
 from sentinel.channels.redact import quoted
@@ -15,10 +13,11 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 from sentinel.proc.appending import NEVER, append_line
 
 
-class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class File(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One JSON object a line appended to a file; opened anew each time, so it may be rotated.
 
     Each line is one write. A file system that hangs costs `timeout` once, not the service.

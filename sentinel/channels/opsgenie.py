@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from msgspec import Struct
-
 from sentinel.channels.event import degree, incident, move
 from sentinel.channels.format import text as render
 from sentinel.channels.format.summary import card, one_line
@@ -17,13 +15,14 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 _PRIORITIES = {"critical": "P1", "unknown": "P2", "warning": "P3", "info": "P5"}
 # Characters, by https://docs.opsgenie.com/docs/alert-api#create-alert
 _MESSAGE, _DESCRIPTION, _ENTITY, _TAG, _TAGS, _DETAIL = 130, 15_000, 500, 50, 20, 300
 
 
-class Opsgenie(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One Opsgenie alert per alert: created, acknowledged and closed by its id as alias.
 
     `api_key` is that of an API integration; accounts in the EU set `api` to

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 from sentinel.channels.event import degree, incident, move
 from sentinel.channels.format import text as render
 from sentinel.channels.format.summary import Card, card, moment, one_line
@@ -17,6 +15,7 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 _ACTIONS = {"open": "trigger", "acknowledge": "acknowledge", "close": "resolve"}
 _SEVERITIES = {"critical": "critical", "unknown": "error", "warning": "warning", "info": "info"}
@@ -24,7 +23,7 @@ _WORDS = 250
 _SUMMARY = 1024  # https://developer.pagerduty.com/docs/pd-cef
 
 
-class Pagerduty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One PagerDuty incident per alert: triggered, acknowledged and resolved.
 
     `routing_key` is that of an Events API v2 integration; accounts in the EU set `url` to

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from msgspec import Struct
-
 from sentinel.channels.format.summary import one_line
 from sentinel.channels.http import Request, submit
 from sentinel.channels.record import record
@@ -12,11 +10,12 @@ from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 
 _OURS = ("content-length", "host", "transfer-encoding", "idempotency-key")
 
 
-class Webhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Webhook(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Posts each alert as one JSON object, with its key as Idempotency-Key.
 
     Redirects are not followed: what is meant for one host goes to no other.

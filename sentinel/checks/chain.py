@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.chain.folder import Place
 from sentinel.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
 from sentinel.chain.model import Chain
@@ -16,10 +14,11 @@ from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.core.when import clock_text
+from sentinel.plugin import Check
 from sentinel.slurm.model import Job
 
 
-class ChainCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The chain of jobs that runs sentinel in place of cron: links, lateness, blind time."""
 
     EVERY: ClassVar[float] = 60

@@ -16,6 +16,7 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import Duration, duration_text
+from sentinel.plugin import Check
 
 TAIL = 2000
 """Bytes of a log that are shown."""
@@ -28,7 +29,7 @@ class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     count: int = 30
 
 
-class CronCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Scripts in cron.hourly, cron.daily, …: submitted on time, and what became of them."""
 
     EVERY: ClassVar[float] = 60

@@ -19,6 +19,7 @@ from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible, visible_lines
+from sentinel.plugin import Check
 
 MOST = 1_000_000  # bytes; Nagios itself keeps 8 KiB
 _SHOWN = 4000
@@ -42,7 +43,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     numbers: Mapping[str, float] = {}
 
 
-class Exec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Nagios, Icinga or NHC plugin: its exit code, text and performance data.
 
     `command` is run as it stands, by no shell; `env` is added to sentinel's own environment.

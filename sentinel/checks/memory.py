@@ -19,6 +19,7 @@ from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, worst
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
+from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.nodes.model import Unreached
@@ -59,7 +60,7 @@ class Level(Struct, frozen=True, kw_only=True):
         return round(100 * (self.swap - self.swap_free) / self.swap, 2) if self.swap else None
 
 
-class Memory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Memory that can still be had: level, swap, trend, and what was killed for want of it.
 
     `nodes` (a host list or `all`) or `job` (its name or id, of `users`): theirs in place of this

@@ -22,6 +22,7 @@ from sentinel.core.values import Duration, Rate, Share, duration_text
 from sentinel.nodes.history import is_out
 from sentinel.nodes.model import Unreached, described
 from sentinel.nodes.probe import NodeProbe
+from sentinel.plugin import Check
 from sentinel.slurm.model import Node, Timeouts
 from sentinel.slurm.node_states import ASLEEP, UNFIT, UP, state_of
 
@@ -55,7 +56,7 @@ class Passage(Struct, frozen=True):
     text: str
 
 
-class Nodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that can work against those needed; which cannot, why, since when, and how often.
 
     Critical below `need`, warning below `need` and `spare` of it. `each`: an alert per node that

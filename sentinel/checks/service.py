@@ -6,14 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct
-
 from sentinel import proc
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible
+from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.nodes.model import Remote
@@ -33,7 +32,7 @@ HERE = ""
 Said = str | CannotTell
 
 
-class Service(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Service(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Processes (by the name that `ps -o comm` shows) and systemd units that must live.
 
     On this host, or on the `nodes` of a hostlist (login and management nodes) by `remote:`.

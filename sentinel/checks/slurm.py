@@ -11,6 +11,7 @@ from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
+from sentinel.plugin import Check
 from sentinel.slurm.model import Controller
 
 # What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
@@ -23,7 +24,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     latency: Duration | None = None
 
 
-class SlurmCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Slurm itself: controller, backup controllers, latency, munge."""
 
     EVERY: ClassVar[float] = 60

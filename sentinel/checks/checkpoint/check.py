@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
@@ -22,13 +22,14 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.plugin import Check
 from sentinel.slurm.model import Job
 
 LOOKUP = 20.0
 """Seconds for one question to the file system: a sharded checkpoint has thousands of files."""
 
 
-class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Complete checkpoints: how old the newest is, how large, how many; what is at risk.
 
     With `job` only while such a job runs, and counted from its start.

@@ -21,6 +21,7 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text, size_text
+from sentinel.plugin import Check
 
 MOST = 200
 LONGEST = 3500
@@ -41,7 +42,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     stuck: proc.Stuck | None = None
 
 
-class Clean(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Old logs and checkpoints of a directory: what may go, and its removal where that is on.
 
     `match`: names it is about; a first group that is a number orders them. `keep_last` complete

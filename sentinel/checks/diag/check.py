@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 
 from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.diag import archive, choose, dispatch, runs, telling
@@ -21,6 +21,7 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share
 from sentinel.gpu.ledger import GpuEvent
+from sentinel.plugin import Check
 from sentinel.slurm.model import Job, Node
 
 BACK = 6 * 3600
@@ -33,7 +34,7 @@ KEPT = 14 * 86_400
 """Seconds for which a verdict is shown."""
 
 
-class Diag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """dcgmi diag over nodes, in waves.
 
     `nodes`: a host list, `idle`, `suspect` (with GPUs that failed before) or `all`. `share` of a

@@ -19,6 +19,7 @@ from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
+from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.slurm.model import Node
@@ -35,7 +36,7 @@ class Past(Struct, frozen=True, kw_only=True):
     passing: dict[str, Passing] = {}
 
 
-class Drained(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that Slurm drained: proven clean and given back, or why not; and nodes that do not end a
     job for longer than `completing`.
 

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from msgspec import Struct
-
 from sentinel.checks.du.settings import Du
 from sentinel.checks.fs.limits import Limits, refuse_reversed
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share
+from sentinel.plugin import Check
 
 Measure = Literal[
     "auto", "statfs", "quota", "repquota", "xfs", "lustre", "gpfs", "beegfs", "ceph", "zfs",
@@ -21,7 +20,7 @@ Measure = Literal[
 HERE_ONLY = ("measure", "quotas", "command", "headroom", "reliable", "lag", "write_probe")
 
 
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `Fs` explains, and what of it goes together."""
 
     paths: list[FilePath] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
@@ -32,6 +32,7 @@ from sentinel.gpu import gres
 from sentinel.gpu.ledger import GpuEvent
 from sentinel.nodes.model import described
 from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
+from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
@@ -45,7 +46,7 @@ KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life
 """Values worth a history."""
 
 
-class GpuCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """GPUs that are missing, failing, hot, or known lemons.
 
     `nodes`: a host list, `all` that do not sleep (those with GPUs in Slurm, where any has some), or

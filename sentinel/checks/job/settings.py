@@ -14,6 +14,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.plugin import Check
 
 DAY = 86400.0  # seconds
 LONGEST = 128  # characters of a job's name in a subject
@@ -57,7 +58,7 @@ class DoneWhen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("`pattern` needs the `log` to look in", "pattern")
 
 
-class JobSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fields of a `job` check; `JobCheck` adds what it does with them.
 
     `users` empty: who runs sentinel, or where only a size is given everybody; "*": everybody;

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from msgspec import Struct
-
 from sentinel.actions.limits import Limits
 from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.log import everybody
@@ -27,10 +25,11 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
+from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import has_symbols
 
 
-class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training's log grows, or the number in it advances, while its job runs.
 
     `path` may hold Slurm's %-symbols and, in its last part, a shell pattern whose newest file

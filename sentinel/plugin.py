@@ -1,0 +1,90 @@
+"""The public face of sentinel: all that a kind of check, channel or action of your own needs.
+
+Everything else in this package may be renamed; what is named here keeps its name and meaning
+(docs/plugins.md).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import CannotTell, ChannelError, Invalid
+from sentinel.core.kinds import Action, Channel, Check
+from sentinel.core.model import (
+    ActionRequest,
+    Coverage,
+    Finding,
+    Notification,
+    Receipt,
+    Report,
+    Sample,
+    Status,
+    covered,
+)
+from sentinel.core.ports import Context, Hands, JobHands, View
+from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import Duration, Rate, Share, Size, duration_text, size_text
+
+if TYPE_CHECKING:
+    from sentinel.actions.limits import Limits
+    from sentinel.actions.model import Answer, Look, Reply
+    from sentinel.proc import Done, TimedOut, run
+
+__all__ = [
+    "SECOND",
+    "Action",
+    "ActionRequest",
+    "Answer",
+    "CannotTell",
+    "Channel",
+    "ChannelError",
+    "Check",
+    "Context",
+    "Coverage",
+    "Done",
+    "Duration",
+    "FilePath",
+    "Finding",
+    "Hands",
+    "Instant",
+    "Invalid",
+    "JobHands",
+    "Limits",
+    "Look",
+    "Notification",
+    "Rate",
+    "Receipt",
+    "Reply",
+    "Report",
+    "Sample",
+    "Secret",
+    "Share",
+    "Size",
+    "Status",
+    "TimedOut",
+    "View",
+    "covered",
+    "duration_text",
+    "run",
+    "shortened",
+    "size_text",
+    "visible",
+]
+
+_LATER = {
+    "Answer": "sentinel.actions.model",
+    "Done": "sentinel.proc",
+    "Limits": "sentinel.actions.limits",
+    "Look": "sentinel.actions.model",
+    "Reply": "sentinel.actions.model",
+    "TimedOut": "sentinel.proc",
+    "run": "sentinel.proc",
+}
+"""What few kinds need is imported when it is asked for: a one-shot has to start fast."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
