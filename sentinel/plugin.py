@@ -21,7 +21,7 @@ from sentinel.core.model import (
     Status,
     covered,
 )
-from sentinel.core.ports import Context, Hands, JobHands, View
+from sentinel.core.ports import Context, Hands, JobHands, JobView, View
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, Size, duration_text, size_text
@@ -50,6 +50,7 @@ __all__ = [
     "Instant",
     "Invalid",
     "JobHands",
+    "JobView",
     "Limits",
     "Look",
     "Notification",

@@ -8,7 +8,7 @@ all they need, in `sentinel.plugin`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.actions.model import Look, Reply
     from sentinel.core.clock import Instant
     from sentinel.core.model import ActionRequest, Notification, Receipt, Report
-    from sentinel.core.ports import Context, JobHands, View
+    from sentinel.core.ports import Context, JobHands
     from sentinel.slurm.slurmctld_log import Entry
 
 
@@ -141,9 +141,9 @@ class Action(Struct, frozen=True):
     leaves_no_trace: ClassVar[bool] = False
     replaces_reason: ClassVar[bool] = False
 
-    def look(self, request: ActionRequest, view: View) -> Look:
-        """What the target is like, and whether the wish makes sense; changes nothing. Raises
-        CannotTell."""
+    def look(self, request: ActionRequest, view: Any) -> Look:
+        """What the target is like, and whether the wish makes sense; changes nothing. `view` is a
+        View, or with `asks_anew` a JobView. Raises CannotTell."""
         raise NotImplementedError
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
