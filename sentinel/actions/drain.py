@@ -24,6 +24,7 @@ class Drain(Action, frozen=True):
 
     # A node that fails again is drained again: its return to work is what is rationed.
     limits: ClassVar[Limits] = Limits(per_node=Rate("20 in 7d"), cooldown=Duration(0))
+    replaces_reason: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """Done when the node carries our reason; a foreign one is never replaced."""

@@ -39,8 +39,9 @@ from sentinel.actions.model import (
 )
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.kinds import Action
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import Action, Books, Clock, Hands
+from sentinel.core.ports import Books, Clock, Hands
 from sentinel.core.values import duration_text
 
 IN_FLIGHT = 120.0
@@ -100,7 +101,7 @@ class Actor:
         request = replace(request, reason=tidy(request.reason))
         kind = self._kind(request)
         # What has nothing to do with Slurm is neither held up by its illness nor waits for it.
-        scene = Scene({}, {}) if getattr(kind, "apart", False) else scene or self.survey()
+        scene = Scene({}, {}) if kind.apart else scene or self.survey()
         look = Look(text="not seen") if scene.unwell else self._first_look(kind, request, scene)
         record = self._draft(kind, request, asker, look)
         if look.unneeded:
@@ -122,7 +123,7 @@ class Actor:
 
     def _first_look(self, kind: Action, request: ActionRequest, scene: Scene) -> Look:
         """Nodes are in the survey; whatever else is asked for anew."""
-        if not getattr(kind, "asks_anew", False):
+        if not kind.asks_anew:
             return kind.look(request, scene)
         try:
             return kind.look(request, self._hands)
@@ -192,7 +193,7 @@ class Actor:
             forced=asker.forced,
             subject=request.subject,
             mark=fingerprint(look),
-            log=overtaken.log_end(self._hands) if overtaken.watched(kind) else "",
+            log=overtaken.log_end(self._hands) if kind.replaces_reason else "",
         )
 
     # Doing
@@ -229,7 +230,7 @@ class Actor:
         now = self._clock.now()
         if elapsed(record.at, now) >= IN_FLIGHT:
             return "this process was held up, and others may have acted"
-        if overtaken.watched(kind) and elapsed(begun, now) > FRESH:
+        if kind.replaces_reason and elapsed(begun, now) > FRESH:
             slow = duration_text(elapsed(begun, now))
             return f"the last look was held up for {slow}, and others may have acted"
         return ""
@@ -243,7 +244,7 @@ class Actor:
         seconds: float | None,
     ) -> ActionRecord:
         """Conclude, and where the node's reason was replaced look whether it was the one seen."""
-        if not overtaken.watched(kind):
+        if not kind.replaces_reason:
             return self._conclude(record, outcome, detail)
         window = overtaken.window(kind, record, self._hands, seconds)
         if window.erased:
@@ -259,10 +260,9 @@ class Actor:
         return record.id in ids and elapsed(record.at, self._clock.now()) < IN_FLIGHT
 
     def _send(self, kind: Action, record: ActionRecord) -> Reply:
-        perform = getattr(kind, "perform", None)
-        if perform is not None:
-            reply: Reply = perform(request_of(record), self._hands)
-            return reply
+        done = kind.perform(request_of(record), self._hands)
+        if done is not None:
+            return done
         reply = Reply(Answer.ACCEPTED)
         for command in record.commands:
             reply = self._hands.change(command)
@@ -278,10 +278,10 @@ class Actor:
         except CannotTell as error:
             said = reply.text or "Slurm accepted it"
             return Outcome.UNKNOWN, f"{said}; it could not be read afterwards: {error}"
-        ended_by_itself = reply.answer is Answer.REFUSED and getattr(kind, "asks_anew", False)
+        ended_by_itself = reply.answer is Answer.REFUSED and kind.asks_anew
         if look.done and not ended_by_itself:
             return Outcome.DONE, "; ".join(filter(None, [f"now {look.text}", reply.text]))
-        if reply.answer is Answer.ACCEPTED and getattr(kind, "leaves_no_trace", False):
+        if reply.answer is Answer.ACCEPTED and kind.leaves_no_trace:
             return Outcome.DONE, reply.text or f"now {look.text}"
         if reply.answer is Answer.REFUSED:
             return Outcome.ERROR, reply.text

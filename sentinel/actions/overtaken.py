@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from sentinel.actions.audit_log import request_of
 from sentinel.actions.model import ActionRecord, Answer
 from sentinel.core.errors import CannotTell
-from sentinel.core.ports import Action, Hands
+from sentinel.core.kinds import Action
+from sentinel.core.ports import Hands
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.node_states import described, tagged
@@ -33,11 +34,6 @@ class Window(Struct, frozen=True, kw_only=True):
     erased: tuple[Entry, ...] = ()
 
 
-def watched(kind: Action) -> bool:
-    """Whether the action takes the place of a node's reason."""
-    return hasattr(kind, "logged")
-
-
 def log_end(hands: Hands) -> str:
     """Where slurmctld's log ends now; empty where it cannot be read."""
     try:
@@ -52,7 +48,7 @@ def window(kind: Action, record: ActionRecord, hands: Hands, seconds: float | No
     The log counts as read only if our own change stands in it.
     """
     long = "nobody knows how long" if seconds is None else _length(seconds)
-    own = partial(kind.logged, request_of(record))  # type: ignore[attr-defined]
+    own = partial(kind.logged, request_of(record))
     try:
         log = hands.log_since(record.log or hands.log_end())  # the latter says why not
         found = erased(log, record.target, own)
@@ -78,7 +74,7 @@ def mend(
     if newer := _drained_since(record, hands):
         told = "; ".join(f"'{_quoted(e)}' by {author(e) or UNKNOWN}" for e in found)
         return record, f"it replaced {told}; not drained again, as by now it is {newer}"
-    taken_back = getattr(kind, "takes_back", lambda _: ())(request_of(record))
+    taken_back = kind.takes_back(request_of(record))
     for command in taken_back:
         hands.change(command)
     ran, lost, trouble = list(taken_back), list(found), ""

@@ -96,14 +96,14 @@ class Deeds:
 
 def grants(check: CheckConfig) -> Mapping[str, Limits | None]:
     """The actions that the check's own settings switch on."""
-    given: Mapping[str, Limits | None] = getattr(check.plugin, "grants", dict)()
+    given: Mapping[str, Limits | None] = check.plugin.grants()
     return given
 
 
 def concerned(check: CheckConfig) -> bool:
-    """Whether the check is of a kind that can ask for actions; `may_ask` False: not as it is
-    configured, so that no log of actions is kept for it."""
-    return hasattr(check.plugin, "grants") and getattr(check.plugin, "may_ask", True)
+    """Whether the check may ask for actions, as it is configured: else no log of them is kept."""
+    asks: bool = check.plugin.may_ask
+    return asks
 
 
 def _imagined(

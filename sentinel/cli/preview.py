@@ -43,10 +43,9 @@ def write(channels: Mapping[str, Any], sample: str, path: str) -> int:
 def _parts(channel: Any, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
     """A channel that words nothing itself hands on the JSON object of each alert. Links are for
     people, and are there where `web` is on."""
-    if not getattr(channel, "links", False):
+    if not channel.links:
         notifications = [replace(n, links={}) for n in notifications]
-    if hasattr(channel, "preview"):
-        parts: list[tuple[str, str]] = channel.preview(notifications)
+    if parts := list(channel.preview(notifications)):
         return parts
     from sentinel.channels.record import record
 

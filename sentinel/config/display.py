@@ -83,9 +83,9 @@ class Shown:
 
 def _timing(check: CheckConfig) -> dict[str, str]:
     """`every` and `timeout` as they are in effect: the kind's own where none is given."""
-    common, kind = check.common, type(check.plugin)
-    every = common.every if common.every is not None else getattr(kind, "EVERY", None)
-    timeout = common.timeout if common.timeout is not None else getattr(kind, "TIMEOUT", None)
+    common, kind = check.common, check.plugin
+    every = common.every if common.every is not None else kind.EVERY
+    timeout = common.timeout if common.timeout is not None else kind.TIMEOUT
     known = {"every": None if common.cron else every, "timeout": timeout}
     return {key: Duration(value).exact() for key, value in known.items() if value is not None}
 

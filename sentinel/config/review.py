@@ -96,7 +96,7 @@ class Review:
         if name and name not in self._channel_names:
             hint = did_you_mean(name, self._channel_names, "there are")
             self._error(path, f"there is no channel '{name}'{hint}")
-        elif not name and getattr(channel.plugin, "personal", False):
+        elif not name and channel.plugin.personal:
             self._warn(
                 ("channels", channel.name),
                 "what is about no user's job, or a user's without an address, reaches nobody:"
@@ -195,7 +195,7 @@ class Review:
         """Channels that forget what is not repeated in time."""
         plugins = {channel.name: channel.plugin for channel in self._settings.channels}
         for name, plugin in plugins.items():
-            judge = getattr(plugin, "judge_repeat", lambda _: "")
+            judge = plugin.judge_repeat
             if not routes and (wrong := judge(DEFAULT_REPEAT)):
                 self._warn(("channels", name), wrong)
             for index, route in routes.items():
@@ -207,7 +207,7 @@ class Review:
         plugins = {check.name: check.plugin for check in self._settings.checks}
         for name, plugin in plugins.items():
             others = {n: p for n, p in plugins.items() if n != name}
-            for key, message in getattr(plugin, "conflicts", lambda _: ())(others):
+            for key, message in plugin.conflicts(others):
                 self._error(("checks", name, *key.split(".")), message)
 
     def _nothing(self) -> None:

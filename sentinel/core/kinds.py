@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.actions.model import Look, Reply
     from sentinel.core.clock import Instant
     from sentinel.core.model import ActionRequest, Notification, Receipt, Report
-    from sentinel.core.ports import Context, JobHands
+    from sentinel.core.ports import Context
     from sentinel.slurm.slurmctld_log import Entry
 
 
@@ -150,9 +150,9 @@ class Action(Struct, frozen=True):
         """The commands that fulfil the wish, in order: shown by a dry run, run by a real one."""
         raise NotImplementedError
 
-    def perform(self, request: ActionRequest, hands: JobHands) -> Reply | None:
-        """Fulfil the wish otherwise than by commands of Slurm; never raises. None: run the
-        commands. With this, `commands` are for people to read."""
+    def perform(self, request: ActionRequest, hands: Any) -> Reply | None:
+        """Fulfil the wish otherwise than by commands of Slurm; never raises. `hands` are Hands, or
+        with `asks_anew` JobHands. None: run the commands; else they are for people to read."""
         return None
 
     def logged(self, request: ActionRequest, entry: Entry) -> bool:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:  # a one-shot needs none of these here
-    from sentinel.actions.limits import Limits
-    from sentinel.actions.model import ActionRecord, Decision, Look, Past, Reading, Reply, Switch
+    from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Reply, Switch
     from sentinel.alerting.silences import Ack, Orders, Silence
     from sentinel.core.clock import Instant
     from sentinel.core.model import (
-        ActionRequest,
         Alert,
         Batch,
-        Notification,
         Outgoing,
         Receipt,
-        Report,
         Run,
         Sending,
         Transition,
@@ -106,28 +102,6 @@ class Context(Struct, kw_only=True):
     logbook: Logbook | None = None
     gpus: Gpus | None = None
     due: bool = True
-
-
-class Check(Protocol):
-    """A configured check. Its fields are its settings; it may raise CannotTell.
-
-    One that may ask for actions by its own settings has `grants() -> Mapping[str, Limits | None]`
-    too: those actions, and its own limits for each (None: the action's).
-    """
-
-    def run(self, ctx: Context) -> Report: ...
-
-
-class Channel(Protocol):
-    """A way to people or machines. Its fields are its settings.
-
-    `send` returns what the other side answered or raises ChannelError; it neither retries
-    nor waits longer than its own timeout. Several notifications come at once only to a
-    channel whose class says `groups = True`. One with `personal` true tells each user of their
-    own jobs (the label `user`): each message is one user's, and at most `per_day` a day go to each.
-    """
-
-    async def send(self, notifications: Sequence[Notification]) -> Receipt: ...
 
 
 class Pulse(Protocol):
@@ -276,26 +250,6 @@ class JobHands(JobView, Hands, Protocol):
 
     def create(self, path: str, line: str) -> Reply:
         """Make a file of one line where nothing is."""
-
-
-class Action(Protocol):
-    """A kind of change. `limits` are its caps where the configuration names none.
-
-    One that is not done by commands of Slurm has `perform(request, hands) -> Reply` too; its
-    commands are then what is run elsewhere, for people to read.
-    `asks_anew` true: its target is a job, which is looked at through JobHands each time.
-    `leaves_no_trace` true: nothing of it can be seen afterwards, so its own reply counts.
-    One that takes the place of a node's reason has `logged(request, entry) -> bool` too: whether
-    an entry of slurmctld's log is its change. `takes_back(request)`: commands that stop what it began.
-    """
-
-    limits: ClassVar[Limits]
-
-    def look(self, request: ActionRequest, view: View) -> Look:
-        """What the target is like, and whether the wish makes sense; changes nothing."""
-
-    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        """The commands that fulfil the wish, in order: shown by a dry run, run by a real one."""
 
 
 class Books(Logbook, Protocol):

@@ -16,13 +16,10 @@ async def reach(channels: Iterable[ChannelConfig]) -> AsyncIterator[Item]:
     """Channels that can be tried without a message (`reach`); others say how to test them."""
     for channel in channels:
         name = f"channel {channel.name}"
-        command = f"sentinel notify test {channel.name}"
-        attempt = getattr(channel.plugin, "reach", None)
-        if attempt is None:
-            yield unknown(name, f"{channel.kind}, not tried", command)
-            continue
+        command, untried = f"sentinel notify test {channel.name}", f"{channel.kind}, not tried"
         try:
-            yield ok(name, visible(await asyncio.wait_for(attempt(), LIMIT)))
+            answer = await asyncio.wait_for(channel.plugin.reach(), LIMIT)
+            yield ok(name, visible(answer)) if answer else unknown(name, untried, command)
         except asyncio.TimeoutError:
             yield bad(name, f"no answer within {LIMIT:.0f}s", f"then: {command}")
         except ChannelError as error:

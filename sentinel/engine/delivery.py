@@ -33,8 +33,9 @@ from sentinel.alerting.outbox_order import (
 from sentinel.alerting.owners import DAY
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
+from sentinel.core.kinds import Channel
 from sentinel.core.model import Batch, Notification, Outgoing, Receipt
-from sentinel.core.ports import Channel, Clock, Store
+from sentinel.core.ports import Clock, Store
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.selfcheck import Trouble
@@ -207,7 +208,7 @@ class Delivery:
 
     async def _queue(self, name: str, rows: list[Outgoing], waiting: list[Outgoing]) -> None:
         """Send the rows; `waiting` are those of the channel whose time has not come."""
-        groups = getattr(self.channels.get(name), "groups", False)
+        groups = name in self.channels and self.channels[name].groups
         messages = bundles(rows) if groups else [[row] for row in rows]
         if per_day := self._daily().get(name):
             sent = {user: at for (channel, user), at in self._owners.items() if channel == name}
@@ -239,8 +240,7 @@ class Delivery:
 
     def _daily(self) -> dict[str, int]:
         """Messages a day to each user, of the channels that tell users of their own jobs."""
-        personal = {n: c for n, c in self.channels.items() if getattr(c, "personal", False)}
-        return {n: int(getattr(c, "per_day", 0)) for n, c in personal.items()}
+        return {name: c.per_day for name, c in self.channels.items() if c.personal}
 
     def _count(self, name: str, group: str, at: Instant) -> None:
         self._sent[name].append(at)
@@ -292,7 +292,7 @@ class Delivery:
 
     def _signed(self, name: str, message: list[Notification]) -> list[Notification]:
         """With links by which a person may answer, where there are such; never stored."""
-        if self.signer is None or not getattr(self.channels[name], "links", False):
+        if self.signer is None or not self.channels[name].links:
             return message
         now = self._clock.now()
         return [

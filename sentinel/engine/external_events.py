@@ -9,8 +9,9 @@ from sentinel.alerting import slurm_maintenance
 from sentinel.alerting.orders import Said, acknowledge
 from sentinel.alerting.silences import Orders
 from sentinel.core.errors import CannotTell, ChannelError, StoreError
+from sentinel.core.kinds import Channel
 from sentinel.core.model import Alert
-from sentinel.core.ports import Calendar, Channel, Clock, Store
+from sentinel.core.ports import Calendar, Clock, Store
 from sentinel.core.text import visible
 from sentinel.proc import threads
 
@@ -64,7 +65,7 @@ class Hearing:
         heard = False
         for name, channel in channels.items():
             open_ = [a for a in alerts if a.firing and name in a.told and a.id not in orders.acks]
-            if open_ and getattr(channel, "listens", False):
+            if open_ and channel.listens:
                 heard = await self._ask_channel(name, channel, open_) or heard
         self._turn += MOST
         return heard

@@ -23,26 +23,25 @@ from sentinel.core.values import duration_text
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-DEFAULT_EVERY = 60.0
-DEFAULT_TIMEOUT = 30.0
 _GRACE = 2.0
 
 
 def every(check: CheckConfig) -> float:
     """Seconds between runs, as configured or else the kind's own default."""
-    return float(_first(check.common.every, getattr(check.plugin, "EVERY", None), DEFAULT_EVERY))
+    own: float = check.plugin.EVERY
+    return float(own if check.common.every is None else check.common.every)
 
 
 def limit(check: CheckConfig) -> float:
     """Seconds one run may take, as configured or else the kind's own default."""
-    own = getattr(check.plugin, "TIMEOUT", None)
-    return float(_first(check.common.timeout, own, DEFAULT_TIMEOUT))
+    own: float = check.plugin.TIMEOUT
+    return float(own if check.common.timeout is None else check.common.timeout)
 
 
 def follow(check: CheckConfig) -> float | None:
     """Seconds between the runs of a kind that has work under way beside its `cron`; else None."""
-    found = getattr(check.plugin, "FOLLOW", None)
-    return float(found) if found is not None and check.common.cron is not None else None
+    found: float | None = check.plugin.FOLLOW
+    return None if check.common.cron is None else found
 
 
 def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
@@ -58,10 +57,6 @@ def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
 
 LATE = 300.0
 """Seconds."""
-
-
-def _first(*choices: float | None) -> float:
-    return next(c for c in choices if c is not None)
 
 
 class _Answer(Struct):

@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from sentinel.actions.service import Deeds
 from sentinel.alerting.processor import Plan
-from sentinel.core.ports import Calendar, Channel, Pulse, Slurm
+from sentinel.core.kinds import Channel
+from sentinel.core.ports import Calendar, Pulse, Slurm
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.engine.cluster_snapshot import Sight
 from sentinel.engine.peer_check import PeerWatch

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from sentinel.actions.executor import Actor, Rules
     from sentinel.actions.service import Deeds
     from sentinel.clock import SystemClock
-    from sentinel.core.ports import Action, Books
+    from sentinel.core.kinds import Action
+    from sentinel.core.ports import Books
     from sentinel.nodes.model import Remote
     from sentinel.slurm.change import SlurmHands
     from sentinel.slurm.client import Client
@@ -102,9 +103,9 @@ def looker(settings: Settings) -> tuple[Looker, Client]:
 
 
 def _controller_log(settings: Settings) -> str | None:
-    """The log that a check names (`slurmctld_log`): one cluster, one log."""
-    named = (getattr(check.plugin, "slurmctld_log", None) for check in settings.checks)
-    return next((str(path) for path in named if path), None)
+    """The log that a check names (`controller_log`): one cluster, one log."""
+    named = (check.plugin.controller_log() for check in settings.checks)
+    return next((path for path in named if path), None)
 
 
 def _kinds(names: Sequence[str]) -> dict[str, Action]:

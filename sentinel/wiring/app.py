@@ -313,7 +313,7 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
                 since=at,
                 key=f"test-{now.wall}",
                 alert=f"test-{now.wall}",
-                labels={"user": _caller()} if getattr(channel, "personal", False) else {},
+                labels={"user": _caller()} if channel.personal else {},
             )
         ]
     )

@@ -137,7 +137,7 @@ class LazyRemote:
 
 def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
     """Whose jobs the checks ask for; None: everybody's."""
-    asked = [_jobs_of(c.plugin) for c in configs if hasattr(c.plugin, "jobs_of")]
+    asked = [_jobs_of(c.plugin) for c in configs]
     return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
 
 

@@ -32,7 +32,7 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = 
         cluster=settings.cluster or app.cluster_name(slurm, cluster),
         policies=policies,
         channels=[c.name for c in settings.channels],
-        personal=[c.name for c in settings.channels if getattr(c.plugin, "personal", False)],
+        personal=[c.name for c in settings.channels if c.plugin.personal],
         routes=settings.routes,
         inhibit=settings.inhibit,
         windows=settings.silences,
@@ -86,7 +86,7 @@ def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bo
 
 def _gpus(settings: Settings) -> Gpus | None:
     """Only where a check keeps it."""
-    kept = any(getattr(check.plugin, "KEEPS_GPUS", False) for check in settings.checks)
+    kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
     return app.open_gpus(settings) if kept else None
 
 

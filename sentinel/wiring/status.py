@@ -151,5 +151,5 @@ def _counts(engine: Engine) -> dict[str, Count]:
 
 def _gpus(settings: Settings) -> Gpus | None:
     """The ledger, where a check keeps it."""
-    kept = any(getattr(check.plugin, "KEEPS_GPUS", False) for check in settings.checks)
+    kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
     return app.open_gpus(settings) if kept else None

@@ -21,12 +21,13 @@ from sentinel.testing import ALL_SEEN, START
 from tests.actions.model import Host, SimSlurm, Time
 from tests.actions.world import DRAINED, KINDS, node
 from tests.engine.worlds import Book, Grouped, Scene, play, world
+from tests.kinds import PlainCheck
 
 OWN = Limits(per_hour=1000, share=Share(100), per_node=Rate("3 in 7d"), cooldown=Duration(600))
 CALM = BreakerSettings(nodes=1000, share=Share(100))
 
 
-class Wishes:
+class Wishes(PlainCheck):
     """A check that finds these nodes drained and asks to undrain them."""
 
     def __init__(self, *targets: str, granted: bool = True) -> None:

@@ -10,8 +10,9 @@ from sentinel.actions.nodes import described
 from sentinel.actions.undrain import Undrain
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import Action, Books
+from sentinel.core.ports import Books
 from sentinel.core.values import Duration, Rate, Share
+from sentinel.plugin import Action
 from sentinel.slurm.model import Node
 from tests.actions.model import Change, Crash, Host, SimSlurm, Time
 

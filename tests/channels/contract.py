@@ -12,8 +12,8 @@ import pytest
 
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.ports import Channel
 from sentinel.core.text import visible
+from sentinel.plugin import Channel
 from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
 
 SECRET = "hunter2-hunter2"

@@ -14,8 +14,8 @@ from aiohttp import web
 
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification
-from sentinel.core.ports import Channel
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel
 from tests.channels.contract import ChannelContract, Mood, Side, assert_inert
 from tests.channels.samples import notification
 

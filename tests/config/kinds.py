@@ -10,6 +10,7 @@ from sentinel.config.registry import Registry
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
+from sentinel.plugin import Channel, Check
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,7 +21,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full_in: Duration | None = None
 
 
-class Disk(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Disk(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How full disks are.
 
     More about it.
@@ -39,7 +40,7 @@ class Disk(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("warn must be below crit", "warn", "used")
 
 
-class Watch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Watch(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a log says."""
 
     EVERY: ClassVar[float] = 60.0
@@ -69,7 +70,7 @@ class Done(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     words: list[str] = []
 
 
-class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Mail(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Sends mail."""
 
     to: list[str]
@@ -87,7 +88,7 @@ class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid(f"{self.host!r} is no host", "host")
 
 
-class Screen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Screen(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Prints."""
 
 

@@ -6,13 +6,16 @@ from sentinel.config.settings import Settings
 from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig, CheckConfig, Common
 from sentinel.core.values import Duration
+from sentinel.plugin import Channel, Check
 from sentinel.testing import START
 
 
 def rows(*routes: Route, **common: object) -> list[Rehearsal]:
     settings = Settings(
-        checks=(CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=None),),  # type: ignore[arg-type]
-        channels=tuple(ChannelConfig(name=n, kind="file", plugin=None) for n in ("mail", "sms")),
+        checks=(CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=Check()),),  # type: ignore[arg-type]
+        channels=tuple(
+            ChannelConfig(name=n, kind="file", plugin=Channel()) for n in ("mail", "sms")
+        ),
         routes=routes,
     )
     return list(rehearse(settings, START))

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.alerting.outcome import Outcome
@@ -16,13 +15,14 @@ from sentinel.core.clock import shifted
 from sentinel.core.model import Alert, Batch, Coverage, Finding, Key, Report, Status, covered
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.engine.runner import conclude
+from sentinel.plugin import Check
 from sentinel.testing import START
 
 PLAN = Plan(cluster="lab", policies={"gpus": Policy(kind="gpu")}, channels=["mail"])
 NAMES = [f"node-{n}" for n in range(1, 9)]
 
 
-class Idle(Struct):
+class Idle(Check, frozen=True):
     """A plugin that is never asked."""
 
 

@@ -11,9 +11,10 @@ from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig
 from sentinel.doctor import Item
 from sentinel.doctor import channels as doctor
+from tests.kinds import PlainChannel
 
 
-class Reached:
+class Reached(PlainChannel):
     """A channel that does so when it is tried."""
 
     def __init__(self, attempt: Callable[[], Awaitable[str]]) -> None:

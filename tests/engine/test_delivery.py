@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from sentinel.alerting.settings import Route
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt, Status
-from sentinel.core.ports import Channel
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.values import Duration
 from sentinel.engine.engine import World
+from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world

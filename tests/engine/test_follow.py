@@ -4,23 +4,23 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, ClassVar
 
 import pytest
-from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.values import Duration
 from sentinel.engine.runner import follow, is_due
 from sentinel.engine.schedule import next_run
+from sentinel.plugin import Check
 
 UTC = timezone.utc
 THREE = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
-class Plain(Struct):
+class Plain(Check, frozen=True):
     """A kind like most."""
 
 
-class Following(Struct):
+class Following(Check, frozen=True):
     """One that dispatches and follows."""
 
     FOLLOW: ClassVar[float] = 60

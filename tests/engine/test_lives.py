@@ -15,12 +15,13 @@ from sentinel.core.ports import Context
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN
 from tests.engine.worlds import Book, Grouped, Scene, play, world
+from tests.kinds import PlainCheck
 
 SUBJECTS = ("a", "b", "c")
 OK, WARN, CRIT, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
 
 
-class Nodes:
+class Nodes(PlainCheck):
     """A check over several subjects; those whose status is None are not reported."""
 
     def __init__(self, statuses: dict[str, Status | None]) -> None:

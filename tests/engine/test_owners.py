@@ -13,11 +13,12 @@ from sentinel.engine.engine import World
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, ManualClock
 from tests.engine.worlds import Book, Grouped, Scene, play, world
+from tests.kinds import PlainCheck
 
 DAY = 86400.0
 
 
-class Jobs:
+class Jobs(PlainCheck):
     """A check: these trainings are dead, told by `user/name`."""
 
     def __init__(self, *subjects: str) -> None:

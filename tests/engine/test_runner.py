@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import pytest
-from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status
@@ -14,10 +13,12 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration, Size
 from sentinel.engine.runner import Runner, every, limit
+from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, context
+from tests.kinds import PlainCheck
 
 
-class Says(Struct):
+class Says(Check, frozen=True):
     """A check that reports one status."""
 
     status: Status = Status.CRITICAL
@@ -30,7 +31,7 @@ class Says(Struct):
         )
 
 
-class Blind(Struct):
+class Blind(Check, frozen=True):
     """A check whose source does not answer."""
 
     says: tuple[str, str] = ("squeue: \x1b[31mno answer", "")
@@ -39,14 +40,14 @@ class Blind(Struct):
         raise CannotTell(*self.says)
 
 
-class Broken(Struct):
+class Broken(Check, frozen=True):
     """A check with a bug."""
 
     def run(self, ctx: Context) -> Report:
         return Report(coverage=ALL_SEEN, findings=(1 / 0,))  # type: ignore[arg-type]
 
 
-class Hangs:
+class Hangs(PlainCheck):
     """A check that waits until it is let go; counts how often it was started."""
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
 def test_a_kind_that_does_not_say_how_much_it_saw_is_told_where_and_how() -> None:
     """Others' kinds of before know nothing of coverage: their author reads file, line, remedy."""
 
-    class Older(Struct):
+    class Older(Check, frozen=True):
         def run(self, ctx: Context) -> Report:
             return Report(findings=(found(),))  # type: ignore[call-arg]
 
@@ -140,7 +141,7 @@ def test_a_report_that_could_not_be_stored_and_read_again_is_a_bug_of_its_kind(
 ) -> None:
     """Met at once, and only by the check whose it is."""
 
-    class Odd(Struct):
+    class Odd(Check, frozen=True):
         def run(self, ctx: Context) -> Any:
             return told
 
@@ -153,7 +154,7 @@ def test_a_report_that_could_not_be_stored_and_read_again_is_a_bug_of_its_kind(
 def test_a_kind_that_ends_the_program_ends_its_run() -> None:
     """The words say so; "did not end in time" would send a person to the wrong place."""
 
-    class Exits(Struct):
+    class Exits(Check, frozen=True):
         def run(self, ctx: Context) -> Report:
             sys.exit(3)
 
@@ -214,7 +215,7 @@ def test_configured_labels_and_a_subject_are_added() -> None:
 def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() -> None:
     """In this order; zero is a value."""
 
-    class Own(Says):
+    class Own(Says, frozen=True):
         EVERY = 300.0
         TIMEOUT = 5.0
 
@@ -228,7 +229,7 @@ def test_what_leaves_a_run_is_plain_data() -> None:
     """A FilePath from the settings as subject, value or memory must not reach the store, nor any
     other type of ours."""
 
-    class Paths(Struct):
+    class Paths(Check, frozen=True):
         def run(self, ctx: Context) -> Report:
             path = FilePath("/scratch")
             size, age = Size.parse("1TB"), Duration(90.0)

@@ -10,15 +10,17 @@ from sentinel.alerting.processor import Plan
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
-from sentinel.core.ports import Channel, Context
+from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.engine import selfcheck
 from sentinel.engine.engine import Engine, World
+from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, FixedSlurm, ManualClock
+from tests.kinds import PlainChannel, PlainCheck
 
 
-class Says:
+class Says(PlainCheck):
     """A check that reports `status` about `subject`, is blind on None, and counts its runs."""
 
     def __init__(self, status: Status | None = Status.OK, subject: str = "/scratch") -> None:
@@ -34,7 +36,7 @@ class Says:
         )
 
 
-class Book:
+class Book(PlainChannel):
     """A channel that keeps what it is given, or fails with `error` while that is set."""
 
     groups = False

@@ -22,6 +22,7 @@ from sentinel.core.model import (
 from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.gpu.ledger import GpuEvent, Sighting
+from sentinel.plugin import Check
 from sentinel.slurm.model import Node
 from sentinel.status import last_seen
 from sentinel.status.collect import Surroundings, gather
@@ -49,7 +50,7 @@ class Records:
 
 
 def config(name: str, kind: str, every: float = 60.0) -> CheckConfig:
-    return CheckConfig(name=name, common=Common(kind=kind), plugin=None)
+    return CheckConfig(name=name, common=Common(kind=kind), plugin=Check())
 
 
 def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) -> datetime:

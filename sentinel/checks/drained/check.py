@@ -92,6 +92,10 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         switches = {"undrain": self.undrain, "clean_up": self.clean_up, "reboot": self.reboot}
         return {name: self.limits for name, on in switches.items() if on}
 
+    def controller_log(self) -> str:
+        """`slurmctld_log`, where it is named."""
+        return str(self.slurmctld_log or "")
+
     def jobs_of(self) -> frozenset[str] | None:
         """Everybody's jobs are needed to know which of a shared node's are over."""
         return None if self.clean_up else frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import structs
 
@@ -20,6 +20,7 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
+from sentinel.plugin import Check
 from sentinel.slurm.job_states import leads
 from sentinel.slurm.model import Job
 
@@ -92,7 +93,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             return None
         return self.pulse_log, status_line.line(report, self.subject, now)
 
-    def conflicts(self, others: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    def conflicts(self, others: Mapping[str, Check]) -> Iterable[tuple[str, str]]:
         """Configuration errors that only show among all checks: (key, message) each."""
         return [("pulse_log", text) for text in status_line.conflicts(self.pulse_log, others)]
 

@@ -3,10 +3,10 @@
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.kinds import Check
 from sentinel.core.model import Report, Status
 from sentinel.core.text import visible
 
@@ -23,12 +23,10 @@ def line(report: Report, subject: str, now: Instant) -> str:
     return f"PULSE {at} {status.value} {visible(subject) or 'jobs'}: {visible(summary)}"
 
 
-def conflicts(path: str | None, others: Mapping[str, Any]) -> Iterator[str]:
+def conflicts(path: str | None, others: Mapping[str, Check]) -> Iterator[str]:
     """One message for each check that takes what is written into the file `path` for life."""
     for name, other in others.items() if path else ():
-        watched = getattr(other, "watched_logs", None)
-        paths: Iterable[str] = watched() if watched else ()
-        if any(_same(path or "", pattern) for pattern in paths):
+        if any(_same(path or "", pattern) for pattern in other.watched_logs()):
             yield (
                 f"{path} is watched by check {name!r}: the pulse could make a training that"
                 " hangs look alive; write the pulse into another file"
