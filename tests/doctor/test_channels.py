@@ -11,6 +11,7 @@ from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig
 from sentinel.doctor import Item
 from sentinel.doctor import channels as doctor
+from sentinel.plugin import Channel
 from tests.kinds import PlainChannel
 
 
@@ -62,6 +63,6 @@ def test_one_channel_costs_no_other_its_line(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_was_not_tried_is_not_ok() -> None:
     """It says how to try it: that sends a message."""
-    [item] = looked(object())
+    [item] = looked(Channel())
     assert item.status is Status.UNKNOWN
     assert item.remedy == "sentinel notify test c0"

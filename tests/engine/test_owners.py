@@ -39,6 +39,7 @@ class Mail(Book):
 
     groups = True
     personal = True
+    per_day = 20
 
     def __init__(self, per_day: int = 20) -> None:
         super().__init__()
