@@ -61,6 +61,11 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         one within another) and the words, each."""
         return ()
 
+    def unused(self) -> Iterable[tuple[str, str]]:
+        """Keys that change nothing as it is configured, each with the reason: whoever writes one of
+        them in the file or on the command line is told."""
+        return ()
+
     def watched_logs(self) -> Sequence[str]:
         """The paths, with Slurm's `%x` and `%j`, of files whose growth it takes for life: nothing
         else may be configured to write there."""
@@ -115,6 +120,11 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What the other side answers when it is tried without a message; empty: it cannot be
         tried so. Raises ChannelError."""
         return ""
+
+    def unused(self) -> Iterable[tuple[str, str]]:
+        """Keys that change nothing as it is configured, each with the reason: whoever writes one of
+        them in the file or on the command line is told."""
+        return ()
 
     def judge_repeat(self, seconds: float) -> str:
         """What is wrong with telling it again only so often; empty: nothing."""
