@@ -44,9 +44,9 @@ def _sentinel(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_check_on_the_page_is_about_thirty_lines() -> None:
+def test_the_check_on_the_page_has_at_most_forty_lines() -> None:
     """A complete kind fits on a screen."""
-    assert len(_files()["sentinel_site/queue_age.py"].splitlines()) <= 35
+    assert len(_files()["sentinel_site/queue_age.py"].splitlines()) <= 40
 
 
 def test_foreign_kinds_are_listed_with_their_origin(site: Path) -> None:
