@@ -9,7 +9,7 @@ import pytest
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.proc.owned import tail_of
+from sentinel.proc.owned import NotSince, tail_of
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -29,6 +29,15 @@ def test_the_end_of_ones_own_file_is_read(tmp_path: Path) -> None:
     assert tail_of(str(tmp_path / "empty"), 5, ME, run) == ""
     assert tail_of(str(tmp_path / "none"), 5, ME, run) is None
     assert tail_of(f"{file}/none", 5, ME, run) is None
+
+
+def test_what_was_written_before_is_anothers(tmp_path: Path) -> None:
+    """By whole seconds, as Slurm gives the start."""
+    (tmp_path / "out").write_text("of before\n")
+    os.utime(tmp_path / "out", (1000.9, 1000.9))
+    assert tail_of(str(tmp_path / "out"), 99, ME, run, 1000.0) == "of before\n"
+    with pytest.raises(NotSince, match="no output since it started: last written 1m before that"):
+        tail_of(str(tmp_path / "out"), 99, ME, run, 1060.0)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "device", "somebody's", "loop"])

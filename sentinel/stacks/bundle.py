@@ -112,7 +112,7 @@ def _told(client: Client, *argv: str) -> str:
 def _log(client: Client, target: Target) -> str:
     try:
         path = _log_path(client, target)
-        text = tail_of(path, TAIL, target.job.user, _look)
+        text = tail_of(path, TAIL, target.job.user, _look, target.job.started)
     except CannotTell as error:
         return f"not known: {error}"
     if text is None:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel import proc
 from sentinel.checks.checkpoint.files import Folder
 from sentinel.checks.checkpoint.judge import judge
 from sentinel.checks.checkpoint.look import Look, recalled
@@ -23,6 +22,7 @@ from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
+from sentinel.proc.files import Files
 from sentinel.slurm.model import Job
 
 LOOKUP = 20.0
@@ -64,15 +64,14 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             none = Coverage(of="folders", meant=0, excused="no such job is running")
             return Report(findings=(self._finding(Status.OK, nothing),), coverage=none)
         memory = recalled({} if ctx.one_shot else ctx.memory)
-        stuck = {p: s for p, s in memory.stuck.items() if proc.still_stuck(s)}
-        limit, total = min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8
-        folder = Folder(self.path, self.match, limit=limit, total=total, stuck=stuck)
+        files = Files(min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
+        folder = Folder(self.path, self.match, files)
         try:
             look = Look(folder, self.complete, memory, ctx.now)
         except CannotTell as error:
-            if ctx.one_shot or not stuck:
+            if ctx.one_shot or not files.stuck:
                 raise
-            kept = replace(memory, stuck=stuck)  # what is raised remembers nothing
+            kept = replace(memory, stuck=files.stuck)  # what is raised remembers nothing
             finding = self._finding(Status.UNKNOWN, str(error), jobs=jobs)
             none = Coverage(of="folders", meant=1, unseen=(str(self.path),))
             return Report(findings=(finding,), coverage=none, memory=to_builtins(kept))

@@ -16,6 +16,7 @@ from sentinel.checks.checkpoint.judge import (
 from sentinel.checks.checkpoint.settings import Where
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell
+from sentinel.proc.files import Files
 
 
 def work_at_risk(
@@ -33,11 +34,15 @@ def work_at_risk(
     `ran`: seconds the job has worked; `ended`: when it did so last, if not now. `stuck`: children
     that could not be killed, by path, as the caller remembers them (see Folder).
     """
-    folder = Folder(where.path, where.match, limit=limit / 2, total=limit, stuck=stuck)
+    files = Files(limit / 2, limit, stuck or {})
+    folder = Folder(where.path, where.match, files)
     try:
         return risk_text(_newest_complete(folder, where, now), ended or now, ran)
     except CannotTell as error:
         return f"work at risk is not known: {error}"
+    finally:
+        if stuck is not None:
+            stuck.update(files.stuck)
 
 
 def _newest_complete(folder: Folder, where: Where, now: Instant) -> dict[str, Found]:

@@ -13,6 +13,7 @@ from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible_lines
+from sentinel.proc.owned import NotSince
 
 LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
 
@@ -92,7 +93,11 @@ def _tail(last: Gone, files: Files) -> str:
     path = stdout(last)
     if not path.startswith("/"):
         return ""
-    lines = visible_lines(files.own_tail(path, BYTES, last.seen.user)).splitlines()[-LINES:]
+    try:
+        text = files.own_tail(path, BYTES, last.seen.user, last.started)
+    except NotSince as error:
+        return str(error)
+    lines = visible_lines(text).splitlines()[-LINES:]
     return "\n".join(shortened(line, WIDTH) for line in lines)
 
 

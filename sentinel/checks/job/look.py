@@ -44,7 +44,7 @@ class Round:
 
     def files(self, stuck: Mapping[str, Stuck]) -> Files:
         """The file system, with what hangs there since earlier runs."""
-        return Files(min(LOOKUP, self._ctx.limit / 4), stuck, self._ctx.limit * SHARE)
+        return Files(min(LOOKUP, self._ctx.limit / 4), self._ctx.limit * SHARE, stuck)
 
     def view(
         self, subject: str, mine: Sequence[Job], memory: Memory, *, many: bool = False

@@ -16,6 +16,7 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Size
 from sentinel.proc import Stuck
+from sentinel.proc.files import Files
 from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
 from tests.lab.fuse import Fuse
@@ -235,7 +236,7 @@ def test_one_that_is_being_deleted_is_complete_no_more(tmp_path: Path) -> None:
 def test_files_that_go_while_they_are_looked_at_blind_nobody(tmp_path: Path) -> None:
     """Writers rename temporary files, and old checkpoints are deleted meanwhile."""
     place = save(tmp_path, "step_100", age=HOUR)
-    folder = Folder(str(tmp_path), check(tmp_path).match, limit=5.0, total=5.0)
+    folder = Folder(str(tmp_path), check(tmp_path).match, Files(5.0, 5.0, {}))
     (entry,) = folder.entries()
     rmtree(place)
     assert folder.look_into(entry, Rule()).size == 0

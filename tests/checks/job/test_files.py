@@ -15,17 +15,25 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.slurm.model import Job
-from tests.checks.job.making import Watch, check, ended, glance, job, pending
+from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 from tests.lab.fuse import Fuse
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
-def dead(path: Any, user: str = ME) -> Finding:
+def dead(path: Any, user: str = ME, *, written: bool = True) -> Finding:
     """The finding about a job of that user which wrote its output there and is gone."""
+    if written:
+        writes(path)
     watch = Watch(check(users=[user]))
     watch.look(job(user=user))
     return watch.look(ends=[ended(exit_code=1, stdout=str(path))])
+
+
+def writes(path: Any) -> None:
+    """The job does, by the clock of the test."""
+    if os.path.isfile(path):
+        os.utime(path, (NOW, NOW - 300))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +80,20 @@ def test_the_last_lines_of_a_dead_job(tmp_path: Path) -> None:
     assert details[-1] == "red\\x07\\xff"
 
 
+def test_the_last_lines_of_another_job_are_not_told_in_its_place(tmp_path: Path) -> None:
+    """A fixed output path holds those of the job before; this one has written nothing."""
+    out = tmp_path / "out"
+    out.write_text("CUDA error: of the job of last week\n")
+    began = ended().started
+    assert began is not None
+    os.utime(out, (began, began - 86400))
+    details = dead(out, written=False).details
+    assert "last week" not in details
+    assert details.endswith("no output since it started: last written 1d before that")
+    os.utime(out, (began, began))
+    assert "last week" in dead(out, written=False).details
+
+
 def test_of_a_progress_bar_the_last_lines_are_its_last(tmp_path: Path) -> None:
     """tqdm ends each by a return."""
     out = tmp_path / "out"
@@ -83,6 +105,7 @@ def test_the_last_lines_are_kept_with_the_alert(tmp_path: Path) -> None:
     """The file may be rotated or removed before somebody reads the mail."""
     out = tmp_path / "out"
     out.write_text("Traceback\n")
+    writes(out)
     watch = Watch(check(users=[ME]))
     watch.look(job(user=ME))
     assert "Traceback" in watch.look(ends=[ended(stdout=str(out))]).details
@@ -122,6 +145,7 @@ def test_where_slurm_gives_the_pattern_the_file_is_found(
     """As the user wrote it, from the working directory, and with an array's default name."""
     for name in (f"train-10-{ME}.out", "slurm-15_3.out"):
         (tmp_path / name).write_text("Traceback\n")
+        writes(tmp_path / name)
     watch = Watch(check(users=[ME]))
     one = job(user=ME, workdir=str(tmp_path), **row)
     watch.look(one)
@@ -139,7 +163,7 @@ def test_a_path_is_never_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Whatever it begins with."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "--version").write_text("of the training\n")
-    files = Files(5.0, {})
+    files = Files(5.0, 60.0, {})
     assert files.there("--version")
     assert not files.there("--help")
     assert files.tail("--version", 9) == "training\n"
@@ -151,15 +175,15 @@ def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
     """The limit holds; while the child is stuck none is added; after that it is asked again."""
     path = str(fuse.point / "data")
     fuse.hold("lookup", "getattr")
-    files = Files(0.3, {})
+    files = Files(0.3, 60.0, {})
     with pytest.raises(CannotTell, match="does not answer"):
         files.there(path)
     with pytest.raises(CannotTell, match="still waits for it"):
-        Files(0.3, files.stuck).there(path)
+        Files(0.3, 60.0, files.stuck).there(path)
     (child,) = files.stuck.values()
     fuse.release()
     assert wait_gone(child)
-    again = Files(5.0, files.stuck)
+    again = Files(5.0, 60.0, files.stuck)
     assert again.there(path)
     assert again.stuck == {}
 
