@@ -1,4 +1,4 @@
-"""The page of each kind of channel: its example loads, its table names every key."""
+"""The page of each kind of channel: its example loads."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from sentinel.channels import KINDS
 from sentinel.config import load
-from sentinel.config.convert import fields
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,16 +34,6 @@ def test_the_example_loads(page: str, tmp_path: Path) -> None:
     file = tmp_path / "sentinel.yaml"
     file.write_text("checks: {disks: {kind: fs}}\n" + example)
     assert load(str(file), CHECKS, CHANNELS, env=env).warnings == ()
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_table_names_every_key(kind: str) -> None:
-    """And no other."""
-    page = (DOCS / "channels" / f"{kind}.md").read_text()
-    table = page.partition("| key |")[2].partition("\n\n")[0]
-    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
-    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert named == set(fields(CHANNELS.load(kind)))
 
 
 def test_a_template_is_no_secret(tmp_path: Path) -> None:
