@@ -98,7 +98,16 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("metrics.md", "of the newest 50", ("sentinel.status.collect:RECENT",)),
     ("metrics.md", "at most 200 a metric", ("sentinel.web.metrics:MOST",)),
     ("metrics.md", "fast, over half an hour", ("sentinel.status.collect:PACE",)),
-    ("web.md", "to 7 days) need the token", ("sentinel.web.orders:LONGEST",)),
+    (
+        "web.md",
+        "(1 minute to 90 days) need",
+        ("sentinel.alerting.orders:[SHORTEST / SECOND, LONGEST / SECOND]",),
+    ),
+    (
+        "alerts.md",
+        "1 minute to 90 days later",
+        ("sentinel.alerting.orders:[SHORTEST / SECOND, LONGEST / SECOND]",),
+    ),
     ("web.md", "one address may try 30 times", ("sentinel.web.site:ANSWERS",)),
     ("web.md", "At most 200 connections", ("sentinel.web.connection_limit:MOST",)),
     ("web.md", "in the state: at most 200 findings", ("sentinel.status.last_seen:MOST",)),
