@@ -10,8 +10,8 @@ from msgspec import Struct
 from sentinel.actions.limits import CleanLimits
 from sentinel.channels import email
 from sentinel.checks.fs import limits as fs_limits
-from sentinel.config.settings import Settings
 from sentinel.config.convert import default, fields
+from sentinel.config.settings import Settings
 from sentinel.core.settings import Common
 from sentinel.core.values import Duration, Rate, Share, Size
 from sentinel.gpu.lemon_score import WEIGHTS
