@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel.config.assemble import Assembler
 from sentinel.config.convert import Converter
-from sentinel.config.kinds import Kinds, Registries
+from sentinel.config.loader import Assembler, Kinds
 from sentinel.config.problems import Collector
 from sentinel.config.reader import plain
-from sentinel.config.registry import Registry
+from sentinel.config.registry import Registries, Registry
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Sources
 from sentinel.core import cron

@@ -3,7 +3,6 @@
 import re
 from typing import Any, get_args
 
-from sentinel.config.assemble import PRIVATE, SECTIONS
 from sentinel.config.convert import (
     Leaf,
     ListOf,
@@ -19,6 +18,7 @@ from sentinel.config.convert import (
     words,
 )
 from sentinel.config.display import Shown
+from sentinel.config.loader import PRIVATE, SECTIONS
 from sentinel.config.registry import Registry, UnknownKind
 from sentinel.config.settings import Settings
 from sentinel.config.sources import HOWS

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from msgspec import Struct
+
 from sentinel.core.errors import SentinelError
 
 
@@ -59,6 +61,14 @@ class Registry:
         from importlib.metadata import entry_points
 
         return {e.name: e for e in entry_points(group=self._group) if e.name not in self._builtin}
+
+
+class Registries(Struct, frozen=True):
+    """What is installed. Without `actions` the section of that name is not judged."""
+
+    checks: Registry
+    channels: Registry
+    actions: Registry | None = None
 
 
 def _require_trusted(entry: Any) -> None:

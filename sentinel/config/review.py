@@ -12,9 +12,9 @@ from sentinel.alerting.routing import DEFAULT_REPEAT
 from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, Window
 from sentinel.alerting.silence_windows import moment
 from sentinel.config.convert import fields
-from sentinel.config.kinds import Registries
 from sentinel.config.problems import Collector, Path
 from sentinel.config.reader import Table, line_at
+from sentinel.config.registry import Registries
 from sentinel.config.settings import Settings
 from sentinel.config.wording import did_you_mean, near
 from sentinel.core.errors import Invalid

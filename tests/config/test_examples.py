@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from sentinel.config import Loaded, load
-from sentinel.config.assemble import SECTIONS
 from sentinel.config.display import show
+from sentinel.config.loader import SECTIONS
 from sentinel.config.starter import Surroundings, starter, write_new
 from sentinel.wiring.app import CHANNELS, CHECKS
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.config.assemble import SECTIONS
+from sentinel.config.loader import SECTIONS
 from sentinel.config.problems import Collector, ConfigError, dotted
 from sentinel.config.reader import Items, Node, Scalar, line_at, read, resolve
 
