@@ -9,8 +9,7 @@ from sentinel.alerting.flapping import FlapPolicy
 from sentinel.alerting.notifications import deed, stand_in
 from sentinel.alerting.notifications import iso as iso
 from sentinel.alerting.notifications import notification as notification
-from sentinel.alerting.observations import observations
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome, observations
 from sentinel.alerting.owners import LABEL, apart
 from sentinel.alerting.pending_notifications import owed
 from sentinel.alerting.policy import Plan as Plan

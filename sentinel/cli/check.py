@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.cli import USAGE
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status

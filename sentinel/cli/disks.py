@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.checks.fs.forecast import points_of
 from sentinel.cli.tables import COLOURS, bar, console
 from sentinel.core.clock import Instant

@@ -4,7 +4,7 @@ from math import isfinite
 
 import msgspec
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.core.model import Finding, Value, worst
 from sentinel.core.text import visible, visible_lines
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sentinel.actions.service import concerned
 from sentinel.actions.worker import Errands
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.routing import lookback
 from sentinel.alerting.signed_links import Signer
 from sentinel.alerting.silences import Ack, Orders, Silence

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sentinel.actions.worker import Errands
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreError
 from sentinel.core.model import Batch

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sentinel.actions import announcements
 from sentinel.actions.announcements import Done
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, announce, digest, forget, review
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant

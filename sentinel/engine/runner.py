@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status

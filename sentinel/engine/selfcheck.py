@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Finding, Report, Status, covered

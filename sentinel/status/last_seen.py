@@ -18,7 +18,7 @@ from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened
 
 if TYPE_CHECKING:
-    from sentinel.alerting.outcome import Outcome
+    from sentinel.alerting.observations import Outcome
     from sentinel.slurm.model import Node
 
 MOST = 200

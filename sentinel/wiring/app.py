@@ -20,7 +20,7 @@ from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm, users_of
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from sentinel.alerting.outcome import Outcome
+    from sentinel.alerting.observations import Outcome
     from sentinel.core.model import Receipt
     from sentinel.core.ports import Slurm, Store
     from sentinel.gpu.ledger import Gpus

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.flapping import FlapPolicy
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, digest, review
 from sentinel.alerting.settings import Escalate, Hours, Inhibit, Match, Route, Window
 from sentinel.alerting.silences import Ack, Orders, Silence

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, digest, forget
 from sentinel.alerting.settings import Hours, Match, Route
 from sentinel.alerting.state_machine import Policy

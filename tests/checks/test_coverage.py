@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields, replace
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.checks import KINDS
 from sentinel.checks.chain import ChainCheck
 from sentinel.checks.checkpoint import Checkpoint

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, digest
 from sentinel.alerting.state_machine import Policy
 from sentinel.cli import present

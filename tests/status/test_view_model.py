@@ -241,7 +241,7 @@ def test_a_plot_keeps_peaks_and_has_a_bounded_number_of_points() -> None:
 
 def test_a_look_is_bounded_and_keeps_the_worst() -> None:
     """A thousand subjects make no large state; what was written otherwise is read as nothing."""
-    from sentinel.alerting.outcome import Outcome
+    from sentinel.alerting.observations import Outcome
     from sentinel.core.model import Finding, Report
 
     odd = {"n": 2**70, "list": [1], "ok": 1.5, "text": "x"}

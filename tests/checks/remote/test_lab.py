@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerting.outcome import Outcome
+from sentinel.alerting.observations import Outcome
 from sentinel.checks.fs.check import Fs
 from sentinel.checks.memory import Memory
 from sentinel.clock import SystemClock
