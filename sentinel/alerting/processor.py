@@ -5,7 +5,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.actions.announcements import Bulletin
-from sentinel.alerting.flapping import FlapPolicy
 from sentinel.alerting.notifications import deed, stand_in
 from sentinel.alerting.notifications import iso as iso
 from sentinel.alerting.notifications import notification as notification
@@ -16,7 +15,7 @@ from sentinel.alerting.policy import Plan as Plan
 from sentinel.alerting.routing import Listener, audience, unrouted
 from sentinel.alerting.silence_windows import standing
 from sentinel.alerting.silences import Inhibition, Orders, silenced
-from sentinel.alerting.state_machine import Policy, announced, step
+from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
 from sentinel.core.clock import Instant
 from sentinel.core.model import (
     Alert,

@@ -6,10 +6,39 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting import flapping
-from sentinel.alerting.flapping import FlapPolicy
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.model import Alert, Finding, Key, Status, Transition
+
+
+class FlapPolicy(Struct, frozen=True, kw_only=True):
+    """Flapping from `changes` changes within `window` seconds on, until at most a third of them
+    are left in it. 0 changes: never."""
+
+    changes: int = 6
+    window: float = 3600.0
+
+
+def changed(alert: Alert, now: Instant, policy: FlapPolicy) -> Alert:
+    """The alert after one more firing or end."""
+    return replace(alert, changes=(*recent(alert, now, policy), now.wall))
+
+
+def recent(alert: Alert, now: Instant, policy: FlapPolicy) -> tuple[int, ...]:
+    """The changes within the window. Those of a future that a clock jump has undone count too, if
+    it is no farther away: else a clock that was a year ahead would silence the alert for a year."""
+    window = int(policy.window * SECOND)
+    return tuple(at for at in alert.changes if abs(now.wall - at) < window)[-100:]
+
+
+def starts(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
+    """Whether it has begun to flap."""
+    return 0 < policy.changes <= len(recent(alert, now, policy)) and not alert.flapping
+
+
+def ends(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
+    """Whether it has settled, one way or the other: at once where nothing is to flap any more."""
+    few = len(recent(alert, now, policy)) <= policy.changes // 3
+    return alert.flapping and (few or not policy.changes)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -76,8 +105,8 @@ def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> S
         return raw
     if raw.alert is None:
         return Step(_over(before, policy, now), raw.transition, raw.why)
-    alert = flapping.changed(raw.alert, now, policy.flap)
-    if not flapping.starts(alert, now, policy.flap):
+    alert = changed(raw.alert, now, policy.flap)
+    if not starts(alert, now, policy.flap):
         return Step(alert, raw.transition, raw.why)
     return Step(
         replace(alert, flapping=True),
@@ -88,7 +117,7 @@ def _counted(before: Alert | None, raw: Step, policy: Policy, now: Instant) -> S
 
 def _kept(alert: Alert, policy: Policy, now: Instant) -> Alert | None:
     """What has ended, while its changes may still add up to flapping."""
-    left = policy.flap.changes and flapping.recent(alert, now, policy.flap)
+    left = policy.flap.changes and recent(alert, now, policy.flap)
     return replace(alert, over=True) if left else None
 
 
@@ -96,7 +125,7 @@ def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
     if alert is None or not policy.flap.changes:
         return None
     done = replace(alert, over=True, firing=False, clear_since=None, held="", last=now)
-    return flapping.changed(done, now, policy.flap)
+    return changed(done, now, policy.flap)
 
 
 def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
@@ -104,8 +133,8 @@ def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
     good = replace(alert, firing=False, clear_since=None, runs=0, last=now)
     quiet = raw.alert if raw.alert and not raw.alert.over else good
     if raw.transition is not None and raw.transition.reason != "worse":
-        quiet = flapping.changed(replace(quiet, count=alert.count), now, policy.flap)
-    if not flapping.ends(quiet, now, policy.flap):
+        quiet = changed(replace(quiet, count=alert.count), now, policy.flap)
+    if not ends(quiet, now, policy.flap):
         return Step(quiet, None, "flapping: not told")
     return _settled(replace(quiet, flapping=False), raw, policy, now)
 

@@ -58,8 +58,7 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = 
 
 
 def _policy(check: CheckConfig, settings: Settings) -> Any:
-    from sentinel.alerting.flapping import FlapPolicy
-    from sentinel.alerting.state_machine import Policy
+    from sentinel.alerting.state_machine import FlapPolicy, Policy
 
     common, flapping = check.common, settings.flapping
     return Policy(

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.flapping import FlapPolicy
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, digest, review
 from sentinel.alerting.settings import Escalate, Hours, Inhibit, Match, Route, Window
 from sentinel.alerting.silences import Ack, Orders, Silence
-from sentinel.alerting.state_machine import Policy
+from sentinel.alerting.state_machine import FlapPolicy, Policy
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Status
 from sentinel.core.values import Duration

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.flapping import FlapPolicy
 from sentinel.alerting.settings import Escalate, Match, Route
 from sentinel.alerting.silences import Ack, Silence
+from sentinel.alerting.state_machine import FlapPolicy
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.values import Duration
