@@ -13,8 +13,7 @@ from sentinel.alerting.owners import LABEL, apart
 from sentinel.alerting.pending_notifications import owed
 from sentinel.alerting.policy import Plan as Plan
 from sentinel.alerting.routing import Listener, audience, unrouted
-from sentinel.alerting.silence_windows import standing
-from sentinel.alerting.silences import Inhibition, Orders, silenced
+from sentinel.alerting.silences import Inhibition, Orders, silenced, standing
 from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
 from sentinel.core.clock import Instant
 from sentinel.core.model import (

@@ -94,7 +94,7 @@ def _end(args: argparse.Namespace, state: State) -> int:
         raise BadCall("a silence always ends: give --for 2h or --until 2026-12-24T18:00")
     if args.length:
         return end(args.length, state.now)
-    from sentinel.alerting.silence_windows import moment
+    from sentinel.alerting.silences import moment
 
     try:
         return int(moment(args.until, state.zone, "until").timestamp()) * SECOND

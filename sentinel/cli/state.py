@@ -71,7 +71,7 @@ class State:
 
     def silences(self) -> tuple[Silence, ...]:
         """Those, and those that stand in the file."""
-        from sentinel.alerting.silence_windows import standing
+        from sentinel.alerting.silences import standing
 
         return (*self.by_hand(), *standing(self.settings.silences, self.now, self.zone))
 

@@ -10,7 +10,7 @@ from sentinel.alerting.matchers import Word, matchers, word
 from sentinel.alerting.matching import FACTS
 from sentinel.alerting.routing import DEFAULT_REPEAT
 from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, Window
-from sentinel.alerting.silence_windows import moment
+from sentinel.alerting.silences import moment
 from sentinel.config.convert import fields
 from sentinel.config.problems import Collector, Path
 from sentinel.config.reader import Table, line_at

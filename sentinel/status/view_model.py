@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.actions.model import ActionRecord
-from sentinel.alerting.silence_windows import standing
-from sentinel.alerting.silences import Silence, silenced
+from sentinel.alerting.silences import Silence, silenced, standing
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.model import Alert, Outgoing, worst
 from sentinel.core.text import visible, visible_lines
