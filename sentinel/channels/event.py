@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sentinel.alerting.outbox_order import ends
+from sentinel.alerting.outbox import ends
 from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Notification, Status
 

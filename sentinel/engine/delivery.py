@@ -11,23 +11,21 @@ from msgspec.structs import replace
 
 from sentinel.alerting import owners
 from sentinel.alerting.outbox import (
+    GIVEN,
     Group,
+    Refused,
     after_failure,
+    answerable,
     astray,
     bundles,
     due,
+    ends,
+    entrusted,
     expired,
     next_wait,
     redirected,
     reopens,
     room,
-)
-from sentinel.alerting.outbox_order import (
-    GIVEN,
-    Refused,
-    answerable,
-    ends,
-    entrusted,
     subject,
 )
 from sentinel.alerting.owners import DAY

@@ -11,8 +11,8 @@ from sentinel.alerting.outbox import (
     expired,
     is_due,
     next_wait,
+    overtaken,
 )
-from sentinel.alerting.outbox_order import overtaken
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Outgoing, Status

@@ -8,7 +8,7 @@ from shlex import quote
 
 from msgspec import Struct
 
-from sentinel.alerting.outbox_order import ends
+from sentinel.alerting.outbox import ends
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
