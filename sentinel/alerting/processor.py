@@ -1,26 +1,25 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone, tzinfo
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.announcements import Bulletin
-from sentinel.alerting.notifications import deed, stand_in
-from sentinel.alerting.notifications import iso as iso
-from sentinel.alerting.notifications import notification as notification
 from sentinel.alerting.observations import Outcome, observations
 from sentinel.alerting.owners import LABEL, apart
-from sentinel.alerting.pending_notifications import owed
-from sentinel.alerting.policy import Plan as Plan
 from sentinel.alerting.routing import Listener, audience, unrouted
+from sentinel.alerting.settings import Inhibit, Route, Window
 from sentinel.alerting.silences import Inhibition, Orders, silenced, standing
 from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
-from sentinel.core.clock import Instant
+from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import (
     Alert,
     Batch,
     Finding,
     Key,
+    Notification,
     Outgoing,
     Run,
     Status,
@@ -28,6 +27,119 @@ from sentinel.core.model import (
     Transition,
     worst,
 )
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Whom to tell of what, as one configuration has it; without I/O, for the decisions.
+
+    `personal`: the channels that tell each user of their own jobs.
+    """
+
+    cluster: str
+    policies: Mapping[str, Policy]
+    channels: Sequence[str]
+    personal: Container[str] = ()
+    routes: Sequence[Route] = ()
+    inhibit: Sequence[Inhibit] = ()
+    windows: Sequence[Window] = ()
+    zone: tzinfo = timezone.utc
+    dry_run: bool = False
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST = 253_402_214_400_000_000  # 9999-12-31 UTC: datetime ends a day later
+
+
+def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
+    """The message about a transition, with times as the reader's clock shows them."""
+    over = transition.status is Status.OK and transition.reason != "action"
+    return Notification(
+        at=iso(transition.at, plan.zone),
+        cluster=alert.key.cluster,
+        check=alert.key.check,
+        kind=alert.kind,
+        subject=alert.key.subject,
+        severity=alert.severity,
+        status=transition.status,
+        reason=transition.reason,
+        summary=transition.summary,
+        since=iso(alert.since, plan.zone),
+        key=transition.id,
+        alert=alert.id,
+        details=alert.details if not over else "",
+        commands=alert.commands if not over else (),
+        labels=alert.labels,
+        values=alert.values if not over else {},
+        runbook=alert.runbook,
+        note=note,
+        dry_run=plan.dry_run,
+    )
+
+
+def iso(moment: Instant, zone: tzinfo) -> str:
+    """ISO 8601 to the second with the zone's offset; what lies behind the calendar's end is on its
+    last day (`until: 9999-12-31` in the file is later than that in some zones)."""
+    at = _EPOCH + timedelta(microseconds=min(moment.wall, _LAST))
+    return at.astimezone(zone).isoformat(timespec="seconds")
+
+
+def stand_in(bulletin: Bulletin, key: Key, alert: Alert | None, plan: Plan, now: Instant) -> Alert:
+    """The alert that a bulletin belongs to, or one that stands in for it, with its words."""
+    if alert is None:
+        alert = Alert(
+            key=key,
+            id=bulletin.id.partition(":")[0],
+            kind=plan.policies[bulletin.check].kind,
+            status=bulletin.status,
+            summary=bulletin.summary,
+            since=now,
+            last=now,
+            labels=plan.policies[bulletin.check].labels,
+        )
+    return replace(alert, details=bulletin.details, commands=bulletin.commands, values={})
+
+
+def deed(bulletin: Bulletin, alert: Alert, now: Instant) -> Transition:
+    """What a bulletin tells, as a change of its alert."""
+    return Transition(
+        id=bulletin.id,
+        alert=alert.id,
+        key=alert.key,
+        kind=alert.kind,
+        reason="action",
+        status=bulletin.status,
+        severity=alert.severity,
+        summary=bulletin.summary,
+        at=now,
+        since=alert.since,
+    )
+
+
+def owed(
+    alert: Alert, heard: Mapping[str, Listener], now: Instant, *, acked: bool = False
+) -> dict[str, list[str]]:
+    """Channels by reason (firing, flapping, worse, repeat); nothing while it does not fire, or is
+    clear and only kept firing. What flaps is told to those who do not know, and when it gets
+    worse; it is not repeated."""
+    due: dict[str, list[str]] = {}
+    if not alert.firing or alert.clear_since is not None:
+        return due
+    for name, listener in heard.items():
+        reason = _reason(alert, alert.told.get(name), listener, now, acked)
+        if reason:
+            due.setdefault(reason, []).append(name)
+    return due
+
+
+def _reason(alert: Alert, told: Told | None, listener: Listener, now: Instant, acked: bool) -> str:
+    if told is None:
+        return "flapping" if alert.flapping else "firing"
+    if alert.severity.rank > told.severity.rank:
+        return "worse"
+    if not (acked or alert.flapping) and elapsed(told.at, now) >= listener.repeat:
+        return "repeat"
+    return ""
+
 
 NO_ORDERS = Orders()
 

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from sentinel.alerting.notifications import iso
+from sentinel.alerting.processor import iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
 from sentinel.cli.common import verb

@@ -9,7 +9,7 @@ from datetime import tzinfo
 from typing import Any
 
 from sentinel.actions.model import ActionRecord, Outcome
-from sentinel.alerting.notifications import iso
+from sentinel.alerting.processor import iso
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.cli import node_tables
 from sentinel.core.clock import SECOND, Instant

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.notifications import iso
+from sentinel.alerting.processor import iso
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text

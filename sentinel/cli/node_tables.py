@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel.actions.model import ActionRecord, Outcome, Reading, Switch
 from sentinel.actions.nodes import state_of
-from sentinel.alerting.notifications import iso
+from sentinel.alerting.processor import iso
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.ports import Books

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from sentinel.alerting.matchers import Matcher, is_matcher, matchers
 from sentinel.alerting.matching import FACTS, is_wide
-from sentinel.alerting.notifications import iso
 from sentinel.alerting.orders import Said, acknowledge, end, find, silence
+from sentinel.alerting.processor import iso
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import exactly, silenced
 from sentinel.cli.common import user
