@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 from msgspec import field
 
 from sentinel.alerting.owners import LABEL
-from sentinel.channels.address import address
 from sentinel.channels.local import hand_to_program
-from sentinel.channels.message import Addresses, message, parts
+from sentinel.channels.message import Addresses, address, message, parts
 from sentinel.channels.owner import Owners
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
@@ -114,7 +113,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         addresses = self._addresses(to)
         now = datetime.now(timezone.utc).astimezone()
         mail = message(notifications, addresses, now, own)
-        envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail.as_bytes())
+        envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail)
         if self.sendmail:
             handing = asyncio.to_thread(hand_to_program, self.sendmail, envelope, self.timeout)
             return Receipt(await handing)

@@ -1,20 +1,46 @@
 """A mail about alerts: text and HTML, and the headers that keep an alert in one thread."""
 
 import hashlib
-from collections.abc import Sequence
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import EmailPolicy
+from email.utils import parseaddr
+from typing import Any
 
 from msgspec import Struct
 
-from sentinel.channels.folding import FoldedPolicy
 from sentinel.channels.format import text as render
 from sentinel.channels.format.html import html
 from sentinel.channels.format.summary import one_line
 from sentinel.channels.template import BUILT_IN, Words
+from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
-from sentinel.core.text import shortened
+from sentinel.core.text import shortened, visible
+
+_LOCAL = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"{_LOCAL}@(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
+
+
+def address(text: str, *path: str | int) -> Address:
+    """The address, or Invalid with the path of its key.
+
+    Only ASCII, as every SMTP server takes it; other domains are written in Punycode.
+    """
+    name, bare = parseaddr(text)
+    if (
+        visible(text) != text
+        or "=?" in text
+        or not _ADDRESS.fullmatch(bare)
+        or text.count("@") != 1
+    ):
+        raise Invalid(f"{text!r} is no mail address; write it like name@example.org", *path)
+    return Address(display_name=name, addr_spec=bare)
+
 
 _POLICY = FoldedPolicy(linesep="\r\n", cte_type="7bit")
 _THREADS = 100  # ids in one header: 6 kB, which every server takes
@@ -41,8 +67,8 @@ def message(
     addresses: Addresses,
     date: datetime,
     words: Words = BUILT_IN,
-) -> EmailMessage:
-    """One mail about them all, pure ASCII on the wire."""
+) -> bytes:
+    """One mail about them all as it goes over the wire, pure ASCII."""
     named = dict(parts(notifications, words))
     mail = EmailMessage(policy=_POLICY)
     mail["Subject"] = _plain(named["subject"])
@@ -58,7 +84,7 @@ def message(
     mail.set_content(named["text"])
     if "html" in named:
         mail.add_alternative(named["html"], subtype="html")
-    return mail
+    return mail.as_bytes()
 
 
 def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str, str]]:
@@ -114,3 +140,52 @@ def _plain(text: str) -> str:
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "backslashreplace")
     return hashlib.sha256(joined).hexdigest()[:20]
+
+
+_LINE = 76  # characters: RFC 5322 section 2.1.1, and RFC 2047 section 2 for encoded words
+_ROOM = _LINE - len("References: ")
+_OURS = ("subject", "references")
+_BYTES = 42  # of UTF-8, 56 in base64, 68 with `=?utf-8?b?…?=`; with `Subject: ` still one line
+
+
+class FoldedPolicy(EmailPolicy):
+    """As EmailPolicy, with these two folded here."""
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        """The header's lines with their ends."""
+        if name.lower() not in _OURS:
+            return super().fold_binary(name, value)
+        return f"{name}: {folded(str(value))}\r\n".encode("ascii")
+
+
+def folded(text: str) -> str:
+    """The text in ASCII; unfolded and decoded again it is the same text."""
+    return "\r\n ".join(_lines(text) if text.isascii() else _words(text))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Broken at blanks, never before the first word; a word that is too long stays whole."""
+    line, *words = text.split(" ")
+    for word in words:
+        if word and len(line) + 1 + len(word) > _ROOM:
+            yield line
+            line = word
+        else:
+            line += f" {word}"
+    yield line
+
+
+def _words(text: str) -> Iterator[str]:
+    """Encoded words of whole characters: blanks between them mean nothing."""
+    part = b""
+    for char in text:
+        raw = char.encode("utf-8", "backslashreplace")
+        if len(part) + len(raw) > _BYTES:
+            yield _word(part)
+            part = b""
+        part += raw
+    yield _word(part)
+
+
+def _word(part: bytes) -> str:
+    return f"=?utf-8?b?{b64encode(part).decode('ascii')}?="

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.alerting.owners import RECIPIENT
-from sentinel.channels.address import address
+from sentinel.channels.message import address
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
 from sentinel.core.text import shortened, visible
 

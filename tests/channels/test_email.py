@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel.channels.email import Email
-from sentinel.channels.folding import folded
+from sentinel.channels.message import folded
 from sentinel.channels.smtp import greeting
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt, Status
