@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from sentinel.channels.event import degree, move
-from sentinel.channels.format.summary import card, moment, one_line
+from sentinel.channels.format.text import card, moment
 from sentinel.channels.http import Request, exchange, origin, refusal, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.post import below, post, pretty
@@ -22,6 +22,7 @@ from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import one_line
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Channel
 

@@ -12,8 +12,7 @@ from rich.console import Console as Paper
 from rich.text import Text
 
 from sentinel.channels.aside import Occupied, aside
-from sentinel.channels.format.summary import Card, card
-from sentinel.channels.format.text import facts
+from sentinel.channels.format.text import Card, card, facts
 from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt

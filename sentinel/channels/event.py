@@ -3,8 +3,8 @@
 from typing import Literal
 
 from sentinel.alerting.outbox import ends
-from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Notification, Status
+from sentinel.core.text import one_line
 
 Move = Literal["open", "acknowledge", "close", "note"]
 

@@ -14,12 +14,11 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.channels.format import text as render
-from sentinel.channels.format.html import html
-from sentinel.channels.format.summary import one_line
+from sentinel.channels.format.html import html_of
 from sentinel.channels.template import BUILT_IN, Words
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import one_line, shortened, visible
 
 _LOCAL = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -40,6 +39,55 @@ def address(text: str, *path: str | int) -> Address:
     ):
         raise Invalid(f"{text!r} is no mail address; write it like name@example.org", *path)
     return Address(display_name=name, addr_spec=bare)
+
+
+_LINE = 76  # characters: RFC 5322 section 2.1.1, and RFC 2047 section 2 for encoded words
+_ROOM = _LINE - len("References: ")
+_OURS = ("subject", "references")
+_BYTES = 42  # of UTF-8, 56 in base64, 68 with `=?utf-8?b?…?=`; with `Subject: ` still one line
+
+
+class FoldedPolicy(EmailPolicy):
+    """As EmailPolicy, with these two folded here."""
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        """The header's lines with their ends."""
+        if name.lower() not in _OURS:
+            return super().fold_binary(name, value)
+        return f"{name}: {folded(str(value))}\r\n".encode("ascii")
+
+
+def folded(text: str) -> str:
+    """The text in ASCII; unfolded and decoded again it is the same text."""
+    return "\r\n ".join(_lines(text) if text.isascii() else _words(text))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Broken at blanks, never before the first word; a word that is too long stays whole."""
+    line, *words = text.split(" ")
+    for word in words:
+        if word and len(line) + 1 + len(word) > _ROOM:
+            yield line
+            line = word
+        else:
+            line += f" {word}"
+    yield line
+
+
+def _words(text: str) -> Iterator[str]:
+    """Encoded words of whole characters: blanks between them mean nothing."""
+    part = b""
+    for char in text:
+        raw = char.encode("utf-8", "backslashreplace")
+        if len(part) + len(raw) > _BYTES:
+            yield _word(part)
+            part = b""
+        part += raw
+    yield _word(part)
+
+
+def _word(part: bytes) -> str:
+    return f"=?utf-8?b?{b64encode(part).decode('ascii')}?="
 
 
 _POLICY = FoldedPolicy(linesep="\r\n", cte_type="7bit")
@@ -90,11 +138,12 @@ def message(
 def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str, str]]:
     """Subject, text and HTML, each by its template or built in. Of a text that somebody has
     written there is no built-in HTML: mail programs would show that in its place."""
-    subject = words.subject or render.subject(notifications)
+    cards = render.ranked(notifications)
+    subject = words.subject or render.subject_of(cards)
     found = [("subject", shortened(subject, render.SUBJECT))]
-    found.append(("text", words.text or render.text(notifications)))
+    found.append(("text", words.text or render.text_of(cards)))
     if words.html or not words.text:
-        found.append(("html", words.html or html(notifications)))
+        found.append(("html", words.html or html_of(cards)))
     return found
 
 
@@ -140,52 +189,3 @@ def _plain(text: str) -> str:
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "backslashreplace")
     return hashlib.sha256(joined).hexdigest()[:20]
-
-
-_LINE = 76  # characters: RFC 5322 section 2.1.1, and RFC 2047 section 2 for encoded words
-_ROOM = _LINE - len("References: ")
-_OURS = ("subject", "references")
-_BYTES = 42  # of UTF-8, 56 in base64, 68 with `=?utf-8?b?…?=`; with `Subject: ` still one line
-
-
-class FoldedPolicy(EmailPolicy):
-    """As EmailPolicy, with these two folded here."""
-
-    def fold_binary(self, name: str, value: Any) -> bytes:
-        """The header's lines with their ends."""
-        if name.lower() not in _OURS:
-            return super().fold_binary(name, value)
-        return f"{name}: {folded(str(value))}\r\n".encode("ascii")
-
-
-def folded(text: str) -> str:
-    """The text in ASCII; unfolded and decoded again it is the same text."""
-    return "\r\n ".join(_lines(text) if text.isascii() else _words(text))
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Broken at blanks, never before the first word; a word that is too long stays whole."""
-    line, *words = text.split(" ")
-    for word in words:
-        if word and len(line) + 1 + len(word) > _ROOM:
-            yield line
-            line = word
-        else:
-            line += f" {word}"
-    yield line
-
-
-def _words(text: str) -> Iterator[str]:
-    """Encoded words of whole characters: blanks between them mean nothing."""
-    part = b""
-    for char in text:
-        raw = char.encode("utf-8", "backslashreplace")
-        if len(part) + len(raw) > _BYTES:
-            yield _word(part)
-            part = b""
-        part += raw
-    yield _word(part)
-
-
-def _word(part: bytes) -> str:
-    return f"=?utf-8?b?{b64encode(part).decode('ascii')}?="

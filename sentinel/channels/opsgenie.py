@@ -6,14 +6,14 @@ from urllib.parse import quote
 
 from sentinel.channels.event import degree, incident, move
 from sentinel.channels.format import text as render
-from sentinel.channels.format.summary import card, one_line
+from sentinel.channels.format.text import card
 from sentinel.channels.http import Request, submit
 from sentinel.channels.post import below, post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import shortened
+from sentinel.core.text import one_line, shortened
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from sentinel.channels.event import degree, incident, move
 from sentinel.channels.format import text as render
-from sentinel.channels.format.summary import Card, card, moment, one_line
+from sentinel.channels.format.text import Card, card, moment
 from sentinel.channels.http import Request, submit
 from sentinel.channels.markup import address_of
 from sentinel.channels.pagerduty_api import Api
@@ -13,7 +13,7 @@ from sentinel.channels.post import post, pretty
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import shortened
+from sentinel.core.text import one_line, shortened
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.format.summary import one_line
 from sentinel.channels.http import exchange, origin, refusal
 from sentinel.channels.post import below, post
 from sentinel.core.errors import ChannelError
 from sentinel.core.settings import Secret
+from sentinel.core.text import one_line
 
 _MOST = 1 << 20
 _AT_ONCE = 4

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Notification, Value
-from sentinel.core.text import visible_lines
+from sentinel.core.text import one_line, visible_lines
 
 _TEXT, _DETAILS, _COUNT = 4000, 20_000, 64
 

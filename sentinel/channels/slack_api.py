@@ -8,10 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.channels.format.summary import moment, one_line
+from sentinel.channels.format.text import moment
 from sentinel.channels.http import Request, exchange, origin, refusal
 from sentinel.channels.redact import quoted
 from sentinel.core.errors import ChannelError
+from sentinel.core.text import one_line
 
 MOST = 4 << 20
 """Bytes of an answer that are read: a page of history with its metadata."""

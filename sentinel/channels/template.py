@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from sentinel.channels.format import text as render
 from sentinel.channels.format.examples import SAMPLES
-from sentinel.channels.format.summary import card
+from sentinel.channels.format.text import card
 from sentinel.channels.record import inert
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.model import Notification, Receipt

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from sentinel.channels.format.summary import one_line
 from sentinel.channels.http import Request, submit
 from sentinel.channels.record import record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import one_line
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 

@@ -33,3 +33,8 @@ def _escape(char: str) -> str:
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, an ellipsis in place of what was cut from the end."""
     return text if len(text) <= limit else (text[: limit - 1] + "…") if limit > 0 else ""
+
+
+def one_line(text: str, limit: int) -> str:
+    """Inert, on one line, at most `limit` characters; never looks at megabytes."""
+    return shortened(visible(text[: limit + 1].strip()), limit)

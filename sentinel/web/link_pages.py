@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape
 
 from sentinel.alerting.signed_links import Claim
-from sentinel.channels.format.summary import one_line
 from sentinel.core.model import Alert
+from sentinel.core.text import one_line
 
 LENGTHS: Mapping[str, str] = {"1h": "1 hour", "4h": "4 hours", "12h": "12 hours"}
 """For how long a link may silence: longer silences are given where one logs in."""

@@ -20,7 +20,7 @@ import pytest
 from rich.cells import cell_len
 
 from sentinel.channels.console import Console, paint, wants_colour
-from sentinel.channels.format.summary import card
+from sentinel.channels.format.text import card
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret

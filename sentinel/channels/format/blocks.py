@@ -10,8 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.channels.format.summary import Card
-from sentinel.channels.format.text import facts, overview, ranked
+from sentinel.channels.format.text import Card, facts, overview, ranked
 from sentinel.core.model import Notification
 from sentinel.core.text import shortened
 

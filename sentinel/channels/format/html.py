@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sentinel.channels.format import text
-from sentinel.channels.format.summary import Card
+from sentinel.channels.format.text import Card
 from sentinel.core.model import Notification
 
 _COLOURS = {
@@ -40,13 +40,17 @@ _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 def html(notifications: Sequence[Notification]) -> str:
     """A whole page; every text of others is escaped, nothing is loaded from anywhere."""
-    cards = text.ranked(notifications)
+    return html_of(text.ranked(notifications))
+
+
+def html_of(cards: Sequence[Card]) -> str:
+    """The same for those that are ranked."""
     head = f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview(cards))}</p>'
     body = head if len(cards) > 1 else ""
     body += "".join(_card(c) for c in cards[: text.FULL])
     if rest := list(text.further(cards)):
         body += _section("Further", rest, _code)
-    return _page(text.subject(notifications), body)
+    return _page(text.subject_of(cards), body)
 
 
 _DIM = "margin:0;color:#5b6670;font-size:13px;line-height:20px;"

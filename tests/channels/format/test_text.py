@@ -7,8 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.channels.format.html import html
-from sentinel.channels.format.summary import COMMANDS, FACTS, LINES, card, fact, last_lines
-from sentinel.channels.format.text import FULL, LISTED, subject, text
+from sentinel.channels.format.text import (
+    COMMANDS,
+    FACTS,
+    FULL,
+    LINES,
+    LISTED,
+    card,
+    fact,
+    last_lines,
+    subject,
+    text,
+)
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import visible
 from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
