@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.declared import ANY, FILESYSTEM, TRAINING, Metric
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import (
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from sentinel.proc import Done, TimedOut, run
 
 __all__ = [
+    "ANY",
+    "FILESYSTEM",
     "SECOND",
+    "TRAINING",
     "Action",
     "ActionRequest",
     "Answer",
@@ -53,6 +57,7 @@ __all__ = [
     "JobView",
     "Limits",
     "Look",
+    "Metric",
     "Notification",
     "Rate",
     "Receipt",

@@ -10,8 +10,10 @@ from sentinel.core.values import Duration, Rate, Share
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Caps of one kind of action.
 
-    `per_hour` counts all its targets, `share` those of one partition within an hour (at least
-    one), `per_node` one node; `cooldown` is the rest of a node after any action.
+    per_hour: So many within an hour, over all targets.
+    share: So much of one partition within an hour, one node at least.
+    per_node: So often on one node.
+    cooldown: So long a node is left alone after any action.
     """
 
     per_hour: Annotated[int, Meta(ge=0, le=1000)] = 10

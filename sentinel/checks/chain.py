@@ -7,6 +7,7 @@ from sentinel.chain.folder import Place
 from sentinel.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
 from sentinel.chain.model import Chain
 from sentinel.core.clock import SECOND
+from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
@@ -19,10 +20,22 @@ from sentinel.slurm.model import Job
 
 
 class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The chain of jobs that runs sentinel in place of cron: links, lateness, blind time."""
+    """The chain of jobs that runs sentinel in place of cron: links, lateness, blind time.
+
+    dir: The folder of the chain, below the state.
+    """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 30
+    METRICS = (
+        Metric("slots", "chain_slots", "Passes that were due."),
+        Metric("ran", "chain_slots_run", "Of these, those that ran."),
+        Metric("late_seconds", "chain_late_seconds", "How late a pass was at most.", "seconds"),
+    )
+    SOURCES = (
+        "The chain's own journal below `dir`, and squeue of slurmctld for its waiting links.",
+    )
+    RUNBOOK = "docs/cron.md"
 
     dir: FilePath
 

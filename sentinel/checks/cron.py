@@ -23,17 +23,30 @@ TAIL = 2000
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long and how many logs of a script are kept."""
+    """How long and how many logs of a script are kept.
+
+    age: A log older than this is removed.
+    count: So many logs of a script are kept.
+    """
 
     age: Duration = Duration(30 * 86400)
     count: int = 30
 
 
 class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Scripts in cron.hourly, cron.daily, …: submitted on time, and what became of them."""
+    """Scripts in cron.hourly, cron.daily, …: submitted on time, and what became of them.
+
+    base: The directory that holds cron.hourly, cron.daily and so on.
+    trust: Whose scripts run besides yours and root's.
+    sbatch: Options of sbatch(1) that win over a script's own #SBATCH lines.
+    logs: Which logs of the scripts are kept.
+    stale_after: Critical when no pass of `sentinel cron run` came by for so long.
+    """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 30
+    SOURCES = ("The book that `sentinel cron run` keeps below `base`.",)
+    RUNBOOK = "docs/cron.md"
 
     base: FilePath
     trust: list[str] = []

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from sentinel import proc
+from sentinel.core.declared import ANY, Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
@@ -46,11 +47,15 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Nagios, Icinga or NHC plugin: its exit code, text and performance data.
 
-    `command` is run as it stands, by no shell; `env` is added to sentinel's own environment.
+    command: The plugin and its arguments as a list; no shell reads it.
+    env: Variables added to sentinel's own environment.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 30
+    METRICS = (Metric(ANY, "exec_perfdata", "A number of performance data, in its own unit."),)
+    SOURCES = ("The plugin, as a child process on this host.",)
+    RUNBOOK = "docs/exec.md"
 
     command: list[str]
     env: dict[str, str] = {}

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, unread
 from sentinel.checks.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, worst
 from sentinel.core.ports import Context
@@ -33,7 +34,13 @@ Kills = tuple[str, int]
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bad from these shares on, below this much available, when full within this time."""
+    """Bad from these shares on, below this much available, when full within this time.
+
+    used: Bad from this share of memory used on.
+    available: Bad when less than this can still be had.
+    swap_used: Bad from this share of swap used on.
+    full_in: Bad when the trend leads to full memory within this time.
+    """
 
     used: Share | None = None
     available: Size | None = None
@@ -63,12 +70,43 @@ class Level(Struct, frozen=True, kw_only=True):
 class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Memory that can still be had: level, swap, trend, and what was killed for want of it.
 
-    `nodes` (a host list or `all`) or `job` (its name or id, of `users`): theirs in place of this
-    host's. `window`: how far back the trend looks; it counts from half-full memory on.
+    nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep, in place of this host.
+    job: In place of `nodes`, those on which this job (its name or id) runs.
+    users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    warn: From when on it is a warning.
+    crit: From when on it is critical.
+    window: How far back the trend looks; it counts from half-full memory on.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 30
+    METRICS = (
+        Metric(
+            "used_percent", "memory_used_ratio", "Memory used, 0 to 1.", "percent", "", ("node",)
+        ),
+        Metric(
+            "available_bytes",
+            "memory_available_bytes",
+            "What can still be had.",
+            "bytes",
+            "",
+            ("node",),
+        ),
+        Metric("size_bytes", "memory_size_bytes", "Memory there is.", "bytes", "", ("node",)),
+        Metric(
+            "swap_used_percent",
+            "memory_swap_used_ratio",
+            "Swap used, 0 to 1.",
+            "percent",
+            "",
+            ("node",),
+        ),
+    )
+    SOURCES = (
+        "This host's /proc/meminfo (psutil); with `nodes` or `job` that of each node, with its count "
+        "of processes killed for want of memory.",
+    )
+    RUNBOOK = "docs/memory.md"
 
     nodes: str = ""
     job: str = ""

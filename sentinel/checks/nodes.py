@@ -14,6 +14,7 @@ from sentinel.checks import hanging, passing
 from sentinel.checks.passing import Passing
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, elapsed
+from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.ports import Context
@@ -59,13 +60,29 @@ class Passage(Struct, frozen=True):
 class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that can work against those needed; which cannot, why, since when, and how often.
 
-    Critical below `need`, warning below `need` and `spare` of it. `each`: an alert per node that
-    is out (by default where nothing is needed), but for reasons that begin with one of `ignore`.
-    `completing`: how long a node may take to end a job.
+    partition: The partition whose nodes are meant; unset, all.
+    nodes: A host list of the nodes that are meant; unset, all.
+    need: Critical below so many that can work.
+    spare: A warning below `need` and this share of it, rounded up.
+    each: Whether every node that is out has an alert of its own; unset, where nothing is needed.
+    ignore: How reasons of planned work begin: such nodes count as out and are not told.
+    flapping: A node that left service so often is told, even while it is there.
+    completing: How long a node may take to end a job.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 30
+    METRICS = (
+        Metric("available", "nodes_available", "Nodes that can work."),
+        Metric("nodes", "nodes_meant", "Nodes that are meant."),
+        Metric("need", "nodes_needed", "Nodes that are needed."),
+    )
+    PANEL: ClassVar[Panel] = "nodes"
+    SOURCES = (
+        "sinfo of slurmctld for states and reasons.",
+        "A node that does not end a job, for the processes that keep it.",
+    )
+    RUNBOOK = "docs/nodes.md"
 
     partition: str | None = None
     nodes: str | None = None

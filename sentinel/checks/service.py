@@ -33,13 +33,17 @@ Said = str | CannotTell
 
 
 class Service(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Processes (by the name that `ps -o comm` shows) and systemd units that must live.
+    """Processes and systemd units that must live.
 
-    On this host, or on the `nodes` of a hostlist (login and management nodes) by `remote:`.
+    processes: Names as `ps -o comm` shows them; the kernel keeps fifteen letters.
+    units: Systemd units, one by one: no patterns.
+    nodes: A host list (login and management nodes), reached by `remote:`; unset, this host.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 60
+    SOURCES = ("/proc for processes and `systemctl show` for units, here or on each of `nodes`.",)
+    RUNBOOK = "docs/service-checks.md"
 
     processes: list[str] = []
     units: list[str] = []

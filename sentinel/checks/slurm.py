@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
@@ -19,16 +20,35 @@ _MUNGE = ("munge", "authentication")
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bad when an answer takes this long."""
+    """Bad when an answer takes this long.
+
+    latency: Bad when an answer takes this long.
+    """
 
     latency: Duration | None = None
 
 
 class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Slurm itself: controller, backup controllers, latency, munge."""
+    """Slurm itself: controller, backup controllers, latency, munge.
+
+    warn: From when on it is a warning.
+    crit: From when on it is critical.
+    """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 60
+    METRICS = (
+        Metric("up", "slurm_controller_up", "1 where it answers.", "", "controller"),
+        Metric(
+            "latency_seconds",
+            "slurm_controller_latency_seconds",
+            "How long it took.",
+            "seconds",
+            "controller",
+        ),
+    )
+    SOURCES = ("`scontrol ping` once a run, and munge where that does not answer.",)
+    RUNBOOK = "docs/slurm-check.md"
 
     warn: Limits = Limits(latency=Duration(2))
     crit: Limits = Limits(latency=Duration(10))

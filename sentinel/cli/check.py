@@ -58,7 +58,7 @@ def _check(args: argparse.Namespace) -> int:
         raise BadCall("--json and --nagios are two answers to one question; choose one")
     check, settings = _target(args)
     outcome = app.look(check, settings)
-    _print(outcome, args)
+    _print(outcome, check, args)
     return CODES[Status(_status(outcome))]
 
 
@@ -123,7 +123,7 @@ def _status(outcome: Outcome) -> Status:
     return max((f.status for f in outcome.findings), key=lambda s: s.rank)
 
 
-def _print(outcome: Outcome, args: argparse.Namespace) -> None:
+def _print(outcome: Outcome, check: CheckConfig, args: argparse.Namespace) -> None:
     from sentinel.cli import present
 
     if args.plot:
@@ -132,7 +132,7 @@ def _print(outcome: Outcome, args: argparse.Namespace) -> None:
         print(present.as_json(outcome))
     elif args.nagios:
         print(present.as_nagios(outcome))
-    elif sys.stdout.isatty() and any("used_percent" in f.values for f in outcome.findings):
+    elif sys.stdout.isatty() and check.plugin.PANEL == "disks":
         from sentinel.cli import disks
         from sentinel.cli import history as past
 

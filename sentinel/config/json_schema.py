@@ -20,6 +20,7 @@ from sentinel.config.convert import (
 from sentinel.config.display import Shown
 from sentinel.config.loader import PRIVATE, SECTIONS
 from sentinel.config.registry import Registry, UnknownKind
+from sentinel.config.sentences import sentences
 from sentinel.config.settings import Settings
 from sentinel.config.sources import HOWS
 from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
@@ -64,8 +65,8 @@ def schema(checks: Registry, channels: Registry) -> dict[str, Any]:
         "patternProperties": {f"^{PRIVATE}": True},
         "$defs": {
             "reference": _reference(),
-            **_kinds(checks, "check", fields(Common)),
-            **_kinds(channels, "channel", fields(ChannelCommon)),
+            **_kinds(checks, "check", Common),
+            **_kinds(channels, "channel", ChannelCommon),
         },
     }
 
@@ -76,7 +77,7 @@ def of(hint: Any) -> dict[str, Any]:
     if isinstance(found, OneOf):
         return {"anyOf": [of(t) for t in found.types]}
     if isinstance(found, Record):
-        return _record(fields(found.cls), found.cls)
+        return _record(found.cls)
     if isinstance(found, TableOf):
         return {
             "type": "object",
@@ -133,20 +134,28 @@ def _lengths(hint: Any, what: str) -> dict[str, Any]:
     }
 
 
-def _record(keys: Any, cls: Any) -> dict[str, Any]:
+def _record(cls: Any, *shared: Any) -> dict[str, Any]:
+    """Of a settings class; keys of `shared` stand first, and win."""
+    classes = (*shared, cls, *shared)
+    keys = {key: info for one in classes for key, info in fields(one).items()}
+    said = {key: text for one in classes for key, text in sentences(one).items()}
     return {
         "type": "object",
         "description": (cls.__doc__ or "").split("\n")[0],
         "additionalProperties": False,
         "required": [key for key, info in keys.items() if required(info)],
-        "properties": {key: _property(info) for key, info in keys.items()},
+        "properties": {key: _property(info, said.get(key, "")) for key, info in keys.items()},
     }
 
 
-def _property(info: Any) -> dict[str, Any]:
+def _property(info: Any, sentence: str) -> dict[str, Any]:
+    found = of(info.type)
+    if sentence:
+        form = found.get("description", "") if isinstance(shape(info.type), Leaf) else ""
+        found["description"] = f"{sentence} ({form})" if form else sentence
     if required(info) or default(info) is None:
-        return of(info.type)
-    return {**of(info.type), "default": _SHOWN.plain(default(info), ())}
+        return found
+    return {**found, "default": _SHOWN.plain(default(info), ())}
 
 
 def _named(registry: Registry, what: str) -> dict[str, Any]:
@@ -176,8 +185,7 @@ def _kind(registry: Registry, kind: str, shared: Any) -> dict[str, Any]:
         cls = registry.load(kind)
     except UnknownKind:
         return {"type": "object"}
-    keys = {**shared, **{k: i for k, i in fields(cls).items() if k not in shared}}
-    found = _record(keys, cls)
+    found = _record(cls, shared)
     found["properties"]["kind"] = {"const": kind}
     return found
 

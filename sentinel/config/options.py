@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Container, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from sentinel.config.convert import (
@@ -19,6 +20,7 @@ from sentinel.config.convert import (
 )
 from sentinel.config.problems import BadOptions, Collector, Path
 from sentinel.config.reader import Entry, Items, Node, Table, loose
+from sentinel.config.sentences import sentences
 from sentinel.config.sources import Sources
 from sentinel.config.wording import near
 from sentinel.core.errors import Invalid
@@ -49,10 +51,28 @@ def one_shot(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
 def options_of(kind_class: Any) -> list[tuple[str, str, bool]]:
     """Each setting as `stale-after`, one line of help, and whether it may be repeated."""
     return [
-        (_dashed(_singular(key) if repeats else key), _help(info), repeats or nested)
+        (
+            _dashed(_singular(key) if repeats else key),
+            _help(info, said.get(key, "")),
+            repeats or nested,
+        )
+        for said in [sentences(kind_class)]
         for key, info in fields(kind_class).items()
         for repeats, nested in [(is_list(info.type), _is_table(info.type))]
     ]
+
+
+def help_lines(kind_class: Any, width: int = 100) -> list[str]:
+    """What `--help` prints: each option with what it is for, and once the keys below it with theirs."""
+    lines: list[str] = []
+    before: dict[str, str] = {}
+    for option, text, repeats in options_of(kind_class):
+        lines += _row(f"  --{option:<18} ", f"{text}{' (repeatable)' if repeats else ''}", width)
+        below = _below_of(kind_class, _key(kind_class, option))
+        for key, told in below.items() if below != before else ():
+            lines += _row(f"{'':24}{key:<14} ", told, width)
+        before = below
+    return lines
 
 
 def option_text(path: Path) -> str:
@@ -111,8 +131,26 @@ def _below(table: Table, step: str) -> Table:
     return entry.value
 
 
-def _help(info: Any) -> str:
-    """What is expected, and what holds without the option."""
+def _row(begin: str, text: str, width: int) -> list[str]:
+    return wrap(
+        text, width, initial_indent=begin, subsequent_indent=" " * len(begin),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _below_of(kind_class: Any, key: str) -> dict[str, str]:
+    """The sentences of the keys of a table."""
+    shapes = alternatives(fields(kind_class)[key].type)
+    return {k: s for f in shapes if isinstance(f, Record) for k, s in sentences(f.cls).items()}
+
+
+def _help(info: Any, sentence: str) -> str:
+    """What it is for, what is expected, and what holds without the option."""
+    form = _form(info)
+    return f"{sentence} ({form})" if sentence else form
+
+
+def _form(info: Any) -> str:
     keys = ", ".join(sorted(_keys(info.type)))
     table = f"KEY=VALUE{keys and f' with {keys}'}"
     what = table if _is_table(info.type) else expected(item_of(info.type))

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
+from sentinel.core.declared import Metric, Panel
+
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.actions.limits import Limits
     from sentinel.actions.model import Look, Reply
     from sentinel.core.clock import Instant
-    from sentinel.core.model import ActionRequest, Notification, Receipt, Report
+    from sentinel.core.model import ActionRequest, Finding, Notification, Receipt, Report
     from sentinel.core.ports import Context
     from sentinel.slurm.slurmctld_log import Entry
 
@@ -28,12 +30,20 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     configuration says nothing. `FOLLOW`: seconds between the runs in which a check that has work
     under way follows it beside its `cron` (`Context.due` is false then); None: there are none.
     `KEEPS_GPUS`: it reads and writes the ledger of GPUs (`Context.gpus`).
+
+    What page, metrics, `top` and help read, so that none of them has to guess: `METRICS`, the
+    numbers of its findings that are exported; `PANEL`, where its findings are shown; `SOURCES`,
+    what is asked of whom, a sentence each; `RUNBOOK`, the page that says what to do.
     """
 
     EVERY: ClassVar[float] = 60.0
     TIMEOUT: ClassVar[float] = 30.0
     FOLLOW: ClassVar[float | None] = None
     KEEPS_GPUS: ClassVar[bool] = False
+    METRICS: ClassVar[tuple[Metric, ...]] = ()
+    PANEL: ClassVar[Panel] = "none"
+    SOURCES: ClassVar[tuple[str, ...]] = ()
+    RUNBOOK: ClassVar[str] = ""
 
     def run(self, ctx: Context) -> Report:
         """One look: a finding for each subject, the good ones too, and how much was seen. Raises
@@ -74,6 +84,11 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def controller_log(self) -> str:
         """The log of slurmctld on this host, where its settings name one; else empty."""
         return ""
+
+    def decisive(self, finding: Finding) -> bool:
+        """Whether that finding alone says that what is watched has failed; one that is not only
+        adds to another. All are by default."""
+        return True
 
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
         """A file, and the line to append to it after each run; None: nothing is written."""

@@ -43,7 +43,19 @@ class FilePath(str):
 
 
 class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys every check takes. None: the kind's own default."""
+    """The keys every check takes. None: the kind's own default.
+
+    kind: Which kind of check it is.
+    every: The time between two runs; unset, the kind's own.
+    cron: When it runs, as crontab(5) has it, in place of `every`.
+    for: So long something has to be bad before it is told.
+    keep_firing_for: So long it has to be good before its end is told.
+    timeout: How long a run may take; unset, the kind's own.
+    severity: How bad its alerts are at most.
+    blind_after: After so many runs that could not see an alert says so.
+    labels: What is added to its alerts, for routes and silences.
+    runbook: What to do, or where that is written: it stands in every message.
+    """
 
     kind: str
     every: Duration | None = None

@@ -44,7 +44,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """All of one moment. `paces`: a number over time, by check and subject."""
+    """All of one moment. `paces`: a number over time, by check, subject and its name."""
 
     now: Instant
     around: Surroundings
@@ -56,7 +56,7 @@ class Material(Struct, frozen=True, kw_only=True):
     records: tuple[ActionRecord, ...] = ()
     looks: Mapping[str, CheckLook] = {}
     nodes: NodeLook | None = None
-    paces: Mapping[tuple[str, str], tuple[tuple[Instant, float], ...]] = {}
+    paces: Mapping[tuple[str, str, str], tuple[tuple[Instant, float], ...]] = {}
     standings: Mapping[str, Standing] = {}
     entries: Mapping[str, Entry] = {}
     notices: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def gather(store: Store, around: Surroundings, now: Instant) -> Material:
         records=tuple(around.logbook.records(limit=RECENT)) if around.logbook else (),
         looks=seen,
         nodes=last_seen.node_look(store.memory(last_seen.NODES)),
-        paces=_paces(store, seen, now),
+        paces=_paces(store, around, seen, now),
         standings=standings,
         entries=entries,
     )
@@ -90,19 +90,18 @@ def _looks(store: Store, around: Surroundings) -> dict[str, CheckLook]:
 
 
 def _paces(
-    store: Store, seen: Mapping[str, CheckLook], now: Instant
-) -> dict[tuple[str, str], tuple[tuple[Instant, float], ...]]:
+    store: Store, around: Surroundings, seen: Mapping[str, CheckLook], now: Instant
+) -> dict[tuple[str, str, str], tuple[tuple[Instant, float], ...]]:
     since = now.wall - int(PACE * SECOND)
     moving = [
-        (check, finding.subject)
-        for check, look in seen.items()
-        for finding in look.findings
-        if finding.values.get("progress") is not None
+        (check.name, finding.subject, metric.value)
+        for check in around.checks
+        for metric in check.plugin.METRICS
+        if metric.moves == "rate" and check.name in seen
+        for finding in seen[check.name].findings
+        if finding.values.get(metric.value) is not None
     ]
-    return {
-        (check, subject): tuple(store.samples(check, subject, "progress", since))
-        for check, subject in moving[:MOST_PACES]
-    }
+    return {one: tuple(store.samples(*one, since)) for one in moving[:MOST_PACES]}
 
 
 def _gpus(around: Surroundings, now: Instant) -> tuple[Mapping[str, Standing], dict[str, Entry]]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.core.declared import Panel
 from sentinel.core.model import Status, Value
 
 State = Literal["firing", "pending"]
@@ -55,10 +56,11 @@ class AlertFact(Struct, frozen=True, kw_only=True):
 
 
 class CheckFact(Struct, frozen=True, kw_only=True):
-    """A configured check with its last run. `blind_s`: for how long it has not seen all."""
+    """A configured check with its last run. `panel`: where its findings are shown. `blind_s`: for how long it has not seen all."""
 
     name: str
     kind: str
+    panel: Panel = "none"
     status: Status | None = None
     summary: str = "has not run yet"
     ran: float | None = None
@@ -110,6 +112,22 @@ class JobFact(Struct, frozen=True, kw_only=True):
             return "–"
         pace = self.rate * 60
         return f"{pace:,.0f}" if pace >= 100 else f"{pace:.3g}"
+
+
+class Series(Struct, frozen=True, kw_only=True):
+    """A number with the values of its metric's labels."""
+
+    labels: tuple[str, ...]
+    value: float
+
+
+class MetricFact(Struct, frozen=True, kw_only=True):
+    """A number that a kind of checks declares; `name` without `sentinel_`."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    series: tuple[Series, ...]
 
 
 class NodesFact(Struct, frozen=True, kw_only=True):
@@ -208,6 +226,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     checks: tuple[CheckFact, ...] = ()
     disks: tuple[DiskFact, ...] = ()
     jobs: tuple[JobFact, ...] = ()
+    metrics: tuple[MetricFact, ...] = ()
     queue: Mapping[str, int] = {}
     nodes: tuple[NodesFact, ...] = ()
     nodes_seen: float | None = None

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from sentinel.actions.model import ActionRecord
 from sentinel.alerting.silences import Silence, silenced, standing
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.declared import Panel
 from sentinel.core.model import Alert, Outgoing, worst
 from sentinel.core.text import visible, visible_lines
-from sentinel.status import silences
+from sentinel.status import metrics, silences
 from sentinel.status.collect import Material
 from sentinel.status.last_seen import CheckLook, NodeGroup, Shown
 from sentinel.status.node_states import rank, reason_class, state_word
@@ -31,8 +32,6 @@ from sentinel.status.types import (
     UnsentFact,
     Vitals,
 )
-
-MOVING = frozenset({"job", "log"})
 
 
 def facts(material: Material, vitals: Vitals | None = None) -> Facts:
@@ -51,6 +50,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         checks=tuple(_checks(m)),
         disks=tuple(sorted(_disks(m), key=lambda d: -d.status.rank)),
         jobs=tuple(sorted(_jobs(m), key=lambda j: -j.status.rank)),
+        metrics=metrics.told(m),
         queue=dict(m.nodes.jobs) if m.nodes else {},
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
@@ -114,7 +114,10 @@ def _checks(m: Material) -> Iterator[CheckFact]:
         run = m.runs.get(check.name)
         next_run = m.around.next_run(check, run.at if run else None, m.now, m.around.zone)
         fact = CheckFact(
-            name=visible(check.name), kind=check.common.kind, next=_stamp(next_run.timestamp())
+            name=visible(check.name),
+            kind=check.common.kind,
+            panel=check.plugin.PANEL,
+            next=_stamp(next_run.timestamp()),
         )
         if run is not None:
             since = blind.get(check.name, run.at)
@@ -135,19 +138,17 @@ def _stamp(seconds: float) -> float | None:
     return seconds if seconds < 250_000_000_000 else None
 
 
-def _seen(m: Material) -> Iterator[tuple[str, str, CheckLook, Shown]]:
-    """Every finding that was seen last: its check, the kind of that, when, and itself."""
+def _seen(m: Material, panel: Panel) -> Iterator[tuple[str, str, CheckLook, Shown]]:
+    """Every finding of that panel that was seen last: its check, the kind of that, when, itself."""
     for check in m.around.checks:
         look = m.looks.get(check.name)
-        for finding in look.findings if look else ():
-            if look is not None:
+        if look is not None and panel == check.plugin.PANEL:
+            for finding in look.findings:
                 yield check.name, check.common.kind, look, finding
 
 
 def _disks(m: Material) -> Iterator[DiskFact]:
-    for check, kind, look, f in _seen(m):
-        if kind != "fs" and "used_percent" not in f.values:
-            continue
+    for check, _, look, f in _seen(m, "disks"):
         names = [n for n in DiskFact.__struct_fields__ if n.endswith(("_percent", "_bytes", "_s"))]
         numbers = {name: number(f.values, name) for name in names}
         age = elapsed(look.at, m.now)
@@ -165,9 +166,7 @@ def _disks(m: Material) -> Iterator[DiskFact]:
 
 
 def _jobs(m: Material) -> Iterator[JobFact]:
-    for check, kind, look, f in _seen(m):
-        if kind not in MOVING:
-            continue
+    for check, kind, look, f in _seen(m, "jobs"):
         quiet = number(f.values, "quiet_seconds")
         yield JobFact(
             check=visible(check),
@@ -180,23 +179,11 @@ def _jobs(m: Material) -> Iterator[JobFact]:
             running=number(f.values, "running"),
             queued=number(f.values, "queued"),
             progress=number(f.values, "progress"),
-            rate=pace(m.paces.get((check, f.subject), ())),
+            rate=metrics.pace(m.paces.get((check, f.subject, "progress"), ())),
             quiet_s=None if quiet is None else quiet + elapsed(look.at, m.now),
             limit_s=number(f.values, "limit_seconds"),
             phase=visible(str(f.values.get("phase") or "")),
         )
-
-
-def pace(points: Sequence[tuple[Instant, float]]) -> float | None:
-    """Steps a second since the number last fell (a restart counts anew); None if it cannot be
-    told."""
-    start = 0
-    for place in range(1, len(points)):
-        if points[place][1] < points[place - 1][1]:
-            start = place
-    rising = points[start:]
-    seconds = elapsed(rising[0][0], rising[-1][0]) if rising else 0.0
-    return (rising[-1][1] - rising[0][1]) / seconds if seconds > 0 else None
 
 
 def _nodes(m: Material) -> Iterator[NodesFact]:

@@ -1,7 +1,7 @@
 """Facts as Prometheus metrics: names and units by https://prometheus.io/docs/practices/naming/.
 
 Labels hold names of the configuration and words of fixed lists; the subjects of checks (paths,
-jobs) are bounded by MOST. So no series is made by whoever names a job or fills in a reason.
+jobs) are bounded for each check. So no series is made by whoever names a job or fills in a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sentinel.core.text import shortened
 from sentinel.status.types import CheckFact, Facts
 
 MOST = 200
-"""Series of one name that have a subject as a label."""
+"""Series of one name of ours; of what kinds declare see status.metrics."""
 
 LABEL = 120
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -36,17 +36,24 @@ def metrics(facts: Facts) -> bytes:
 
 
 class _Told:
-    """What prometheus_client asks for metrics."""
+    """What prometheus_client asks for metrics. Names of ours come first, and none comes twice."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
     def collect(self) -> Iterator[Metric]:
         """Every family, in the order of docs/metrics.md."""
+        names = set[str]()
+        for family in self._families():
+            if family.name not in names:
+                names.add(family.name)
+                yield family
+
+    def _families(self) -> Iterator[Metric]:
         f = self._facts
         yield _gauge("build_info", "The version that runs.", ("version",), [((__version__,), 1)])
         yield _gauge("last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)])
-        for part in (_checks, _alerts, _outbox, _cluster, _disks, _trainings, _others, _vitals):
+        for part in (_checks, _alerts, _outbox, _cluster, _others, _vitals, _declared):
             yield from part(f)
 
 
@@ -54,7 +61,8 @@ def _checks(f: Facts) -> Iterator[Metric]:
     ran = [c for c in f.checks if c.status is not None]
     names = ("check", "kind")
     states = [((c.name, c.kind, s.value), float(c.status is s)) for c in ran for s in Status]
-    yield _gauge("check_status", "1 for the status of the last run.", (*names, "status"), states)
+    labels, most = (*names, "status"), MOST * len(Status)
+    yield _gauge("check_status", "1 for the status of the last run.", labels, states, most)
     told = (
         ("check_duration_seconds", "How long the last run took.", "duration_s"),
         ("check_last_run_timestamp_seconds", "When it last ran.", "ran"),
@@ -115,38 +123,11 @@ def _cluster(f: Facts) -> Iterator[Metric]:
     yield _gauge("jobs", "Jobs in the queue that are watched.", ("state",), list(jobs.items()))
 
 
-def _disks(f: Facts) -> Iterator[Metric]:
-    rows = [((d.check, d.path), d) for d in f.disks]
-    told = (
-        ("filesystem_used_ratio", "Space used, 0 to 1.", "used_percent", 0.01),
-        ("filesystem_free_bytes", "Space free.", "free_bytes", 1),
-        ("filesystem_size_bytes", "Its size.", "size_bytes", 1),
-        ("filesystem_inodes_used_ratio", "Inodes used, 0 to 1.", "inodes_used_percent", 0.01),
-        (
-            "filesystem_full_seconds",
-            "Time until it is full, where that is foreseen.",
-            "full_in_s",
-            1,
-        ),
-    )
-    for name, text, field, unit in told:
-        found = [(key, _times(getattr(d, field), unit)) for key, d in rows]
-        yield _gauge(name, text, ("check", "path"), found)
-
-
-def _trainings(f: Facts) -> Iterator[Metric]:
-    rows = [((j.check, j.subject), j) for j in f.jobs]
-    told = (
-        ("training_running_jobs", "Jobs that run.", "running"),
-        ("training_queued_jobs", "Jobs that wait behind it.", "queued"),
-        ("training_progress", "The number that its log counts up.", "progress"),
-        ("training_progress_per_second", "How fast, over half an hour.", "rate"),
-        ("training_quiet_seconds", "Time since it last moved.", "quiet_s"),
-        ("training_quiet_limit_seconds", "From when on that is an alert.", "limit_s"),
-    )
-    for name, text, field in told:
-        found = [(key, getattr(j, field)) for key, j in rows]
-        yield _gauge(name, text, ("check", "subject"), found)
+def _declared(f: Facts) -> Iterator[Metric]:
+    """What kinds of checks, plugins' too, say of their findings; bounded where it was put together."""
+    for one in f.metrics:
+        rows = [(s.labels, s.value) for s in one.series]
+        yield _gauge(one.name, one.help, one.labels, rows, len(rows))
 
 
 def _others(f: Facts) -> Iterator[Metric]:
@@ -183,10 +164,11 @@ def _vitals(f: Facts) -> Iterator[Metric]:
         yield counter
 
 
-def _gauge(name: str, text: str, labels: Sequence[str], rows: Sequence[Row]) -> Metric:
-    """Unknown numbers are left out, and so are series beyond MOST."""
+def _gauge(
+    name: str, text: str, labels: Sequence[str], rows: Sequence[Row], most: int = MOST
+) -> Metric:
+    """Unknown numbers are left out, and so are series beyond `most`."""
     gauge = GaugeMetricFamily(f"sentinel_{name}", text, labels=labels)
-    most = MOST * (len(Status) if "status" in labels else 1)
     for values, number in _distinct(rows, most):
         gauge.add_metric([shortened(v, LABEL) for v in values], number)
     return gauge
@@ -204,7 +186,3 @@ def _distinct(rows: Iterable[Row], most: int) -> Iterator[tuple[tuple[str, ...],
 
 def _counted(counts: Mapping[Any, int]) -> list[Row]:
     return [((k,) if isinstance(k, str) else k, float(n)) for k, n in counts.items()]
-
-
-def _times(number: float | None, unit: float) -> float | None:
-    return None if number is None else number * unit

@@ -159,6 +159,9 @@ _LISTS = {
     "/audit": "Audit log",
 }
 
+PANELS = {"disks": "/files", "jobs": "/jobs", "nodes": "/nodes", "gpus": "/gpus"}
+"""The page on which what a kind finds is shown, by the panel that it declares."""
+
 
 def _overview(f: Facts) -> dict[str, Any]:
     tones = Counter(a.tone for a in f.firing)
@@ -171,6 +174,7 @@ def _overview(f: Facts) -> dict[str, Any]:
         "quiet": sum(a.quiet for a in f.firing),
         "blind": sum(c.blind for c in f.checks),
         "checks": sorted(f.checks, key=lambda c: not c.blind),
+        "panels": PANELS,
         "shown": f.alerts[:FIRST],
         "out": [g for g in f.nodes if g.state in OUT],
         "strip": Markup(grid.strip(f.node_states)) if f.nodes else "",  # noqa: S704 - words of ours

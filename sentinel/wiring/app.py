@@ -140,13 +140,18 @@ def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] =
 
 def describe_options(kind: str) -> list[str]:
     """Help lines for the options of a kind."""
-    from sentinel.config import options_of
+    from sentinel.config.options import help_lines
 
     cls = _kind(kind, ())
-    lines = [f"sentinel check {kind}: {(cls.__doc__ or '').strip().splitlines()[0]}", ""]
-    for option, text, repeatable in options_of(cls):
-        lines.append(f"  --{option:<18} {text}{' (repeatable)' if repeatable else ''}")
-    return [*lines, "", "  --json, --nagios, --timeout TIME, -c FILE"]
+    more = [*(f"Asked: {source}" for source in cls.SOURCES)]
+    more += [f"Read more: {cls.RUNBOOK}"] if cls.RUNBOOK else []
+    return [
+        f"sentinel check {kind}: {(cls.__doc__ or '').strip().splitlines()[0]}",
+        "",
+        *help_lines(cls),
+        "",
+        *(f"  {line}" for line in (*more, "--json, --nagios, --timeout TIME, -c FILE")),
+    ]
 
 
 def look(check: CheckConfig, settings: Settings | None) -> Outcome:

@@ -13,10 +13,11 @@ from sentinel.core.model import Batch, Run, Status
 from sentinel.status import last_seen
 from sentinel.status.collect import gather
 from sentinel.status.last_seen import CheckLook
+from sentinel.status.metrics import pace
 from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
 from sentinel.status.plot import MOST, Plot, svg, thinned
 from sentinel.status.types import CheckFact, JobFact, NodesFact
-from sentinel.status.view_model import facts, pace
+from sentinel.status.view_model import facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from sentinel.web.grid import CELL, at, cells, columns, natural, picture

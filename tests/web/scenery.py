@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.core.clock import Instant, shifted
@@ -22,7 +23,6 @@ from sentinel.core.model import (
 from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.gpu.ledger import GpuEvent, Sighting
-from sentinel.plugin import Check
 from sentinel.slurm.model import Node
 from sentinel.status import last_seen
 from sentinel.status.collect import Surroundings, gather
@@ -31,6 +31,7 @@ from sentinel.status.types import Facts
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
+from sentinel.wiring.app import CHECKS
 
 KINDS = {"scratch": "fs", "training": "job", "progress": "log", "drained": "drained"}
 HOUR = 3600.0
@@ -50,7 +51,7 @@ class Records:
 
 
 def config(name: str, kind: str, every: float = 60.0) -> CheckConfig:
-    return CheckConfig(name=name, common=Common(kind=kind), plugin=Check())
+    return CheckConfig(name=name, common=Common(kind=kind), plugin=CHECKS.load(kind))
 
 
 def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) -> datetime:
@@ -234,6 +235,24 @@ def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
     from sentinel.status.view_model import facts
 
     return facts(gather(store(alerts, count), around(KINDS, record()), START))
+
+
+def looked(found: Mapping[str, tuple[Any, Sequence[Shown]]]) -> Facts:
+    """Facts of what these checks saw: by name the kind's class, and its findings."""
+    from sentinel.status.view_model import facts
+
+    state = MemoryStore()
+    state.lead("x", START)
+    looks = {
+        last_seen.key(name): to_builtins(CheckLook(at=START, findings=tuple(findings)))
+        for name, (_, findings) in found.items()
+    }
+    state.commit(Batch(at=START, memory=looks))
+    checks = tuple(
+        CheckConfig(name=name, common=Common(kind="x"), plugin=kind)
+        for name, (kind, _) in found.items()
+    )
+    return facts(gather(state, replace(around({}), checks=checks), START))
 
 
 def _fired(a: Alert) -> Transition:

@@ -11,12 +11,21 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
+from sentinel.checks import KINDS
+from sentinel.checks.exec import Exec
+from sentinel.checks.fs import Fs
+from sentinel.checks.memory import Memory
+from sentinel.core.declared import ANY, Metric
 from sentinel.core.model import Status
-from sentinel.status.types import Count, DiskFact, Facts, Vitals
-from sentinel.web.metrics import LABEL, MOST, metrics
+from sentinel.plugin import Check
+from sentinel.status.last_seen import Shown
+from sentinel.status.metrics import MOST
+from sentinel.status.types import Count, Facts, Vitals
+from sentinel.web.metrics import LABEL, metrics
 from sentinel.web.textfile import write
+from sentinel.wiring.app import CHECKS
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, scene
+from tests.web.scenery import alert, disk, looked, scene
 
 PLACE = Path(__file__).parents[2] / "config" / "prometheus"
 VITALS = Vitals(
@@ -97,8 +106,8 @@ def test_numbers_are_in_base_units() -> None:
 
 def test_a_number_that_is_not_known_is_no_series() -> None:
     """0 would be an answer; there is none."""
-    facts = replace(FULL, disks=(replace(FULL.disks[0], full_in_s=None, free_bytes=0.0),))
-    found = families(facts)
+    unknown = replace(disk(), values={"full_in_s": None, "free_bytes": 0.0})
+    found = families(looked({"scratch": (Fs, [unknown])}))
     assert "sentinel_filesystem_full_seconds" not in found
     assert list(found["sentinel_filesystem_free_bytes"].values()) == [0.0]
 
@@ -120,16 +129,121 @@ def test_what_only_a_service_knows_is_not_in_a_file_of_a_one_shot() -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_subjects_stay_inside_their_label(text: str) -> None:
     """Whoever names a path cannot make a series, nor keep the others from being read."""
-    disk = replace(scene([alert(1, text)]).disks[0], path=text.encode("utf-8", "replace").decode())
-    found = families(replace(FULL, disks=(disk,)))
+    hostile = replace(disk(), subject=text.encode("utf-8", "replace").decode())
+    found = families(looked({"scratch": (Fs, [hostile])}))
     [labels] = found["sentinel_filesystem_free_bytes"]
     assert len(dict(labels)["path"]) <= LABEL
 
 
 def test_however_many_subjects_there_are_the_series_are_bounded() -> None:
     """Ten thousand paths make MOST of them; a name that is there twice counts once."""
-    disks = tuple(replace(FULL.disks[0], path=f"/p{n // 2}") for n in range(10_000))
-    assert len(families(replace(FULL, disks=disks))["sentinel_filesystem_free_bytes"]) == MOST
+    many = [replace(disk(), subject=f"/p{n // 2}") for n in range(10_000)]
+    found = families(looked({"scratch": (Fs, many)}))
+    assert len(found["sentinel_filesystem_free_bytes"]) == MOST
+
+
+def test_many_nodes_push_no_file_system_out() -> None:
+    """Of this host's /tmp something is told, however many nodes another check looks at."""
+    nodes = [replace(disk(), subject=f"node-{n}:/tmp") for n in range(250)]
+    here = replace(disk(), subject="/tmp")
+    found = families(looked({"nodes": (Fs, nodes), "mem": (Memory, nodes), "tmp": (Fs, [here])}))
+    series = found["sentinel_filesystem_free_bytes"]
+    assert (("check", "tmp"), ("path", "/tmp")) in series
+    assert len(series) == MOST + 1
+
+
+def test_memory_is_no_file_system() -> None:
+    """It has metrics of its own, by node, and no row among the disks."""
+    values = {"used_percent": 50.0, "available_bytes": 8e9, "swap_used_percent": None}
+    seen = Shown(
+        subject="memory", status=Status.OK, summary="", values=values, labels={"node": "login1"}
+    )
+    facts = looked({"ram": (Memory, [seen])})
+    found = families(facts)
+    assert facts.disks == ()
+    assert not [name for name in found if "filesystem" in name]
+    assert found["sentinel_memory_used_ratio"] == {(("check", "ram"), ("node", "login1")): 0.5}
+    assert "sentinel_memory_swap_used_ratio" not in found
+
+
+class QueueAge(Check, frozen=True):
+    """A plugin of somebody else; `used_percent` is no word that makes it a file system."""
+
+    METRICS = (
+        Metric("age_s", "queue_age_seconds", "Age of the oldest.", "seconds", "partition"),
+        Metric("used_percent", "queue_used_ratio", "Share.", "percent", "", ("user",)),
+        Metric("age_s", "alerts", "A name of sentinel's own."),
+    )
+
+
+def test_a_plugins_numbers_are_exported_like_ours() -> None:
+    """By what it declares, and by nothing else; a name of ours it cannot take."""
+    values = {"age_s": 90, "used_percent": 25.0, "free_bytes": 1}
+    seen = Shown(
+        subject="prod", status=Status.OK, summary="", values=values, labels={"user": "ann"}
+    )
+    facts = looked({"queue": (QueueAge(), [seen]), "foreign": (Check(), [seen])})
+    found = families(facts)
+    assert found["sentinel_queue_age_seconds"] == {(("check", "queue"), ("partition", "prod")): 90}
+    assert found["sentinel_queue_used_ratio"] == {(("check", "queue"), ("user", "ann")): 0.25}
+    assert "sentinel_alerts" not in found
+    assert not [name for name in found if "filesystem" in name]
+    assert (facts.disks, facts.jobs) == ((), ())
+    promtool("check", "metrics", text=metrics(facts))
+
+
+def test_what_passes_while_nobody_looks_is_counted() -> None:
+    """A quiet training grows quieter; a number whose unit the plugin chose has its label."""
+    seen = Shown(subject="x", status=Status.OK, summary="", values={"rta": 3, "text": "y"})
+    found = families(looked({"ping": (Exec, [seen])}))
+    labels = (("check", "ping"), ("subject", "x"), ("value", "rta"))
+    assert found["sentinel_exec_perfdata"] == {labels: 3}
+
+
+@pytest.mark.parametrize(
+    ("known", "problem"),
+    [
+        ({"name": "Age"}, "no name"),
+        ({"name": "age", "unit": "seconds"}, "ends with _seconds"),
+        ({"name": "age_total"}, "_total"),
+        ({"name": "age", "labels": ("a-b",)}, "no name"),
+        ({"name": "age", "labels": ("check",)}, "two labels"),
+    ],
+)
+def test_a_metric_that_prometheus_would_not_take_is_refused(
+    known: dict[str, Any], problem: str
+) -> None:
+    """Where it is written, not when it is scraped."""
+    with pytest.raises(ValueError, match=problem):
+        Metric("age_s", help="", **known)
+
+
+def declared_metrics() -> list[tuple[str, Metric]]:
+    kinds = {name: CHECKS.load(name) for name in KINDS}
+    return [(name, metric) for name, kind in kinds.items() for metric in kind.METRICS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"), declared_metrics(), ids=lambda x: x if isinstance(x, str) else x.name
+)
+def test_each_declared_metric_appears(kind: str, metric: Metric) -> None:
+    """With its labels, in /metrics and in docs/metrics.md."""
+    value = "rta" if metric.value == ANY else metric.value
+    labels = dict.fromkeys(metric.labels, "l")
+    seen = Shown(subject="s", status=Status.OK, summary="", values={value: 4}, labels=labels)
+    facts = looked({"c": (CHECKS.load(kind), [seen])})
+    if metric.moves != "rate":  # that has to have a past
+        [series] = families(facts)[f"sentinel_{metric.name}"]
+        assert {label for label, _ in series} == set(metric.all_labels)
+    told = (PLACE.parents[1] / "docs" / "metrics.md").read_text()
+    assert f"`sentinel_{metric.name}{{{','.join(sorted(metric.all_labels))}}}`" in told
+
+
+def test_one_name_is_one_metric() -> None:
+    """Two kinds that share a name mean the same by it."""
+    found: dict[str, Metric] = {}
+    for _, metric in declared_metrics():
+        assert found.setdefault(metric.name, metric) == metric
 
 
 def test_the_text_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -150,8 +264,8 @@ def test_a_folder_that_is_not_there_is_an_error_and_nothing_else(tmp_path: Path)
 
 def test_disks_without_any_number_make_no_series() -> None:
     """A file system that hangs has no size."""
-    blank: Any = DiskFact(check="a", path="/b", status=Status.CRITICAL, summary="hangs", seen=0.0)
-    assert "sentinel_filesystem_size_bytes" not in families(replace(FULL, disks=(blank,)))
+    blank = Shown(subject="/b", status=Status.CRITICAL, summary="hangs")
+    assert "sentinel_filesystem_size_bytes" not in families(looked({"a": (Fs, [blank])}))
 
 
 def test_every_metric_is_in_the_documentation() -> None:

@@ -15,6 +15,7 @@ from sentinel.checks.checkpoint.look import Look, recalled
 from sentinel.checks.checkpoint.settings import Rule, judge_where
 from sentinel.checks.users import running, watched
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
@@ -32,11 +33,31 @@ LOOKUP = 20.0
 class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Complete checkpoints: how old the newest is, how large, how many; what is at risk.
 
-    With `job` only while such a job runs, and counted from its start.
+    path: The folder that holds the checkpoints (files or folders; links are none).
+    match: A regular expression for the whole name; its first group is the step, which orders them.
+    complete: What shows that one is complete.
+    job: Only while a job of this name runs, and counted from its start.
+    users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    late_after: Critical when more work than that is at risk.
+    fewest: A warning when fewer complete ones are there.
     """
 
     EVERY: ClassVar[float] = 300
     TIMEOUT: ClassVar[float] = 120
+    METRICS = (
+        Metric(
+            "age_seconds", "checkpoint_age_seconds", "Age of the newest.", "seconds", moves="up"
+        ),
+        Metric("at_risk_seconds", "checkpoint_at_risk_seconds", "Work not saved.", "seconds"),
+        Metric("size_bytes", "checkpoint_size_bytes", "Size of the newest.", "bytes"),
+        Metric("complete", "checkpoint_complete", "Complete checkpoints there are."),
+        Metric("step", "checkpoint_step", "Step of the newest."),
+    )
+    SOURCES = (
+        "The names, sizes and times below `path`, by a child process that is given up where it hangs.",
+        "With `job`: squeue of slurmctld.",
+    )
+    RUNBOOK = "docs/checkpoint.md"
 
     path: FilePath
     match: re.Pattern[str] = re.compile(r"\D*(\d+)\D*")

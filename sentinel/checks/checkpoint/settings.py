@@ -14,9 +14,10 @@ from sentinel.core.values import Duration, Size
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a checkpoint is complete; every key given has to hold.
 
-    `marker`: a file in it that is written last. `latest`: a file beside them that names the
-    newest complete one, by name or number. `min_size`: bytes of all its files. `settled`:
-    nothing in it was changed for so long.
+    marker: A file in it that is written last.
+    latest: A file beside them that names the newest complete one, by name or number.
+    min_size: Bytes that all its files have together at least.
+    settled: Nothing in it was changed for so long; counts where neither `marker` nor `latest` is given.
     """
 
     marker: str = ""
@@ -32,8 +33,12 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The folder, and which of its entries are checkpoints: the first group of `match` is the
-    step, by which they are ordered."""
+    """The folder, and which of its entries are checkpoints.
+
+    path: The folder that holds the checkpoints.
+    match: A regular expression for the whole name; its first group is the step, which orders them.
+    complete: What shows that one is complete.
+    """
 
     path: FilePath
     match: re.Pattern[str] = re.compile(r"\D*(\d+)\D*")

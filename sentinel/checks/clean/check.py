@@ -15,6 +15,7 @@ from sentinel.actions.limits import CleanLimits, Limits
 from sentinel.clean.child import LOOKING, Going, Listing, listing
 from sentinel.clean.rules import Rules
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
@@ -45,14 +46,29 @@ class Memory(Struct, frozen=True, kw_only=True):
 class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Old logs and checkpoints of a directory: what may go, and its removal where that is on.
 
-    `match`: names it is about; a first group that is a number orders them. `keep_last` complete
-    ones stay (two at least), of numbers every `keep_every`-th, what was changed within
-    `older_than`, and what a link or tracker (`latest…`) names, beside them or one of `pointers`.
-    `complete`: a file that only a complete directory holds. `remove`: do it.
+    What a link or tracker (`latest…`) beside them names stays, too.
+
+    root: The directory, two steps down at least; no home, nothing behind a symbolic link.
+    match: A regular expression for names directly in it; a first group that is a number orders them.
+    older_than: Only what was not changed for so long may go.
+    keep_last: So many complete ones stay, by number and by time; two at least.
+    keep_every: Of numbers every so-manieth stays, too.
+    complete: A file that only a complete directory holds.
+    pointers: Links and trackers elsewhere, by their whole paths, that name what has to stay.
+    remove: Whether what may go is removed, or only told.
+    limits: Caps of removing; what is not named keeps its default.
     """
 
     EVERY: ClassVar[float] = 3600
     TIMEOUT: ClassVar[float] = 60
+    METRICS = (
+        Metric("entries", "clean_entries", "Entries that fit `match`.", "", "path"),
+        Metric("used_bytes", "clean_used_bytes", "Their size.", "bytes", "path"),
+        Metric("removable", "clean_removable", "Entries that may go.", "", "path"),
+        Metric("removable_bytes", "clean_removable_bytes", "Their size.", "bytes", "path"),
+    )
+    SOURCES = ("Names, sizes, times and links below `root`, by a child process as its owner.",)
+    RUNBOOK = "docs/clean.md"
 
     root: FilePath
     match: re.Pattern[str]

@@ -15,6 +15,7 @@ from sentinel.checks.diag.reading import last_in, run_in
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
+from sentinel.core.declared import Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
@@ -37,16 +38,28 @@ KEPT = 14 * 86_400
 class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """dcgmi diag over nodes, in waves.
 
-    `nodes`: a host list, `idle`, `suspect` (with GPUs that failed before) or `all`. `share` of a
-    partition is tested at once; a node is left alone for `fresh` after a test. `deepen`: level 4
-    for suspects that passed. `archive`: a directory that nodes and this host share. `on_fail`:
-    `tell`, or `drain` the node too, within `limits`.
+    nodes: A host list, `idle`, `suspect` (with GPUs that failed before) or `all`.
+    level: The level of dcgmi diag, from 1 (minutes) to 4 (hours).
+    sbatch: Options of the jobs that run it.
+    share: So much of a partition is tested at once, one node at least.
+    fresh: A node is left alone for so long after a test.
+    starts_within: A job that has not started by then is cancelled.
+    deepen: Level 4 for suspects that passed.
+    archive: A directory that nodes and this host share, for every output; unset, one below your home.
+    on_fail: Only tell of a node that fails, or drain it too, within `limits`.
+    limits: Caps of draining; unset, those of the action.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 60
     FOLLOW: ClassVar[float] = 60
     KEEPS_GPUS: ClassVar[bool] = True
+    PANEL: ClassVar[Panel] = "gpus"
+    SOURCES = (
+        "squeue and sinfo of slurmctld for nodes that can be tested; a batch job on each runs dcgmi "
+        "diag, whose output is read from the archive.",
+    )
+    RUNBOOK = "docs/diag.md"
 
     nodes: str = "idle"
     level: Literal[1, 2, 3, 4] = 2

@@ -29,7 +29,14 @@ _WORD = re.compile(r"[A-Za-z0-9_.:+@%/-]{1,100}")
 
 
 class Sbatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of sbatch(1) for its jobs; `time` as Slurm writes it, else what suits the level."""
+    """Options of sbatch(1) for its jobs.
+
+    partition: The partition of the jobs; unset, the node's own.
+    account: The account that the jobs are charged to.
+    qos: The quality of service of the jobs.
+    reservation: The reservation in which the jobs run.
+    time: The jobs' time limit as Slurm writes it; unset, what suits the level.
+    """
 
     partition: str = ""
     account: str = ""

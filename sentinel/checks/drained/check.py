@@ -14,6 +14,7 @@ from sentinel.checks.drained.reasons import KILL, fits
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.checks.passing import Passing, followed
 from sentinel.core.clock import elapsed
+from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
@@ -40,13 +41,33 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that Slurm drained: proven clean and given back, or why not; and nodes that do not end a
     job for longer than `completing`.
 
-    `reasons` are prefixes. `undrain`, `clean_up` and `reboot` switch actions on, within `limits`;
-    `proofs` are commands on the node that must end with 0; `ignore_users` may have processes
-    there; `slurmctld_log` has to be readable once it is named, `slurmd_log` is shown where it is.
+    reasons: How the reasons begin that are meant; four letters each at least.
+    undrain: Whether nodes that are proven clean are given back.
+    clean_up: Whether what the failed job left running is ended first.
+    reboot: Whether nodes whose tasks stay in state D are rebooted.
+    reboot_after: So long tasks may be in state D before that.
+    completing: A node that takes longer to end a job is told too, drained or not.
+    limits: Caps of these actions; unset, those of each action.
+    ignore_users: Who may have processes there: administrators and monitoring.
+    first_uid: Users begin with this number; below are the system's (login.defs(5), UID_MIN).
+    expect_gpus: How many GPUs have to be there; unset, Slurm's Gres says it.
+    xids: Whether the driver must have reported no error since an hour before the drain.
+    proofs: Commands on the node, by name, that must end with 0.
+    slurmctld_log: A log on this host with reasons that sentinel did not see; it has to be readable.
+    slurmd_log: A log on the nodes that is shown beside the proof where it can be read.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 150
+    METRICS = (
+        Metric("clean", "drained_clean", "1 where the node is proven clean.", "", "", ("node",)),
+    )
+    PANEL: ClassVar[Panel] = "nodes"
+    SOURCES = (
+        "sinfo of slurmctld for drained nodes and their reasons.",
+        "Each of these nodes for its processes, GPUs, kernel messages and mounts, and `proofs`.",
+    )
+    RUNBOOK = "docs/drained.md"
 
     reasons: list[str] = field(default_factory=lambda: [KILL])
     undrain: bool = False

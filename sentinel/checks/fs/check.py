@@ -23,6 +23,7 @@ from sentinel.checks.fs.verdict import (
     samples,
     seen_at_all,
 )
+from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.mounts import Mounts
@@ -42,17 +43,34 @@ FSTAB = "/etc/fstab"
 class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Space, inodes, hangs and lost mounts of file systems.
 
-    Without `paths`: all file systems on this machine's own disks. `nodes` (a host list or `all`)
-    or `job` (its name or id, of `users`): the paths as those nodes see them. `mounted`: true demands
-    that each path is a mount point, false never minds; unset, one that was a mount point
-    has to stay one. `read_only`: how bad it is that a file system is no longer writable.
-    `measure`: what else is asked about, `quotas` of whom (`user`, `group:ml`, `project:7`).
-    `reliable`: no more of a file system is counted on. `lag`: how old its counters may be.
-    `headroom`: room for so many checkpoints. `write_probe`: write a small file, too.
+    paths: Absolute paths; unset, all file systems on this machine's own disks.
+    warn: From when on it is a warning.
+    crit: From when on it is critical.
+    nodes: A host list or `all`: the paths as those nodes see them.
+    job: In place of `nodes`, those on which this job (its name or id) runs.
+    users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    mounted: Whether each path has to be a mount point; unset, one that was a mount point has to stay one.
+    read_only: How bad it is that a file system is no longer writable.
+    measure: What else is asked about the paths than statfs(2) tells.
+    quotas: Whose quotas are asked for: `user`, `user:NAME`, `group:ml`, `project:7`, `fileset:NAME`.
+    command: The site's own tool that tells a quota, as a list of words.
+    pattern: How to read that tool's output: the groups `used`, `limit`, `soft`, `entries`, `name`.
+    du: How a tree is walked, with `measure: du`.
+    reliable: No more of a file system than this share is counted on.
+    lag: How old the counters of the file system may be.
+    headroom: Room for so many checkpoints has to be left, by the history of two weeks.
+    write_probe: Write, sync, read and remove a file of 4 KB, too.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 10
+    METRICS = FILESYSTEM
+    PANEL: ClassVar[Panel] = "disks"
+    SOURCES = (
+        "statfs(2) of each path, by a child process that is given up where it hangs, and "
+        "/proc/self/mountinfo; with `nodes` or `job` the same on each node.",
+    )
+    RUNBOOK = "docs/fs.md"
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""

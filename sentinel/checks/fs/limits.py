@@ -9,8 +9,14 @@ from sentinel.core.values import Duration, Share, Size, size_text
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bad from this share used on, below this much free, from this share of inodes on, when it
-    is full sooner than `full_in`, when a quota's grace ends sooner than `grace`."""
+    """Bad from these shares on, below this much free, when full or over its grace within this time.
+
+    used: Bad from this share of the space used on.
+    free: Bad when less than this is free.
+    inodes_used: Bad from this share of the inodes used on.
+    full_in: Bad when history leads to a full file system within this time.
+    grace: Bad when a quota's grace ends within this time.
+    """
 
     used: Share | None = None
     free: Size | None = None

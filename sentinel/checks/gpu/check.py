@@ -23,6 +23,7 @@ from sentinel.checks.gpu.round import (
 )
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
+from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.settings import FilePath
@@ -49,16 +50,63 @@ KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life
 class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """GPUs that are missing, failing, hot, or known lemons.
 
-    `nodes`: a host list, `all` that do not sleep (those with GPUs in Slurm, where any has some), or
-    empty for this machine. `expect`: GPUs a node has
-    to have; unset, Slurm's Gres says it. `vendor: amd` is experimental. An Xid stays bad until it is mended, `remember` at the
-    most. `dmon`: files of the recorder. `drain`: nodes that hold a lemon, within `limits`.
-    `signals`: keep in the ledger what Slurm says against nodes.
+    nodes: A host list, or `all` that do not sleep (those with GPUs in Slurm, where any has some);
+        unset, this machine.
+    vendor: Whose GPUs; `amd` is experimental.
+    expect: How many GPUs a node has to have; unset, Slurm's Gres says it.
+    warn: From when on it is a warning.
+    crit: From when on it is critical.
+    remember: An Xid stays bad until it is mended, so long at the most.
+    dmon: Files of the recorder (nvidia-smi dmon).
+    busy: What a GPU at work does, by these files.
+    signals: Keep in the ledger what Slurm says against nodes.
+    drain: Drain nodes that hold a lemon, within `limits`.
+    limits: Caps of draining; unset, those of the action.
     """
 
     EVERY: ClassVar[float] = 300
     TIMEOUT: ClassVar[float] = 120
     KEEPS_GPUS: ClassVar[bool] = True
+    METRICS = (
+        Metric(
+            "temperature_c",
+            "gpu_temperature_celsius",
+            "Its temperature.",
+            "celsius",
+            "gpu",
+            ("node",),
+        ),
+        Metric(
+            "utilization_percent",
+            "gpu_utilization_ratio",
+            "How busy, 0 to 1.",
+            "percent",
+            "gpu",
+            ("node",),
+        ),
+        Metric(
+            "memory_used_bytes",
+            "gpu_memory_used_bytes",
+            "Its memory in use.",
+            "bytes",
+            "gpu",
+            ("node",),
+        ),
+        Metric(
+            "ecc_uncorrected",
+            "gpu_ecc_uncorrected_errors",
+            "Since the driver was loaded.",
+            "",
+            "gpu",
+            ("node",),
+        ),
+    )
+    PANEL: ClassVar[Panel] = "gpus"
+    SOURCES = (
+        "nvidia-smi (or NVML, or amd-smi) of this machine or of each node, and its kernel's messages.",
+        "Slurm's Gres for how many there should be; with `signals` accounting for failed jobs.",
+    )
+    RUNBOOK = "docs/gpu.md"
 
     nodes: str = ""
     vendor: Literal["nvidia", "amd"] = "nvidia"

@@ -35,8 +35,12 @@ STATUS = {
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Degrees Celsius from which a GPU, or its memory, is too hot; MB/s over PCIe from which
-    something streams what it should not."""
+    """From when on a GPU is too hot, or something streams what it should not.
+
+    temperature: Bad from these degrees Celsius on.
+    memory_temperature: Bad when its memory has these degrees Celsius or more.
+    pcie_rx: Bad from so many MB/s over PCIe on; something streams what it should not.
+    """
 
     temperature: float | None = None
     memory_temperature: float | None = None

@@ -24,7 +24,13 @@ class Busy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a GPU that trains is at work: no more than `share` of its samples below these.
 
     The defaults are those of large runs on H100: 90 % utilisation, 350 W; the share leaves room
-    for checkpoints. `pcie_rx` (MB/s): more is a data loader or an offload gone wrong.
+    for checkpoints.
+
+    utilization: A sample below this percentage counts as idle.
+    power: A sample below so many watts counts as idle.
+    pcie_rx: A sample above so many MB/s is a data loader or an offload gone wrong.
+    share: So many of the samples may be bad.
+    last: How far back the recorder's samples are looked at.
     """
 
     utilization: float = 90

@@ -17,6 +17,7 @@ from sentinel.checks.job.sizes import large
 from sentinel.checks.job.trainings import Trainings
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
+from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
@@ -35,6 +36,13 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     EVERY: ClassVar[float] = 60.0
     TIMEOUT: ClassVar[float] = 60.0
+    METRICS = TRAINING
+    PANEL: ClassVar[Panel] = "jobs"
+    SOURCES = (
+        "squeue of slurmctld for the jobs; for one that is gone slurmctld once more, then accounting.",
+        "The last lines of a dead job's own output.",
+    )
+    RUNBOOK = "docs/job.md"
 
     def run(self, ctx: Context) -> Report:
         """One finding for each training; raises CannotTell when Slurm, a group or `done_when`

@@ -39,8 +39,10 @@ class Often(Struct, frozen=True):
 class DoneWhen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What proves that a training has finished: one of a file, a log line, or how it ended.
 
-    `file` exists; a line of the last MiB of `log` holds `pattern`; the job that ran last
-    ended COMPLETED with exit code 0 (`state: completed`).
+    file: Finished when this file exists.
+    log: Finished when a line of the last MiB of this log holds `pattern`.
+    pattern: What such a line holds.
+    state: Finished when the job that ran last ended COMPLETED with exit code 0.
     """
 
     file: FilePath | None = None
@@ -61,8 +63,22 @@ class DoneWhen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fields of a `job` check; `JobCheck` adds what it does with them.
 
-    `users` empty: who runs sentinel, or where only a size is given everybody; "*": everybody;
-    `group:NAME`: all members of a group. `forget_after`: how long a death is told of.
+    name: The exact job name.
+    match: A regular expression for the whole name, in place of `name`.
+    users: Whose jobs: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel, or
+        with a size alone everybody.
+    partition: Only jobs of this partition, or submitted to several with this among them.
+    min_gpus: Only jobs with so many GPUs or more.
+    min_nodes: Only jobs on so many nodes or more.
+    forget_after: How long the death of one of many trainings is told of.
+    queued: A warning when fewer jobs wait behind the running one.
+    done_when: What proves that the training has finished.
+    starts_within: A warning when nothing runs and the next job is expected later than this.
+    restarts: A warning when jobs were started anew that often, like `3 in 1h`.
+    on_storm: Then also hold what is pending.
+    checkpoints: Where they lie: a death then says how much work is at risk.
+    kill_switch: A file that makes the training stop; a warning when it is there while jobs are queued.
+    pulse_log: A file that gets one line per run.
     """
 
     name: str | None = None

@@ -19,6 +19,7 @@ from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.users import EVERYBODY, running, watched
+from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
@@ -32,14 +33,42 @@ from sentinel.slurm.filename_patterns import has_symbols
 class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training's log grows, or the number in it advances, while its job runs.
 
-    `path` may hold Slurm's %-symbols and, in its last part, a shell pattern whose newest file
-    counts; without it the job's own output is watched. With `progress`, whose first groups
-    capture numbers, growth alone does not count: every number once seen has to advance.
-    `stale_after: auto` learns between `floor` and `ceiling`. `on_stale` names actions.
+    path: The log; may hold Slurm's %-symbols and, in its last part, a shell pattern whose newest
+        file counts; unset, the job's own output.
+    job: The exact name of the job during which the log is watched.
+    users: Whose jobs: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    stale_after: Critical when nothing advanced for so long; `auto` learns it.
+    floor: `auto` is never shorter.
+    ceiling: `auto` is never longer.
+    startup: So long after the job's start no log, or one without progress, is no alarm.
+    joining: So long after a rank has announced itself the others have to follow.
+    progress: A regular expression whose first group captures a number that has to advance, or
+        several: growth alone does not count then.
+    phases: Stretches by name in which no progress is normal.
+    loss: A regular expression that captures the loss; unset, the lines of known trainers.
+    nan_after: Critical when the loss is NaN or infinite so many times in a row.
+    slower_than: A warning below this share of the usual speed.
+    errors: Own patterns of errors, by name.
+    known_errors: Whether the known ones count: CUDA, NCCL, tracebacks, the OOM killer, full disks.
+    ignore: Lines that are no error.
+    heartbeat: A file that the training touches: a second witness.
+    ask_nodes: Whether the job's nodes are asked when it seems to hang.
+    checkpoints: Where they lie: a hang then says how much work is at risk.
+    on_stale: What is done with a job that hangs.
+    killswitch: The file that the action of that name makes.
+    signal: The signal that `cancel` sends; unset, the job is ended.
     """
 
     EVERY: ClassVar[float] = 60
     TIMEOUT: ClassVar[float] = 60
+    METRICS = TRAINING
+    PANEL: ClassVar[Panel] = "jobs"
+    SOURCES = (
+        "The end of the log, read by a child process that is given up where it hangs.",
+        "squeue of slurmctld for the job and the path of its output.",
+        "When it seems to hang: the job's nodes for processes and GPUs.",
+    )
+    RUNBOOK = "docs/log.md"
 
     path: FilePath | None = None
     job: str | None = None
@@ -96,6 +125,10 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for key, action in (("killswitch", "killswitch"), ("signal", "cancel")):
             if action not in self.on_stale:
                 yield key, f"it is for `on_stale: [{action}]`"
+
+    def decisive(self, finding: Finding) -> bool:
+        """What the log says besides its progress (errors, loss, speed) only adds to it."""
+        return "quiet_seconds" in finding.values
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name (with everybody's jobs: about each user's) or the path,

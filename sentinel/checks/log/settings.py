@@ -21,8 +21,9 @@ ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
 class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stretch in which no progress is normal, from a line that begins it to one that ends it.
 
-    Without `end` it ends when the number has advanced twice. `allow`: how long it may take;
-    without it the check's own limit holds, or with `stale_after: auto` what was learned.
+    begin: The line that begins it, as a regular expression.
+    end: The line that ends it; unset, it ends when the number has advanced twice.
+    allow: How long it may take; unset, the check's own limit, or with `stale_after: auto` what was learned.
     """
 
     begin: re.Pattern[str]

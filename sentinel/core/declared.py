@@ -1,0 +1,104 @@
+"""What a kind of check says of itself, so that page, metrics, `top` and help need not guess it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+Panel = Literal["jobs", "disks", "nodes", "gpus", "none"]
+"""Where the page and `top` show what the kind finds."""
+
+Unit = Literal["", "percent", "bytes", "seconds", "celsius"]
+_ENDINGS = {"percent": "_ratio", "bytes": "_bytes", "seconds": "_seconds", "celsius": "_celsius"}
+ANY = "*"
+
+
+class Metric(Struct, frozen=True):
+    """A number of a kind's findings as Prometheus gets it: `sentinel_<name>{check,<labels>}`.
+
+    `value`: the key in the finding's `values`; ANY: each number there is, its key in the label
+    `value`. `unit`: what the number is in; the name ends with it
+    (https://prometheus.io/docs/practices/naming/), and a percent becomes a ratio. `subject`: what the
+    label is called that holds the finding's subject; empty: none does. `labels`: labels of the
+    finding that the series has too. `moves`: what time does to it until the next run: a time that
+    grows (`up`) or shrinks (`down`); `rate`: what is told is its growth per second over half an
+    hour. Raises ValueError for what Prometheus would not take.
+    """
+
+    value: str
+    name: str
+    help: str
+    unit: Unit = ""
+    subject: str = "subject"
+    labels: tuple[str, ...] = ()
+    moves: Literal["", "up", "down", "rate"] = ""
+
+    def __post_init__(self) -> None:
+        for word in (self.name, *self.all_labels):
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", word):
+                raise ValueError(f"metric {self.name!r}: {word!r} is no name that Prometheus takes")
+        if len(set(self.all_labels)) < len(self.all_labels):
+            raise ValueError(f"metric {self.name!r}: two labels have one name")
+        if self.name.endswith("_total"):
+            raise ValueError(f"metric {self.name!r}: only what never falls may end with _total")
+        ending = _ENDINGS.get(self.unit, "")
+        if not self.name.endswith(ending):
+            raise ValueError(f"metric {self.name!r}: what is in {self.unit} ends with {ending}")
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """Every label of its series."""
+        subject = (self.subject,) if self.subject else ()
+        return ("check", *subject, *self.labels, *(("value",) if self.value == ANY else ()))
+
+
+FILESYSTEM = (
+    Metric("used_percent", "filesystem_used_ratio", "Space used, 0 to 1.", "percent", "path"),
+    Metric("used_bytes", "filesystem_used_bytes", "Space used.", "bytes", "path"),
+    Metric("free_bytes", "filesystem_free_bytes", "Space free.", "bytes", "path"),
+    Metric("size_bytes", "filesystem_size_bytes", "Its size.", "bytes", "path"),
+    Metric(
+        "inodes_used_percent",
+        "filesystem_inodes_used_ratio",
+        "Inodes used, 0 to 1.",
+        "percent",
+        "path",
+    ),
+    Metric(
+        "full_in_s",
+        "filesystem_full_seconds",
+        "Time until it is full, where that is foreseen.",
+        "seconds",
+        "path",
+        moves="down",
+    ),
+)
+"""Of every kind whose findings are file systems, quotas or trees."""
+
+TRAINING = (
+    Metric("running", "training_running_jobs", "Jobs that run."),
+    Metric("queued", "training_queued_jobs", "Jobs that wait behind it."),
+    Metric("progress", "training_progress", "The number that its log counts up."),
+    Metric(
+        "progress",
+        "training_progress_per_second",
+        "How fast, over half an hour.",
+        moves="rate",
+    ),
+    Metric(
+        "quiet_seconds",
+        "training_quiet_seconds",
+        "Time since it last moved.",
+        "seconds",
+        moves="up",
+    ),
+    Metric(
+        "limit_seconds",
+        "training_quiet_limit_seconds",
+        "From when on that is an alert.",
+        "seconds",
+    ),
+)
+"""Of every kind whose findings are trainings."""

@@ -1,0 +1,101 @@
+"""Every field says what it is for, and help and schema have it from one place."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from sentinel.checks import KINDS
+from sentinel.config.convert import ListOf, Record, TableOf, alternatives, fields
+from sentinel.config.json_schema import of, schema
+from sentinel.config.sentences import sentences
+from sentinel.core.settings import Common
+from sentinel.core.values import Duration
+from sentinel.wiring.app import CHANNELS, CHECKS, describe_options
+
+
+def tables(hint: Any) -> Iterator[Any]:
+    """The settings classes that stand there, at any depth."""
+    for found in alternatives(hint):
+        if isinstance(found, ListOf):
+            yield from tables(found.item)
+        elif isinstance(found, TableOf):
+            yield from tables(found.value)
+        elif isinstance(found, Record):
+            yield found.cls
+            for info in fields(found.cls).values():
+                yield from tables(info.type)
+
+
+CLASSES = sorted(
+    {cls for kind in KINDS for cls in tables(CHECKS.load(kind))} | {Common},
+    key=lambda cls: f"{cls.__module__}.{cls.__qualname__}",
+)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda c: f"{c.__module__}.{c.__qualname__}")
+def test_every_field_has_a_sentence(cls: Any) -> None:
+    """Of every built-in kind, and of every table below it."""
+    told = sentences(cls)
+    assert set(told) == set(fields(cls))
+    for key, text in told.items():
+        assert re.fullmatch(r"[A-Z`0-9].{10,}\.", text), f"{key}: {text}"
+
+
+class Base(Struct):
+    """Some words: not a field.
+
+    first: Said by the base.
+    second: Said by the base, and
+        in two lines.
+    note: No field of this name.
+        So this is none of it.
+    """
+
+    first: int = 1
+    second: Duration = Duration(60)
+    third: str = ""
+
+
+class Derived(Base):
+    """first: Said anew."""
+
+
+def test_sentences_are_lines_of_the_docstring() -> None:
+    """Those of the bases too; the class's own win."""
+    base = {"first": "Said by the base.", "second": "Said by the base, and in two lines."}
+    assert sentences(Base) == base
+    assert sentences(Derived) == {**base, "first": "Said anew."}
+
+
+def test_the_schema_describes_keys_by_their_sentences() -> None:
+    """And what has to be written there."""
+    found = of(Derived)["properties"]
+    assert found["first"]["description"] == "Said anew."
+    assert found["second"]["description"] == (
+        "Said by the base, and in two lines. (a duration like 15m)"
+    )
+    assert "description" not in found["third"]
+    keys = schema(CHECKS, CHANNELS)["$defs"]["check.memory"]["properties"]
+    assert "how far back the trend looks" in keys["window"]["description"].lower()
+    assert keys["every"]["description"].startswith(sentences(Common)["every"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_help_has_the_sentences(kind: str) -> None:
+    """Not only the types; and who is asked."""
+    told = " ".join(" ".join(describe_options(kind)).split())
+    for text in sentences(CHECKS.load(kind)).values():
+        assert text in told
+    assert CHECKS.load(kind).SOURCES
+    for source in CHECKS.load(kind).SOURCES:
+        assert source.endswith(".")
+        assert source in told
+
+
+def test_keys_below_an_option_are_told_once() -> None:
+    """`--warn` and `--crit` take the same."""
+    told = "\n".join(describe_options("memory"))
+    assert told.count("Bad from this share of memory used on.") == 1
