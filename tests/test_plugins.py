@@ -65,6 +65,8 @@ def test_a_foreign_check_takes_options_and_a_foreign_channel_delivers(
     wrong = _sentinel(site, "check", "queue-age", "--partition", "p", "--warn", "soon")
     assert wrong.returncode == 64
     assert "'soon' is no duration" in wrong.stderr
+    told = _sentinel(site, "check", "queue-age", "--help").stdout
+    assert "--warn               A warning from this age on. (a duration like 15m" in told
     spool = tmp_path / "spool"
     spool.mkdir()
     config = tmp_path / "sentinel.yaml"
