@@ -15,6 +15,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.model import Answered, Partial, TimedOut
+from sentinel.nodes.script import cgroups
 from sentinel.plugin import Action
 from sentinel.slurm.model import Node, ids, runs
 from sentinel.slurm.node_states import UP, changed, described, seen
@@ -70,9 +71,9 @@ class CleanUp(Action, frozen=True):
 
 @cache
 def script() -> bytes:
-    """What runs on the node; kept beside this file so that it can be read and checked as shell."""
+    """What runs on the node; kept in files so that it can be read and checked as shell."""
     with open(os.path.join(os.path.dirname(__file__), "clean_up.sh"), "rb") as file:
-        return file.read()
+        return cgroups().encode("ascii") + file.read()
 
 
 def _argv(verb: str, request: ActionRequest) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154 # cgroups.sh stands before it
 # Ends, or lists, what jobs that are over left behind on this node. POSIX sh, procps, awk.
 #   sh -s list|end JOB,JOB FIRST_UID UID,UID [SECONDS]
 # A job is its id, or its SLUID. UIDs: users who have no other job here; only theirs are ended by
@@ -22,40 +22,13 @@ among() {
 # What the kernel and the processes themselves say: which job each belongs to.
 facts() {
     ps -e -o pid=,ppid=,uid=,state=,args= | sed 's/^/p /'
-    among cgroup -E 'job_[0-9]|slurmstepd\.scope/|/s[0-9A-Z]{13}/step_' | cgroups || echo blind
+    among cgroup -E "$job_cgroups" | cgroups || echo blind
     among cgroup -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
         sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e '/^blind$/p' || echo blind
     among environ -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
         sed -n -e 's|^.*/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
             -e 's|^blind *$|blind|p' || echo blind
     echo whole
-}
-
-# The job that the kernel counts a process to, from lines of grep: c PID JOB. The outermost name
-# counts, since below it users may give any. In a slurmstepd.scope (cgroup v2) all but `system` is
-# a job's: job_N, or since 26.05 its SLUID; a form that is not known is `?`. As in probe.sh.
-cgroups() {
-    awk '
-    BEGIN { c = "[0-9A-HJKMNP-TV-Z]"; for (i = 0; i < 13; i++) sluid = sluid c; sluid = "s" sluid }
-    $0 == "blind" { print; next }
-    {
-        pid = $0; sub(/\/cgroup:.*/, "", pid); sub(/.*\//, "", pid)
-        path = $0; sub(/^[^:]*:[^:]*:[^:]*:/, "", path); sub(/ \(deleted\)$/, "", path)
-        job = ""
-        if (match(path, "slurmstepd[.]scope/")) {
-            path = substr(path, RSTART + RLENGTH)
-            job = path; sub(/\/.*/, "", job)
-            if (job == "system" || job == "") next
-            path = substr(path, length(job) + 1)
-            if (job ~ /^job_[0-9]+$/) job = substr(job, 5)
-            else if (job !~ ("^" sluid "$")) job = "?"
-        } else if (match(path, "/job_[0-9]+(/|$)") || match(path, "/" sluid "/step_")) {
-            path = substr(path, RSTART + 1)
-            job = path; sub(/\/.*/, "", job)
-            path = substr(path, length(job) + 1); sub(/^job_/, "", job)
-        } else next
-        print "c", pid, job
-    }'
 }
 
 # A process is of the job that the kernel counts it to; else of the slurmstepd above it; else of
@@ -70,7 +43,7 @@ judged() {
     }
     $1 == "blind" { blind = 1 }
     $1 == "whole" { whole = 1 }
-    $1 == "c" { cgroup[$2] = ($2 in cgroup) && cgroup[$2] != $3 ? "?" : $3 }
+    $1 == "cgroup" { cgroup[$2] = ($2 in cgroup) && cgroup[$2] != $3 ? "?" : $3 }
     $1 == "s" { session[$2] = 1 }
     $1 == "e" { inherited[$2] = $3 }
     $1 == "p" {

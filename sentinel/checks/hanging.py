@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import Blocked, Mount, NodeProbe, Process, Steps, Unread, Wants
 
+if TYPE_CHECKING:
+    from sentinel.core.ports import Context
+
 WANTS = Wants(parts=("processes", "blocked", "steps", "mounts", "waits"))
 SHOWN = 5
+_WITNESSES = ("environment", "daemon", "cgroup")
+"""The kernel is believed before what a process inherited."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def told(probe: NodeProbe) -> str:
+def sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str, str]:
+    """Job ids by SLUID. Slurm is asked only where the kernel counts a process to a job by one;
+    what it cannot tell belongs to nobody that is known."""
+    steps = [probe.steps for probe in probes if probe and isinstance(probe.steps, Steps)]
+    if not any(p.job.startswith("s") for told in steps for p in told.processes):
+        return {}
+    try:
+        return ctx.slurm.sluids()
+    except CannotTell:
+        return {}
+
+
+def told(probe: NodeProbe, sluids: Mapping[str, str] = _NONE) -> str:
     """Tasks in state D, those of jobs first; else who of a job is alive; else what was not seen."""
     if probe.blocked is None or isinstance(probe.blocked, Unread):
         why = probe.blocked.why if probe.blocked else "not asked for"
         return visible(f"what it waits for is not known: {why}")
-    jobs = _jobs(probe)
+    jobs = _jobs(probe, sluids)
     stuck = sorted((b for b in probe.blocked if not b.kernel), key=lambda b: b.pid not in jobs)
     if stuck:
-        return listed(probe, stuck)
+        return listed(probe, stuck, sluids)
     alive = [_alive(p, jobs[p.pid]) for p in _processes(probe) if p.pid in jobs]
     if alive:
         return visible(f"no task is in state D; alive: {', '.join(alive[:SHOWN])}{_more(alive)}")
@@ -28,9 +49,9 @@ def told(probe: NodeProbe) -> str:
     return "no task is in state D; whether processes of a job are left was not seen"
 
 
-def listed(probe: NodeProbe, stuck: Iterable[Blocked]) -> str:
+def listed(probe: NodeProbe, stuck: Iterable[Blocked], sluids: Mapping[str, str] = _NONE) -> str:
     """`in state D: job 7: cat(33) of alice in request_wait_answer, opening /data/x (fuse at /data)`."""
-    jobs, everybody = _jobs(probe), {p.pid: p for p in _processes(probe)}
+    jobs, everybody = _jobs(probe, sluids), {p.pid: p for p in _processes(probe)}
     tasks = {b.pid: b for b in stuck}
     shown = [_task(b, probe, jobs, everybody) for b in list(tasks.values())[:SHOWN]]
     return visible(f"in state D: {', '.join(shown)}{_more(list(tasks))}")
@@ -70,9 +91,11 @@ def _below(path: str, mount: Mount) -> bool:
     return path == point or path.startswith(f"{point}/")
 
 
-def _jobs(probe: NodeProbe) -> dict[int, str]:
-    steps = probe.steps
-    return {p.pid: p.job for p in steps.processes} if isinstance(steps, Steps) else {}
+def _jobs(probe: NodeProbe, sluids: Mapping[str, str]) -> dict[int, str]:
+    if not isinstance(probe.steps, Steps):
+        return {}
+    steps = sorted(probe.steps.processes, key=lambda p: _WITNESSES.index(p.witness))
+    return {p.pid: sluids.get(p.job, p.job) for p in steps}
 
 
 def _processes(probe: NodeProbe) -> tuple[Process, ...]:

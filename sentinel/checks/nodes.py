@@ -321,14 +321,16 @@ def _hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
     if not names:
         return {}
     answers = ctx.remote.probe(names, hanging.WANTS, limit=ctx.limit * PROBE)
-    return {name: _hang(answers.get(name)) for name in names}
+    told = [answer for answer in answers.values() if isinstance(answer, NodeProbe)]
+    sluids = hanging.sluids(ctx, told)
+    return {name: _hang(answers.get(name), sluids) for name in names}
 
 
-def _hang(answer: NodeProbe | Unreached | None) -> str:
+def _hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, str]) -> str:
     if answer is None:
         return "which task hangs is not known: it was not asked"
     if isinstance(answer, NodeProbe):
-        return hanging.told(answer)
+        return hanging.told(answer, sluids)
     return f"which task hangs is not known: {described(answer)}"
 
 

@@ -97,7 +97,7 @@ section_steps() {
         sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p' || exit 1
     echo "saw daemons"
     found=$work/found
-    among cgroup -E 'job_[0-9]|slurmstepd\.scope/|/s[0-9A-Z]{13}/step_' || exit 1
+    among cgroup -E "$job_cgroups" || exit 1
     cgroups <"$found" >"$found.lines" || exit 1
     sort -u "$found.lines" || exit 1
     echo "saw cgroups"
@@ -107,33 +107,6 @@ section_steps() {
     sed -n 's|^.*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
         "$found.lines" || exit 1
     echo "saw environments"
-}
-
-# The job that the kernel counts a process to: cgroup PID JOB /REST, from lines of grep. The
-# outermost name counts, since below it users may give any. In a slurmstepd.scope (cgroup v2) all
-# but `system` is a job's: job_N, or since 26.05 its SLUID (src/plugins/cgroup/v2/cgroup_v2.c,
-# print_sluid()); a form that is not known is `?`. The same is in clean_up.sh.
-cgroups() {
-    awk '
-    BEGIN { c = "[0-9A-HJKMNP-TV-Z]"; for (i = 0; i < 13; i++) sluid = sluid c; sluid = "s" sluid }
-    {
-        pid = $0; sub(/\/cgroup:.*/, "", pid); sub(/.*\//, "", pid)
-        path = $0; sub(/^[^:]*:[^:]*:[^:]*:/, "", path); sub(/ \(deleted\)$/, "", path)
-        job = ""
-        if (match(path, "slurmstepd[.]scope/")) {
-            path = substr(path, RSTART + RLENGTH)
-            job = path; sub(/\/.*/, "", job)
-            if (job == "system" || job == "") next
-            path = substr(path, length(job) + 1)
-            if (job ~ /^job_[0-9]+$/) job = substr(job, 5)
-            else if (job !~ ("^" sluid "$")) job = "?"
-        } else if (match(path, "/job_[0-9]+(/|$)") || match(path, "/" sluid "/step_")) {
-            path = substr(path, RSTART + 1)
-            job = path; sub(/\/.*/, "", job)
-            path = substr(path, length(job) + 1); sub(/^job_/, "", job)
-        } else next
-        print "cgroup", pid, job, path
-    }'
 }
 
 # Search this file of all processes. Those that are just going away are no failure (2), but one

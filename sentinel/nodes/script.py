@@ -49,8 +49,14 @@ def waits() -> str:
 
 
 @cache
+def cgroups() -> str:
+    """A function that tells which job the kernel counts a process to; a part of other scripts."""
+    return _read("cgroups.sh")
+
+
+@cache
 def _body() -> str:
-    return waits() + _read("probe.sh")
+    return waits() + cgroups() + _read("probe.sh")
 
 
 def _read(name: str) -> str:

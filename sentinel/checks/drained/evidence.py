@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.drained import logs, people
+from sentinel.checks import hanging
+from sentinel.checks.drained import logs
 from sentinel.checks.drained.proof import askable
 from sentinel.checks.drained.sight import Here, Sight
 from sentinel.core import hostlist
@@ -66,7 +67,7 @@ def gather(
     answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
     told = _daemon_logs(names, slurmd_log, ctx)
     sights = [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
-    sluids = _sluids(ctx) if any(map(people.by_sluid, sights)) else {}
+    sluids = hanging.sluids(ctx, [s.probe for s in sights])
     return [replace(s, sluids=sluids) for s in sights]
 
 
@@ -125,14 +126,6 @@ def _running(nodes: Sequence[Node], ctx: Context) -> dict[str, Here]:
         name: Here(jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere)
         for name in jobs
     }
-
-
-def _sluids(ctx: Context) -> Mapping[str, str]:
-    """Which job has which SLUID; what cannot be told belongs to nobody that is known."""
-    try:
-        return ctx.slurm.sluids()
-    except CannotTell:
-        return {}
 
 
 def _expediting(ctx: Context) -> dict[str, frozenset[str]]:

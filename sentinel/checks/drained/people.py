@@ -117,12 +117,6 @@ def owners(sight: Sight) -> dict[int, Owner]:
     return {pid: owner for pid, owner in found.items() if owner}
 
 
-def by_sluid(sight: Sight) -> bool:
-    """Whether the kernel counts a process there to a job by its SLUID."""
-    told = sight.probe.steps if sight.probe else None
-    return isinstance(told, Steps) and any(p.job.startswith("s") for p in told.processes)
-
-
 def _owner(
     pid: int,
     known: Mapping[int, Process],

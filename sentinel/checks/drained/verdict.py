@@ -162,7 +162,7 @@ def _verdict(sight: Sight, items: Sequence[Item], *, asked: bool, before: bool) 
     bad = [item for item in items if item.good is False]
     unknown = [item for item in items if item.good is None]
     if sight.completing is not None and sight.probe:
-        return f"not clean: {hanging.told(sight.probe)}"
+        return f"not clean: {hanging.told(sight.probe, sight.sluids)}"
     if bad:
         return f"not clean: {_first(bad)}"
     if unknown:

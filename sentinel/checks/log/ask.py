@@ -1,7 +1,7 @@
 """Asking the second witnesses: the job's nodes, and its heartbeat files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.model import Remote
+from sentinel.nodes.script import cgroups
+from sentinel.slurm.model import Job, ids
 
 SCRIPT = "witness.sh"
 MOST_NODES = 32
@@ -32,17 +34,30 @@ class Beat(Struct, frozen=True, kw_only=True):
 
 
 def ask_nodes(
-    remote: Remote, nodes: Sequence[str], job_id: str, user: str, *, phase: bool, limit: float
+    remote: Remote,
+    nodes: Sequence[str],
+    job: Job,
+    sluids: Mapping[str, str],
+    *,
+    phase: bool,
+    limit: float,
 ) -> Testimony:
-    """What the nodes of a job say; nothing where there is no way to them."""
+    """What the nodes of a job say; nothing where there is no way to them. `sluids`: job ids by
+    SLUID, as far as they are known."""
     step = -(-len(nodes) // MOST_NODES) or 1
     chosen = list(nodes)[::step]
-    argv = [*_ARGV, job_id, str(PAUSE)]
+    argv = [*_ARGV, *names(job, sluids), str(PAUSE)]
     try:
-        answers = remote.run(chosen, argv, limit=min(LIMIT, limit), stdin=_script())
+        answers = remote.run(chosen, argv, limit=min(LIMIT, limit), stdin=script())
     except SentinelError:
         return Testimony()
-    return heard(answers, user, phase)
+    return heard(answers, job.user, phase)
+
+
+def names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
+    """What the kernel may call it on a node, and what its processes may carry, with commas."""
+    counted = [job.job_id, *(sluid for sluid, of in sluids.items() if of == job.job_id)]
+    return ",".join(counted), ",".join(sorted(ids(job)))
 
 
 def beat_now(files: Files, pattern: str, before: Beat | None, now: Instant) -> Beat | None:
@@ -85,10 +100,10 @@ def peers(files: Files, addresses: Sequence[str], nodes: Sequence[str]) -> dict[
     return {one: visible(found[one] or next(iter(names.get(one, ())), "")) for one in addresses}
 
 
-def _script() -> bytes:
+def script() -> bytes:
     path = os.path.join(os.path.dirname(__file__), SCRIPT)
     try:
         with open(path, "rb") as file:
-            return file.read()
+            return cgroups().encode("ascii") + file.read()
     except OSError as error:
         raise CannotTell(f"{path} cannot be read: {error}") from error

@@ -157,9 +157,11 @@ class Pass:
         remote, left = self._ctx.remote, self._deadline - time.monotonic()
         if not (self._plan.ask_nodes and remote and job and nodes) or left < 1:
             return Testimony()
-        return ask_nodes(
-            remote, nodes, job.job_id, job.user, phase=seen.phase is not None, limit=left
-        )
+        try:
+            sluids = self._ctx.slurm.sluids()
+        except CannotTell:
+            sluids = {}
+        return ask_nodes(remote, nodes, job, sluids, phase=seen.phase is not None, limit=left)
 
     def _wish(self, one: Watched) -> Wish:
         """Nothing for a one-shot: it changes nothing."""

@@ -7,7 +7,7 @@ tasks that stand still confirm a hang, tasks that do not clear nobody.
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from sentinel.core.text import visible
 from sentinel.nodes.model import Answer, Answered, Partial, TimedOut, Unreachable
@@ -63,13 +63,17 @@ class Testimony(Struct, frozen=True, kw_only=True):
 def parsed(out: bytes, user: str) -> Node:
     """A node's answer; lines that are not as they should be count nothing."""
     gpus: list[Gpu] = []
-    tasks = None
+    tasks, unmapped = None, False
     for line in out.decode("ascii", "replace").splitlines():
         word, _, rest = line.partition(" ")
         if word == "gpu":
             gpus += _gpu(rest.split(","))
         elif word == "tasks":
             tasks = _tasks(rest.split(), user)
+        elif word == "unmapped":
+            unmapped = True
+    if tasks and unmapped:  # whose they are is not known: nobody can say that none is left
+        tasks = structs.replace(tasks, sure=False)
     return Node(tuple(gpus), tasks)
 
 

@@ -1,15 +1,29 @@
-# What a node knows of a job besides its log: $1 the job, $2 seconds between two looks at the
-# processor time of its processes. Runs under POSIX sh; GPUs last, since their driver may hang.
+# shellcheck shell=sh disable=SC2154 # cgroups.sh stands before it
+# What a node knows of a job besides its log: $1 the names (id, SLUID) under which the kernel counts
+# its processes, $2 the ids that they may have inherited, with commas between; $3 seconds between
+# two looks at their processor time. Runs under POSIX sh; GPUs last, since their driver may hang.
 LC_ALL=C
 export LC_ALL
 
 # Tasks by their cgroup: beside them stand slurmstepd (step_N/slurm), and in step_extern a sleep and
-# whoever came by ssh (pam_slurm_adopt), long after the last task has died.
-pids() {
+# whoever came by ssh (pam_slurm_adopt), long after the last task has died. An id that was inherited
+# counts where the kernel names no other job: components of a heterogeneous job carry the first
+# one's. `unmapped`: the kernel counts processes to jobs whose names nobody here can tell.
+found() {
   {
-    grep -lsE "/job_$1/step_[^/]+/(user/)?task_[0-9]+(/|\$)" /proc/[0-9]*/cgroup
-    timeout -k 1 5 grep -lsz "^SLURM_JOB_ID=$1\$" /proc/[0-9]*/environ
-  } | cut -d/ -f3 | sort -un | grep -vx "$$"
+    grep -sE "$job_cgroups" /proc/[0-9]*/cgroup /dev/null | cgroups
+    timeout -k 1 5 grep -lsz -E "^SLURM_JOB_ID=($(printf %s "$2" | tr , '|'))\$" /proc/[0-9]*/environ |
+      sed 's|^/proc/\([0-9]*\)/.*|inherited \1|'
+  } | awk -v names="$1" -v self="$$" '
+    BEGIN {
+      count = split(names, list, ",")
+      for (i = 1; i <= count; i++) { own[list[i]] = 1; if (list[i] ~ /^s/) sluid = 1 }
+    }
+    $1 == "cgroup" && $3 in own { if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/) of[$2] = 1; next }
+    $1 == "cgroup" && ($3 == "?" || ($3 ~ /^s/ && !sluid)) { unmapped = 1; next }
+    $1 == "cgroup" { other[$2] = 1 }
+    $1 == "inherited" && !($2 in other) { of[$2] = 1 }
+    END { for (pid in of) if (pid != self) print pid; if (unmapped) print "unmapped" }'
 }
 
 # Processes, those in state D, clock ticks of processor time: stat's command may hold anything.
@@ -19,10 +33,12 @@ ticks() {
     END { print n + 0, d + 0, t + 0 }'
 }
 
-found=$(pids "$1")
-before=$(ticks "$found")
-[ -n "$found" ] && sleep "$2"
-echo "tasks $(id -u) $(id -un) $before $(ticks "$found") $2 $(getconf CLK_TCK)"
+found=$(found "$1" "$2")
+case $found in *unmapped) echo unmapped ;; esac
+pids=${found%unmapped}
+before=$(ticks "$pids")
+[ -n "$pids" ] && sleep "$3"
+echo "tasks $(id -u) $(id -un) $before $(ticks "$pids") $3 $(getconf CLK_TCK)"
 timeout -k 1 10 nvidia-smi --query-gpu=utilization.gpu,power.draw,power.limit \
   --format=csv,noheader,nounits 2>/dev/null | sed 's/^/gpu /'
 exit 0

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.log import ask as ask_module
-from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, peers
+from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, names, peers, script
 from sentinel.checks.log.files import Files
-from sentinel.checks.log.witness import Testimony, heard, parsed, together
+from sentinel.checks.log.witness import Node, Testimony, heard, parsed, together
 from sentinel.core.clock import shifted
 from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answer, Answered, Refused, TimedOut
 from sentinel.nodes.settings import RemoteSettings
+from sentinel.slurm.model import Job
 from sentinel.testing import START
+from tests.lab.cgroups import Cgroups
 
 BUSY = "tasks 0 root 8 0 1000 8 0 3400 3 100\n"
 STILL = "tasks 0 root 8 0 1000 8 0 1003 3 100\n"
@@ -153,9 +154,21 @@ def task(job: str, code: str) -> Iterator[int]:
         process.stdout.close()
 
 
+def named(job: str, name: str = "") -> Job:
+    rest = ("train", "root", "prod", "RUNNING", "", "localhost", 1, "", None, None, None, None)
+    return Job(name or job, job, job, "", *rest)
+
+
 def ask(job: str) -> Testimony:
     local = connect(RemoteSettings(via="local"))
-    return ask_nodes(local, ["localhost"], job, "root", phase=False, limit=20)
+    return ask_nodes(local, ["localhost"], named(job), {}, phase=False, limit=20)
+
+
+def seen(job: Job, sluids: dict[str, str]) -> Node:
+    """What the script says of this host."""
+    argv = ["/bin/sh", "-s", *names(job, sluids), "0"]
+    done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=True)
+    return parsed(done.stdout, "root")
 
 
 def test_real_processes_that_wait_stand_still() -> None:
@@ -198,13 +211,44 @@ def test_only_tasks_are_processes_of_the_job(groups: Path, place: str, tasks: in
     group.mkdir(parents=True)
     with task("none", "import time; time.sleep(60)") as pid:
         (group / "cgroup.procs").write_text(str(pid))
-        local = connect(RemoteSettings(via="local"))
-        argv = ["/bin/sh", str(Path(ask_module.__file__).with_name("witness.sh")), job, "0"]
-        answer = local.run(["localhost"], argv, limit=20)["localhost"]
-    assert isinstance(answer, Answered)
-    node = parsed(answer.out, "root")
+        node = seen(named(job), {})
     assert node.tasks
     assert node.tasks.count == tasks
+
+
+A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
+
+
+def test_tasks_are_found_by_the_sluid_that_the_kernel_names(cgroups: Cgroups) -> None:
+    """As Slurm 26.05 lays out its cgroups. Whose a name is that nobody can map is not known: then
+    nobody says that no task is left."""
+    number = str(6_000_000 + os.getpid())
+    job, task = named(number), "step_0/user/task_0"
+    cgroups.process(f"{A}/{task}")
+    mine = seen(job, {A: number, B: "1"})
+    assert mine.tasks is not None
+    assert (mine.tasks.count, mine.tasks.sure) == (1, True)
+    cgroups.process(f"{A}/step_extern/user/task_special")
+    assert seen(job, {A: number, B: "1"}).tasks == mine.tasks
+    unmapped = seen(job, {}).tasks
+    assert unmapped is not None
+    assert (unmapped.count, unmapped.sure) == (0, False)
+    other = seen(named("1"), {A: number, B: "1"}).tasks
+    assert other is not None
+    assert (other.count, other.sure) == (0, True)
+
+
+def test_a_component_of_a_heterogeneous_job_is_not_the_first_one(cgroups: Cgroups) -> None:
+    """Its tasks carry the first one's id; where the kernel does not count them, the id counts."""
+    first = 6_000_000 + 2 * os.getpid()
+    leader, second = named(str(first), f"{first}+0"), named(str(first + 1), f"{first}+1")
+    carries = {"SLURM_JOB_ID": str(first)}
+    cgroups.process(f"job_{first + 1}/step_0/user/task_0", env=carries)
+    counts = [node.tasks.count for one in (leader, second) if (node := seen(one, {})).tasks]
+    assert counts == [0, 1]
+    with task(str(first), "import time; time.sleep(60)"):
+        counts = [node.tasks.count for one in (leader, second) if (node := seen(one, {})).tasks]
+    assert counts == [1, 2]
 
 
 def test_real_processes_that_spin_use_cores() -> None:

@@ -206,8 +206,8 @@ HANGS = NodeProbe(
 )
 
 
-def told_of(answer: NodeProbe | Unreached) -> str:
-    life = Life(remote=Nodes_(answer))
+def told_of(answer: NodeProbe | Unreached, **more: Any) -> str:
+    life = Life(remote=Nodes_(answer), **more)
     life.look(UP, *[ENDING] * 11)
     assert life.remote.asked == 0
     told = life.look(ENDING)
@@ -222,6 +222,19 @@ def test_a_node_that_does_not_end_a_job_is_told_with_the_task_and_its_file_syste
         "in state D: job 7: cat(33) of alice in request_wait_answer, "
         "opening /data/model.pt (fuse.x at /data)"
     )
+
+
+def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> None:
+    """As Slurm 26.05 names cgroups; before the id that a task inherited, and only where it is known."""
+    from msgspec.structs import replace
+
+    sluid = "sDTDM8106N2P00"
+    by_kernel = StepProcess(pid=33, job=sluid, step="batch", witness="cgroup")
+    inherits = StepProcess(pid=33, job="8", step="", witness="environment")
+    hangs = replace(HANGS, steps=Steps(processes=(by_kernel, inherits)))
+    assert "job 7: cat(33)" in told_of(hangs, sluids={sluid: "7"})
+    assert f"job {sluid}: cat(33)" in told_of(hangs, sluids={})
+    assert f"job {sluid}: cat(33)" in told_of(hangs)
 
 
 @pytest.mark.parametrize(

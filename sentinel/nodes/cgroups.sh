@@ -1,0 +1,34 @@
+# shellcheck shell=sh
+# The job that the kernel counts a process to: `cgroup PID JOB /REST`, from lines of grep over
+# /proc/*/cgroup ($job_cgroups finds those that matter). A line `blind` is passed on.
+#
+# The outermost name counts, since below it users may give any. In a slurmstepd.scope (cgroup v2)
+# all but `system` is a job's: job_N, or since 26.05 its SLUID (src/plugins/cgroup/v2/cgroup_v2.c,
+# print_sluid()); a form that is not known is `?`.
+
+# shellcheck disable=SC2034 # for the scripts that this is a part of
+job_cgroups='job_[0-9]|slurmstepd\.scope/|/s[0-9A-Z]{13}/step_'
+
+cgroups() {
+    awk '
+    BEGIN { c = "[0-9A-HJKMNP-TV-Z]"; for (i = 0; i < 13; i++) sluid = sluid c; sluid = "s" sluid }
+    $0 == "blind" { print; next }
+    {
+        pid = $0; sub(/\/cgroup:.*/, "", pid); sub(/.*\//, "", pid)
+        path = $0; sub(/^[^:]*:[^:]*:[^:]*:/, "", path); sub(/ \(deleted\)$/, "", path)
+        job = ""
+        if (match(path, "slurmstepd[.]scope/")) {
+            path = substr(path, RSTART + RLENGTH)
+            job = path; sub(/\/.*/, "", job)
+            if (job == "system" || job == "") next
+            path = substr(path, length(job) + 1)
+            if (job ~ /^job_[0-9]+$/) job = substr(job, 5)
+            else if (job !~ ("^" sluid "$")) job = "?"
+        } else if (match(path, "/job_[0-9]+(/|$)") || match(path, "/" sluid "/step_")) {
+            path = substr(path, RSTART + 1)
+            job = path; sub(/\/.*/, "", job)
+            path = substr(path, length(job) + 1); sub(/^job_/, "", job)
+        } else next
+        print "cgroup", pid, job, path
+    }'
+}
