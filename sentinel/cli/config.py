@@ -156,7 +156,7 @@ def _load(path: str) -> Any:
     from sentinel.config import load
     from sentinel.wiring import app
 
-    loaded = load(path, app.CHECKS, app.CHANNELS)
+    loaded = load(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return loaded

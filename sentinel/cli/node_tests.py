@@ -119,9 +119,9 @@ def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
 
 
 def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: Any) -> Any:
-    from sentinel.gpu.gres import gpus
     from sentinel.nodes.node_tests import Plan
     from sentinel.nodes.settings import words
+    from sentinel.slurm.gres import gpus
 
     given = {name: getattr(args, name) for name in ("partition", "account", "qos", "reservation")}
     options = [f"--{name}={value}" for name, value in given.items() if value]

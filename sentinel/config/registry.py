@@ -32,11 +32,19 @@ class Registry:
         if target is None:
             return self._load_foreign(name)
         module, _, attribute = target.partition(":")
-        return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith("sentinel."):
+                raise
+            raise UnknownKind(
+                f"kind {name!r} is not part of this installation: {error.name} was taken out"
+            ) from error
 
     def names(self) -> list[str]:
-        """All kinds, sorted."""
-        return sorted({*self._builtin, *self._foreign()})
+        """All kinds, sorted; without built-in ones whose file was taken out."""
+        here = {name for name, target in self._builtin.items() if _is_here(target)}
+        return sorted(here | {*self._foreign()})
 
     def origin(self, name: str) -> str:
         """`sentinel` for a built-in kind, else the distribution and its version."""
@@ -69,6 +77,15 @@ class Registries(Struct, frozen=True):
     checks: Registry
     channels: Registry
     actions: Registry | None = None
+
+
+def _is_here(target: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:  # not even its folder
+        return False
 
 
 def _require_trusted(entry: Any) -> None:

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from sentinel.actions.limits import ActionSettings, GuardSettings
 from sentinel.alerting.settings import Flapping, Inhibit, Route, Window
 from sentinel.core.errors import Invalid
+from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.settings import (
     ChannelConfig,
     CheckConfig,
@@ -17,7 +18,6 @@ from sentinel.core.settings import (
     is_web_address,
 )
 from sentinel.core.values import Duration
-from sentinel.gpu.lemon_score import LemonPolicy
 from sentinel.nodes.settings import RemoteSettings
 
 

@@ -1,6 +1,7 @@
 """Untrusted text stays text: job names, reasons, log lines, answers of servers."""
 
 import unicodedata
+from collections.abc import Iterable
 
 
 def visible(text: str) -> str:
@@ -38,3 +39,14 @@ def shortened(text: str, limit: int) -> str:
 def one_line(text: str, limit: int) -> str:
     """Inert, on one line, at most `limit` characters; never looks at megabytes."""
     return shortened(visible(text[: limit + 1].strip()), limit)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-2,4-63`."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)

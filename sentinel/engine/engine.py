@@ -3,12 +3,14 @@
 `run` calls it from the scheduler, `tick` once; there is no third path.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sentinel.actions.service import concerned
 from sentinel.actions.worker import Errands
@@ -28,9 +30,11 @@ from sentinel.engine.housekeeping import Upkeep
 from sentinel.engine.pipeline import Pipeline
 from sentinel.engine.runner import Runner, conclude, is_due, limit
 from sentinel.engine.runtime import World as World
-from sentinel.gpu.ledger import Gpus
 from sentinel.proc import threads
 from sentinel.status import last_seen
+
+if TYPE_CHECKING:
+    from sentinel.gpu.ledger import Gpus
 
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""

@@ -1,7 +1,10 @@
 """What a configuration turns into."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,8 +15,10 @@ from sentinel.core.ports import Calendar, Pulse, Slurm
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.engine.cluster_snapshot import Sight
 from sentinel.engine.peer_check import PeerWatch
-from sentinel.gpu.ledger import Gpus
 from sentinel.nodes.model import Remote
+
+if TYPE_CHECKING:
+    from sentinel.gpu.ledger import Gpus
 
 
 class World(Struct, kw_only=True):

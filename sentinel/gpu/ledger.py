@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
-from sentinel.gpu.lemon_score import LemonPolicy, Standing
+from sentinel.core.lemon_policy import LemonPolicy
+from sentinel.gpu.lemon_score import Standing
 
 NODE = "node:"
 Mark = Literal["", "lemon", "good"]

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
+from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.text import shortened
 from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import LemonPolicy, Standing, Term, decayed, sum_of
+from sentinel.gpu.lemon_score import Standing, Term, decayed, sum_of
 
 SEVERAL = 3
 """GPUs that fail alike at once and are no coincidence."""

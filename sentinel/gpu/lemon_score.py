@@ -11,17 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, json
+from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.errors import Invalid
-from sentinel.core.values import Duration
-
-DAY = 86_400
-Weight = Annotated[float, Meta(ge=0, le=1000)]
-Class = Literal["good", "suspect", "lemon"]
+from sentinel.core.lemon_policy import DAY, Class, LemonPolicy
 
 WEIGHTS: Mapping[str, float] = {
     # a diagnosis
@@ -64,47 +58,10 @@ WEIGHTS: Mapping[str, float] = {
 """Of one event; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
 
 
-class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a GPU is under suspicion, and when it is a lemon.
-
-    A weight halves every `half_life`; of each day the heaviest event counts. `weights` changes
-    single ones: {"xid 94": 1}. With the defaults a failed diagnosis makes a lemon for a week, and
-    so do two days with Xids that ask for a diagnosis.
-    """
-
-    half_life: Duration = Duration(28 * DAY)
-    suspect: Weight = 2.5
-    lemon: Weight = 5.0
-    weights: dict[str, Weight] = {}
-
-    def __post_init__(self) -> None:
-        if self.half_life < 3600:
-            raise Invalid("must be 1h or longer", "half_life")
-        if not 0 < self.suspect <= self.lemon:
-            raise Invalid(
-                f"a suspect's score ({self.suspect:g}) must be above 0 and not above a lemon's "
-                f"({self.lemon:g})",
-                "suspect",
-            )
-
-    def weight(self, what: str) -> float:
-        """Of one event of that kind."""
-        own = self.weights.get(what)
-        return own if own is not None else WEIGHTS.get(what, 0.0)
-
-    @property
-    def recipe(self) -> str:
-        """The same for policies that count alike; thresholds do not matter."""
-        return json.encode([float(self.half_life), sorted(self.weights.items())]).decode()
-
-    def judged(self, score: float) -> Class:
-        """What a score means."""
-        if score >= self.lemon:
-            return "lemon"
-        return "suspect" if score >= self.suspect else "good"
-
-
-USUAL_POLICY = LemonPolicy()
+def weight(policy: LemonPolicy, what: str) -> float:
+    """Of one event of that kind."""
+    own = policy.weights.get(what)
+    return own if own is not None else WEIGHTS.get(what, 0.0)
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -142,7 +99,7 @@ def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPo
     heaviest: dict[int, tuple[str, str, Instant]] = {}
     for event in told:
         day = _day(event[2])
-        if day not in heaviest or policy.weight(event[1]) > policy.weight(heaviest[day][1]):
+        if day not in heaviest or weight(policy, event[1]) > weight(policy, heaviest[day][1]):
             heaviest[day] = event
     return [_term(event, heaviest[_day(event[2])], now, policy) for event in told]
 
@@ -154,14 +111,14 @@ def _term(
     policy: LemonPolicy,
 ) -> Term:
     name, what, at = event
-    weight, why, left = policy.weight(what), "", 0.0
-    if not weight:
+    heavy, why, left = weight(policy, what), "", 0.0
+    if not heavy:
         why = "weighs nothing"
     elif event != heaviest:
         why = f"{heaviest[1]} counts for that day"
     else:
-        left = decayed(weight, at.wall, now, policy)
-    return Term(id=name, what=what, at=at, weight=weight, left=left, why=why)
+        left = decayed(heavy, at.wall, now, policy)
+    return Term(id=name, what=what, at=at, weight=heavy, left=left, why=why)
 
 
 def _day(at: Instant) -> int:

@@ -10,7 +10,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from msgspec.structs import replace
 
 from sentinel.core.errors import SentinelError
-from sentinel.gpu.lemon_score import Class
+from sentinel.core.lemon_policy import Class
 
 FORM = "sentinel-gpus-1"
 

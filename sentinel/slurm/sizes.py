@@ -7,7 +7,7 @@ width is never cut.
 from __future__ import annotations
 
 from sentinel.core.errors import CannotTell
-from sentinel.gpu.gres import of_job
+from sentinel.slurm.gres import of_job
 from sentinel.slurm.words import text
 
 _SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumNodes")

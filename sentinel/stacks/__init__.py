@@ -3,7 +3,7 @@
 The decisions are in sentinel.stacks.parse; stacks.sh runs on the nodes.
 """
 
+from sentinel.slurm.job import NoJob, Target
 from sentinel.stacks.gather import Asked, Looker
-from sentinel.stacks.job import NoJob, Target
 
 __all__ = ["Asked", "Looker", "NoJob", "Target"]

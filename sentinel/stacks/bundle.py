@@ -18,8 +18,8 @@ from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
 from sentinel.slurm.filename_patterns import output_of
+from sentinel.slurm.job import Target
 from sentinel.slurm.words import nonce
-from sentinel.stacks.job import Target
 from sentinel.stacks.parse import Dump, grouped, headline, lines
 
 KEPT = 100

@@ -16,8 +16,8 @@ from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answered, Partial, Unreached
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import Client
+from sentinel.slurm.job import NoJob, Target, alive, find, find_job
 from sentinel.stacks import script, step
-from sentinel.stacks.job import NoJob, Target, alive, find, find_job
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
 from sentinel.stacks.parse.read import packed, read_node, unfolded
 from sentinel.stacks.script import Wish

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,10 +15,12 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert, Outgoing, Run
 from sentinel.core.ports import Logbook, Store
 from sentinel.core.settings import CheckConfig
-from sentinel.gpu.ledger import Entry, Gpus
-from sentinel.gpu.lemon_score import Standing
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook
+
+if TYPE_CHECKING:
+    from sentinel.gpu.ledger import Entry, Gpus
+    from sentinel.gpu.lemon_score import Standing
 
 NextRun = Callable[[CheckConfig, Instant | None, Instant, tzinfo], datetime]
 RECENT = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,10 +11,12 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status, Transition
 from sentinel.core.ports import Logbook, Store
 from sentinel.core.text import visible
-from sentinel.gpu.ledger import Entry, GpuEvent, Gpus
-from sentinel.gpu.lemon_score import Standing
 from sentinel.status.types import ActionFact
 from sentinel.status.view_model import action
+
+if TYPE_CHECKING:
+    from sentinel.gpu.ledger import Entry, GpuEvent, Gpus
+    from sentinel.gpu.lemon_score import Standing
 
 PAST, LATELY = 100, 1000
 EVENTS = 5
@@ -132,6 +135,8 @@ def gpus(ledger: Gpus | None, node: str, now: Instant) -> list[NodeGpu]:
     """What the ledger has of a node's GPUs and of the node itself, the worst first."""
     if ledger is None:
         return []
+    from sentinel.gpu.lemon_score import Standing
+
     standings = ledger.standings(now)
     found: Sequence[Entry] = ledger.entries(node)
     told = [_gpu(entry, standings.get(entry.subject, Standing()), ledger) for entry in found]

@@ -21,9 +21,10 @@ from sqlalchemy import (
 )
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.lemon_policy import USUAL_POLICY, LemonPolicy
 from sentinel.gpu import ledger_update
 from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.gpu.lemon_score import Standing
 from sentinel.store.backend import Backend
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import decode, digest, encode

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.lemon_policy import USUAL_POLICY, LemonPolicy
 from sentinel.gpu import ledger_update
 from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import USUAL_POLICY, LemonPolicy, Standing
+from sentinel.gpu.lemon_score import Standing
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import encode
 

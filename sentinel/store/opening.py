@@ -1,23 +1,28 @@
 """From the configured `state:` to a store that is ready."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.gpu.lemon_score import LemonPolicy
+from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Damaged, Refused, Unavailable
-from sentinel.store.gpu_ledger import SqlGpus
 from sentinel.store.locks import require_locks
 from sentinel.store.memory import MemoryStore
 from sentinel.store.mounts import is_local
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.sql import SqlStore
 from sentinel.trust import believed
+
+if TYPE_CHECKING:
+    from sentinel.store.gpu_ledger import SqlGpus
 
 _REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
 
@@ -58,6 +63,8 @@ def open_books(state: str, keep: Keep = USUAL) -> SqlBooks:
 
 def open_gpus(state: str, policy: LemonPolicy, keep: Keep = USUAL) -> SqlGpus:
     """The ledger of GPUs of the same state; never buffered. Raises StoreError with the remedy."""
+    from sentinel.store.gpu_ledger import SqlGpus
+
     return SqlGpus(_backend(state), policy, keep)
 
 

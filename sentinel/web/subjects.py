@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -15,7 +15,6 @@ from markupsafe import Markup
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.text import visible
 from sentinel.core.values import size_text
-from sentinel.stacks.shelf import Kept, kept
 from sentinel.status import detail, plot
 from sentinel.status.node_states import OUT
 from sentinel.status.types import ActionFact, Facts, NodesFact
@@ -23,6 +22,9 @@ from sentinel.web import grid
 from sentinel.web.background import Aside
 from sentinel.web.page_cache import Shown, answer, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
+
+if TYPE_CHECKING:
+    from sentinel.stacks.shelf import Kept
 
 HISTORY = 14 * 86_400.0
 """Seconds of history that are drawn."""
@@ -138,7 +140,7 @@ class Subjects:
         around = self._live.around()
         acts = await self._live.source.read(lambda _: detail.asked(around.logbook, check))
         jobs = {job, *(a.target for a in acts)}
-        return acts, await self._aside.read(lambda: kept(around.evidence, jobs))
+        return acts, await self._aside.read(lambda: _kept(around.evidence, jobs))
 
     async def _cells(self) -> Mapping[str, NodesFact]:
         facts = await self._live.facts()
@@ -203,3 +205,12 @@ def _percent(value: float) -> str:
 
 def _plain(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _kept(folder: str, jobs: set[str]) -> list[Kept]:
+    """The evidence there is; none where sentinel came without stacks."""
+    try:
+        from sentinel.stacks.shelf import kept
+    except ModuleNotFoundError:
+        return []
+    return kept(folder, jobs)

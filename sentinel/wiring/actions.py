@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sentinel.config.settings import Settings
@@ -11,6 +11,7 @@ from sentinel.wiring.lazy import LazyRemote
 
 if TYPE_CHECKING:
     from sentinel.actions.executor import Actor, Rules
+    from sentinel.actions.model import Reply
     from sentinel.actions.service import Deeds
     from sentinel.clock import SystemClock
     from sentinel.core.kinds import Action
@@ -48,17 +49,27 @@ def slurm(settings: Settings, clock: SystemClock) -> Snapshot:
 
 def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
     """The way in which Slurm is changed: nodes, and jobs with their evidence."""
-    from sentinel.stacks import Looker
-    from sentinel.stacks.job_hands import WorkingHands
+    from sentinel.slurm.job_change import WorkingHands
 
     return WorkingHands(
         snapshot,
         settings.slurm.change_prefix,
         LazyRemote(settings),
-        looker=Looker(snapshot.client, settings.slurm, settings.remote),
-        folder=app.evidence(settings),
+        evidence=_evidence(settings, snapshot.client),
         log=_controller_log(settings),
     )
+
+
+def _evidence(settings: Settings, client: Client) -> Callable[[str], Reply]:
+    """Who takes stacks of a job, where sentinel came with them."""
+    from sentinel.actions.model import Answer, Reply
+
+    try:
+        from sentinel.stacks import Looker
+        from sentinel.stacks.evidence import taker
+    except ModuleNotFoundError:
+        return lambda job: Reply(Answer.REFUSED, "no stacks: sentinel came without sentinel/stacks")
+    return taker(Looker(client, settings.slurm, settings.remote), client, app.evidence(settings))
 
 
 def rules(settings: Settings) -> Rules:

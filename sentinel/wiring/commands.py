@@ -154,8 +154,13 @@ async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Serve
     if web is None or not web.listen:
         return None
     from sentinel.alerting.signed_links import Signer
-    from sentinel.web.server import CannotListen, Server
     from sentinel.wiring import status
+
+    try:
+        from sentinel.web.server import CannotListen, Server
+    except ModuleNotFoundError as error:
+        print(f"sentinel: web: {error}; the service watches without it", file=sys.stderr)
+        return None
 
     key = web.secret.reveal().encode() if web.secret else b""
     signer = Signer(web.url, key, float(web.links_last)) if key else None

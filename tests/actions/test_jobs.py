@@ -11,8 +11,8 @@ from sentinel.actions.job_requests import Sighting, about
 from sentinel.actions.model import ActionRecord, Outcome, Reply
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
+from sentinel.slurm.job_change import WorkingHands
 from sentinel.slurm.model import Job
-from sentinel.stacks.job_hands import WorkingHands
 from sentinel.store.book_memory import MemoryBooks
 from sentinel.wiring import actions, app
 from tests.lab.cluster import Lab
@@ -43,7 +43,7 @@ class Desk:
                 then()
                 return reply
 
-        mine = Meanwhile(self.snapshot, (), None, looker=real._looker, folder=real._folder)
+        mine = Meanwhile(self.snapshot, (), None, evidence=real._evidence)
         rules = actions.rules(self.settings)
         return Actor(rules, self.books, mine, self.clock, dry_run=dry_run)
 

@@ -44,12 +44,15 @@ def test_check_says_ok_in_one_line(tmp_path: Path, call: Call) -> None:
 
 def test_check_prints_every_problem_and_exits_2(tmp_path: Path, call: Call) -> None:
     """One line each, file and line first, as compilers do."""
-    (tmp_path / "bad.yaml").write_text("checks:\n  a: {kind: fss}\n  b: {kind: fs, every: 5}\n")
+    (tmp_path / "bad.yaml").write_text(
+        "checks:\n  a: {kind: fss}\n  b: {kind: fs, every: 5}\nactions: {drian: {}}\n"
+    )
     done = call("check", "-c", "bad.yaml")
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "bad.yaml:2: checks.a.kind: there is no kind 'fss' (did you mean 'fs'?)",
         "bad.yaml:3: checks.b.every: '5' is no duration; write it like 90s, 15m, 2h or 3d",
+        "bad.yaml:4: actions.drian: there is no action 'drian' (did you mean 'drain'?)",
     ]
     assert done.stderr == ""
 

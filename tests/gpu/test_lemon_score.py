@@ -4,8 +4,9 @@ import pytest
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
+from sentinel.core.lemon_policy import DAY, LemonPolicy
 from sentinel.core.values import Duration
-from sentinel.gpu.lemon_score import DAY, LemonPolicy, decayed, sum_of
+from sentinel.gpu.lemon_score import decayed, sum_of, weight
 
 POLICY = LemonPolicy()
 
@@ -51,7 +52,7 @@ def test_what_a_score_means(score: float, judged: str) -> None:
 @pytest.mark.parametrize("code", [13, 31, 43, 45, 137, 999])
 def test_what_programs_cause_weighs_nothing(code: int) -> None:
     """Nor does what is in no table."""
-    assert POLICY.weight(f"xid {code}") == 0
+    assert weight(POLICY, f"xid {code}") == 0
 
 
 def test_thresholds_do_not_make_another_recipe() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from sentinel.actions.model import ActionRecord, Outcome, Reading
 from sentinel.core.clock import shifted
-from sentinel.gpu.gres import gpus
 from sentinel.nodes.test_results import (
     Verdict,
     absences,
@@ -17,6 +16,7 @@ from sentinel.nodes.test_results import (
     unusable,
     verdicts,
 )
+from sentinel.slurm.gres import gpus
 from sentinel.slurm.model import Node
 from sentinel.testing import START
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.slurm.client import Client
+from sentinel.slurm.job import Target
 from sentinel.stacks.bundle import KEPT, NotSaved, save
-from sentinel.stacks.job import Target
 from sentinel.stacks.parse import Dump
 from tests.checks.log.jobs import job
 from tests.stacks.parse.making import dump, step

@@ -6,6 +6,6 @@ training take `Where` into their settings and tell `work_at_risk`.
 
 from sentinel.checks.checkpoint.check import Checkpoint
 from sentinel.checks.checkpoint.risk import work_at_risk
-from sentinel.checks.checkpoint.settings import Rule, Where
+from sentinel.core.checkpoints import Rule, Where
 
 __all__ = ["Checkpoint", "Rule", "Where", "work_at_risk"]

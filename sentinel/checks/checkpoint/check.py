@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from sentinel.checks.checkpoint.files import Folder
 from sentinel.checks.checkpoint.judge import judge
 from sentinel.checks.checkpoint.look import Look, recalled
-from sentinel.checks.checkpoint.settings import Rule, judge_where
 from sentinel.checks.users import running, watched
+from sentinel.core.checkpoints import Rule, judge_where
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid

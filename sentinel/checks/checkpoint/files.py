@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.checks.checkpoint.settings import Rule
+from sentinel.core.checkpoints import Rule
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 from sentinel.proc.files import Files, absent, refused

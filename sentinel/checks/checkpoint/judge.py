@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.files import Entry, Inside
-from sentinel.checks.checkpoint.settings import Rule
+from sentinel.core.checkpoints import Rule
 from sentinel.core.clock import SECOND, Instant, elapsed, shifted
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible

@@ -17,7 +17,7 @@ from sentinel.checks.checkpoint.judge import (
     incomplete,
     quiet_since,
 )
-from sentinel.checks.checkpoint.settings import Rule
+from sentinel.core.checkpoints import Rule
 from sentinel.core.clock import Instant, elapsed
 
 

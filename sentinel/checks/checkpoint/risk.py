@@ -13,7 +13,7 @@ from sentinel.checks.checkpoint.judge import (
     quiet_since,
     risk_text,
 )
-from sentinel.checks.checkpoint.settings import Where
+from sentinel.core.checkpoints import Where
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.proc.files import Files

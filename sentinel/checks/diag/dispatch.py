@@ -13,7 +13,7 @@ from sentinel.checks.diag.runs import Run
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest
-from sentinel.gpu.gres import gpus as gpus_in
+from sentinel.slurm.gres import gpus as gpus_in
 from sentinel.slurm.model import Node
 
 HOURS = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}

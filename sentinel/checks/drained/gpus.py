@@ -10,8 +10,8 @@ from sentinel.checks.drained.people import unread
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
-from sentinel.gpu import gres as core
 from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
+from sentinel.slurm import gres as core
 
 if TYPE_CHECKING:
     from sentinel.gpu.model import Gpu

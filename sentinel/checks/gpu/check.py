@@ -29,11 +29,11 @@ from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
-from sentinel.gpu import gres
 from sentinel.gpu.ledger import GpuEvent
 from sentinel.nodes.model import described
 from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
 from sentinel.plugin import Check
+from sentinel.slurm import gres
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context

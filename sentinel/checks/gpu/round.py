@@ -16,11 +16,11 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.text import visible
-from sentinel.gpu.gres import gpus as gpus_in
 from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
 from sentinel.gpu.ledger_update import blamed
 from sentinel.gpu.lemon_score import Standing
 from sentinel.gpu.model import Gpu
+from sentinel.slurm.gres import gpus as gpus_in
 from sentinel.slurm.model import Node
 
 TOLD = 3

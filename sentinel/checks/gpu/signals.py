@@ -14,9 +14,9 @@ from sentinel.actions.model import ActionRecord
 from sentinel.core import hostlist as nodeset
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.lemon_policy import DAY
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.ledger import NODE, GpuEvent
-from sentinel.gpu.lemon_score import DAY
 from sentinel.slurm.model import Job, JobEnd, Node
 
 ASKED = 20

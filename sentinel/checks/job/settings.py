@@ -8,8 +8,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.users import EVERYBODY, one_user
+from sentinel.core.checkpoints import Where
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible

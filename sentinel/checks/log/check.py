@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from sentinel.actions.limits import Limits
-from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.log import everybody
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.gather import Source
@@ -19,6 +18,7 @@ from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.users import EVERYBODY, running, watched
+from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from sentinel.core.text import ranges
+
 MOST = 8192
 """Ranks that are counted, and announcements that one look reads."""
 
@@ -16,8 +18,6 @@ class World(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """`1 of 16 ranks joined (rank 0)`."""
-        from sentinel.stacks.parse.words import ranges
-
         few = f"{len(self.ranks)} of {self.size} ranks joined (rank {ranges(self.ranks)})"
         if not self.again or len(self.ranks) >= self.size:
             return few

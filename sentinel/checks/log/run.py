@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.checkpoint.settings import Where
 from sentinel.checks.log import words
 from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
@@ -22,6 +21,7 @@ from sentinel.checks.log.requests import Hang, Means, Wish, due, wish
 from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
+from sentinel.core.checkpoints import Where
 from sentinel.core.clock import shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, covered

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.fs.limits import completed
+from sentinel.checks.fs.mounts import LOCAL, Mount
 from sentinel.checks.fs.verdict import Sight
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.judge import quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Finding, Status
-from sentinel.core.mounts import LOCAL, Mount
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:

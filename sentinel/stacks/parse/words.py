@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sentinel.core.hostlist import shown
-from sentinel.core.text import shortened
+from sentinel.core.text import ranges, shortened
 from sentinel.stacks.parse.group import Group, grouped
 from sentinel.stacks.parse.model import Dump, Frame, Kind
 
@@ -108,17 +108,6 @@ def _who(group: Group, alone: bool) -> str:
 def _ranks(ranks: Sequence[int]) -> str:
     word = "rank" if len(ranks) == 1 else "ranks"
     return shortened(f"{word} {ranges(ranks)}", LONGEST)
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """`0-2,4-63`."""
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def _nodes(nodes: Sequence[str]) -> str:

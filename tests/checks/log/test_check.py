@@ -32,10 +32,11 @@ from sentinel.core.values import Duration
 from sentinel.nodes.model import Answered, Unreachable
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import Client
+from sentinel.slurm.job_change import WorkingHands
 from sentinel.slurm.model import Job, JobEnd
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.stacks import Looker
-from sentinel.stacks.job_hands import WorkingHands
+from sentinel.stacks.evidence import taker
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 from tests.lab.cluster import Lab
@@ -394,7 +395,8 @@ class AsItRuns(WorkingHands):
     def __init__(self, *jobs: Job) -> None:
         snapshot = Snapshot(Client(), SystemClock(), users=None, max_age=1.0)
         looker = Looker(snapshot.client, SlurmSettings(), RemoteSettings())
-        super().__init__(snapshot, (), None, looker=looker, folder="")
+        evidence = taker(looker, snapshot.client, "")
+        super().__init__(snapshot, (), None, evidence=evidence)
         self.known = jobs
 
     def jobs(self, job_id: str) -> Sequence[Job]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sentinel import proc
 from sentinel.actions.model import Answer, Reply
@@ -12,12 +12,9 @@ from sentinel.core.logtext import decoded
 from sentinel.core.text import visible
 from sentinel.nodes.model import Remote
 from sentinel.slurm.change import SlurmHands
+from sentinel.slurm.job import rows
 from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
-from sentinel.stacks.bundle import NotSaved, save
-from sentinel.stacks.gather import Asked, Looker
-from sentinel.stacks.job import rows
-from sentinel.stacks.parse import headline
 
 LIMIT = 5.0
 """Seconds for one look at a file, which may lie where nothing answers."""
@@ -34,12 +31,11 @@ class WorkingHands(SlurmHands):
         prefix: Sequence[str],
         remote: Remote | None,
         *,
-        looker: Looker,
-        folder: str,
+        evidence: Callable[[str], Reply],
         log: str | None = None,
     ) -> None:
         super().__init__(snapshot, prefix, remote, log=log)
-        self._looker, self._folder = looker, folder
+        self._evidence = evidence
 
     def jobs(self, job_id: str) -> Sequence[Job]:
         """Its rows as Slurm has them now, those that are over too while it remembers them."""
@@ -63,14 +59,10 @@ class WorkingHands(SlurmHands):
     def evidence(self, job_id: str) -> Reply:
         """Take stacks and keep them; what was found and where it is, or why nothing was."""
         try:
-            target, dump = self._looker.look(Asked(job=self._element(job_id)))
-        except SentinelError as error:
+            element = self._element(job_id)
+        except CannotTell as error:
             return Reply(Answer.REFUSED, f"no stacks: {error}")
-        try:
-            where = f"evidence in {save(self._folder, self._client, target, dump)}"
-        except NotSaved as error:
-            where = str(error)
-        return Reply(Answer.ACCEPTED, visible(f"{headline(dump)}; {where}"))
+        return self._evidence(element)
 
     def _element(self, job_id: str) -> str:
         """One of an array has a number of its own, which may be that of the array as well."""

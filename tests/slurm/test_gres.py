@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.gpu.gres import of_job
+from sentinel.slurm.gres import of_job
 
 NONE = "N/A"
 

@@ -1,0 +1,53 @@
+"""When a GPU is under suspicion, and when it is a lemon: what the configuration says of it. The
+sum itself is in sentinel.gpu.lemon_score."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, json
+
+from sentinel.core.errors import Invalid
+from sentinel.core.values import Duration
+
+DAY = 86_400
+Weight = Annotated[float, Meta(ge=0, le=1000)]
+Class = Literal["good", "suspect", "lemon"]
+
+
+class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a GPU is under suspicion, and when it is a lemon.
+
+    A weight halves every `half_life`; of each day the heaviest event counts. `weights` changes
+    single ones: {"xid 94": 1}. With the defaults a failed diagnosis makes a lemon for a week, and
+    so do two days with Xids that ask for a diagnosis.
+    """
+
+    half_life: Duration = Duration(28 * DAY)
+    suspect: Weight = 2.5
+    lemon: Weight = 5.0
+    weights: dict[str, Weight] = {}
+
+    def __post_init__(self) -> None:
+        if self.half_life < 3600:
+            raise Invalid("must be 1h or longer", "half_life")
+        if not 0 < self.suspect <= self.lemon:
+            raise Invalid(
+                f"a suspect's score ({self.suspect:g}) must be above 0 and not above a lemon's "
+                f"({self.lemon:g})",
+                "suspect",
+            )
+
+    @property
+    def recipe(self) -> str:
+        """The same for policies that count alike; thresholds do not matter."""
+        return json.encode([float(self.half_life), sorted(self.weights.items())]).decode()
+
+    def judged(self, score: float) -> Class:
+        """What a score means."""
+        if score >= self.lemon:
+            return "lemon"
+        return "suspect" if score >= self.suspect else "good"
+
+
+USUAL_POLICY = LemonPolicy()

@@ -1,0 +1,31 @@
+"""Evidence for actions on jobs: stacks are taken and kept before a job is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sentinel.actions.model import Answer, Reply
+from sentinel.core.errors import SentinelError
+from sentinel.core.text import visible
+from sentinel.slurm.client import Client
+from sentinel.stacks.bundle import NotSaved, save
+from sentinel.stacks.gather import Asked, Looker
+from sentinel.stacks.parse import headline
+
+
+def taker(looker: Looker, client: Client, folder: str) -> Callable[[str], Reply]:
+    """By the number of a job or array element: what was found and where it is, or why nothing
+    was."""
+
+    def take(job: str) -> Reply:
+        try:
+            target, dump = looker.look(Asked(job=job))
+        except SentinelError as error:
+            return Reply(Answer.REFUSED, f"no stacks: {error}")
+        try:
+            where = f"evidence in {save(folder, client, target, dump)}"
+        except NotSaved as error:
+            where = str(error)
+        return Reply(Answer.ACCEPTED, visible(f"{headline(dump)}; {where}"))
+
+    return take
