@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.measure import ENV, machine, row
 from benchmarks.slowtree import mounted
-from sentinel.checks.du.check import _ROOT, _START
+from sentinel.checks.du.tree import _ROOT, _START
 
 PER, FOLDERS, FILES, DELAY = 100, 40, 250, 0.001
 """Files a folder and folders a level; the slow tree's folders and files each; seconds a call there."""

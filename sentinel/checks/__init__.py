@@ -9,6 +9,7 @@ KINDS = {
     "chain": "sentinel.checks.chain:ChainCheck",
     "cron": "sentinel.checks.cron:CronCheck",
     "drained": "sentinel.checks.drained:Drained",
+    "du": "sentinel.checks.du.check:DuCheck",
     "exec": "sentinel.checks.exec:Exec",
     "fs": "sentinel.checks.fs:Fs",
     "gpu": "sentinel.checks.gpu:GpuCheck",
@@ -16,6 +17,7 @@ KINDS = {
     "log": "sentinel.checks.log:Log",
     "memory": "sentinel.checks.memory:Memory",
     "nodes": "sentinel.checks.nodes:Nodes",
+    "quota": "sentinel.checks.quota.check:QuotaCheck",
     "service": "sentinel.checks.service:Service",
     "slurm": "sentinel.checks.slurm:SlurmCheck",
 }

@@ -43,6 +43,10 @@ def register(subparsers: Any) -> None:
                 action="store_true",
                 help="the next runs and windows, also in the nights when clocks change",
             )
+    migrate = commands.add_parser("migrate", help="a file of a former version: show what changes")
+    migrate.add_argument("file", nargs="?", metavar="FILE", help="default: the one that applies")
+    migrate.add_argument("--write", action="store_true", help="change the file")
+    migrate.set_defaults(call=migrate_command)
     schema = commands.add_parser("schema", help="JSON Schema of the file, for editors")
     schema.set_defaults(call=schema_command)
 
@@ -139,6 +143,55 @@ def show_command(args: argparse.Namespace) -> int:
     loaded = _load(path)
     print(show(loaded.settings, loaded.references), end="")
     return 0
+
+
+def migrate_command(args: argparse.Namespace) -> int:
+    """Print a diff, or write the file; 2 where something has to be done by hand."""
+    from difflib import unified_diff
+
+    from sentinel.config.migrate import migrated
+    from sentinel.wiring import app
+
+    args.config = args.file
+    path = _path(args)
+    if path is None:
+        return NO_CONFIG
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read()
+        after, by_hand = migrated(before, app.CHECKS)
+        if args.write and after != before:
+            _replace(path, after)
+    except (OSError, UnicodeDecodeError) as error:
+        return _fail(f"{path}: {error}", NO_CONFIG)
+    if args.write or after == before:
+        print(f"{path}: {'written' if after != before else 'nothing to change'}")
+    else:
+        names = (path, f"{path} (--write does it)")
+        lines = unified_diff(before.splitlines(True), after.splitlines(True), *names)
+        print("".join(lines), end="")
+    for block in by_hand:
+        _fail(f"anchors are shared with other parts, replace it by hand: {block}", HAS_ERRORS)
+    return HAS_ERRORS if by_hand else 0
+
+
+def _replace(path: str, text: str) -> None:
+    """Write it in one step: its reader finds the old or the new file. Mode and owner stay."""
+    import shutil
+    import tempfile
+
+    real = os.path.realpath(path)
+    number, beside = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".sentinel-")
+    try:
+        with open(number, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        shutil.copymode(real, beside)
+        there = os.stat(real)
+        os.chown(beside, there.st_uid, there.st_gid)
+        os.replace(beside, real)
+    except OSError:
+        os.unlink(beside)
+        raise
 
 
 def schema_command(_args: argparse.Namespace) -> int:

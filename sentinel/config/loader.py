@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, Converter, fields, got, is_list, item_of
+from sentinel.config.migrate import former
 from sentinel.config.problems import Collector, Path, Problem
 from sentinel.config.reader import Entry, Items, Node, Scalar, Table, line_at, read
 from sentinel.config.registry import Registries, Registry, UnknownKind
@@ -66,6 +67,11 @@ class Kinds:
         shared, own = _parted(entry.value, Common)
         common = self._common(replace(shared, entries={**shared.entries, "kind": kind}), path)
         if cls is None:
+            return
+        if old := former(entry.key, entry.value, cls):
+            message = "belongs to another kind now; in place of this check write "
+            message += f"{old.in_one_line()} (`sentinel config migrate` shows all, --write does it)"
+            self._collector.error(line_at(own, old.key), (*path, *old.key), message)
             return
         plugin = self._converter.record(own, cls, path, others=fields(Common))
         if common is not FAILED and plugin is not FAILED:

@@ -18,6 +18,7 @@ from sentinel.checks.clean.check import Clean
 from sentinel.checks.cron import CronCheck
 from sentinel.checks.diag import Diag
 from sentinel.checks.drained import Drained
+from sentinel.checks.du.check import DuCheck
 from sentinel.checks.exec import Exec
 from sentinel.checks.fs import Fs
 from sentinel.checks.gpu import GpuCheck
@@ -25,6 +26,7 @@ from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
 from sentinel.checks.memory import Memory
 from sentinel.checks.nodes import Nodes
+from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.cli import present
@@ -103,6 +105,7 @@ EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "cron": lambda at: CronCheck(base=FilePath(str(at))),
     "diag": lambda at: Diag(archive=FilePath(str(at))),
     "drained": lambda at: Drained(),
+    "du": lambda at: DuCheck(paths=[FilePath(str(at / "none"))]),
     "exec": lambda at: Exec(command=[str(at / "none")]),
     "fs": lambda at: Fs(nodes="all", paths=[FilePath("/tmp")]),
     "gpu": lambda at: GpuCheck(nodes="all"),
@@ -110,6 +113,7 @@ EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "log": lambda at: Log(job="train", users=["root"]),
     "memory": lambda at: Memory(nodes="all"),
     "nodes": lambda at: Nodes(),
+    "quota": lambda at: QuotaCheck(paths=[FilePath(str(at / "none"))]),
     "service": lambda at: Service(processes=["sshd"], nodes="n1"),
     "slurm": lambda at: SlurmCheck(),
 }

@@ -1,154 +1,78 @@
-"""How much lies in a tree, for what has no quota: the question and the finding."""
+"""The `du` check: how much lies in a tree, for what has no quota."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import ClassVar
 
-import json
-import os
-import sys
-from collections.abc import Mapping
-
-import msgspec
 from msgspec import Struct
 
-from sentinel import proc
 from sentinel.checks.du.settings import Du
-from sentinel.checks.fs.limits import Limits, judge
-from sentinel.checks.fs.usage import Usage
-from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Status, Value
-from sentinel.core.text import visible
-from sentinel.core.values import size_text
-
-GENTLE = 5000
-"""Calls a second on file systems that are not this machine's own disks: a login node's `ls -l`
-asks as much, a metadata server answers a hundred times that."""
-
-ANSWER = 2.5
-HANGS = 3
-"""Seconds from the end of the walk to its answer, and its exit code where there is none."""
-
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-_START = "import sys; sys.path.append(sys.argv.pop(1)); from sentinel.checks.du.walk.program import main; main()"
+from sentinel.checks.fs.forecast import Wishes as Future
+from sentinel.checks.fs.limits import Limits, refuse_relative, refuse_reversed
+from sentinel.checks.quota.further import Wishes, report
+from sentinel.core.declared import FILESYSTEM, Panel
+from sentinel.core.model import Report
+from sentinel.core.ports import Context
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration, Share, Size
+from sentinel.plugin import Check
 
 
-class Row(Struct, frozen=True):
-    """A tree or an owner: bytes as written, bytes on disk, files and directories."""
+class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bad by any of these.
 
-    allocated: int
-    entries: int
-    apparent: int = 0
-
-
-class Tree(Struct, frozen=True, kw_only=True):
-    """What the walk found. `complete` False: there is more. `unread`: what nobody could look at.
-    `stuck`: the process that was left behind in a part that hangs, 0 for none."""
-
-    apparent: int
-    allocated: int
-    entries: int
-    complete: bool
-    unread: int
-    errors: Mapping[str, str]
-    calls: int
-    dirs: Mapping[str, Row]
-    owners: Mapping[str, Row]
-    stuck: int = 0
-
-
-def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
-    """Walk a tree for at most `limit` seconds and what proc takes to end a hung child.
-
-    `local`: the cap on calls is not needed. Raises CannotTell, and TimedOut where it hangs.
+    used: Bad from this share of `size` used on.
+    free: Bad when less of it is left.
+    full_in: Bad when history leads to it within this time.
     """
-    within = min(limit - ANSWER, float(du.within or limit))
-    order = {
-        "path": path,
-        "within": max(0.2, within),
-        "threads": du.threads,
-        "processes": max(1, min(4, os.cpu_count() or 1)),
-        "calls": du.calls if du.calls is not None else (0 if local else GENTLE),
-        "top": du.top,
-    }
-    argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, json.dumps(order)]
-    done = proc.run(argv, limit=max(0.2, within) + ANSWER)
-    if done.code == HANGS:
-        stuck = proc.left_behind(int(done.out))
-        raise proc.TimedOut(f"du of {visible(path)} hangs, and so does process {stuck.pid}", stuck)
-    if done.code:
-        why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
-        raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
-    return msgspec.json.decode(done.out, type=Tree)
+
+    used: Share | None = None
+    free: Size | None = None
+    full_in: Duration | None = None
 
 
-def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Finding:
-    """What the tree weighs against its allowed size; one that was not walked to its end, or not
-    everywhere, is never called well against a limit."""
-    usage = _usage(tree, du.size)
-    status, text = judge(usage, warn, crit) if du.size else (Status.OK, "")
-    whole = tree.complete and not tree.unread
-    least = "" if whole else "at least "
-    text = f"{text}: " if text else ""
-    text += f"{least}{size_text(tree.allocated)} in {least}{tree.entries} files and directories"
-    if not tree.complete:
-        text += " (partial: the time was over)"
-    if not whole and du.size and not status.bad:
-        status = Status.UNKNOWN
-    if tree.stuck:
-        text += f"; a part of it hangs (process {tree.stuck})"
-        status = max(status, Status.WARNING, key=lambda s: s.rank)
-    if tree.unread:
-        text += f"; {tree.unread} could not be read"
-    return Finding(
-        subject=visible(f"{path} tree"),
-        status=status,
-        summary=text,
-        values=_values(tree, usage if du.size else None),
-        details=_details(tree),
+class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What trees weigh: bytes, files, the largest directories and owners.
+
+    paths: Absolute paths of the trees.
+    size: How large each may become, what shares are of; without it nothing is judged.
+    top: How many of the largest directories and owners are told.
+    within: How long a walk may take; unset, the timeout.
+    calls: Metadata calls a second, 0 without a cap; unset 5000, on this machine's own disks without one.
+    threads: How many threads walk.
+    warn: From when on it is a warning.
+    crit: From when on it is critical.
+    """
+
+    EVERY: ClassVar[float] = 6 * 3600
+    TIMEOUT: ClassVar[float] = 20 * 60
+    METRICS = FILESYSTEM
+    PANEL: ClassVar[Panel] = "disks"
+    SOURCES = (
+        "Every file and directory of the tree, by a child process that is given up where it hangs.",
     )
+    RUNBOOK = "docs/du.md"
+
+    paths: list[FilePath]
+    warn: Bounds = Bounds()
+    crit: Bounds = Bounds()
+
+    def __post_init__(self) -> None:
+        refuse_reversed(_limits(self.warn), _limits(self.crit))
+        refuse_relative(self.paths)
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Settings that change nothing as it is configured, and why."""
+        if self.size is None:
+            for key in ("warn", "crit"):
+                yield key, "they are shares of `size`; say how large a tree may become"
+
+    def run(self, ctx: Context) -> Report:
+        """A finding per tree; unknown where it does not answer. Raises CannotTell without a mount
+        table."""
+        warn, crit = _limits(self.warn), _limits(self.crit)
+        wishes = Wishes(measure="du", warn=warn, crit=crit, du=self)
+        return report(wishes, self.paths, Future(warn=warn, crit=crit), ctx)
 
 
-def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
-    return {
-        "used_percent": usage.used_percent if usage else None,
-        "free_bytes": usage.free if usage else None,
-        "used_bytes": tree.allocated,
-        "apparent_bytes": tree.apparent,
-        "entries": tree.entries,
-        "complete": tree.complete,
-        "unread": tree.unread,
-        "calls": tree.calls,
-        "type": "tree",
-    }
-
-
-def _usage(tree: Tree, size: int | None) -> Usage:
-    whole = size or 0
-    return Usage(
-        size=whole,
-        used=tree.allocated,
-        free=max(0, whole - tree.allocated),
-        inodes=0,
-        inodes_free=0,
-        type="tree",
-    )
-
-
-def _details(tree: Tree) -> str:
-    rows = [f"{size_text(r.allocated):>8}  {r.entries:>9}  {p}" for p, r in tree.dirs.items()]
-    names = _names(tuple(tree.owners))
-    rows += [
-        f"{size_text(r.allocated):>8}  {r.entries:>9}  owner {names.get(uid, uid)}"
-        for uid, r in tree.owners.items()
-    ]
-    rows += [f"not read: {path}: {why}" for path, why in tree.errors.items()]
-    return "\n".join(visible(row) for row in rows)
-
-
-def _names(uids: tuple[str, ...]) -> dict[str, str]:
-    """As far as the directory service says; a number is good enough where it hangs."""
-    try:
-        done = proc.run(["getent", "passwd", "--", *uids], limit=2.0)
-    except CannotTell:
-        return {}
-    rows = (line.split(":") for line in os.fsdecode(done.out).splitlines())
-    return {row[2]: row[0] for row in rows if len(row) > 2}
+def _limits(bounds: Bounds) -> Limits:
+    return Limits(used=bounds.used, free=bounds.free, full_in=bounds.full_in)

@@ -26,6 +26,7 @@ from sentinel.checks.fs.verdict import (
 )
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
+from sentinel.core.kinds import Former
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
@@ -51,11 +52,7 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
     mounted: Whether each path has to be a mount point; unset, one that was a mount point has to stay one.
     read_only: How bad it is that a file system is no longer writable.
-    measure: What else is asked about the paths than statfs(2) tells.
-    quotas: Whose quotas are asked for: `user`, `user:NAME`, `group:ml`, `project:7`, `fileset:NAME`.
-    command: The site's own tool that tells a quota, as a list of words.
-    pattern: How to read that tool's output: the groups `used`, `limit`, `soft`, `entries`, `name`.
-    du: How a tree is walked, with `measure: du`.
+    measure: `auto`: the quotas and targets of Lustre, GPFS, BeeGFS and CephFS, too; `statfs`: not so.
     reliable: No more of a file system than this share is counted on.
     lag: How old the counters of the file system may be.
     headroom: Room for so many checkpoints has to be left, by the history of two weeks.
@@ -72,6 +69,21 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     RUNBOOK = "docs/fs.md"
 
+    @staticmethod
+    def former(name: str, check: Mapping[str, Any]) -> Former | None:
+        """Of a check as files had it before: the key that shows it, and what replaces it."""
+        from sentinel.checks.fs import former
+
+        key = former.old_key(check)
+        return (key, former.replaced(name, check)) if key else None
+
+    @staticmethod
+    def moved(option: str, values: Sequence[str]) -> str:
+        """The kind that a former option belongs to now; empty where it is one of fs."""
+        from sentinel.checks.fs import former
+
+        return former.moved(option, values)
+
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         if not self.job:
@@ -85,16 +97,11 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.nodes or self.job:
             return self._on_nodes(ctx)
         deadline = time.monotonic() + 0.9 * ctx.limit
-        seen = self._seen(ctx.memory)
-        answers = _answers(seen, ctx.limit)
-        if not self.paths:  # files bound into a container lead to disks that are not its own
-            seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
-        mounts = mount_table()
-        sights = [self._sight(path, answers.get(path), mounts, ctx) for path in seen]
+        seen, sights = looked(self.paths, ctx, self.reliable)
         findings = tuple(finding(s, seen[s.path], self._rules()) for s in sights)
         memory = {visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights}
         there = [s for s in sights if measured(s, seen[s.path], self._rules())]
-        lost = _lost(sights, there, ctx.memory)
+        lost = lost_of(sights, there, ctx.memory)
         findings, further = self._further(findings, there, ctx, deadline)
         if lost:
             further[ASKED] = {**further.get(ASKED, {}), **lost}
@@ -110,30 +117,26 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
         """What is asked beyond statfs, and what history says of the future; imported on demand."""
         memory: dict[str, Any] = {}
-        if self.measure != "statfs":
+        if self.measure != "statfs" or self.write_probe:
             from sentinel.checks.quota import further as more
 
-            if more.wanted(self, sights):
-                asked = more.asked(self, sights, ctx, deadline)
+            wishes = more.Wishes(
+                measure=self.measure, warn=self.warn, crit=self.crit, write_probe=self.write_probe
+            )
+            if more.wanted(wishes, sights):
+                asked = more.asked(wishes, sights, ctx, deadline)
                 findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
                 memory[ASKED] = asked.subjects
         if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
             from sentinel.checks.fs import forecast
 
-            wishes = forecast.Wishes(
+            future = forecast.Wishes(
                 warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag
             )
             before = ctx.memory.get(forecast.MEMORY, {})
-            findings, made = forecast.foreseen(findings, wishes, ctx.history, before, ctx.now)
+            findings, made = forecast.foreseen(findings, future, ctx.history, before, ctx.now)
             memory[forecast.MEMORY] = made
         return findings, memory
-
-    def _sight(self, path: str, answer: Answer | None, mounts: Mounts, ctx: Context) -> Sight:
-        real = answer.real if answer else ""
-        if answer and answer.usage and self.reliable < 100:
-            answer = replace(answer, usage=trusted(answer.usage, self.reliable))
-        mount = mounts.holding(real) if real else None
-        return Sight(path=path, answer=answer, mount=mount, at=ctx.now)
 
     def _on_nodes(self, ctx: Context) -> Report:
         from sentinel.checks.fs.nodes import on_nodes
@@ -142,23 +145,47 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         asked = chosen(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
         return on_nodes(asked, [str(p) for p in self.paths], self._rules(), KEPT, ctx)
 
-    def _seen(self, memory: Mapping[str, Any]) -> dict[str, Seen]:
-        """What is remembered of every path to look at; a listed one is known as mounted."""
-        if self.paths:
-            meant = meant_to_be_mounted()
-            seen = {path: _recalled(memory, path) for path in map(str, self.paths)}
-            return {p: replace(s, mounted=True) if p in meant else s for p, s in seen.items()}
-        listed = [mount.point for mount in mount_table().local()]
-        if not listed:
-            raise CannotTell(f"{TABLE} names no file system on a local disk; give the paths")
-        return {path: replace(_recalled(memory, path), mounted=True) for path in listed}
-
     def _rules(self) -> Rules:
         warn, crit = completed(self.warn, self.crit)
         return Rules(warn=warn, crit=crit, mounted=self.mounted, read_only=Status(self.read_only))
 
 
-def _lost(
+def looked(
+    paths: Sequence[str], ctx: Context, reliable: float = 100
+) -> tuple[dict[str, Seen], list[Sight]]:
+    """What is remembered and what is seen of each path (none: all on local disks). Raises
+    CannotTell."""
+    seen = _seen(paths, ctx.memory)
+    answers = _answers(seen, ctx.limit)
+    if not paths:  # files bound into a container lead to disks that are not its own
+        seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
+    mounts = mount_table()
+    return seen, [_sight(p, answers.get(p), mounts, ctx, reliable) for p in seen]
+
+
+def _sight(
+    path: str, answer: Answer | None, mounts: Mounts, ctx: Context, reliable: float
+) -> Sight:
+    real = answer.real if answer else ""
+    if answer and answer.usage and reliable < 100:
+        answer = replace(answer, usage=trusted(answer.usage, reliable))
+    mount = mounts.holding(real) if real else None
+    return Sight(path=path, answer=answer, mount=mount, at=ctx.now)
+
+
+def _seen(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, Seen]:
+    """What is remembered of every path to look at; a listed one is known as mounted."""
+    if paths:
+        meant = meant_to_be_mounted()
+        seen = {path: _recalled(memory, path) for path in map(str, paths)}
+        return {p: replace(s, mounted=True) if p in meant else s for p, s in seen.items()}
+    listed = [mount.point for mount in mount_table().local()]
+    if not listed:
+        raise CannotTell(f"{TABLE} names no file system on a local disk; give the paths")
+    return {path: replace(_recalled(memory, path), mounted=True) for path in listed}
+
+
+def lost_of(
     sights: Sequence[Sight], there: Sequence[Sight], memory: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """By path what was asked beyond statfs when it last answered, of those that do not now."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.fs.limits import Limits
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import Invalid
 from sentinel.core.forecast.forecast import Forecast, forecast
 from sentinel.core.forecast.thin import Point
 from sentinel.core.forecast.words import headroom, told
@@ -47,6 +48,15 @@ class Wishes(Struct, frozen=True, kw_only=True):
     def any(self) -> bool:
         """Whether somebody wants to know."""
         return bool(self.headroom) or not (self.warn.full_in is self.crit.full_in is None)
+
+
+def judge_headroom(text: str) -> None:
+    """Raises Invalid for what is no number of checkpoints."""
+    try:
+        if text:
+            headroom(text)
+    except Invalid as error:
+        raise Invalid(str(error), "headroom") from None
 
 
 def foreseen(

@@ -1,5 +1,7 @@
 """Limits on a file system's use, and what is said when one is crossed. Pure."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from sentinel.checks.fs.usage import Usage
@@ -9,20 +11,18 @@ from sentinel.core.values import Duration, Share, Size, size_text
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bad from these shares on, below this much free, when full or over its grace within this time.
+    """Bad from these shares on, below this much free, when full within this time.
 
     used: Bad from this share of the space used on.
     free: Bad when less than this is free.
     inodes_used: Bad from this share of the inodes used on.
     full_in: Bad when history leads to a full file system within this time.
-    grace: Bad when a quota's grace ends within this time.
     """
 
     used: Share | None = None
     free: Size | None = None
     inodes_used: Share | None = None
     full_in: Duration | None = None
-    grace: Duration | None = None
 
 
 WARN = Limits(used=Share(85), inodes_used=Share(85))
@@ -32,7 +32,7 @@ CRIT = Limits(used=Share(95), inodes_used=Share(95))
 IMAGES = frozenset({"squashfs", "isofs", "erofs", "cramfs", "romfs"})
 """Types, as stat(1) -f names them, that are made full and stay so."""
 
-SIGNS = {"used": 1, "free": -1, "inodes_used": 1, "full_in": -1, "grace": -1}
+SIGNS = {"used": 1, "free": -1, "inodes_used": 1, "full_in": -1}
 """Which way each number gets worse."""
 
 
@@ -54,6 +54,15 @@ def refuse_reversed(warn: Limits, crit: Limits) -> None:
                 "warn",
                 name,
             )
+
+
+def refuse_relative(paths: Sequence[str]) -> None:
+    """Raises Invalid where there is no path, or one that depends on where sentinel was started."""
+    if not paths:
+        raise Invalid("name the paths to look at", "paths")
+    for number, path in enumerate(paths):
+        if not path.startswith("/"):
+            raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
 
 
 def judge(usage: Usage, warn: Limits, crit: Limits) -> tuple[Status, str]:
@@ -103,5 +112,4 @@ def _fill(given: Limits, default: Limits, space: bool, inodes: bool) -> Limits:
         free=given.free,
         inodes_used=default.inodes_used if inodes else given.inodes_used,
         full_in=given.full_in,
-        grace=given.grace,
     )

@@ -1,23 +1,15 @@
 """The settings of the `fs` check."""
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
-from sentinel.checks.du.settings import Du
-from sentinel.checks.fs.limits import Limits, refuse_reversed
+from sentinel.checks.fs.limits import Limits, refuse_relative, refuse_reversed
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share
 from sentinel.plugin import Check
 
-Measure = Literal[
-    "auto", "statfs", "quota", "repquota", "xfs", "lustre", "gpfs", "beegfs", "ceph", "zfs",
-    "btrfs", "du", "command",
-]  # fmt: skip
-
-
-HERE_ONLY = ("measure", "quotas", "command", "headroom", "reliable", "lag", "write_probe")
+HERE_ONLY = ("measure", "headroom", "reliable", "lag", "write_probe")
 
 
 class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,11 +23,7 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     users: list[str] = []
     mounted: bool | None = None
     read_only: Literal["critical", "warning", "ok"] = "critical"
-    measure: Measure = "auto"
-    quotas: list[str] = []
-    command: list[str] = []
-    pattern: re.Pattern[str] | None = None
-    du: Du = Du()
+    measure: Literal["auto", "statfs"] = "auto"
     reliable: Share = Share(100)
     lag: Duration = Duration(0)
     headroom: str = ""
@@ -44,10 +32,12 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         refuse_reversed(self.warn, self.crit)
         self._judge_nodes()
-        self._judge_measure()
-        for number, path in enumerate(self.paths):
-            if not path.startswith("/"):
-                raise Invalid(f"{path!r} is no absolute path; begin it with /", "paths", number)
+        if self.headroom:
+            from sentinel.checks.fs.forecast import judge_headroom
+
+            judge_headroom(self.headroom)
+        if self.paths:
+            refuse_relative(self.paths)
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""
@@ -57,8 +47,6 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "mounted", "without `paths` all that is mounted is looked at, and nothing else"
         if not (self.headroom or self.warn.full_in is not None or self.crit.full_in is not None):
             yield "lag", "it is for a forecast: `full_in` or `headroom`"
-        if not self.command:
-            yield "pattern", "it reads what a `command` prints"
 
     def _judge_nodes(self) -> None:
         if self.nodes or self.job:
@@ -78,17 +66,3 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for key in ("warn", "crit"):
             if getattr(self, key).full_in is not None:
                 raise Invalid("is foreseen on this host only, not on nodes", key, "full_in")
-
-    def _judge_measure(self) -> None:
-        if self.measure == "auto" and not (self.headroom or self.quotas or self.command):
-            return
-        from sentinel.checks.fs.judging import judge_measure
-
-        judge_measure(
-            self.measure,
-            named=bool(self.paths),
-            headroom=self.headroom,
-            quotas=self.quotas,
-            command=self.command,
-            pattern=self.pattern,
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,22 +11,40 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.fs.limits import completed
+from sentinel.checks.du.settings import Du
+from sentinel.checks.fs import forecast
+from sentinel.checks.fs.check import ASKED, looked, lost_of
+from sentinel.checks.fs.forecast import Wishes as Future
+from sentinel.checks.fs.limits import Limits, completed
 from sentinel.checks.fs.mounts import LOCAL, Mount
-from sentinel.checks.fs.verdict import Sight
+from sentinel.checks.fs.verdict import Rules, Sight, finding, measured, remembered, samples
 from sentinel.checks.quota import collect
-from sentinel.checks.quota.judge import quota_finding, targets_finding
+from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotAsk, CannotTell
-from sentinel.core.model import Finding, Status
+from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:
-    from sentinel.checks.fs.settings import Settings
     from sentinel.core.ports import Context
 
 MEMORY = "stuck"
 """The key below which children that hang are remembered, by the subject they were asked about."""
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What is asked: `measure` is a tool, or `auto`, `quota`, `statfs`, `command` or `du`; `grace` in
+    seconds, below which what is left of a quota's is critical."""
+
+    measure: str = "auto"
+    warn: Limits = Limits()
+    crit: Limits = Limits()
+    grace: float = GRACE
+    quotas: Sequence[str] = ()
+    command: Sequence[str] = ()
+    pattern: re.Pattern[str] | None = None
+    du: Du = Du()
+    write_probe: bool = False
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -36,14 +55,49 @@ class Asked(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any]
 
 
-def wanted(fs: Settings, sights: Sequence[Sight]) -> bool:
+def report(wishes: Wishes, paths: Sequence[str], future: Future, ctx: Context) -> Report:
+    """The report of a check that asks nothing of the file system but this. A path that does not
+    answer is unknown, and what was asked of it before is unseen: its alerts stay."""
+    deadline = time.monotonic() + 0.9 * ctx.limit
+    seen, sights = looked(paths, ctx)
+    plain = Rules(warn=Limits(), crit=Limits(), mounted=None, read_only=Status.OK)
+    there = [s for s in sights if measured(s, seen[s.path], plain)]
+    dumb = [s for s in sights if s not in there]
+    found = asked(wishes, there, ctx, deadline)
+    findings, made = found.findings, dict[str, Any]()
+    if future.any:
+        before = ctx.memory.get(forecast.MEMORY, {})
+        findings, made = forecast.foreseen(findings, future, ctx.history, before, ctx.now)
+    blind = (
+        Finding(subject=f.subject, status=Status.UNKNOWN, summary=f"cannot tell: {f.summary}")
+        for f in (finding(s, seen[s.path], plain) for s in dumb)
+    )
+    lost = lost_of(sights, there, ctx.memory)
+    unseen = [
+        *(s.path for s in dumb),
+        *(subject for subjects in lost.values() for subject in subjects),
+    ]
+    return Report(
+        findings=(*blind, *findings),
+        coverage=covered("paths", [*(s.path for s in there), *unseen], [s.path for s in there]),
+        samples=tuple(sample for f in findings for sample in samples(f)),
+        memory={
+            **{visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
+            MEMORY: found.memory,
+            ASKED: {**found.subjects, **lost},
+            forecast.MEMORY: made,
+        },
+    )
+
+
+def wanted(fs: Wishes, sights: Sequence[Sight]) -> bool:
     """Whether there is anything to ask beyond statfs; cheap, since most checks ask nothing."""
     if fs.measure != "auto" or fs.write_probe:
         return True
     return any(s.mount is not None and s.mount.type in collect.ALWAYS for s in sights)
 
 
-def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
+def asked(fs: Wishes, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
     """Ask about every path that answered; `deadline` by time.monotonic."""
     asker = _Asker(fs, ctx, deadline)
     found: dict[str, Finding] = {}
@@ -61,7 +115,7 @@ def asked(fs: Settings, sights: Sequence[Sight], ctx: Context, deadline: float) 
 class _Asker:
     """One run: what is left of its time, and what hangs."""
 
-    def __init__(self, fs: Settings, ctx: Context, deadline: float) -> None:
+    def __init__(self, fs: Wishes, ctx: Context, deadline: float) -> None:
         self._fs, self._ctx, self._deadline = fs, ctx, deadline
         self._shares = completed(replace(fs.warn, free=None), replace(fs.crit, free=None))
         # So many bytes free are meant of a file system, not of a quota that nobody asked about.
@@ -126,7 +180,7 @@ class _Asker:
         return ask
 
     def _quota(self, path: str, quota: Quota) -> Finding:
-        return quota_finding(path, quota, self._warn, self._crit, self._now)
+        return quota_finding(path, quota, self._warn, self._crit, self._now, self._fs.grace)
 
     def _targets(self, tool: str, sight: Sight, mount: Mount) -> Finding:
         from sentinel.checks.quota.tools import beegfs, lustre
@@ -140,13 +194,13 @@ class _Asker:
         return targets_finding(sight.path, found, *self._shares)
 
     def _tree(self, sight: Sight, mount: Mount) -> Finding:
-        from sentinel.checks.du import check
+        from sentinel.checks.du import tree as walk
 
         fs = self._fs
-        tree = check.walked(_real(sight), fs.du, mount.type in LOCAL, self._left())
+        tree = walk.walked(_real(sight), fs.du, mount.type in LOCAL, self._left())
         if tree.stuck:
             self.stuck[visible(f"{sight.path} tree")] = to_builtins(proc.left_behind(tree.stuck))
-        return check.finding(sight.path, tree, fs.du, self._warn, self._crit)
+        return walk.finding(sight.path, tree, fs.du, self._warn, self._crit)
 
     def _command(self, path: str) -> list[Finding]:
         from sentinel.checks.quota.tools import command

@@ -20,12 +20,14 @@ GRACE = 86_400.0
 _KINDS = {"data": "storage", "metadata": "metadata"}
 
 
-def quota_finding(path: str, quota: Quota, warn: Limits, crit: Limits, now: float) -> Finding:
-    """What a quota says by the limits of the check; `now` in s UTC."""
+def quota_finding(
+    path: str, quota: Quota, warn: Limits, crit: Limits, now: float, grace: float = GRACE
+) -> Finding:
+    """What a quota says by the limits of the check; `now` in s UTC, `grace` in seconds."""
     problems = _space(quota.space, quota.entries, warn, crit)
-    problems += _soft(quota.space, "", crit, now, size_text)
+    problems += _soft(quota.space, "", grace, now, size_text)
     if quota.entries:
-        problems += _soft(quota.entries, " of files", crit, now, str)
+        problems += _soft(quota.entries, " of files", grace, now, str)
     status = worst(status for status, _ in problems)
     told = [text for degree, text in problems if degree is not Status.OK] or [problems[0][1]]
     return Finding(
@@ -89,7 +91,7 @@ def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
 
 
 def _soft(
-    amount: Amount, what: str, crit: Limits, now: float, text: Callable[[float], str]
+    amount: Amount, what: str, least: float, now: float, text: Callable[[float], str]
 ) -> list[Problem]:
     """Over the soft limit: until when that is borne."""
     if not amount.over_soft:
@@ -99,7 +101,7 @@ def _soft(
         return [(Status.WARNING, over)]
     if amount.grace <= 0:
         return [(Status.CRITICAL, f"{over}: its grace has ended, nothing can be written")]
-    near = amount.grace < (GRACE if crit.grace is None else crit.grace)
+    near = amount.grace < least
     when = moment(now + amount.grace, now)
     left = duration_text(amount.grace)
     status = Status.CRITICAL if near else Status.WARNING

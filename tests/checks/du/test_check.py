@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sentinel.checks.du.check import Tree, finding
+from sentinel.checks.du.check import DuCheck
 from sentinel.checks.du.settings import Du
+from sentinel.checks.du.tree import Tree, finding
 from sentinel.checks.fs.limits import Limits
 from sentinel.core.model import Status
 from sentinel.core.values import Share, Size
@@ -17,7 +18,7 @@ def test_a_tree_against_its_size(tmp_path: Path) -> None:
     """Shares are of the size that is given; the largest and the owners are told."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "data").write_bytes(b"x" * 900_000)
-    report = look(tmp_path, measure="du", du=Du(size=Size(1_000_000)))
+    report = look(tmp_path, kind=DuCheck, size=Size(1_000_000))
     found = about(report, "tree")
     assert found.status is Status.WARNING
     assert "in 3 files and directories" in found.summary
@@ -29,7 +30,7 @@ def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
     """Against a limit it is unknown, and says that it is at least so much."""
     for number in range(3000):
         (tmp_path / str(number)).touch()
-    settings = {"measure": "du", "du": Du(size=Size(10**12), calls=500)}
+    settings: Any = {"kind": DuCheck, "size": Size(10**12), "calls": 500}
     found = about(look(tmp_path, limit=5.0, **settings), "tree")
     assert (found.status, found.values["complete"]) == (Status.UNKNOWN, False)
     assert "at least" in found.summary
@@ -54,13 +55,13 @@ def test_names_in_no_encoding_are_told(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"\xff\xfe")
     folder.mkdir()
     (folder / "x").write_bytes(b"x" * 100_000)
-    found = about(look(tmp_path, measure="du"), "tree")
+    found = about(look(tmp_path, kind=DuCheck), "tree")
     assert (found.status, "\\xff\\xfe" in found.details) == (Status.OK, True)
 
 
 def test_a_tree_that_hangs_is_walked_once(fuse: Fuse) -> None:
     """What is left behind in it is remembered, as of any other question."""
-    settings: Any = {"measure": "du", "du": Du(calls=0, threads=1)}
+    settings: Any = {"kind": DuCheck, "calls": 0, "threads": 1}
     fuse.hold("opendir")
     first = look(fuse.point, limit=4.0, **settings)
     assert "hangs" in about(first, "tree").summary

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.fs import Fs, mounts
+from sentinel.checks.fs import mounts
 from sentinel.checks.fs.limits import Limits
 from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import Sight
 from sentinel.checks.quota import collect, further
+from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.quota.tools.quota import Amount
 from sentinel.checks.quota.tools.trees import ZFS
 from sentinel.core.errors import CannotTell
@@ -250,7 +251,7 @@ def test_of_two_findings_of_one_name_the_worse_is_told(tmp_path: Path) -> None:
     """Two rows of one name would be one alert that is well and ill by turns."""
     rows = [{"name": "a", "used_bytes": n, "limit_bytes": 100} for n in (99, 1)]
     command = ["echo", json.dumps(rows)]
-    check = Fs(paths=[FilePath(tmp_path)], measure="command", command=command)
+    check = QuotaCheck(paths=[FilePath(str(tmp_path))], command=command)
     found = [f for f in check.run(context()).findings if f.subject.endswith("command:a")]
     assert [f.status for f in found] == [Status.CRITICAL]
 
@@ -267,8 +268,7 @@ def asked(tool: Any, used: int = 500_000_000, **settings: Any) -> list[Finding]:
     tool("lfs", f'case "$1" in df) printf %s "{text}";; *) echo "{ROW}";; esac')
     usage = Usage(size=10**15, used=0, free=10**15, inodes=0, inodes_free=0, type="lustre")
     sight = Sight(path="/sc", answer=Answer(usage=usage, real="/sc"), mount=LUSTRE, at=START)
-    check = Fs(paths=[FilePath("/sc")], **settings)
-    found = further.asked(check, [sight], context(), time.monotonic() + 10)
+    found = further.asked(further.Wishes(**settings), [sight], context(), time.monotonic() + 10)
     return list(found.findings)
 
 

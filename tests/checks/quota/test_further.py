@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from sentinel.checks.du.check import DuCheck
 from sentinel.checks.fs import Fs
+from sentinel.checks.fs.limits import Limits
+from sentinel.checks.quota.check import QuotaCheck
+from sentinel.checks.quota.settings import Crit
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
@@ -22,9 +26,12 @@ from tests.lab.fuse import Fuse
 MIB = 2**20
 
 
-def look(path: Path, memory: Any = None, limit: float = 10.0, **settings: Any) -> Report:
-    check = Fs(paths=[FilePath(str(path))], **settings)
-    return check.run(context(memory=memory or {}, limit=limit))
+def look(
+    path: Path, memory: Any = None, limit: float = 10.0, kind: Any = Fs, **settings: Any
+) -> Report:
+    check = kind(paths=[FilePath(str(path))], **settings)
+    report: Report = check.run(context(memory=memory or {}, limit=limit))
+    return report
 
 
 def about(report: Report, ending: str) -> Finding:
@@ -69,7 +76,7 @@ def fill(folder: Path, size: int) -> None:
 def test_a_real_qgroup(btrfs: Path) -> None:
     """Its limit is judged as a file system of that size would be."""
     fill(btrfs, 5 * MIB)
-    found = about(look(btrfs, measure="quota"), "qgroup:0/256")
+    found = about(look(btrfs, kind=QuotaCheck), "qgroup:0/256")
     assert (found.status, found.values["size_bytes"]) == (Status.OK, 20 * MIB)
     assert found.values["used_bytes"] == pytest.approx(5 * MIB, rel=0.02)
 
@@ -79,14 +86,13 @@ def test_a_real_qgroup_that_is_full(btrfs: Path) -> None:
     fill(btrfs, 15 * MIB)
     with pytest.raises(OSError, match="Disk quota exceeded"):
         fill(btrfs, 6 * MIB)
-    report = look(btrfs, measure="btrfs")
-    assert report.findings[0].status is Status.OK
+    report = look(btrfs, kind=QuotaCheck, tool="btrfs")
     assert about(report, "qgroup:0/256").status is Status.CRITICAL
 
 
 def test_a_file_system_without_quotas_is_unknown(tmp_path: Path) -> None:
     """Whoever asks for quotas is not told that all is well where there are none to ask."""
-    found = about(look(tmp_path, measure="btrfs"), "qgroup")
+    found = about(look(tmp_path, kind=QuotaCheck, tool="btrfs"), "qgroup")
     assert found.status is Status.UNKNOWN
     assert "btrfs" in found.summary
 
@@ -95,7 +101,7 @@ def test_a_file_system_without_quotas_is_unknown(tmp_path: Path) -> None:
 def test_a_type_without_a_tool_is_unknown(tmp_path: Path) -> None:
     """It is not guessed at."""
     with mounted("-t", "tmpfs", "tmpfs", point=tmp_path / "t") as point:
-        found = about(look(point, measure="quota"), "quota")
+        found = about(look(point, kind=QuotaCheck), "quota")
     assert found.status is Status.UNKNOWN
     assert "no tool is known for quotas of tmpfs" in found.summary
 
@@ -107,7 +113,7 @@ def test_a_command_of_the_site(tmp_path: Path) -> None:
         '#!/bin/sh\necho "[{\\"name\\": \\"$1\\", \\"used_bytes\\": 99, \\"limit_bytes\\": 100}]"\n'
     )
     script.chmod(0o755)
-    report = look(tmp_path, measure="command", command=[str(script), "{path}"])
+    report = look(tmp_path, kind=QuotaCheck, command=[str(script), "{path}"])
     found = about(report, f"command:{tmp_path}")
     assert (found.status, found.values["used_percent"]) == (Status.CRITICAL, 99.0)
 
@@ -116,7 +122,7 @@ def test_a_command_with_a_pattern(tmp_path: Path) -> None:
     """Its words, units and all."""
     report = look(
         tmp_path,
-        measure="command",
+        kind=QuotaCheck,
         command=["echo", "WORK 4.5 TiB of 5 TiB"],
         pattern=re.compile(r"(?P<name>\w+) (?P<used>.*) of (?P<limit>.*)"),
     )
@@ -129,32 +135,31 @@ def test_a_command_with_a_pattern(tmp_path: Path) -> None:
 
 def test_a_command_that_is_missing_is_unknown(tmp_path: Path) -> None:
     """With the reason."""
-    found = about(look(tmp_path, measure="command", command=["/no/such/tool"]), "command")
+    found = about(look(tmp_path, kind=QuotaCheck, command=["/no/such/tool"]), "command")
     assert (found.status, "cannot start /no/such/tool" in found.summary) == (Status.UNKNOWN, True)
 
 
 @pytest.mark.parametrize(
     ("settings", "key"),
     [
-        ({"measure": "command"}, "command"),
-        ({"command": ["x"]}, "command"),
-        ({"measure": "command", "command": ["x"], "pattern": re.compile("x")}, "pattern"),
-        ({"measure": "du", "quotas": ["user"]}, "quotas"),
-        ({"measure": "quota", "quotas": ["users:alice"]}, "quotas"),
+        ({"command": ["x"], "pattern": re.compile("x")}, "pattern"),
+        ({"quotas": ["users:alice"]}, "quotas"),
+        ({"warn": Limits(used=Share(95)), "crit": Crit(used=Share(85))}, "warn"),
         ({"headroom": "many"}, "headroom"),
     ],
 )
 def test_settings_that_do_not_fit_together(settings: dict[str, Any], key: str) -> None:
     """The key is named."""
     with pytest.raises(Invalid) as told:
-        Fs(paths=[FilePath("/x")], **settings)
+        QuotaCheck(paths=[FilePath("/x")], **settings)
     assert told.value.path[0] == key
 
 
-def test_measuring_needs_a_path() -> None:
+@pytest.mark.parametrize("kind", [QuotaCheck, DuCheck])
+def test_measuring_needs_a_path(kind: Any) -> None:
     """A walk through all disks was never meant."""
     with pytest.raises(Invalid, match="name the paths"):
-        Fs(measure="du")
+        kind(paths=[])
 
 
 def test_a_small_write(tmp_path: Path) -> None:
@@ -257,34 +262,47 @@ def test_what_fstab_names_has_to_be_mounted(
     assert (found.status, "is not mounted" in found.summary) == (Status.CRITICAL, True)
 
 
-@pytest.mark.parametrize("measure", ["du", "command"])
-def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, measure: Any) -> None:
+@pytest.mark.parametrize("kind", [DuCheck, QuotaCheck])
+def test_what_a_lost_path_hides_is_not_gone(tmp_path: Path, kind: Any) -> None:
     """The alert about its tree or quota stays: nobody sees that it is well. It is remembered for
     as long as the path is lost."""
     path = tmp_path / "scratch"
     path.mkdir()
     told = '{"name": "q", "used": 9, "limit": 10}'
-    settings: Any = {"command": ["echo", told]} if measure == "command" else {}
-    first = look(path, measure=measure, **settings)
-    (_, further) = [f.subject for f in first.findings]
+    settings: Any = {"command": ["echo", told]} if kind is QuotaCheck else {}
+    first = look(path, kind=kind, **settings)
+    (further,) = [f.subject for f in first.findings]
     path.rmdir()
-    second = look(path, first.memory, measure=measure, **settings)
-    for report in (second, look(path, second.memory, measure=measure, **settings)):
-        assert [f.subject for f in report.findings] == [str(path)]
-        assert report.findings[0].status is Status.CRITICAL
-        assert report.coverage.unseen == (further,)
-        assert (report.coverage.meant, report.status) == (2, Status.CRITICAL)
-        assert report.coverage.excused == "their file system does not answer"
+    second = look(path, first.memory, kind=kind, **settings)
+    for report in (second, look(path, second.memory, kind=kind, **settings)):
+        assert [(f.subject, f.status) for f in report.findings] == [(str(path), Status.UNKNOWN)]
+        assert report.findings[0].summary == "cannot tell: does not exist"
+        assert report.coverage.unseen == (str(path), further)
+        assert (report.coverage.meant, report.status) == (2, Status.UNKNOWN)
     path.mkdir()
-    assert look(path, second.memory, measure=measure, **settings).coverage.whole
+    assert look(path, second.memory, kind=kind, **settings).coverage.whole
 
 
 @pytest.mark.root
 def test_the_disk_below_a_lost_mount_is_not_asked_in_its_place(tmp_path: Path) -> None:
     """Neither its tree nor its quotas: what was known of the lost one stays."""
     with mounted("-t", "tmpfs", "lab", point=tmp_path / "scratch") as path:
-        first = look(path, measure="du")
-        tree = first.findings[1].subject
-    lost = look(path, first.memory, measure="du")
-    assert [(f.subject, f.status) for f in lost.findings] == [(str(path), Status.CRITICAL)]
-    assert lost.coverage.unseen == (tree,)
+        first = look(path, kind=DuCheck)
+        tree = first.findings[0].subject
+    lost = look(path, first.memory, kind=DuCheck)
+    assert [(f.subject, f.status) for f in lost.findings] == [(str(path), Status.UNKNOWN)]
+    assert lost.coverage.unseen == (str(path), tree)
+
+
+def test_quotas_that_fs_finds_by_itself_are_unseen_while_it_does_not_answer(
+    tmp_path: Path,
+) -> None:
+    """`fs` tells of the path; what was asked of it stays, too."""
+    path = tmp_path / "scratch"
+    path.mkdir()
+    first = look(path, write_probe=True)
+    path.rmdir()
+    second = look(path, first.memory, write_probe=True)
+    assert [(f.subject, f.status) for f in second.findings] == [(str(path), Status.CRITICAL)]
+    assert second.coverage.unseen == (f"{path} write",)
+    assert second.coverage.excused == "their file system does not answer"

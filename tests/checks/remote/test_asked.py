@@ -258,8 +258,7 @@ def test_what_is_no_choice_of_nodes_is_refused(kind: Any, settings: Any, says: s
     ("settings", "key"),
     [
         ({"write_probe": True}, "write_probe"),
-        ({"quotas": ["user"]}, "quotas"),
-        ({"measure": "du"}, "measure"),
+        ({"measure": "statfs"}, "measure"),
         ({"headroom": "8 checkpoints"}, "headroom"),
         ({"warn": Limits(full_in=Duration(60))}, "warn"),
     ],

@@ -1,0 +1,154 @@
+"""How much lies in a tree, for what has no quota: the question and the finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.checks.du.settings import Du
+from sentinel.checks.fs.limits import Limits, judge
+from sentinel.checks.fs.usage import Usage
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Status, Value
+from sentinel.core.text import visible
+from sentinel.core.values import size_text
+
+GENTLE = 5000
+"""Calls a second on file systems that are not this machine's own disks: a login node's `ls -l`
+asks as much, a metadata server answers a hundred times that."""
+
+ANSWER = 2.5
+HANGS = 3
+"""Seconds from the end of the walk to its answer, and its exit code where there is none."""
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+_START = "import sys; sys.path.append(sys.argv.pop(1)); from sentinel.checks.du.walk.program import main; main()"
+
+
+class Row(Struct, frozen=True):
+    """A tree or an owner: bytes as written, bytes on disk, files and directories."""
+
+    allocated: int
+    entries: int
+    apparent: int = 0
+
+
+class Tree(Struct, frozen=True, kw_only=True):
+    """What the walk found. `complete` False: there is more. `unread`: what nobody could look at.
+    `stuck`: the process that was left behind in a part that hangs, 0 for none."""
+
+    apparent: int
+    allocated: int
+    entries: int
+    complete: bool
+    unread: int
+    errors: Mapping[str, str]
+    calls: int
+    dirs: Mapping[str, Row]
+    owners: Mapping[str, Row]
+    stuck: int = 0
+
+
+def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
+    """Walk a tree for at most `limit` seconds and what proc takes to end a hung child.
+
+    `local`: the cap on calls is not needed. Raises CannotTell, and TimedOut where it hangs.
+    """
+    within = min(limit - ANSWER, float(du.within or limit))
+    order = {
+        "path": path,
+        "within": max(0.2, within),
+        "threads": du.threads,
+        "processes": max(1, min(4, os.cpu_count() or 1)),
+        "calls": du.calls if du.calls is not None else (0 if local else GENTLE),
+        "top": du.top,
+    }
+    argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, json.dumps(order)]
+    done = proc.run(argv, limit=max(0.2, within) + ANSWER)
+    if done.code == HANGS:
+        stuck = proc.left_behind(int(done.out))
+        raise proc.TimedOut(f"du of {visible(path)} hangs, and so does process {stuck.pid}", stuck)
+    if done.code:
+        why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
+        raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
+    return msgspec.json.decode(done.out, type=Tree)
+
+
+def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Finding:
+    """What the tree weighs against its allowed size; one that was not walked to its end, or not
+    everywhere, is never called well against a limit."""
+    usage = _usage(tree, du.size)
+    status, text = judge(usage, warn, crit) if du.size else (Status.OK, "")
+    whole = tree.complete and not tree.unread
+    least = "" if whole else "at least "
+    text = f"{text}: " if text else ""
+    text += f"{least}{size_text(tree.allocated)} in {least}{tree.entries} files and directories"
+    if not tree.complete:
+        text += " (partial: the time was over)"
+    if not whole and du.size and not status.bad:
+        status = Status.UNKNOWN
+    if tree.stuck:
+        text += f"; a part of it hangs (process {tree.stuck})"
+        status = max(status, Status.WARNING, key=lambda s: s.rank)
+    if tree.unread:
+        text += f"; {tree.unread} could not be read"
+    return Finding(
+        subject=visible(f"{path} tree"),
+        status=status,
+        summary=text,
+        values=_values(tree, usage if du.size else None),
+        details=_details(tree),
+    )
+
+
+def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
+    return {
+        "used_percent": usage.used_percent if usage else None,
+        "free_bytes": usage.free if usage else None,
+        "used_bytes": tree.allocated,
+        "apparent_bytes": tree.apparent,
+        "entries": tree.entries,
+        "complete": tree.complete,
+        "unread": tree.unread,
+        "calls": tree.calls,
+        "type": "tree",
+    }
+
+
+def _usage(tree: Tree, size: int | None) -> Usage:
+    whole = size or 0
+    return Usage(
+        size=whole,
+        used=tree.allocated,
+        free=max(0, whole - tree.allocated),
+        inodes=0,
+        inodes_free=0,
+        type="tree",
+    )
+
+
+def _details(tree: Tree) -> str:
+    rows = [f"{size_text(r.allocated):>8}  {r.entries:>9}  {p}" for p, r in tree.dirs.items()]
+    names = _names(tuple(tree.owners))
+    rows += [
+        f"{size_text(r.allocated):>8}  {r.entries:>9}  owner {names.get(uid, uid)}"
+        for uid, r in tree.owners.items()
+    ]
+    rows += [f"not read: {path}: {why}" for path, why in tree.errors.items()]
+    return "\n".join(visible(row) for row in rows)
+
+
+def _names(uids: tuple[str, ...]) -> dict[str, str]:
+    """As far as the directory service says; a number is good enough where it hangs."""
+    try:
+        done = proc.run(["getent", "passwd", "--", *uids], limit=2.0)
+    except CannotTell:
+        return {}
+    rows = (line.split(":") for line in os.fsdecode(done.out).splitlines())
+    return {row[2]: row[0] for row in rows if len(row) > 2}
