@@ -36,7 +36,7 @@ from sentinel.core.model import Batch, Notification, Outgoing, Receipt
 from sentinel.core.ports import Clock, Store
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
-from sentinel.engine.selfcheck import Trouble
+from sentinel.engine.housekeeping import Trouble
 
 if TYPE_CHECKING:
     from sentinel.alerting.signed_links import Signer

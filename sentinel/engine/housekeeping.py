@@ -5,17 +5,126 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from sentinel.actions.worker import Errands
 from sentinel.alerting.observations import Outcome
-from sentinel.core.clock import SECOND
+from sentinel.alerting.state_machine import Policy
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import Fenced, StoreError
-from sentinel.core.model import Batch
+from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock, Store
-from sentinel.engine import selfcheck
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
 from sentinel.engine.peer_check import Look, PeerWatch
 from sentinel.engine.runtime import World
-from sentinel.engine.selfcheck import Trouble
 from sentinel.proc import threads
+
+NAME = "sentinel"
+"""The name and kind of this check; no configured check may take it."""
+
+POLICY = Policy(kind=NAME)
+PATIENCE = 300.0
+"""Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
+
+
+NEWS = 86400.0
+"""Seconds for which a notice (a damaged state was set aside) counts as trouble."""
+
+
+class Notices:
+    """What has happened and is over: it is told, and after a day it is no trouble any more."""
+
+    def __init__(self, texts: Iterable[str], now: Instant) -> None:
+        self._kept: list[tuple[Instant, str]] = []
+        self.add(texts, now)
+
+    def add(self, texts: Iterable[str], now: Instant) -> None:
+        """Take what is new."""
+        self._kept += [(now, text) for text in texts]
+
+    def current(self, now: Instant) -> list[str]:
+        """What still counts; the rest is forgotten."""
+        self._kept = [(at, text) for at, text in self._kept if elapsed(at, now) < NEWS]
+        return [text for _, text in self._kept]
+
+
+def news(store: Store) -> tuple[str, ...]:
+    """What a store that mends itself has to tell; nothing where it does not."""
+    told: tuple[str, ...] = getattr(store, "take_notices", tuple)()
+    return told
+
+
+def writing(store: Store, now: Instant) -> list[str]:
+    """Why the state is not written just now; empty while it is."""
+    trouble = getattr(store, "trouble", None)
+    if trouble is None:
+        return []
+    age = duration_text(elapsed(trouble.since, now))
+    lost = "; so many that samples are lost" if trouble.lost_detail else ""
+    return [f"{trouble.why}; not written for {age}, {trouble.waiting} writes wait in memory{lost}"]
+
+
+class Trouble(Struct, frozen=True):
+    """A channel that does not take messages; `sure`: waiting will not help."""
+
+    since: Instant
+    text: str
+    sure: bool = False
+
+
+def outcome(
+    state: Iterable[str],
+    channels: Mapping[str, Trouble | None],
+    names: Iterable[str],
+    now: Instant,
+    more: Sequence[Finding] = (),
+    memory: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """The run of the check that watches sentinel; `state` are one-line troubles, none if fine.
+
+    Of a channel that is not in `channels` nothing is known: that neither opens nor ends an
+    alert about it.
+    """
+    findings = [_state(list(state))]
+    findings += [_channel(name, channels, now) for name in names]
+    findings += more
+    seen = (f.subject for f in findings if f.status is not Status.UNKNOWN)
+    return Outcome(
+        check=NAME,
+        kind=NAME,
+        itself=Finding(subject="", status=Status.OK, summary="running"),
+        report=Report(
+            findings=tuple(findings),
+            coverage=covered("subjects", (f.subject for f in findings), seen),
+            memory=memory,
+        ),
+        seconds=0.0,
+    )
+
+
+def _state(troubles: list[str]) -> Finding:
+    if not troubles:
+        return Finding(subject="state", status=Status.OK, summary="written")
+    summary = "; ".join(visible(t) for t in troubles)
+    return Finding(subject="state", status=Status.CRITICAL, summary=summary)
+
+
+def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) -> Finding:
+    subject = f"channel {name}"
+    if name not in channels:
+        return Finding(subject=subject, status=Status.UNKNOWN, summary="nothing sent yet")
+    trouble = channels[name]
+    if trouble is None:
+        return Finding(subject=subject, status=Status.OK, summary="delivers")
+    age = elapsed(trouble.since, now)
+    if not trouble.sure and age < PATIENCE:
+        return Finding(subject=subject, status=Status.OK, summary="retrying")
+    since = f" (for {duration_text(age)})" if age >= 1 else ""
+    summary = visible(trouble.text) + since
+    command = f"sentinel notify test {name}"
+    return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))
+
 
 HOUSEKEEPING = "sentinel/housekeeping"
 """Under this name the state remembers when it was tidied last: a tick does not."""
@@ -35,7 +144,7 @@ class Upkeep:
     ) -> None:
         self._store, self._clock, self._call = store, clock, call
         self._errands = errands
-        self._notices = selfcheck.Notices(notices, clock.now())
+        self._notices = Notices(notices, clock.now())
 
     async def begin(self) -> None:
         """What the start met counts as what comes later."""
@@ -43,9 +152,9 @@ class Upkeep:
 
     async def hear(self) -> None:
         """What has happened to the state since, before anything rests on what it remembers."""
-        news = await self._call(selfcheck.news, self._store)
-        self._notices.add(news, self._clock.now())
-        await self._errands.distrust(news)
+        told = await self._call(news, self._store)
+        self._notices.add(told, self._clock.now())
+        await self._errands.distrust(told)
 
     async def look(
         self, world: World, channels: Mapping[str, Trouble | None], troubles: Iterable[str]
@@ -55,9 +164,9 @@ class Upkeep:
         peer = await self._look_at(world.peer) if world.peer else None
         now = self._clock.now()
         own = [self._errands.trouble] if self._errands.trouble else []
-        state = [*self._notices.current(now), *troubles, *own, *selfcheck.writing(self._store, now)]
+        state = [*self._notices.current(now), *troubles, *own, *writing(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
-        return selfcheck.outcome(state, channels, world.channels, now, more, memory)
+        return outcome(state, channels, world.channels, now, more, memory)
 
     async def tidy(self, world: World) -> None:
         """Forget what is old, once an hour. What cannot be written (a full disk) is told by the
@@ -83,6 +192,6 @@ class Upkeep:
             await self._call(world.gpus.prune, now)
 
     async def _look_at(self, watch: PeerWatch) -> Look:
-        memory = await self._call(self._store.memory, selfcheck.NAME)
+        memory = await self._call(self._store.memory, NAME)
         now = self._clock.now()
         return await asyncio.wrap_future(threads.start("peer", lambda: watch.look(memory, now)))

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = "") -> World:
     """Everything a configuration turns into. `cluster`: its name so far, if Slurm does not say."""
     from sentinel.alerting.processor import Plan
-    from sentinel.engine import selfcheck
+    from sentinel.engine import housekeeping
     from sentinel.engine.cluster_snapshot import Sight
     from sentinel.engine.runtime import World
 
     slurm = LazySlurm(settings, settings.checks, clock)
     policies = {c.name: _policy(c, settings) for c in settings.checks}
-    policies[selfcheck.NAME] = selfcheck.POLICY
+    policies[housekeeping.NAME] = housekeeping.POLICY
     plan = Plan(
         cluster=settings.cluster or app.cluster_name(slurm, cluster),
         policies=policies,

@@ -14,7 +14,7 @@ from sentinel.config.review import OWN
 from sentinel.config.settings import Settings
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common, SlurmSettings
 from sentinel.core.values import Duration, Share, Size
-from sentinel.engine.selfcheck import NAME
+from sentinel.engine.housekeeping import NAME
 
 from .conftest import Errors, Loader
 from .kinds import CHANNELS, CHECKS, Disk, Limits, Mail, Screen, Watch

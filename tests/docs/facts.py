@@ -72,7 +72,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
         ("sentinel.alerting.outbox:PERMANENT_WAIT", "sentinel.alerting.outbox:GIVE_UP"),
     ),
     ("alerts.md", "(1,000 characters)", ("sentinel.alerting.matchers:LONGEST",)),
-    ("alerts.md", "counts as trouble for a day", ("sentinel.engine.selfcheck:NEWS",)),
+    ("alerts.md", "counts as trouble for a day", ("sentinel.engine.housekeeping:NEWS",)),
     (
         "alerts.md",
         "with six changes (firings and ends) within an hour",

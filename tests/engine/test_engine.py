@@ -14,7 +14,7 @@ from sentinel.core.errors import ChannelError, StoreError
 from sentinel.core.model import Batch, Report, Run, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
-from sentinel.engine import selfcheck
+from sentinel.engine import housekeeping
 from sentinel.engine.tick import due, tick
 from sentinel.store.errors import Unstorable
 from sentinel.store.memory import MemoryStore
@@ -246,7 +246,7 @@ def test_a_channel_that_keeps_failing_is_told_through_the_others() -> None:
         await scene.engine.deliver()
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
-    told = [(n.subject, n.reason) for n in book.got if n.check == selfcheck.NAME]
+    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.NAME]
     assert told == [("channel mail", "firing"), ("channel mail", "resolved")]
 
 
@@ -267,7 +267,7 @@ def test_a_restart_does_not_end_the_alert_about_a_channel() -> None:
 
     store = play(refused, world({"disk": disk}, {"mail": mail, "book": book}))
     play(again, world({"disk": disk}, {"mail": mail, "book": book}), store)
-    told = [(n.subject, n.reason) for n in book.got if n.check == selfcheck.NAME]
+    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.NAME]
     assert told == [("channel mail", "firing")]
 
 
@@ -304,7 +304,7 @@ def test_refused_recipients_are_told() -> None:
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
     assert len([n for n in mail.got if n.check == "disk"]) == 1
-    told = next(n for n in book.got if n.check == selfcheck.NAME)
+    told = next(n for n in book.got if n.check == housekeeping.NAME)
     assert "bob@example.org: 550 no such user" in told.summary
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.core.model import Status
-from sentinel.engine import selfcheck
+from sentinel.engine import housekeeping
 from sentinel.engine.engine import Engine, World
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
@@ -24,7 +24,7 @@ def muting(slurm: Says, train: Says, log: Says, book: Book) -> World:
 
 
 def about(book: Book) -> list[tuple[str, str]]:
-    return [(n.check, n.reason) for n in book.got if n.check != selfcheck.NAME]
+    return [(n.check, n.reason) for n in book.got if n.check != housekeeping.NAME]
 
 
 def test_what_is_muted_stays_muted_over_a_restart(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common
-from sentinel.engine import selfcheck
+from sentinel.engine import housekeeping
 from sentinel.engine.engine import Engine, World
 from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
@@ -58,7 +58,7 @@ class Book(PlainChannel):
     @property
     def reasons(self) -> list[str]:
         """In the order in which they came, sentinel's words about itself left out."""
-        return [n.reason for n in self.got if n.check != selfcheck.NAME]
+        return [n.reason for n in self.got if n.check != housekeeping.NAME]
 
 
 class Grouped(Book):
@@ -93,7 +93,7 @@ def world(checks: dict[str, object], channels: dict[str, Channel], **common: obj
     }
     plan = Plan(
         cluster="lab",
-        policies=policies | {selfcheck.NAME: selfcheck.POLICY},
+        policies=policies | {housekeeping.NAME: housekeeping.POLICY},
         channels=list(channels),
         zone=timezone.utc,
     )
