@@ -9,7 +9,7 @@ from datetime import datetime, time, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 
-from sentinel.alerting.matching import matches, value
+from sentinel.alerting.matchers import matches, value
 from sentinel.alerting.settings import Hours, Route
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.cron import fixed

@@ -6,8 +6,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from sentinel.alerting.matchers import literally
-from sentinel.alerting.matching import matches, value
+from sentinel.alerting.matchers import literally, matches, value
 from sentinel.alerting.settings import Inhibit, Match, Window
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import Matcher, is_matcher, matchers
-from sentinel.alerting.matching import FACTS, is_wide
+from sentinel.alerting.matchers import FACTS, Matcher, is_matcher, is_wide, matchers
 from sentinel.alerting.orders import Said, acknowledge, end, find, silence
 from sentinel.alerting.processor import iso
 from sentinel.alerting.settings import Match

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.matchers import Word, matchers, word
-from sentinel.alerting.matching import FACTS
+from sentinel.alerting.matchers import FACTS, Word, matchers, word
 from sentinel.alerting.routing import DEFAULT_REPEAT
 from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, Window
 from sentinel.alerting.silences import moment

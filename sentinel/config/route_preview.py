@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import matchers
-from sentinel.alerting.matching import FACTS
+from sentinel.alerting.matchers import FACTS, matchers
 from sentinel.alerting.routing import audience, deciding
 from sentinel.alerting.settings import Match, Route
 from sentinel.config.settings import Settings

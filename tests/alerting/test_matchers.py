@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import literally, matchers, word
-from sentinel.alerting.matching import matches
+from sentinel.alerting.matchers import literally, matchers, matches, word
 from sentinel.alerting.settings import Match
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel.alerting.matching import matches
+from sentinel.alerting.matchers import matches
 from sentinel.alerting.routing import DEFAULT_REPEAT, asleep, audience, lookback
 from sentinel.alerting.settings import Escalate, Hours, Match, Route
 from sentinel.core.clock import SECOND, Instant, shifted

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.matching import matches
+from sentinel.alerting.matchers import matches
 from sentinel.alerting.settings import Inhibit, Match, Window
 from sentinel.alerting.silences import Inhibition, Silence, silenced, span
 from sentinel.core import cron
