@@ -1,18 +1,20 @@
 """PagerDuty's Events API v2: https://developer.pagerduty.com/docs/send-alert-event"""
 
+import asyncio
 import json
 from typing import Any, ClassVar
 
 import pytest
+from aiohttp import web
 
 from sentinel.channels.pagerduty import Pagerduty
-from sentinel.core.errors import Invalid
+from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import Secret
 from sentinel.core.values import Duration
 from tests.channels.contract import SECRET, send
 from tests.channels.samples import hostile, notification
-from tests.channels.web import ServiceContract, Web, answers_json, sent
+from tests.channels.web import ServiceContract, Web, answers, answers_json, hangs, sent
 
 TOOK = answers_json(202, {"status": "success", "message": "Event processed", "dedup_key": "01J9"})
 
@@ -115,3 +117,113 @@ def test_what_sentinel_did_is_no_incident() -> None:
         receipt = send(pagerduty(server.url), notification(reason="action", status=OK))
         assert server.bodies == []
     assert "nothing to send" in receipt.text
+
+
+TOKEN = "u+hunter2-hunter2"
+
+
+class Incidents:
+    """GET /incidents as the API answers: by key, and only those in the status asked for."""
+
+    def __init__(self, **acks: str) -> None:
+        self.acks = acks
+
+    async def __call__(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Token token={TOKEN}":
+            return web.json_response({"error": {"message": "Unauthorized"}}, status=401)
+        assert request.path == "/incidents"
+        assert request.headers["Accept"] == "application/vnd.pagerduty+json;version=2"
+        assert request.query["statuses[]"] == "acknowledged"
+        who = self.acks.get(request.query["incident_key"])
+        return web.json_response({"incidents": [self.incident(who)] if who else [], "more": False})
+
+    def incident(self, who: str) -> dict[str, Any]:
+        return {
+            "id": "PT4KHLK",
+            "type": "incident",
+            "status": "acknowledged",
+            "incident_key": None,
+            "acknowledgements": [
+                {
+                    "at": "2026-11-10T00:32:52Z",
+                    "acknowledger": {"id": "PXPGF42", "type": "user_reference", "summary": who},
+                }
+            ],
+        }
+
+
+def pager(url: str, **changes: Any) -> Pagerduty:
+    given = {"api_token": Secret(TOKEN), "api": url, "timeout": Duration(5), **changes}
+    return Pagerduty(routing_key=Secret("key-key"), **given)
+
+
+def heard(channel: Pagerduty, *alerts: str) -> dict[str, str]:
+    return asyncio.run(channel.acknowledged(alerts))
+
+
+def test_who_has_acknowledged_is_known_by_the_alert() -> None:
+    """Those that nobody has are left out."""
+    with Web(Incidents(a1="Earline Greenholt", a3="Ann")) as server:
+        found = heard(pager(server.url), "a1", "a2", "a3")
+    assert found == {"a1": "Earline Greenholt at PagerDuty", "a3": "Ann at PagerDuty"}
+
+
+def test_an_incident_without_names_is_acknowledged_all_the_same() -> None:
+    """By an integration, or by what a newer API calls it."""
+    bare = {"incidents": [{"status": "acknowledged", "acknowledgements": []}]}
+    with Web(answers_json(200, bare)) as server:
+        assert heard(pager(server.url), "a1") == {"a1": "somebody at PagerDuty"}
+
+
+def test_an_answer_that_does_not_filter_acknowledges_nothing() -> None:
+    """Something in between, or a newer API: what nobody has must go on being repeated."""
+    others = {"incidents": [{"status": "triggered", "acknowledgements": []}]}
+    with Web(answers_json(200, others)) as server:
+        assert heard(pager(server.url), "a1") == {}
+
+
+def test_a_hostile_name_is_inert() -> None:
+    """It is shown to others."""
+    with Web(Incidents(a1="x\x1b[31m\n" * 100)) as server:
+        (who,) = heard(pager(server.url), "a1").values()
+    assert "\x1b" not in who
+    assert "\n" not in who
+    assert len(who) < 120
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (answers_json(401, {"error": {"message": f"Unauthorized {TOKEN}"}}), "auth"),
+        (answers_json(429, {"error": {"message": "Rate Limit Exceeded"}}), "rate"),
+        (answers(500, "oops"), "server"),
+        (answers(200, "<html>"), "server"),
+        (answers_json(200, {"incidents": [None]}), "server"),
+        (answers_json(200, []), "server"),
+        (hangs, "timeout"),
+    ],
+)
+def test_what_is_no_answer_acknowledges_nothing(answer: Any, reason: str) -> None:
+    """It is an error, counted by its reason, and names no secret."""
+    with Web(answer) as server, pytest.raises(ChannelError) as caught:
+        heard(pager(server.url, timeout=Duration(0.5)), "a1")
+    assert caught.value.reason == reason
+    assert "hunter2" not in str(caught.value)
+
+
+def test_without_a_token_nothing_is_asked() -> None:
+    """Sending needs no more rights than it had."""
+    channel = Pagerduty(routing_key=Secret("key-key"))
+    assert not channel.listens
+    assert heard(channel, "a1") == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [({"api_token": Secret("")}, "api_token"), ({"api": "api.pagerduty.com"}, "api")],
+)
+def test_wrong_settings_of_the_api_are_refused(fields: dict[str, Any], key: str) -> None:
+    """Each names its key."""
+    with pytest.raises(Invalid) as caught:
+        pager("http://localhost", **fields)
+    assert caught.value.path == (key,)
