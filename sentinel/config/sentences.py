@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from inspect import cleandoc
 from typing import Any
 
 from sentinel.config.convert import fields
@@ -19,6 +18,8 @@ def sentences(cls: Any) -> dict[str, str]:
 
     A field without such a line is left out; so is everything where Python runs with -OO.
     """
+    from inspect import cleandoc  # slow to import, and a look without help does not need it
+
     names = {key: (key, info.name) for key, info in fields(cls).items()}
     keys = {name: key for key, both in names.items() for name in both}
     found: dict[str, str] = {}

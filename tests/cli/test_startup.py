@@ -13,7 +13,7 @@ HEAVY = {
         "sentinel.config.loader",
         "sentinel.alerting.processor",
         "sentinel.engine.engine",
-        "sentinel.slurm",
+        "sentinel.slurm.client",
     ),
 }
 LOOKED = """
@@ -43,10 +43,10 @@ def test_a_look_imports_nothing_heavy(words: list[str]) -> None:
 
 def test_what_msgspec_goes_without_others_can_have() -> None:
     """A plugin or SQLAlchemy imports typing_extensions as ever; who had it before keeps it."""
-    later = "from sentinel.cli import light; light.prepare(); import typing_extensions"
+    later = "from sentinel.cli import startup; startup.prepare(); import typing_extensions"
     assert python(later).returncode == 0
-    before = "import typing_extensions as t, sys; from sentinel.cli import light"
-    same = "light.prepare(); sys.exit(sys.modules['typing_extensions'] is not t)"
+    before = "import typing_extensions as t, sys; from sentinel.cli import startup"
+    same = "startup.prepare(); sys.exit(sys.modules['typing_extensions'] is not t)"
     assert python(f"{before}; {same}").returncode == 0
 
 
