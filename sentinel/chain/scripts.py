@@ -125,9 +125,11 @@ def _distrust(seen: os.stat_result, trusted: Collection[int]) -> str:
 
 def _distrust_file(seen: os.stat_result, trusted: Collection[int]) -> str:
     """A directory may be shared with a group, a file not: its owner says nothing of its text."""
+    if why := _distrust(seen, trusted):
+        return why
     if seen.st_mode & 0o020 and not private_group(seen):
         return "may be written by its group (chmod g-w)"
-    return _distrust(seen, trusted)
+    return ""
 
 
 def _distrust_link(link: os.stat_result, trusted: Collection[int]) -> str:

@@ -161,12 +161,13 @@ def test_a_script_that_is_refused_for_a_while_keeps_its_past(site: Site) -> None
 
 @pytest.mark.root
 def test_what_a_group_may_write_is_nobodys(site: Site) -> None:
-    """Its owner says nothing of its text; a group of one's own is no such."""
+    """Its owner says nothing of its text. Root trusts no group, not even its own."""
     shared = site.script("shared")
     shared.chmod(0o775)
     site.script("own").chmod(0o775)
     os.chown(shared, -1, 12345)
     assert site.run(T0).lines == (
+        "cron.hourly/own: refused: may be written by its group (chmod g-w)",
         "cron.hourly/shared: refused: may be written by its group (chmod g-w)",
     )
 

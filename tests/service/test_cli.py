@@ -93,7 +93,15 @@ def test_the_json_of_a_check_has_the_documented_form(told: Watch) -> None:
     """Names that scripts rely on."""
     answer = json.loads(told.say("check", "lamp", "--json").stdout)
     finding = answer["findings"][0]
-    assert list(answer) == ["check", "kind", "status", "summary", "duration_s", "findings"]
+    assert list(answer) == [
+        "check",
+        "kind",
+        "status",
+        "summary",
+        "duration_s",
+        "coverage",
+        "findings",
+    ]
     assert {"subject", "status", "summary", "values"} <= set(finding)
     assert (answer["check"], answer["kind"], answer["status"]) == ("lamp", "exec", "critical")
 
