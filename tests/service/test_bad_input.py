@@ -31,7 +31,7 @@ MISTAKES = {
     ),
     "a wrong type": (
         "checks:\n  a:\n    kind: fs\n    paths: 3\n",
-        [":6: checks.a.paths: expected a list, got the number 3"],
+        [':6: checks.a.paths[0]: expected a path, got the number 3; write "3" in quotes'],
     ),
     "a wrong value": (
         "checks:\n  a: {{kind: fs, every: fast}}\n",

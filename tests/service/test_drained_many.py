@@ -126,5 +126,5 @@ def test_the_caps_hold_where_the_breaker_does_not(
         waiting = [a for a in alerts if "10 within the last hour, at most 10" in a["summary"]]
         if len(waiting) == 190:  # a busy machine may not have asked all of them in one pass
             break
-    assert len(waiting) == 190, alerts[:3]
+    assert len(waiting) == 190, sorted({a["summary"][-200:] for a in alerts})[:5]
     assert drained(many) == 190
