@@ -13,7 +13,7 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs
 
-.PHONY: help run test check format lab demo bench pictures pyz service clean packages
+.PHONY: help run test mutants check format lab demo bench pictures pyz service clean packages
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,6 +23,9 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
 	$(BIN)/pytest -n 4 $(ARGS)
+
+mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/ruff format --check $(SOURCES)

@@ -1,0 +1,1 @@
+"""Faults planted on purpose, to see whether a test notices: `make mutants`."""

@@ -1,0 +1,13 @@
+"""Which tests are to notice a fault in which module, and which faults none can notice."""
+
+TESTS: dict[str, tuple[str, ...]] = {
+    "sentinel/actions/guard.py": ("tests/actions/test_guard.py",),
+    "sentinel/alerting/state_machine.py": ("tests/alerting/test_state_machine.py",),
+    "sentinel/checks/fs/verdict.py": ("tests/checks/fs/test_verdict.py",),
+    "sentinel/checks/log/progress.py": ("tests/checks/log/test_judge.py",),
+    "sentinel/clean/pointers.py": ("tests/clean/test_pointers.py",),
+    "sentinel/gpu/dcgm/verdict.py": ("tests/gpu/test_dcgm.py",),
+}
+
+SURVIVORS: dict[tuple[str, str, str], str] = {}
+"""Module, line and what stands in place: why no test can tell."""
