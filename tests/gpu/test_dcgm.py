@@ -94,6 +94,32 @@ def test_every_error_that_dcgm_knows_has_a_rule() -> None:
     assert set(policy.RULES) == set(range(1, 133))
 
 
+def test_what_each_error_says_is_pinned() -> None:
+    """A broken GPU that is called a setting goes on to break jobs: who moves a number here says why
+    in the table's docstring."""
+    kinds = {
+        "config": {12, 18, 22, 23, 28, 29, 55, 60, 61, 72, 89, 90, 96, 108, 112, 122, 123, 124},
+        "environment": {
+            *(11, 17, 19, 21, 24, 25, 26, 27, 32, 37, 44, 47, 48, 49, 53, 56, 64, 67, 68, 69),
+            *(73, 74, 75, 76, 77, 78, 82, 91, 92, 93, 94, 97),
+        },
+        "none": {117, 130},
+        "unknown": {1, 2, 51, 54, 59, 65, 66},
+    }
+    kinds["hardware"] = set(range(1, 133)).difference(*kinds.values())
+    for number, rule in policy.RULES.items():
+        assert number in kinds[rule.kind], number
+    advice = {
+        Advice.MONITOR: {5, 102, 105},
+        Advice.RESET: {6, 83, 84, 85, 125, 128, 129, 131},
+        Advice.REBOOT: {120, 126},
+        Advice.REPLACE: {80},
+    }
+    advice[Advice.DIAGNOSE] = kinds["hardware"].difference(*advice.values())
+    for number in kinds["hardware"]:
+        assert number in advice[policy.RULES[number].advice], number
+
+
 NEW = Failure(gpu=3, error_id=500, text="something new")
 
 
@@ -341,9 +367,12 @@ def test_a_gpu_that_was_not_tested_is_missed() -> None:
     assert verdict(dcgmi_json("4", gpus=8), gpus=8).outcome == "pass"
 
 
-def test_an_exit_code_that_contradicts_is_believed() -> None:
-    """226 and a document that only passes: somebody is wrong."""
-    assert verdict(dcgmi_json("4"), 226).outcome == "inconclusive"
+@pytest.mark.parametrize("code", [226, 205])
+def test_an_exit_code_that_contradicts_is_believed(code: int) -> None:
+    """It says that a test failed, and the document only passes: somebody is wrong."""
+    found = verdict(dcgmi_json("4"), code)
+    assert (found.outcome, found.confirmed) == ("inconclusive", False)
+    assert found.why == f"exit code {code} says that a test failed, its output does not"
 
 
 @pytest.mark.parametrize("word", ["Weird", "", None, 7])

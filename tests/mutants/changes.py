@@ -114,6 +114,8 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list", "bases", "format_spec"):
             continue
+        if name == "keywords" and isinstance(tree, ast.ClassDef):
+            continue
         for node in value if isinstance(value, list) else [value]:
             if isinstance(node, ast.AST):
                 yield node
