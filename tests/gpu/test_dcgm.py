@@ -377,10 +377,56 @@ def test_an_exit_code_that_contradicts_is_believed(code: int) -> None:
 
 @pytest.mark.parametrize("word", ["Weird", "", None, 7])
 def test_an_unknown_status_is_no_pass(word: object) -> None:
-    """Whatever a later version calls it."""
+    """Whatever a later version calls it, and however many others passed."""
     whole = json.loads(dcgmi_json("4"))
     whole["DCGM Diagnostic"]["test_categories"][1]["tests"][0]["results"][0]["status"] = word
-    assert verdict(json.dumps(whole)).outcome == "inconclusive"
+    found = verdict(json.dumps(whole))
+    assert found.outcome == "inconclusive"
+    assert found.why == "a test ended in a way that is not known"
+
+
+def test_a_fault_of_the_hardware_counts_although_its_test_was_skipped() -> None:
+    """What was skipped for another reason proves nothing."""
+    found = verdict(warned(80, "Row remapping failed", "Skip"))
+    assert (found.outcome, found.advice) == ("fail", Advice.REPLACE)
+    assert verdict(warned(55, "ECC is disabled", "Skip")).blames == ()
+
+
+def test_a_test_that_failed_without_a_word_failed() -> None:
+    """On one device it is named alone, on several they are counted."""
+    whole = json.loads(dcgmi_json("4"))
+    results = whole["DCGM Diagnostic"]["test_categories"][1]["tests"][0]["results"]
+    results[0]["status"] = "Fail"
+    found = verdict(json.dumps(whole))
+    assert (found.outcome, found.confirmed) == ("fail", False)
+    assert found.why == "GPU 0: memory: the test failed, without a word"
+    results[2]["status"] = "Fail"
+    assert verdict(json.dumps(whole)).why == f"{found.why} (and 1 more)"
+
+
+def test_each_exit_code_has_its_words() -> None:
+    """As dcgmReturn_t has them (dcgmlib/dcgm_structs.h): 256 minus its number."""
+    told = {code: verdict("", code).why for code in range(256)}
+    named = {code: why for code, why in told.items() if "exit code" not in why}
+    assert {
+        code: why.partition(":")[0] for code, why in named.items() if code not in (0, 205, 226)
+    } == {
+        124: "it was ended for taking too long",
+        137: "it was killed",
+        143: "it was ended",
+        198: "there is no such test",
+        202: "DCGM is paused",
+        203: "its worker was killed",
+        204: "its worker (nvvs) is not installed",
+        217: "busy",
+        222: "busy",
+        235: "no host engine (nv-hostengine) answers",
+        238: "a GPU is lost (it does not answer any more)",
+        242: "it has no data",
+        245: "it ran into its own time limit",
+        254: "it met an exception",
+        255: "it refused its parameters",
+    }
 
 
 @pytest.mark.parametrize("generation", ["2", "3", "4"])

@@ -10,9 +10,9 @@ from sentinel.checks.log.cadence import Bounds, Cadence, Learned
 from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
 from sentinel.checks.log.progress import Seen, Sight, remembered
-from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
+from sentinel.checks.log.scan import LOSS, Event, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase
-from sentinel.checks.log.troubles import Finder
+from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
@@ -398,3 +398,51 @@ def test_what_a_former_job_wrote_into_the_same_file_is_not_read_again() -> None:
     seen, learned = remembered(first, None, Learned(), True)
     seen, _ = remembered(sight(1, job=again, text=""), seen, learned, True)
     assert (seen.places, seen.marks, seen.phase) == (first.places, {}, None)
+
+
+def seen_after(*sights: Sight, rules: Rules = GROWTH) -> Seen:
+    """What is remembered after these looks."""
+    seen: Seen | None = None
+    learned = NOTHING
+    for one in sights:
+        seen, learned = remembered(one, seen, learned, rules.by_number)
+    assert seen is not None
+    return seen
+
+
+TROUBLE = Event(at=0, what="trouble", trouble=Trouble(kind="oom", line="CUDA out of memory"))
+
+
+def test_an_error_in_a_log_that_only_grows_is_old_after_a_quarter_of_an_hour() -> None:
+    """If it still grows: one that stands still has not outlived it."""
+    bad = sight(0, events=(TROUBLE,))
+    grows = [sight(n, size=10 + n) for n in range(1, 15)]
+    assert seen_after(bad, *grows).troubles
+    assert not seen_after(bad, *grows, sight(15, size=30)).troubles
+    assert seen_after(bad, sight(30)).troubles
+    assert not seen_after(bad, sight(30), sight(31, size=31)).troubles
+
+
+def test_an_error_in_a_log_with_numbers_is_old_after_two_advances() -> None:
+    """Time alone ends nothing there, and growth does not count."""
+    bad = sight(1, text=at(2), events=(*scan(at(2), PATTERNS), TROUBLE))
+    waits = [sight(1 + n, size=10 + n) for n in range(1, 40)]
+    first = sight(0, text=at(1))
+    assert seen_after(first, bad, *waits, rules=NUMBER).troubles
+    assert seen_after(first, bad, sight(2, text=at(3)), rules=NUMBER).troubles
+    assert not seen_after(
+        first, bad, sight(2, text=at(3)), sight(3, text=at(4)), rules=NUMBER
+    ).troubles
+
+
+def test_several_files_are_one_log_of_all_their_bytes() -> None:
+    """One is told by its name, several by the pattern."""
+    two = {path: Look(size=size, inode=path, mtime=size) for path, size in (("/a", 3), ("/b", 4))}
+    both = sight(0, path="/*", size=None)
+    both = replace(both, looks=two)
+    assert (both.file, both.size, both.mtime) == ("/*", 7, 4)
+    one = replace(both, looks={"/a": two["/a"]})
+    assert (one.file, one.size) == ("/a", 3)
+    assert (sight(0, size=None).file, sight(0, size=None).size) == ("/l", None)
+    assert seen_after(both).marks[""].value == 7
+    assert seen_after(sight(0), sight(1, size=25)).marks[""].grain == 15
