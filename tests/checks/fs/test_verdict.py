@@ -4,9 +4,9 @@ import subprocess
 from collections.abc import Collection
 
 import pytest
-from sentinel.checks.fs.mounts import Mount
 
 from sentinel.checks.fs.limits import CRIT, WARN
+from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer, probe_all
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import (
