@@ -298,3 +298,33 @@ def test_a_clock_that_was_minutes_ahead_changes_nothing() -> None:
     alert = _flaps(shifted(START, 300))
     bad = Finding(subject="/", status=CRIT, summary="full")
     assert step(alert.key, alert, bad, Policy(kind="fs"), shifted(START, 60)).transition is None
+
+
+def test_only_a_check_that_was_blind_sees_again() -> None:
+    """And only where somebody was told; a subject that is well says what it is."""
+
+    def end(key: Key, status: Status, told: bool) -> str:
+        policy = Policy(kind="fs", blind_after=1)
+        bad = Finding(subject=key.subject, status=status, summary="bad")
+        alert = step(key, None, bad, policy, START).alert
+        assert alert is not None
+        good = Finding(subject=key.subject, status=OK, summary="fine")
+        after = step(key, replace(alert, told=told), good, policy, shifted(START, 60))
+        return after.transition.summary if after.transition else ""
+
+    assert end(SELF, UNKNOWN, told=True) == "sees again: fine"
+    assert end(SELF, UNKNOWN, told=False) == "fine"
+    assert end(KEY, CRIT, told=True) == "fine"
+
+
+def test_what_has_ended_is_forgotten_when_its_changes_no_longer_count() -> None:
+    """Until then it is kept, for they may still add up to flapping."""
+    policy = Policy(kind="fs", flap=FlapPolicy(changes=6, window=3600))
+    crit = Finding(subject="/scratch", status=CRIT, summary="bad")
+    alert = step(KEY, None, crit, policy, START).alert
+    alert = step(KEY, alert, None, policy, shifted(START, 60)).alert
+    assert alert is not None
+    assert alert.over
+    alert = step(KEY, alert, None, policy, shifted(START, 3600)).alert
+    assert alert is not None
+    assert step(KEY, alert, None, policy, shifted(START, 3661)).alert is None
