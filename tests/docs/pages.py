@@ -61,6 +61,7 @@ def rows(text: str) -> list[Row]:
         for line in body.splitlines():
             first, *others = cells(line)
             default = others.pop(place - 1) if place else None
+            first = re.sub(r"`: `", ".", first)  # `crit`: `grace` is a part of crit
             found.append(Row(re.findall(r"`([\w.]+)`", first), default, " ".join(others)))
     return found
 

@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from sentinel.actions.limits import CleanLimits
 from sentinel.channels import email
+from sentinel.checks.du import tree
 from sentinel.checks.fs import limits as fs_limits
+from sentinel.checks.quota import judge as quota
 from sentinel.config.convert import default, fields
 from sentinel.config.settings import Settings
 from sentinel.core.settings import Common
@@ -27,8 +29,10 @@ UNWRITTEN = {("chain", "dir")}
 """Keys that no person writes."""
 
 BEHIND: dict[tuple[str, str], Any] = {
-    ("fs", "warn"): fs_limits.WARN,
-    ("fs", "crit"): fs_limits.CRIT,
+    **{(kind, "warn"): fs_limits.WARN for kind in ("fs", "quota", "du")},
+    **{(kind, "crit"): fs_limits.CRIT for kind in ("fs", "quota", "du")},
+    ("quota", "crit.grace"): Duration(quota.GRACE),
+    ("du", "calls"): tree.GENTLE,
     ("clean", "limits"): [CleanLimits().per_hour, CleanLimits().per_node],
     ("email", "port"): email._PORTS,
     ("", "remote"): RemoteSettings().via,  # the rest stands on its own page
@@ -61,8 +65,9 @@ def defaults(kind: str, cls: Any) -> dict[str, Any]:
     for name, info in fields(cls).items():
         found[name] = BEHIND.get((kind, name), default(info))
         if isinstance(found[name], Struct):
-            parts = {part: default(i) for part, i in fields(type(found[name])).items()}
-            found |= {f"{name}.{part}": value for part, value in parts.items()}
+            for part, inner in fields(type(default(info) or found[name])).items():
+                key = f"{name}.{part}"
+                found[key] = BEHIND.get((kind, key), default(inner))
     for name in ("every", "timeout"):
         if hasattr(cls, name.upper()):
             found[name] = Duration(getattr(cls, name.upper()))
