@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 
 from sentinel import proc
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.plugin import Check
 
@@ -173,10 +174,7 @@ def _hung(name: str, late: proc.TimedOut) -> Report:
 
 
 def _refuse_while_stuck(memory: Mapping[str, Any]) -> None:
-    try:
-        stuck = convert(memory.get("stuck"), proc.Stuck | None)
-    except ValidationError:
-        return
+    stuck = recalled(memory.get("stuck"), proc.Stuck)
     if stuck and proc.still_stuck(stuck):
         raise CannotTell(
             f"process {stuck.pid} of an earlier run still hangs; no other is started beside it"

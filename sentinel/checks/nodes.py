@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
@@ -18,6 +18,7 @@ from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, duration_text
 from sentinel.nodes.history import is_out
@@ -110,7 +111,10 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """One finding about all together, and where asked for one per node. CannotTell while
         Slurm does not know its nodes."""
-        nodes, before = _known(self._chosen(ctx.slurm.nodes())), _recalled(ctx)
+        nodes, before = (
+            _known(self._chosen(ctx.slurm.nodes())),
+            recalled(ctx.memory, Past) or Past(),
+        )
         looked = None if before.out is None else before.passing
         now = passing.followed(looked, nodes, ctx.now)
         boots = passing.learnt(before.boots, looked, nodes, ctx.now)
@@ -361,11 +365,3 @@ def _noticed(
         if times:
             left[node.name] = tuple(times)
     return Past(out=tuple(sorted(out)), left=left)
-
-
-def _recalled(ctx: Context) -> Past:
-    remembered: Mapping[str, object] = ctx.memory
-    try:
-        return convert(dict(remembered), Past)
-    except ValidationError:  # another version's
-        return Past()

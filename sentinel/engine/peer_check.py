@@ -14,6 +14,7 @@ from sentinel import proc
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
+from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.engine.liveness import Sign, noticed, silent_for
@@ -76,8 +77,5 @@ class PeerWatch:
 
 
 def _recalled(memory: Mapping[str, Any], path: str) -> Sign | None:
-    try:
-        sign = msgspec.convert(memory.get(_REMEMBERED), Sign | None)
-    except msgspec.ValidationError:
-        return None
+    sign = recalled(memory.get(_REMEMBERED), Sign)
     return sign if sign and sign.path == path else None

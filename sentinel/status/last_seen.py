@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 
+from sentinel.core import recall
 from sentinel.core.clock import Instant
 from sentinel.core.hostlist import shown
 from sentinel.core.model import Status, Value
@@ -85,14 +86,12 @@ def remembered(outcomes: Iterable[Outcome], now: Instant) -> dict[str, Mapping[s
 
 def recalled(memory: Mapping[str, Any]) -> CheckLook | None:
     """As written; None where nothing was, or by a version that wrote otherwise."""
-    look: CheckLook | None = _read(memory, CheckLook)
-    return look
+    return recall.recalled(memory, CheckLook)
 
 
 def node_look(memory: Mapping[str, Any]) -> NodeLook | None:
     """As `recalled`, of what is remembered under NODES."""
-    look: NodeLook | None = _read(memory, NodeLook)
-    return look
+    return recall.recalled(memory, NodeLook)
 
 
 def grouped(nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
@@ -143,10 +142,3 @@ def _plain(value: object) -> bool:
     if isinstance(value, int):
         return abs(value) < 2**63
     return value is None or isinstance(value, str | float)
-
-
-def _read(memory: Mapping[str, Any], kind: type[Any]) -> Any:
-    try:
-        return convert(dict(memory), kind) if memory else None
-    except ValidationError:
-        return None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.checkpoint.files import Folder
 from sentinel.checks.checkpoint.judge import judge
-from sentinel.checks.checkpoint.look import Look, recalled
+from sentinel.checks.checkpoint.look import Look, Memory
 from sentinel.checks.users import running, watched
 from sentinel.core.checkpoints import Rule, judge_where
 from sentinel.core.clock import SECOND, Instant
@@ -19,6 +19,7 @@ from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -84,7 +85,7 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             nothing = "no such job is running, so no checkpoint is awaited"
             none = Coverage(of="folders", meant=0, excused="no such job is running")
             return Report(findings=(self._finding(Status.OK, nothing),), coverage=none)
-        memory = recalled({} if ctx.one_shot else ctx.memory)
+        memory = (None if ctx.one_shot else recalled(ctx.memory, Memory)) or Memory()
         files = Files(min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
         folder = Folder(self.path, self.match, files)
         try:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
 from sentinel import proc
 from sentinel.checks.checkpoint.files import Entry, Folder, unknown_ones
@@ -37,14 +34,6 @@ class Memory(Struct, frozen=True, kw_only=True):
         if found is None:
             return self.begun.get(name)
         return Begun(size=found.size, changed=found.written, since=found.since)
-
-
-def recalled(memory: Mapping[str, Any]) -> Memory:
-    """As written; empty where nothing was, or by a version that wrote otherwise."""
-    try:
-        return convert(memory, Memory)
-    except ValidationError:
-        return Memory()
 
 
 class Look:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
@@ -19,6 +19,7 @@ from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text, size_text
@@ -108,7 +109,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
-        before = _recalled(ctx.memory)
+        before = recalled(ctx.memory, Memory) or Memory()
         if before.stuck and proc.still_stuck(before.stuck):
             raise CannotTell(f"an earlier look still hangs (process {before.stuck.pid})")
         try:
@@ -192,13 +193,6 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 evidence={"first": _evidence(going[0]), "may go": str(found.removable)},
             ),
         )
-
-
-def _recalled(memory: Mapping[str, Any]) -> Memory:
-    try:
-        return convert(memory, Memory)
-    except ValidationError:
-        return Memory()
 
 
 def _leapt(before: Memory, now: Instant, older_than: float) -> Instant | None:

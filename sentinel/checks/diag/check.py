@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from msgspec import ValidationError, convert, to_builtins
+from msgspec import to_builtins
 
 from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.diag import archive, choose, dispatch, runs, telling
@@ -19,6 +19,7 @@ from sentinel.core.declared import Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share
 from sentinel.gpu.ledger import GpuEvent
@@ -287,7 +288,7 @@ def _kept(one: Last, ctx: Context) -> bool:
 
 
 def _last(ctx: Context) -> dict[str, Last]:
-    return dict(_recalled(ctx.memory.get("last"), dict[str, Last]) or {})
+    return dict(recalled(ctx.memory.get("last"), dict[str, Last]) or {})
 
 
 def _newest(ctx: Context) -> dict[str, int]:
@@ -297,11 +298,4 @@ def _newest(ctx: Context) -> dict[str, int]:
 
 
 def _runs(ctx: Context) -> list[Run]:
-    return list(_recalled(ctx.memory.get("runs"), list[Run]) or [])
-
-
-def _recalled(value: Any, kind: Any) -> Any:
-    try:
-        return convert(value, kind) if value else None
-    except ValidationError:
-        return None
+    return list(recalled(ctx.memory.get("runs"), list[Run]) or [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits
@@ -18,6 +18,7 @@ from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
@@ -126,7 +127,7 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Slurm."""
         known = ctx.slurm.nodes()
         rules = self._rules(frozenset(node.name.lower() for node in known))
-        past = _recalled(ctx)
+        past = recalled(ctx.memory, Past) or Past()
         past = replace(past, passing=_completing(past, known, ctx))
         stuck = self._stuck(past, ctx)
         sights = evidence.gather(
@@ -224,10 +225,3 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def _completing(past: Past, known: Sequence[Node], ctx: Context) -> dict[str, Passing]:
     now = followed(past.passing, known, ctx.now)
     return {name: state for name, state in now.items() if state.kind == "completing"}
-
-
-def _recalled(ctx: Context) -> Past:
-    try:
-        return convert(dict(ctx.memory), Past)
-    except ValidationError:  # another version's
-        return Past()

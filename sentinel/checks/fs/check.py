@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import ValidationError, convert, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
@@ -29,6 +29,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.kinds import Former
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 
 LOOKUP = 5.0
@@ -240,7 +241,4 @@ def _is_file(answer: Answer | None) -> bool:
 
 
 def _recalled(memory: Mapping[str, Any], path: str) -> Seen:
-    try:
-        return convert(memory.get(visible(path), {}), Seen)
-    except ValidationError:
-        return Seen()
+    return recalled(memory.get(visible(path)), Seen) or Seen()

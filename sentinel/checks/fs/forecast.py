@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.fs.limits import Limits
@@ -15,6 +15,7 @@ from sentinel.core.forecast.forecast import Forecast, forecast
 from sentinel.core.forecast.thin import Point
 from sentinel.core.forecast.words import headroom, told
 from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.recall import recalled
 from sentinel.core.values import size_text
 
 SPAN = 14 * 86_400.0
@@ -93,7 +94,7 @@ def _made(finding: Finding, history: History, before: Any, now: Instant) -> Made
     free = finding.values.get("free_bytes")
     if not isinstance(free, int | float) or isinstance(free, bool):
         return None
-    old = _recalled(before)
+    old = recalled(before, Made)
     if old and elapsed(old.at, now) < AGAIN and abs(free - old.free) <= 0.01 * max(free, old.free):
         return old
     wall = now.wall / 1e6
@@ -111,13 +112,6 @@ def _made(finding: Finding, history: History, before: Any, now: Instant) -> Made
 
 def _points(finding: Finding, name: str, history: History, now: Instant) -> list[Point]:
     return points_of(history(finding.subject, name, SPAN), now)
-
-
-def _recalled(before: Any) -> Made | None:
-    try:
-        return convert(before, Made) if before else None
-    except ValidationError:
-        return None
 
 
 def _with(finding: Finding, made: Made, wishes: Wishes, now: Instant) -> Finding:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
@@ -26,6 +25,7 @@ from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probe
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -251,7 +251,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             jobs = ctx.slurm.jobs()
         except CannotTell:
             return events, {"running": ctx.memory.get("running", [])}
-        before = signals.recalled(ctx.memory.get("running"))
+        before = recalled(ctx.memory.get("running"), list[signals.Running]) or []
         events += [
             *signals.exclusions(jobs, len(slurm), ctx.now),
             *signals.failures(before, jobs, ctx.slurm.job_end, ctx.now),
@@ -312,20 +312,12 @@ def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> No
 
 
 def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:
-    found = {}
-    for node, raw in plain(memory, "cursors").items():
-        try:
-            found[node] = convert(raw, Cursor)
-        except ValidationError:
-            continue
-    return found
+    found = {n: recalled(raw, Cursor) for n, raw in plain(memory, "cursors").items()}
+    return {node: cursor for node, cursor in found.items() if cursor}
 
 
 def _opened(memory: Mapping[str, Any]) -> Sequence[open_xids.Open]:
-    try:
-        return convert(memory.get("open", []), list[open_xids.Open])
-    except ValidationError:
-        return []
+    return recalled(memory.get("open"), list[open_xids.Open]) or []
 
 
 def _samples(found: Sequence[Finding]) -> Iterator[Sample]:

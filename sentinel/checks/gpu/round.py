@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 
 from sentinel.checks.gpu import judge, lemon, missing, open_xids
 from sentinel.checks.gpu.judge import Limits, Problem
@@ -15,6 +15,7 @@ from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
 from sentinel.gpu.ledger_update import blamed
@@ -71,10 +72,7 @@ class Round(Struct, frozen=True, kw_only=True):
 
     def remembered(self, node: str) -> list[Known]:
         """Those that were there at the last look."""
-        try:
-            return convert(plain(self.memory, "known").get(node, []), list[Known])
-        except ValidationError:
-            return []
+        return recalled(plain(self.memory, "known").get(node), list[Known]) or []
 
     def empty(self, sight: Sight) -> bool:
         """Whether it shows no GPU at all and nobody says how many there have to be: that proves

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
 from sentinel.actions.model import ActionRecord
 from sentinel.core import hostlist as nodeset
@@ -128,14 +128,6 @@ def waiting(before: Sequence[Running], jobs: Iterable[Job]) -> list[Running]:
     """Of those of before, the ones that Slurm has not let go of: their end is still to come."""
     there = {job.job_id for job in jobs}
     return [one for one in before if one.job_id in there]
-
-
-def recalled(memory: object) -> list[Running]:
-    """As they were remembered; none where it is of another kind."""
-    try:
-        return convert(memory or [], list[Running])
-    except ValidationError:
-        return []
 
 
 def plain(found: Sequence[Running]) -> list[Mapping[str, object]]:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.recall import recalled
 from sentinel.proc import Stuck
 from sentinel.slurm.job_states import Phase, phase
 from sentinel.slurm.model import Job, JobEnd
@@ -108,10 +109,7 @@ Kept = TypeVar("Kept", Memory, Many)
 
 def load(stored: Mapping[str, Any], kind: type[Kept]) -> Kept:
     """The memory as stored; what an older or damaged state holds is started anew."""
-    try:
-        return msgspec.convert(dict(stored), kind)
-    except msgspec.ValidationError:
-        return kind()
+    return recalled(stored, kind) or kind()
 
 
 def dump(memory: Memory | Many) -> Mapping[str, Any]:

@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.log.memory import Memory
 from sentinel.checks.log.run import Pass, Plan
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 from sentinel.slurm.model import Job
 
@@ -56,10 +57,8 @@ def _by_user(jobs: Iterable[Job]) -> dict[str, list[Job]]:
 
 def _stored(ctx: Context) -> dict[str, Memory]:
     """Damaged memory is as good as none."""
-    try:
-        return {} if ctx.one_shot else convert(ctx.memory, Users).users
-    except ValidationError:
-        return {}
+    found = None if ctx.one_shot else recalled(ctx.memory, Users)
+    return found.users if found else {}
 
 
 def _late(subject: str, memory: Memory) -> Report:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
 from sentinel import proc
 from sentinel.checks.log.ask import Beat
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.progress import Seen
+from sentinel.core.recall import recalled
 
 MOST_PLACES = 64
 """Files of jobs that are over, so that a next job writing into the same one is read from there."""
@@ -36,7 +37,4 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 def stored(memory: Mapping[str, Any]) -> Memory:
     """From the store; damaged memory is as good as none."""
-    try:
-        return convert(memory, Memory)
-    except ValidationError:
-        return Memory()
+    return recalled(memory, Memory) or Memory()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
@@ -23,6 +23,7 @@ from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:
@@ -244,11 +245,8 @@ class _Asker:
 
     def _refuse_stuck(self, subject: str) -> None:
         memory = self._ctx.memory.get(MEMORY, {})
-        try:
-            before = convert(memory.get(visible(subject)), proc.Stuck)
-        except ValidationError:
-            return
-        if proc.still_stuck(before):
+        before = recalled(memory.get(visible(subject)), proc.Stuck)
+        if before and proc.still_stuck(before):
             self.stuck[visible(subject)] = to_builtins(before)
             raise CannotTell(f"an earlier question still hangs (process {before.pid})")
 
