@@ -6,7 +6,6 @@ sticky directory only an entry's owner may (and the directory's own): rename(2),
 """
 
 import os
-import re
 import shlex
 import stat
 import sys
@@ -185,12 +184,13 @@ def _served(path: str, seen: os.stat_result, device: int, trusted: Collection[in
 
 
 def _mounted_by(device: int) -> Iterator[int]:
-    number = f"{os.major(device)}:{os.minor(device)}"
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            fields = line.split()
-            if fields[2] == number and (found := re.search(r"\buser_id=(\d+)", fields[-1])):
-                yield int(found[1])
+    from sentinel.proc.mounts import mounts
+
+    for mount in mounts().of_device(device):
+        for option in mount.super_options:
+            name, _, value = option.partition("=")
+            if name == "user_id" and value.isdigit():
+                yield int(value)
 
 
 def _raise(error: OSError) -> None:

@@ -152,6 +152,8 @@ def test_a_mount_of_somebody_elses_shows_what_that_one_likes(place: Path) -> Non
         needs.skip(why)
     with Fuse(place / "root's") as fuse:
         assert wrong(fuse.point / "data") == ""
+    with Fuse(place / "their\rs", DAEMON) as fuse:  # the kernel escapes no carriage return
+        assert wrong(fuse.point / "data") == f"{fuse.point} is mounted by daemon; "
     with Fuse(place / "theirs", DAEMON) as fuse:
         assert wrong(fuse.point / "data") == f"{fuse.point} is mounted by daemon; "
         assert wrong(fuse.point / "data", WITH_DAEMON) == ""

@@ -13,7 +13,8 @@ from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
 from tempfile import mkstemp
 
 from sentinel.core.errors import StoreError
-from sentinel.store.mounts import mount_of, mountinfo
+from sentinel.core.mounts import Mount
+from sentinel.proc.mounts import holding
 
 REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
 
@@ -32,9 +33,9 @@ _LOCAL_ONLY = {
 
 def require_locks(directory: str) -> None:
     """Raises StoreError with the remedy; for directories that other hosts may share."""
-    with suppress(OSError):
-        kind, options = mount_of(os.path.realpath(directory), mountinfo())
-        refuse_local_only(directory, kind, options)
+    with suppress(OSError, ValueError):
+        if mount := holding(directory):
+            refuse_local_only(directory, mount)
     try:
         _try_both(directory)
     except OSError as error:
@@ -43,10 +44,10 @@ def require_locks(directory: str) -> None:
         ) from error
 
 
-def refuse_local_only(directory: str, kind: str, options: frozenset[str]) -> None:
+def refuse_local_only(directory: str, mount: Mount) -> None:
     """Raises StoreError for a mount whose locks other nodes do not see."""
-    for option, remedy in _LOCAL_ONLY.get(kind.rstrip("4"), {}).items():
-        if option in options:
+    for option, remedy in _LOCAL_ONLY.get(mount.type.rstrip("4"), {}).items():
+        if option in mount.options | mount.super_options:
             raise StoreError(
                 f"{directory}: mounted with {option}, so its locks hold on one node only; "
                 f"mount it with {remedy}, or {REMEDY}"

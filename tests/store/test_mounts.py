@@ -1,11 +1,14 @@
 """Which directories are on this host's own disks."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from sentinel.store.mounts import LOCAL, is_local, mountinfo, type_of
+from sentinel.core.mounts import parse
+from sentinel.proc.mounts import mounts
+from sentinel.store.mounts import LOCAL, is_local
 from tests.store.disk import Disk
 
 MOUNTINFO = r"""
@@ -19,6 +22,12 @@ MOUNTINFO = r"""
 36 35 0:36 / /both rw - beegfs beegfs_nodev rw
 37 22 0:37 / /homes rw - btrfs /dev/sdd rw
 """.strip()
+
+
+def type_of(path: str, table: str) -> str:
+    """Of the mount that holds it."""
+    mount = parse(os.fsencode(table)).holding(path)
+    return mount.type if mount else ""
 
 
 @pytest.mark.parametrize(
@@ -54,7 +63,7 @@ def test_what_several_hosts_may_share_is_not_local(kind: str) -> None:
 @pytest.mark.parametrize("odd", ["\f", "\r", "\x1c", "\x85", "\u2028"])
 def test_a_mount_of_any_name_hides_no_other(odd: str) -> None:
     """Users mount what they like (sshfs), and the kernel escapes blanks and newlines only."""
-    line = f"40 22 0:40 / /home/mal{odd}lory rw - fuse.sshfs host:/ rw"
+    line = f"40 30 0:40 / /home/mal{odd}lory rw - fuse.sshfs host:/ rw"
     first, *rest = MOUNTINFO.split("\n")
     table = "\n".join([first, line, *rest, ""])
     assert type_of("/both/x", table) == "beegfs"
@@ -68,7 +77,7 @@ def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
     point.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", point], check=True)
     try:
-        assert type_of(str(point), mountinfo()) == "tmpfs"
+        assert getattr(mounts().holding(str(point)), "type", "") == "tmpfs"
         assert is_local(str(tmp_path))
     finally:
         subprocess.run(["umount", "--lazy", point], check=True)

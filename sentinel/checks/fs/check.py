@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.fs.limits import completed
-from sentinel.checks.fs.mounts import Mounts, parse
 from sentinel.checks.fs.probe import Answer, probe, probe_all
 from sentinel.checks.fs.settings import Settings
 from sentinel.checks.fs.usage import trusted
@@ -28,14 +27,15 @@ from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.kinds import Former
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
+from sentinel.core.mounts import Mounts
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
+from sentinel.proc.mounts import TABLE, mounts
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
 
-TABLE = "/proc/self/mountinfo"
 ASKED = "asked"
 """The key below which further subjects are remembered, by path."""
 
@@ -206,8 +206,7 @@ def _coverage(sights: Sequence[Sight], lost: Mapping[str, Sequence[str]]) -> Cov
 def mount_table() -> Mounts:
     """The mounts this process sees; raises CannotTell."""
     try:
-        with open(TABLE, "rb") as file:
-            return parse(file.read())
+        return mounts()
     except (OSError, ValueError) as error:
         raise CannotTell(f"{TABLE} cannot be read: {error}") from error
 

@@ -6,10 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.fs.limits import Limits, judge
-from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Finding, Sample, Status, Value, worst
+from sentinel.core.mounts import Mount
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.proc import Stuck

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotTell
+from sentinel.core.mounts import Mount
 from sentinel.core.text import shortened, visible
+from sentinel.proc.mounts import mounts
 
 MOST = 4 << 20
 """Bytes of a tool's answer: a hundred thousand users."""
@@ -151,11 +152,8 @@ def _quota(q: Question) -> list[Quota]:
 
 def _points(q: Question) -> Iterator[str]:
     """Where the same file system is mounted: quota(1) names one place of several."""
-    from sentinel.checks.fs import mounts
-
     try:
-        with open("/proc/self/mountinfo", "rb") as file:
-            yield from mounts.parse(file.read()).points(q.mount.device)
+        yield from mounts().points(q.mount.device)
     except (OSError, ValueError):
         return
 

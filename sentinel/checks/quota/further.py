@@ -16,13 +16,13 @@ from sentinel.checks.fs import forecast
 from sentinel.checks.fs.check import ASKED, looked, lost_of
 from sentinel.checks.fs.forecast import Wishes as Future
 from sentinel.checks.fs.limits import Limits, completed
-from sentinel.checks.fs.mounts import LOCAL, Mount
 from sentinel.checks.fs.verdict import Rules, Sight, finding, measured, remembered, samples
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.mounts import LOCAL, Mount
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.fs import mounts
 from sentinel.checks.fs.limits import Limits
-from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import Sight
@@ -21,8 +19,10 @@ from sentinel.checks.quota import collect, further
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.quota.tools.quota import Amount
 from sentinel.checks.quota.tools.trees import ZFS
+from sentinel.core import mounts
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
+from sentinel.core.mounts import Mount
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Share, Size
 from sentinel.testing import START, context

@@ -65,6 +65,11 @@ class Mounts:
         """Every place where that file system is mounted, by its `major:minor`."""
         return [m.point for m in self._all if m.device == device]
 
+    def of_device(self, device: int) -> list[Mount]:
+        """Every mount of that file system, by its number as stat(2) has it."""
+        number = f"{os.major(device)}:{os.minor(device)}"
+        return [m for m in self._all if m.device == number]
+
     def local(self) -> list[Mount]:
         """Every reachable file system on this machine's disks, each once, by its best name."""
         return self._each(_is_local)

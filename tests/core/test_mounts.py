@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sentinel.checks.fs.mounts import Mounts, parse
+from sentinel.core.mounts import Mounts, parse
 
 TABLE = b"""\
 22 27 0:21 / /proc rw,relatime - proc proc rw
