@@ -6,7 +6,6 @@ from collections.abc import Collection
 import pytest
 
 from sentinel.checks.fs.limits import CRIT, WARN
-from sentinel.checks.fs.mounts import Mount
 from sentinel.checks.fs.probe import Answer, probe_all
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import (
@@ -21,6 +20,7 @@ from sentinel.checks.fs.verdict import (
 )
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Status
+from sentinel.core.mounts import Mount
 from sentinel.proc import Stuck
 from sentinel.testing import START
 from tests.lab.fuse import Fuse
