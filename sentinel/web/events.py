@@ -26,6 +26,7 @@ class Events:
 
     def __init__(self, live: Live) -> None:
         self._live, self._open = live, set[asyncio.Task[None]]()
+        self._over = False
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Lasts until the browser goes away or the server ends."""
@@ -33,12 +34,19 @@ class Events:
             return web.Response(status=503, text="too many open pages\n", headers=HEADERS)
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await answer.prepare(request)
+        if self._over:  # a page that comes while the server ends would keep it from ending
+            return answer
         task = asyncio.ensure_future(self._tell(answer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
         with suppress(ConnectionError, asyncio.CancelledError):
             await task
         return answer
+
+    def end(self) -> None:
+        """Let all of them go, and those that come back at once."""
+        self._over = True
+        self.close()
 
     def close(self) -> None:
         """Let all of them go."""

@@ -56,6 +56,6 @@ class Site:
 
     def stop(self) -> None:
         """Let the open pages go."""
-        self._events.close()
+        self._events.end()
         if self._task is not None:
             self._task.cancel()

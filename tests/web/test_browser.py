@@ -205,7 +205,7 @@ def test_a_page_that_nobody_sees_lets_go_of_its_connection(chromium: Browser) ->
             "document.hidden = false; document.dispatchEvent(new Event('visibilitychange'))"
         )
         page.wait_for_selector("#alerts a:text('late /late')", timeout=5000)
-        assert len(pages) == 1
+        wait_until(lambda: len(pages) == 1, "its connection again")  # asked for beside the page
 
 
 def test_what_is_being_typed_is_not_lost_when_the_page_is_renewed(chromium: Browser) -> None:

@@ -488,6 +488,20 @@ def test_an_open_page_hears_of_a_change(shown: Stage) -> None:
     assert "/late" in ask(shown, "GET", "/")[1]
 
 
+def test_a_page_that_comes_while_the_server_ends_does_not_hold_it_up(shown: Stage) -> None:
+    """Browsers come back at once when they were let go; the port is still open then."""
+
+    async def first_half() -> None:
+        shown.server._further.stop()  # type: ignore[union-attr]
+
+    shown.do(first_half())
+    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+        wire.settimeout(10)
+        wire.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        while wire.recv(4096):
+            pass
+
+
 def test_a_server_that_ends_does_not_wait_for_open_pages(shown: Stage) -> None:
     """They may stay open all night."""
     with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
