@@ -55,7 +55,11 @@ def _home(target: str) -> str:
 
 ALL = {
     **ROOMS,
-    **{kind: [_home(target)] for kind, target in CHECKS.items() if kind not in ROOMS},
+    **{
+        kind: [_home(target)]
+        for kind, target in CHECKS.items()
+        if kind not in ROOMS and _home(target) not in ROOMS["fs"]
+    },
     "channels": [_home(target) for kind, target in CHANNELS.items() if kind != "console"],
     "actions": [_home(target) for kind, target in ACTIONS.items() if kind != "undrain"],
 }
