@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.guard import ALWAYS, RULES, judge, trip
+from sentinel.actions.guard import ALWAYS, RULES, judge, newest, trip
 from sentinel.actions.limits import BreakerSettings, Limits
 from sentinel.actions.model import (
     ActionRecord,
@@ -226,3 +226,25 @@ def test_the_breaker_has_an_absolute_and_a_relative_bound(
     """Whichever is smaller; a share of few nodes is at least one."""
     past = Past(left=tuple(left(f"n{i}", 1) for i in range(gone)))
     assert bool(trip(replace(CALM, breaker=settings), past, START)) is trips
+
+
+def test_without_partitions_the_share_is_of_all_nodes() -> None:
+    """Up to it there is room, and where no node is known there is no share."""
+    three = [before(900 + n, f"n{n}") for n in range(3)]
+    roomy = replace(LIMITS, per_hour=100)
+
+    def asked(*records: ActionRecord, nodes: int) -> Verdict:
+        seen = replace(CALM, partitions={}, nodes=nodes)
+        return judge(REQUEST, Past(records=records), roomy, seen, START)
+
+    assert asked(*three, nodes=40).allowed
+    assert asked(*three, nodes=30).why == "3 of all 30 nodes within the last hour, at most 3"
+    assert asked(*three, nodes=0).allowed
+
+
+def test_the_newest_record_of_a_wish() -> None:
+    """The last begun of that action on that target, or none."""
+    old, new, other = before(90), before(30), before(10, "n8")
+    assert newest([old, new, other], "undrain", "n9") == new
+    assert newest([old, new, other], "drain", "n9") is None
+    assert newest([], "undrain", "n9") is None

@@ -328,3 +328,31 @@ def test_what_has_ended_is_forgotten_when_its_changes_no_longer_count() -> None:
     alert = step(KEY, alert, None, policy, shifted(START, 3600)).alert
     assert alert is not None
     assert step(KEY, alert, None, policy, shifted(START, 3661)).alert is None
+
+
+def test_getting_worse_is_no_change_that_counts_as_flapping() -> None:
+    """Only firings and ends are: what swings between warning and critical goes on firing."""
+    alert = _flaps(START)
+    key, policy = Key("lab", "disks", "/"), Policy(kind="fs")
+    counts = []
+    for n, status in enumerate([WARN, CRIT, WARN, CRIT]):
+        finding = Finding(subject="/", status=status, summary="")
+        after = step(key, alert, finding, policy, shifted(START, 480 + 60 * n))
+        assert after.alert is not None
+        alert = after.alert
+        counts.append(len(alert.changes))
+    assert counts == [counts[0]] * 4
+    assert (alert.flapping, alert.firing, alert.status) == (True, True, CRIT)
+
+
+def test_what_has_settled_says_how_it_is() -> None:
+    """Good for an hour, and no end of its own to tell."""
+    alert: Alert | None = _flaps(START)
+    key, policy = Key("lab", "disks", "/"), Policy(kind="fs")
+    good = Finding(subject="/", status=OK, summary="fine")
+    told = []
+    for n in range(20):
+        after = step(key, alert, good, policy, shifted(START, 480 + 600 * n))
+        alert = after.alert
+        told += [(after.transition.reason, after.transition.summary)] if after.transition else []
+    assert told == [("settled", "good, and no change for a while")]
