@@ -111,6 +111,7 @@ def main() -> int:
     dead = all_of_them = 0
     left: list[str] = []
     with tempfile.TemporaryDirectory(prefix="sentinel-mutants-") as folder:
+        os.chmod(folder, 0o755)  # tests become other users, who read the code too
         copy = Copy(Path(folder) / "tree")
         for module in asked.module or TESTS:
             every = changes((ROOT / module).read_text())
