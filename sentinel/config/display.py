@@ -60,8 +60,12 @@ class Shown:
         return _single(value)
 
     def _keys(self, value: Struct, path: Path) -> Iterator[tuple[str, Any]]:
-        """The keys that say something: what is empty by default is not worth a line."""
+        """The keys that say something: what is empty by default is not worth a line, and what
+        changes nothing beside the others is refused where it is written."""
+        idle = {name for name, _ in getattr(value, "unused", tuple)()}
         for key, info in fields(type(value)).items():
+            if info.name in idle:
+                continue
             item = getattr(value, info.name)
             shown = self.plain(item, (*path, key))
             if shown not in (None, "", [], {}) or item != default(info):
