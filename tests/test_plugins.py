@@ -31,7 +31,7 @@ def _files() -> dict[str, str]:
     blocks = re.findall(
         r"^## (?:[^\n]*: )?(\S+\.(?:py|toml))\n+```\w+\n(.*?)^```", PAGE.read_text(), re.M | re.S
     )
-    return dict(blocks)
+    return {name if name.endswith(".toml") else f"sentinel_site/{name}": b for name, b in blocks}
 
 
 def _sentinel(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +47,15 @@ def _sentinel(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 def test_the_check_on_the_page_has_at_most_forty_lines() -> None:
     """A complete kind fits on a screen."""
     assert len(_files()["sentinel_site/queue_age.py"].splitlines()) <= 40
+
+
+def test_the_check_on_the_page_needs_no_package(tmp_path: Path) -> None:
+    """As the page says: a file in a directory, and its options on the command line."""
+    (tmp_path / "queue_age.py").write_text(_files()["sentinel_site/queue_age.py"])
+    config = tmp_path / "sentinel.yaml"
+    config.write_text(f"checks_from: [{tmp_path}]\n")
+    words = ["queue_age", "-c", str(config), "--partition", "p", "--warn"]
+    assert "'soon' is no duration" in _sentinel(tmp_path, "check", *words, "soon").stderr
 
 
 def test_foreign_kinds_are_listed_with_their_origin(site: Path) -> None:

@@ -63,7 +63,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
-    settings = _settings(args) if not args.rest or args.config else None
+    settings = _settings(args) if _needed(args) else None
     named = [c for c in settings.checks if c.name == args.target] if settings else []
     if named and args.rest:
         raise BadCall(f"{args.target} is a configured check and takes no options: {args.rest[0]}")
@@ -73,6 +73,11 @@ def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
         args.target, _options(args.rest), [c.name for c in settings.checks] if settings else []
     )
     return _limited(check, args.timeout), settings
+
+
+def _needed(args: argparse.Namespace) -> bool:
+    """Whether the file is needed: a kind with options is one of its `checks_from`, or needs none."""
+    return not args.rest or args.config or args.target not in app.CHECKS
 
 
 def _settings(args: argparse.Namespace) -> Any:

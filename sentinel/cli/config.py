@@ -84,7 +84,7 @@ def check_command(args: argparse.Namespace) -> int:
     if path is None:
         return NO_CONFIG
     try:
-        loaded = _load(path)
+        loaded = _load(path, strict=True)
     except ConfigError as error:
         print(error)
         return HAS_ERRORS
@@ -201,15 +201,16 @@ def schema_command(_args: argparse.Namespace) -> int:
     from sentinel.config.json_schema import schema
     from sentinel.wiring import app
 
+    app.find_kinds()
     print(json.dumps(schema(app.CHECKS, app.CHANNELS), indent=2))
     return 0
 
 
-def _load(path: str) -> Any:
+def _load(path: str, *, strict: bool = False) -> Any:
     from sentinel.config import load
     from sentinel.wiring import app
 
-    loaded = load(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
+    loaded = load(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS, strict=strict)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return loaded

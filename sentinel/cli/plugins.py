@@ -11,6 +11,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "plugins", help="kinds of checks, channels and actions, one line each"
     )
+    parser.add_argument("-c", "--config", metavar="FILE", help="the one whose checks_from counts")
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.set_defaults(call=call)
 
@@ -19,19 +20,15 @@ def call(args: argparse.Namespace) -> int:
     """A kind that does not load is listed with the reason; it is an error of its author."""
     from sentinel.wiring import actions, app
 
+    app.find_kinds(args.config)
+    found = {"check": app.CHECKS, "channel": app.CHANNELS, "action": actions.ACTIONS}
     rows = [
-        {
-            "what": what,
-            "kind": name,
-            "from": registry.origin(name),
-            "description": _line(registry, name),
-        }
-        for what, registry in (
-            ("check", app.CHECKS),
-            ("channel", app.CHANNELS),
-            ("action", actions.ACTIONS),
+        {"what": what, "kind": name, "from": origin, "description": line}
+        for what, registry in found.items()
+        for name, origin, line in (
+            *((name, registry.origin(name), _line(registry, name)) for name in registry.names()),
+            *registry.hidden(),
         )
-        for name in registry.names()
     ]
     if args.json:
         import json

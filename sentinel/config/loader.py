@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from sentinel.config.convert import FAILED, Converter, fields, got, is_list, ite
 from sentinel.config.migrate import former
 from sentinel.config.problems import Collector, Path, Problem
 from sentinel.config.reader import Entry, Items, Node, Scalar, Table, line_at, read
-from sentinel.config.registry import Registries, Registry, UnknownKind
+from sentinel.config.registry import BrokenKind, Registries, Registry, UnknownKind
 from sentinel.config.review import Review
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Reference, Sources, contents
@@ -51,9 +51,12 @@ class Kinds:
         collector: Collector,
         registries: Registries,
         check_cron: Callable[[str], object],
+        strict: bool = False,
     ) -> None:
+        """`strict`: a kind that does not load is an error, and not what its check says."""
         self._converter, self._collector = converter, collector
         self._registries, self._check_cron = registries, check_cron
+        self._strict = strict
         self._checks, self._channels = registries.checks, registries.channels
 
     def known(self) -> tuple[Registries, Callable[[str], object]]:
@@ -73,7 +76,7 @@ class Kinds:
             message += f"{old.in_one_line()} (`sentinel config migrate` shows all, --write does it)"
             self._collector.error(line_at(own, old.key), (*path, *old.key), message)
             return
-        plugin = self._converter.record(own, cls, path, others=fields(Common))
+        plugin = self._plugin(own, cls, path, Common)
         if common is not FAILED and plugin is not FAILED:
             yield CheckConfig(name=entry.key, common=common, plugin=plugin)
 
@@ -86,10 +89,31 @@ class Kinds:
         shared, own = _parted(entry.value, ChannelCommon)
         shared = replace(shared, entries={**shared.entries, "kind": kind})
         common = self._converter.record(shared, ChannelCommon, path)
-        plugin = self._converter.record(own, cls, path, others=fields(ChannelCommon))
+        plugin = self._plugin(own, cls, path, ChannelCommon)
         if common is not FAILED and plugin is not FAILED:
             name = kind.value.text
             yield ChannelConfig(name=entry.key, kind=name, plugin=plugin, common=common)
+
+    def look_in(self, folders: Sequence[str], root: Table) -> None:
+        """Find kinds of checks in the files of the directories of `checks_from`."""
+        readable = []
+        for place, folder in enumerate(folders):
+            try:
+                os.listdir(folder)
+                readable.append(folder)
+            except OSError as error:
+                where, why = ("checks_from", place), error.strerror or str(error)
+                self._collector.error(line_at(root, where), where, f"{folder}: {why}")
+        self._checks.look_in(readable)
+        for _, origin, words in self._checks.hidden() if readable else ():
+            line = line_at(root, ("checks_from",))
+            self._collector.warn(line, ("checks_from",), f"{origin}: {words}")
+
+    def _plugin(self, own: Table, cls: Any, path: Path, common: Any) -> Any:
+        """The settings object; what stands for a kind that does not load has none to be judged."""
+        if isinstance(cls, type):
+            return self._converter.record(own, cls, path, others=fields(common))
+        return cls
 
     def _kind(self, table: Table, registry: Registry, path: Path) -> tuple[Entry, Any]:
         """The entry that names the kind (an empty one where there is none), and its class."""
@@ -103,9 +127,20 @@ class Kinds:
         entry = replace(entry, value=Scalar(entry.value.text, entry.value.text, entry.value.line))
         try:
             return entry, registry.load(entry.value.text)
+        except BrokenKind as error:
+            return entry, self._broken(error, entry, registry, path)
         except UnknownKind as error:
             self._collector.error(entry.line, (*path, "kind"), _unknown(error, entry, registry))
             return entry, None
+
+    def _broken(self, error: BrokenKind, entry: Entry, registry: Registry, path: Path) -> Any:
+        """What stands for a kind that is there and does not load: its fault is its author's, and
+        must not cost the other checks."""
+        tell = self._collector.error if self._strict else self._collector.warn
+        tell(entry.line, (*path, "kind"), str(error))
+        from sentinel.config.foreign import BROKEN
+
+        return BROKEN[registry.base](str(error))
 
     def _common(self, shared: Table, path: Path) -> Any:
         common = self._converter.record(shared, Common, path)
@@ -151,7 +186,8 @@ def _unknown(error: UnknownKind, entry: Entry, registry: Registry) -> str:
 
 NAMED = ("checks", "channels")
 SECTIONS = tuple(key for key in fields(Settings) if key != "path")
-LISTS = tuple(key for key in SECTIONS if key not in NAMED and is_list(fields(Settings)[key].type))
+_NO_ITEMS = (*NAMED, "checks_from")
+LISTS = tuple(k for k in SECTIONS if k not in _NO_ITEMS and is_list(fields(Settings)[k].type))
 PLAIN = tuple(key for key in SECTIONS if key not in (*NAMED, *LISTS))
 """Lists and plain sections mean what their type says; a new field of Settings is one more."""
 
@@ -172,8 +208,13 @@ class Assembler:
             return Settings(path=path)
         self._refuse_unknown(root)
         lists = {key: self._list(root, key) for key in LISTS}
+        plain = {key: self._plain(root.entries[key]) for key in PLAIN if given(root, key)}
+        folders = plain.get("checks_from", ())
+        if folders is not FAILED:
+            beside = os.path.dirname(os.path.abspath(path))
+            self._kinds.look_in([os.path.join(beside, folder) for folder in folders], root)
         read: dict[str, Any] = {
-            **{key: self._plain(root.entries[key]) for key in PLAIN if given(root, key)},
+            **plain,
             **{key: tuple(items.values()) for key, items in lists.items()},
             "checks": tuple(self._named(root, "checks", self._kinds.check)),
             "channels": tuple(self._named(root, "channels", self._kinds.channel)),
@@ -257,17 +298,19 @@ def load(
     check_cron: Callable[[str], object] = cron.parse,
     env: Mapping[str, str] | None = None,
     actions: Registry | None = None,
+    strict: bool = False,
 ) -> Loaded:
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
-    `check_cron` raises Invalid for a text that is no schedule.
+    `check_cron` raises Invalid for a text that is no schedule. A check or channel whose kind does not
+    load is there, and says so when it is run; `strict`: it is an error.
     """
     collector = Collector(path)
     data, mode = _bytes(path, collector)
     root = read(data, collector)
     folder = os.path.dirname(os.path.abspath(path))
     converter = Converter(collector, Sources(os.environ if env is None else env, folder))
-    kinds = Kinds(converter, collector, Registries(checks, channels, actions), check_cron)
+    kinds = Kinds(converter, collector, Registries(checks, channels, actions), check_cron, strict)
     settings = Assembler(converter, collector, kinds).settings(root, path)
     if mode & stat.S_IROTH:
         _warn_exposed(converter, collector, path)

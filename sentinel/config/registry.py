@@ -1,33 +1,50 @@
 """Which kinds of checks, channels and actions there are, and where each comes from."""
 
-import os
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
+from sentinel.core.kinds import Check
+
+if TYPE_CHECKING:
+    from sentinel.config.foreign import Filed, Packaged
 
 
 class UnknownKind(SentinelError):
     """No such kind, or one that does not load; the text says which and why."""
 
 
+class BrokenKind(UnknownKind):
+    """It is there, and does not load."""
+
+
 class Registry:
-    """Built-in kinds by an explicit list, third-party ones by entry points of `group`.
+    """Built-in kinds by an explicit list, third-party ones by entry points of `group`, and by the
+    files of the directories that it is told to look in.
 
     Nothing is imported before it is asked for. A built-in name cannot be taken over. A third-party
-    one is imported only if nobody could change it but root, the caller, and the owner of sentinel's
-    own code, which runs already.
+    one is imported only if nobody could change it but root, the caller, and (one that is installed)
+    the owner of sentinel's own code, which runs already.
     """
 
-    def __init__(self, builtin: Mapping[str, str], group: str) -> None:
+    def __init__(self, builtin: Mapping[str, str], group: str, base: type = Check) -> None:
         self._builtin = builtin
         self._group = group
+        self.base = base
+        self._folders: tuple[str, ...] = ()
+
+    def look_in(self, folders: Sequence[str]) -> None:
+        """Kinds are in the `*.py` of these directories too, and no longer in those before."""
+        self._folders = tuple(folders)
 
     def load(self, name: str) -> Any:
-        """The class of that kind; raises UnknownKind, or trust.Distrusted before it is imported."""
+        """The class of that kind; raises UnknownKind, BrokenKind where it is there and unfit, or
+        trust.Distrusted before it is imported."""
         target = self._builtin.get(name)
         if target is None:
             return self._load_foreign(name)
@@ -41,34 +58,61 @@ class Registry:
                 f"kind {name!r} is not part of this installation: {error.name} was taken out"
             ) from error
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._builtin or name in self._foreign()
+
     def names(self) -> list[str]:
         """All kinds, sorted; without built-in ones whose file was taken out."""
         here = {name for name, target in self._builtin.items() if _is_here(target)}
         return sorted(here | {*self._foreign()})
 
     def origin(self, name: str) -> str:
-        """`sentinel` for a built-in kind, else the distribution and its version."""
+        """`sentinel` for a built-in kind, else the distribution and its version, or the file."""
         if name in self._builtin:
             return "sentinel"
-        distribution = self._foreign()[name].dist
-        return f"{distribution.name} {distribution.version}" if distribution else "unknown"
+        return " and ".join(found.origin for found in self._foreign()[name])
+
+    def hidden(self) -> Iterator[tuple[str, str, str]]:
+        """Third-party kinds that are not used because sentinel has one of that name: the name, the
+        origin, and the words."""
+        for name, found in self._found():
+            if name in self._builtin:
+                words = f"{name!r} is a kind of sentinel's own, which counts; rename this one"
+                yield name, found.origin, words
 
     def _load_foreign(self, name: str) -> Any:
-        entry = self._foreign().get(name)
-        if entry is None:
+        found = self._foreign().get(name)
+        if found is None:
             raise UnknownKind(f"there is no kind {name!r}; known: {', '.join(self.names())}")
-        _require_trusted(entry)
-        try:
-            return entry.load()
-        except Exception as error:
-            raise UnknownKind(
-                f"kind {name!r} from {self.origin(name)} does not load: {error!r}"
-            ) from error
+        if len(found) > 1:
+            places = " and in ".join(one.place for one in found)
+            raise BrokenKind(f"kind {name!r} is there twice, in {places}: remove or rename one")
+        from sentinel.config.foreign import Unfit
 
-    def _foreign(self) -> dict[str, Any]:
+        try:
+            return found[0].load(self.base)
+        except Unfit as error:
+            place = found[0].place
+            raise BrokenKind(f"kind {name!r} from {place} does not load: {error}") from error
+
+    def _foreign(self) -> dict[str, list[Packaged | Filed]]:
+        by_name: dict[str, list[Packaged | Filed]] = {}
+        for name, found in self._found():
+            if name not in self._builtin:
+                by_name.setdefault(name, []).append(found)
+        return by_name
+
+    def _found(self) -> Iterator[tuple[str, Packaged | Filed]]:
         from importlib.metadata import entry_points
 
-        return {e.name: e for e in entry_points(group=self._group) if e.name not in self._builtin}
+        entries = entry_points(group=self._group)
+        if not entries and not self._folders:
+            return
+        from sentinel.config import foreign
+
+        yield from ((entry.name, foreign.Packaged(entry)) for entry in entries)
+        for one in foreign.filed(self._folders):
+            yield one.name, one
 
 
 class Registries(Struct, frozen=True):
@@ -86,32 +130,3 @@ def _is_here(target: str) -> bool:
         return find_spec(target.partition(":")[0]) is not None
     except ModuleNotFoundError:  # not even its folder
         return False
-
-
-def _require_trusted(entry: Any) -> None:
-    from sentinel.trust import Distrusted, believed, believed_names, tree_fault
-
-    trusted = believed() | {os.stat(__file__).st_uid}
-    for place in _homes(entry):
-        while not os.path.lexists(place):  # inside of an archive
-            place = os.path.dirname(place)
-        if wrong := tree_fault(place, trusted):
-            mend = f"; {wrong.remedy} {wrong.path}" if wrong.remedy else ""
-            raise Distrusted(
-                f"the plugin {entry.name!r} in {place} is not used: {wrong.path} {wrong.why}, and "
-                f"what runs here must be changed by nobody but {believed_names()}{mend}; or install it where that is so"
-            )
-
-
-def _homes(entry: Any) -> Iterator[str]:
-    """The files of its top-level package or module, and what names it; nothing is imported."""
-    from importlib.util import find_spec
-
-    if entry.dist is not None:
-        yield os.path.abspath(str(getattr(entry.dist, "_path", entry.dist.locate_file(""))))
-    spec = find_spec(entry.module.partition(".")[0])
-    if spec is None:
-        return
-    yield from spec.submodule_search_locations or ()
-    if spec.origin and spec.has_location:
-        yield spec.origin

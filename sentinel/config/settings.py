@@ -102,12 +102,14 @@ class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """A whole configuration, checked. `cluster` empty: ask Slurm; `timezone` empty: the host's."""
+    """A whole configuration, checked. `cluster` empty: ask Slurm; `timezone` empty: the host's.
+    `checks_from`: directories with kinds of checks in files of their own."""
 
     path: str = ""
     cluster: str = ""
     state: str = ""
     timezone: str = ""
+    checks_from: list[FilePath] = field(default_factory=list)
     slurm: SlurmSettings = SlurmSettings()
     remote: RemoteSettings = RemoteSettings()
     checks: tuple[CheckConfig, ...] = ()

@@ -13,6 +13,7 @@ from sentinel.clock import SystemClock
 from sentinel.config.registry import Registry, UnknownKind
 from sentinel.config.settings import Settings
 from sentinel.core.errors import ChannelError, SentinelError
+from sentinel.core.kinds import Action, Channel
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.text import visible
 from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm, users_of
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from sentinel.slurm.snapshot import Snapshot
 
 CHECKS = Registry(checks.KINDS, checks.GROUP)
-CHANNELS = Registry(channels.KINDS, channels.GROUP)
-ACTIONS = Registry(actions.KINDS, actions.GROUP)
+CHANNELS = Registry(channels.KINDS, channels.GROUP, Channel)
+ACTIONS = Registry(actions.KINDS, actions.GROUP, Action)
 
 __all__ = ["CHANNELS", "CHECKS", "ChannelError"]
 
@@ -106,6 +107,16 @@ def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return with_chain(loaded.settings)
+
+
+def find_kinds(path: str | None = None) -> None:
+    """Let the registry know the kinds of the `checks_from` of the file that applies, if one does,
+    whatever else is wrong with it."""
+    from sentinel import config
+
+    with suppress(SentinelError, OSError):
+        if found := config.find(path, os.environ):
+            config.load(found, CHECKS, CHANNELS)
 
 
 def chain_folder(settings: Settings) -> str:

@@ -1,0 +1,273 @@
+"""Kinds of third parties: from entry points and from the files of `checks_from`, and what a class
+has to be like to be one. Nothing here is imported before such a kind is asked for."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
+from enum import Enum
+from types import ModuleType
+from typing import Any, Literal, get_origin
+
+from msgspec import Struct
+
+from sentinel.config.convert import Leaf, ListOf, OneOf, Record, TableOf, fields, shape
+from sentinel.core.errors import CannotTell, ChannelError, SentinelError
+from sentinel.core.kinds import Action, Channel, Check
+from sentinel.core.model import Notification, Receipt, Report
+from sentinel.core.ports import Context
+from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
+from sentinel.trust import Distrusted, Fault, believed, believed_names, fault, tree_fault
+
+_COMMON: dict[Any, Any] = {Check: Common, Channel: ChannelCommon}
+_NEEDED: dict[type, tuple[str, ...]] = {
+    Check: ("run",),
+    Channel: ("send",),
+    Action: ("limits", "look", "commands"),
+}
+_PLAIN = (str, int, float, bool, type(None), Any, Secret, FilePath, re.Pattern)
+
+
+class Unfit(SentinelError):
+    """The class, or its file, is no kind that can be used; the text says why."""
+
+
+class BrokenCheck(Check, frozen=True):
+    """Stands for a check whose kind does not load: it cannot tell, and says why; the rest runs."""
+
+    why: str
+
+    def run(self, ctx: Context) -> Report:
+        """Raises CannotTell."""
+        raise CannotTell(self.why)
+
+
+class BrokenChannel(Channel, frozen=True):
+    """Stands for a channel whose kind does not load: what it is given waits until it does."""
+
+    why: str
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        """Raises ChannelError."""
+        raise ChannelError(self.why, reason="internal")
+
+
+BROKEN: dict[Any, Callable[[str], Check | Channel]] = {
+    Check: lambda why: BrokenCheck(why=why),
+    Channel: lambda why: BrokenChannel(why=why),
+}
+
+
+class Packaged(Struct, frozen=True):
+    """A kind by an entry point."""
+
+    entry: Any
+
+    @property
+    def origin(self) -> str:
+        """The distribution and its version."""
+        found = self.entry.dist
+        return f"{found.name} {found.version}" if found else "unknown"
+
+    @property
+    def place(self) -> str:
+        """Where its code is, for people."""
+        files = [home for home in self._homes() if home.endswith(".py")]
+        return f"{self.origin} ({files[0]})" if files else self.origin
+
+    def load(self, base: type) -> Any:
+        """The class. Raises Distrusted before it is imported, and Unfit."""
+        trusted = believed() | {os.stat(__file__).st_uid}
+        for home in self._homes():
+            while not os.path.lexists(home):  # inside of an archive
+                home = os.path.dirname(home)
+            _require(tree_fault(home, trusted), f"the plugin {self.entry.name!r} in {home}")
+        try:
+            found = self.entry.load()
+        except (Exception, SystemExit) as error:
+            raise Unfit(_raised(error, "")) from error
+        return judged(found, base)
+
+    def _homes(self) -> Iterator[str]:
+        """The files of its top-level package or module, and what names it; nothing is imported."""
+        from importlib.util import find_spec
+
+        if (dist := self.entry.dist) is not None:
+            yield os.path.abspath(str(getattr(dist, "_path", dist.locate_file(""))))
+        spec = find_spec(self.entry.module.partition(".")[0])
+        if spec is None:
+            return
+        yield from spec.submodule_search_locations or ()
+        if spec.origin and spec.has_location:
+            yield spec.origin
+
+
+class Filed(Struct, frozen=True):
+    """A kind in a file of its own, which is named like it."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return os.path.basename(self.path).removesuffix(".py")
+
+    @property
+    def origin(self) -> str:
+        """The file."""
+        return self.path
+
+    place = origin
+
+    def load(self, base: type) -> Any:
+        """The class; that of an unchanged file is the same each time. Raises Distrusted before
+        anything is run, and Unfit."""
+        for path in (os.path.dirname(self.path), self.path):
+            _require(fault(path, believed()), f"the plugin {self.path}")
+        try:
+            with open(self.path, "rb") as file:
+                source = file.read()
+        except OSError as error:
+            raise Unfit(error.strerror or str(error)) from error
+        known = _loaded.get(self.path)
+        if known is None or known[0] != source:
+            known = _loaded[self.path] = source, self._run(source, base)
+        return judged(known[1], base)
+
+    def _run(self, source: bytes, base: type) -> Any:
+        name = f"sentinel_checks_from.{os.path.basename(self.path)}"
+        module = sys.modules[name] = ModuleType(name)  # where its annotations are looked up
+        module.__file__ = self.path
+        try:
+            exec(compile(source, self.path, "exec"), vars(module))  # noqa: S102
+        except (Exception, SystemExit) as error:
+            raise Unfit(_raised(error, self.path)) from error
+        kinds = [
+            found
+            for found in vars(module).values()
+            if isinstance(found, type) and issubclass(found, base) and found.__module__ == name
+        ]
+        if len(kinds) != 1:
+            names = ", ".join(kind.__name__ for kind in kinds) or "none"
+            raise Unfit(f"one class with the base {base.__name__} is wanted, here: {names}")
+        return kinds[0]
+
+
+_loaded: dict[str, tuple[bytes, Any]] = {}
+
+
+def filed(folders: Collection[str]) -> Iterator[Filed]:
+    """The files of these directories that hold a kind; raises OSError."""
+    for folder in folders:
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py") and not name.startswith((".", "_")):
+                yield Filed(os.path.join(folder, name))
+
+
+def judged(cls: Any, base: type) -> Any:
+    """The class, if it is fit to be a kind; else raises Unfit with all that is wrong."""
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise Unfit(f"{cls!r} has not the base class sentinel.plugin.{base.__name__}")
+    if wrong := [*_fields(cls, base), *_hooks(cls, base)]:
+        raise Unfit("; ".join(wrong))
+    return cls
+
+
+def _fields(cls: Any, base: type) -> Iterator[str]:
+    try:
+        own = fields(cls)
+    except (NameError, TypeError) as error:
+        yield f"a field's type: {error}"
+        return
+    taken = fields(_COMMON[base]) if base in _COMMON else {}
+    for key, info in own.items():
+        if key in taken:
+            yield f"field {key!r} is a key that every {base.__name__.lower()} has; rename it"
+        for kind in _unsupported(info.type):
+            name = getattr(kind, "__name__", kind)
+            yield (
+                f"field {key!r}: the type {name} is not supported; use str, int, float, bool, Literal,"
+                " Duration, Size, Share, FilePath, Secret, or a list, dict or Struct of them"
+            )
+
+
+def _unsupported(hint: Any) -> Iterator[Any]:
+    found = shape(hint)
+    if isinstance(found, OneOf):
+        for one in found.types:
+            yield from _unsupported(one)
+    elif isinstance(found, Record):
+        for info in fields(found.cls).values():
+            yield from _unsupported(info.type)
+    elif isinstance(found, ListOf | TableOf):
+        yield from _unsupported(found.item if isinstance(found, ListOf) else found.value)
+    elif isinstance(found, Leaf) and not _supported(found.type):
+        yield found.type
+
+
+def _supported(kind: Any) -> bool:
+    if kind in _PLAIN or get_origin(kind) is Literal:
+        return True
+    return isinstance(kind, type) and (issubclass(kind, Enum) or hasattr(kind, "parse"))
+
+
+def _hooks(cls: type, base: type) -> Iterator[str]:
+    for name in _NEEDED[base]:
+        if inspect.getattr_static(cls, name, None) is inspect.getattr_static(base, name, None):
+            yield f"it has no `{name}`"
+    for name, hook in vars(base).items():
+        mine = inspect.getattr_static(cls, name)
+        if not name.startswith("_") and mine is not hook:
+            yield from _hook(name, hook, mine)
+
+
+def _hook(name: str, hook: Any, mine: Any) -> Iterator[str]:
+    if inspect.isfunction(hook):
+        wanted = inspect.signature(hook)
+        word = "async def" if inspect.iscoroutinefunction(hook) else "def"
+        if not inspect.isfunction(mine) or not _takes(mine, len(wanted.parameters)):
+            yield f"`{name}` is called as {name}({', '.join(wanted.parameters)})"
+        elif inspect.iscoroutinefunction(mine) != inspect.iscoroutinefunction(hook):
+            yield f"`{name}` has to be `{word} {name}`"
+    elif isinstance(hook, property):
+        if inspect.isfunction(mine):
+            yield f"`{name}` has to be a property"
+    elif not _like(hook, mine):
+        yield f"`{name}` is {mine!r}; expected a value like {hook!r}"
+
+
+def _takes(mine: Any, count: int) -> bool:
+    try:
+        inspect.signature(mine).bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def _like(hook: Any, mine: Any) -> bool:
+    if isinstance(hook, bool):
+        return isinstance(mine, bool)
+    if hook is None or isinstance(hook, int | float):
+        return isinstance(mine, int | float) and not isinstance(mine, bool) and mine > 0
+    return isinstance(mine, type(hook))
+
+
+def _require(wrong: Fault | None, what: str) -> None:
+    if wrong:
+        mend = f"; {wrong.remedy} {wrong.path}" if wrong.remedy else ""
+        raise Distrusted(
+            f"{what} is not used: {wrong.path} {wrong.why}, and what runs here must be changed by "
+            f"nobody but {believed_names()}{mend}; or install it where that is so"
+        )
+
+
+def _raised(error: BaseException, path: str) -> str:
+    """What went wrong, and the last line of the file where it did."""
+    if isinstance(error, SyntaxError):
+        return f"{error!r}" if error.lineno is None else f"line {error.lineno}: {error!r}"
+    lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == path]
+    return f"line {lines[-1]}: {error!r}" if lines else repr(error)

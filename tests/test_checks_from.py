@@ -1,0 +1,208 @@
+"""Checks in files of a directory: used like any other, and what is wrong with one costs no other."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.config import foreign
+from sentinel.config.registry import BrokenKind, Registry
+from sentinel.plugin import Channel, Check
+from sentinel.trust import Distrusted
+
+GOOD = '''\
+from sentinel.plugin import Check, Context, Coverage, Duration, Finding, Report, Status
+
+
+class Age(Check, frozen=True):
+    """How old a thing is."""
+
+    thing: str
+    warn: Duration = Duration(60)
+
+    def run(self, ctx: Context) -> Report:
+        found = Finding(subject=self.thing, status=Status.WARNING, summary=f"over {self.warn}")
+        return Report(findings=(found,), coverage=Coverage(of="things", meant=1))
+'''
+
+
+class Site:
+    """A directory of checks and a configuration that looks in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.checks = root, root / "checks"
+        self.checks.mkdir()
+        self.write("age", GOOD)
+        self.file = root / "sentinel.yaml"
+        self.configure("{ages: {kind: age, thing: ark}}")
+
+    def write(self, kind: str, text: str) -> Path:
+        path = self.checks / f"{kind}.py"
+        path.write_text(text)
+        return path
+
+    def configure(self, checks: str, more: str = "") -> None:
+        self.file.write_text(
+            f"cluster: lab\nstate: {self.root}/state\nchecks_from: checks\n{more}"
+            f"checks: {checks}\nchannels: {{out: {{kind: file, path: {self.root}/out}}}}\n"
+        )
+
+    def __call__(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "HOME": str(self.root), "SENTINEL_CONFIG": str(self.file)}
+        command = [sys.executable, "-m", "sentinel", *argv]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+
+    def told(self) -> dict[str, Any]:
+        """By check, what a pass over all of them says."""
+        done = self("tick", "--all", "--json", "-c", str(self.file))
+        assert done.returncode == 0, done.stderr
+        return {row["check"]: row for row in json.loads(done.stdout)["checks"]}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_a_file_is_a_kind(site: Site) -> None:
+    """With options, by its name in the configuration, in the schema and in the list of kinds."""
+    done = site("check", "age", "--thing", "ark", "--warn", "2h")
+    assert (done.returncode, "over 2h" in done.stdout) == (1, True), done.stderr
+    assert site.told()["ages"]["status"] == "warning"
+    rows = {r["kind"]: r for r in json.loads(site("plugins", "--json").stdout)}
+    assert rows["age"]["from"] == str(site.checks / "age.py")
+    assert "thing" in site("config", "schema").stdout
+    wrong = site("check", "age", "--thin", "ark")
+    assert (wrong.returncode, "did you mean" in wrong.stderr) == (64, True)
+
+
+BAD = {
+    "raises": ("1 / 0\n", "line 1: ZeroDivisionError"),
+    "exits": ("import sys\nsys.exit(3)\n", "line 2: SystemExit"),
+    "unreadable": ("class :\n", "line 1: SyntaxError"),
+    "empty": ("", "here: none"),
+    "typed": (GOOD.replace("thing: str", "thing: complex"), "'thing': the type complex"),
+    "unnamed": (GOOD.replace("thing: str", "thing: 'Nowhere'"), "Nowhere"),
+    "taken": (GOOD.replace("thing", "labels"), "'labels' is a key that every check has"),
+    "signed": (GOOD.replace("self, ctx: Context", "self"), "`run` is called as run(self, ctx)"),
+    "awaited": (GOOD.replace("def run", "async def run"), "`run` has to be `def run`"),
+    "idle": (GOOD.replace("def run", "def runs"), "it has no `run`"),
+    "often": (
+        GOOD.replace("    thing: str", "    EVERY = '5m'\n    thing: str"),
+        "`EVERY` is '5m'",
+    ),
+}
+
+
+def test_what_is_wrong_with_one_is_named_and_the_rest_runs(site: Site) -> None:
+    """Each check of such a kind is unknown, with file and reason; `config check` refuses it."""
+    paths = {name: site.write(name, text) for name, (text, _) in BAD.items()}
+    odd = "".join(f", {name}: {{kind: {name}, thing: x}}" for name in BAD)
+    site.configure(f"{{ages: {{kind: age, thing: ark}}{odd}}}")
+    told, checked = site.told(), site("config", "check")
+    assert told["ages"]["status"] == "warning"
+    assert checked.returncode == 2
+    for name, (_, why) in BAD.items():
+        assert told[name]["status"] == "unknown"
+        assert str(paths[name]) in told[name]["summary"]
+        assert why in told[name]["summary"]
+        [line] = [x for x in checked.stdout.splitlines() if f":4: checks.{name}.kind" in x]
+        assert why in line
+
+
+def test_two_of_one_name_are_both_named(site: Site) -> None:
+    """Neither is used: nobody could say which one it would be."""
+    second = site.root / "more"
+    second.mkdir()
+    (second / "age.py").write_text(GOOD)
+    site.configure("{ages: {kind: age, thing: ark}, root: {kind: fs, paths: [/]}}")
+    site.file.write_text(site.file.read_text().replace("from: checks", "from: [checks, more]"))
+    told = site.told()
+    assert told["root"]["status"] != "unknown"
+    assert f"{site.checks}/age.py and in {second}/age.py" in told["ages"]["summary"]
+
+
+def test_two_packages_with_one_name_are_both_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the distribution and the file of each."""
+    for number in (1, 2):
+        (tmp_path / f"pack{number}.py").write_text("1 / 0\n")
+        about = tmp_path / f"pack{number}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: pack{number}\nVersion: 1.0\n"
+        )
+        (about / "entry_points.txt").write_text(f"[sentinel.checks]\nage = pack{number}:Age\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(BrokenKind) as caught:
+        Registry({}, "sentinel.checks").load("age")
+    for number in (1, 2):
+        assert f"pack{number} 1.0 ({tmp_path}/pack{number}.py)" in str(caught.value)
+
+
+def test_a_kind_of_sentinel_cannot_be_taken_over(site: Site) -> None:
+    """The file is named; its code is not run."""
+    path = site.write("fs", "1 / 0\n")
+    done = site("config", "check")
+    assert done.returncode == 0
+    assert f"checks_from: {path}: 'fs' is a kind of sentinel's own" in done.stderr
+    rows = [r for r in json.loads(site("plugins", "--json").stdout) if r["kind"] == "fs"]
+    assert [r["from"] for r in rows] == ["sentinel", str(path)]
+
+
+@pytest.mark.parametrize("which", ["checks", "checks/age.py"])
+def test_what_others_could_change_is_not_run(site: Site, which: str) -> None:
+    """A file, and a directory that others may put files in; the remedy is told."""
+    path = site.root / which
+    path.chmod(path.stat().st_mode | 0o022)
+    site.write("age", "open('ran', 'w')\n")
+    registry = Registry({}, "sentinel.test.none")
+    registry.look_in([str(site.checks)])
+    with pytest.raises(Distrusted, match=f"{path} may be written by everybody.*chmod go-w"):
+        registry.load("age")
+
+
+def test_a_file_that_changed_is_read_again(site: Site) -> None:
+    """And one that did not is the same class, so that a reload changes nothing."""
+    registry = Registry({}, "sentinel.test.none")
+    registry.look_in([str(site.checks)])
+    first = registry.load("age")
+    assert registry.load("age") is first
+    site.write("age", GOOD.replace("How old", "How new"))
+    assert registry.load("age").__doc__ == "How new a thing is."
+    site.write("age", "1 / 0")
+    with pytest.raises(BrokenKind, match=r"age\.py does not load"):
+        registry.load("age")
+
+
+def test_a_directory_that_is_not_there_is_an_error(site: Site) -> None:
+    """At file and line: a slip in the path would leave its checks out without a word."""
+    site.file.write_text(site.file.read_text().replace("from: checks", "from: check"))
+    done = site("config", "check")
+    assert done.returncode == 2
+    assert f"{site.file}:3: checks_from[0]: {site.root}/check: No such file" in done.stdout
+
+
+def test_every_hook_of_the_bases_is_judged() -> None:
+    """A property that is a method would always be true; a switch that is a word as well."""
+
+    class Loud(Channel, frozen=True):
+        links = "yes"
+
+        def personal(self) -> bool:  # type: ignore[override]
+            return False
+
+        def send(self, notifications: object) -> None:  # type: ignore[override]
+            """Not awaited."""
+
+    with pytest.raises(foreign.Unfit) as caught:
+        foreign.judged(Loud, Channel)
+    for words in ("`send` has to be `async def", "`personal` has to be a prop", "`links` is 'yes'"):
+        assert words in str(caught.value)
+    with pytest.raises(foreign.Unfit, match=r"base class sentinel\.plugin\.Check"):
+        foreign.judged(Loud, Check)
