@@ -124,5 +124,5 @@ def test_a_kind_that_does_not_load_is_known_by_name(tmp_path: Path) -> None:
         def load(self, name: str) -> Any:
             raise UnknownKind("broken")
 
-    found = schema(Broken({"odd": "x:y"}, "sentinel.test.none"), CHANNELS)
+    found = schema(Broken({"odd": "json:y"}, "sentinel.test.none"), CHANNELS)
     assert found["$defs"]["check.odd"] == {"type": "object"}
