@@ -151,17 +151,25 @@ def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] =
 
 def describe_options(kind: str) -> list[str]:
     """Help lines for the options of a kind."""
+    from textwrap import wrap
+
     from sentinel.config.options import help_lines
 
     cls = _kind(kind, ())
+    what = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
     more = [*(f"Asked: {source}" for source in cls.SOURCES)]
     more += [f"Read more: {cls.RUNBOOK}"] if cls.RUNBOOK else []
     return [
-        f"sentinel check {kind}: {(cls.__doc__ or '').strip().splitlines()[0]}",
+        *wrap(f"sentinel check {kind}: {what}", 100),
         "",
         *help_lines(cls),
         "",
-        *(f"  {line}" for line in (*more, "--json, --nagios, --timeout TIME, -c FILE")),
+        *(
+            row
+            for line in more
+            for row in wrap(line, 100, initial_indent="  ", subsequent_indent="    ")
+        ),
+        "  --json, --nagios, --timeout TIME, -c FILE",
     ]
 
 

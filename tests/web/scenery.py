@@ -237,8 +237,8 @@ def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
     return facts(gather(store(alerts, count), around(KINDS, record()), START))
 
 
-def looked(found: Mapping[str, tuple[Any, Sequence[Shown]]]) -> Facts:
-    """Facts of what these checks saw: by name the kind's class, and its findings."""
+def looked(found: Mapping[str, tuple[Any, Sequence[Shown]]], after: float = 0.0) -> Facts:
+    """Facts of what these checks saw so many seconds ago: by name the kind, and its findings."""
     from sentinel.status.view_model import facts
 
     state = MemoryStore()
@@ -252,7 +252,7 @@ def looked(found: Mapping[str, tuple[Any, Sequence[Shown]]]) -> Facts:
         CheckConfig(name=name, common=Common(kind="x"), plugin=kind)
         for name, (kind, _) in found.items()
     )
-    return facts(gather(state, replace(around({}), checks=checks), START))
+    return facts(gather(state, replace(around({}), checks=checks), shifted(START, after)))
 
 
 def _fired(a: Alert) -> Transition:

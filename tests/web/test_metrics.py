@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sentinel.checks import KINDS
 from sentinel.checks.exec import Exec
 from sentinel.checks.fs import Fs
+from sentinel.checks.log import Log
 from sentinel.checks.memory import Memory
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.model import Status
@@ -25,7 +26,7 @@ from sentinel.web.metrics import LABEL, metrics
 from sentinel.web.textfile import write
 from sentinel.wiring.app import CHECKS
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, disk, looked, scene
+from tests.web.scenery import alert, disk, looked, progress, scene
 
 PLACE = Path(__file__).parents[2] / "config" / "prometheus"
 VITALS = Vitals(
@@ -193,7 +194,16 @@ def test_a_plugins_numbers_are_exported_like_ours() -> None:
 
 
 def test_what_passes_while_nobody_looks_is_counted() -> None:
-    """A quiet training grows quieter; a number whose unit the plugin chose has its label."""
+    """A quiet training grows quieter, a disk is full sooner; a limit stays what it is."""
+    facts = looked({"log": (Log, [progress()]), "scratch": (Fs, [disk()])}, after=100.0)
+    where = {"check": "log", "subject": "llm-10b"}
+    assert one(facts, "training_quiet_seconds", **where) == 112
+    assert one(facts, "training_quiet_limit_seconds", **where) == 1200
+    assert one(facts, "filesystem_full_seconds", check="scratch", path="/scratch") == 35_900
+
+
+def test_numbers_whose_names_a_plugin_chose_have_them_as_a_label() -> None:
+    """A Nagios plugin's performance data; text is no number."""
     seen = Shown(subject="x", status=Status.OK, summary="", values={"rta": 3, "text": "y"})
     found = families(looked({"ping": (Exec, [seen])}))
     labels = (("check", "ping"), ("subject", "x"), ("value", "rta"))
