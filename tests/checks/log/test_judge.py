@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sentinel.checks.log.cadence import Bounds, Cadence, Learned
 from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
-from sentinel.checks.log.progress import Seen, Sight, remembered
+from sentinel.checks.log.progress import Mark, Seen, Sight, _Step, remembered
 from sentinel.checks.log.scan import LOSS, Event, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.troubles import Finder, Trouble
@@ -446,3 +446,35 @@ def test_several_files_are_one_log_of_all_their_bytes() -> None:
     assert (sight(0, size=None).file, sight(0, size=None).size) == ("/l", None)
     assert seen_after(both).marks[""].value == 7
     assert seen_after(sight(0), sight(1, size=25)).marks[""].grain == 15
+
+
+def test_a_quiet_that_ends_with_a_phase_is_not_learned() -> None:
+    """It was the phase's, whose length is learned by itself."""
+
+    def pauses(last: str, then: str = "") -> int:
+        seen: Seen | None = None
+        learned = NOTHING
+        texts = [at(1), at(2), then, *[""] * 8, last]
+        for minute, text in enumerate(texts):
+            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+        return len(learned.quiets["progress"].pauses)
+
+    assert pauses(at(3)) == 1
+    assert pauses("saving\n" + at(3)) == 0
+    assert pauses("saved\n" + at(3), then="saving\n") == 0
+
+
+def test_a_number_is_known_as_exactly_as_it_moves() -> None:
+    """Twice the farthest of: the usual pace from look to look, the last move, a block of output."""
+    seen = Seen(path="/l", first=START, looked=START, grown=START, spacing=60)
+    mark = Mark(value=1, since=START)
+
+    def blur(mark: Mark, *rates: float) -> float:
+        return _Step(seen, START, Learned(rates={"progress": rates}))._blur("progress", mark)
+
+    assert blur(mark) == 0
+    assert blur(replace(mark, grain=50)) == 0
+    assert blur(mark, 0.001) == pytest.approx(0.12)
+    assert blur(mark, 0.3, 0.1, 0.2) == pytest.approx(24)
+    assert blur(replace(mark, grain=50), 0.2) == 100
+    assert blur(replace(mark, grain=50, jump=70), 0.2) == 140
