@@ -220,7 +220,7 @@ BASE: dict[str, dict[str, Any]] = {
             '{"used_bytes": 90, "limit_bytes": 100, "entries": 9, "entries_limit": 10}',
         ],
     },
-    "service": {"processes": ["sshd"]},
+    "service": {"processes": ["sshd"], "nodes": "n1"},
     "slurm": {},
 }
 """The least of each kind, `@` is a folder."""
@@ -304,7 +304,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "warn.used": "1%", "warn.free": "900B", "warn.inodes_used": "1%",         "crit.used": "86%", "crit.free": "900B", "crit.inodes_used": "86%",         "crit.grace": ({"command": ["echo", '{"used_bytes": 90, "limit_bytes": 100, "soft_bytes": 80, "grace_seconds": 172800}']}, "3d"),
         "headroom": "8 checkpoints of 1TB",
     },
-    "service": {"processes": ["none"], "units": ["none.service"], "nodes": "n1"},
+    "service": {"processes": ["none"], "units": ["none.service"], "nodes": "n2"},
     "slurm": {"warn.latency": "9s", "crit.latency": "3s"},
 }  # fmt: skip
 
