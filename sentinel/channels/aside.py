@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
-from threading import Thread
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from sentinel.proc import threads
 
 T = TypeVar("T")
 
-_unfinished: dict[Hashable, Thread] = {}
+_unfinished: dict[Hashable, Future[Any]] = {}
 
 
 class Occupied(Exception):
@@ -20,21 +20,7 @@ async def aside(what: Hashable, work: Callable[[], T], limit: float) -> T:
     """What the work returns or raises; TimeoutError after `limit` seconds, Occupied while an
     earlier work on the same thing goes on: there are never two at once."""
     former = _unfinished.get(what)
-    if former and former.is_alive():
+    if former and not former.done():
         raise Occupied
-    done: Future[T] = Future()
-    thread = Thread(target=_do, args=(work, done), name="sentinel-aside", daemon=True)
-    _unfinished[what] = thread
-    thread.start()
+    _unfinished[what] = done = threads.start("sentinel-aside", work)
     return await asyncio.wait_for(asyncio.wrap_future(done), limit)
-
-
-def _do(work: Callable[[], T], done: "Future[T]") -> None:
-    """A future that was given up on takes no result."""
-    with suppress(InvalidStateError):
-        try:
-            result = work()
-        except Exception as error:
-            done.set_exception(error)
-        else:
-            done.set_result(result)

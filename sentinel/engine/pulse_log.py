@@ -1,7 +1,6 @@
 """The line that a run leaves in a file of the user's (`pulse_log`)."""
 
 import logging
-import threading
 
 from sentinel.alerting.observations import Outcome
 from sentinel.core.clock import Instant
@@ -9,6 +8,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Report
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
+from sentinel.proc import threads
 from sentinel.proc.appending import append_line
 
 LIMIT = 5.0
@@ -29,7 +29,8 @@ def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
         _LOG.exception("check %s failed inside", config.name)
         return
     if line:
-        threading.Thread(target=_append, args=line, name="pulse", daemon=True).start()
+        path, text = line
+        threads.start("pulse", lambda: _append(path, text))
 
 
 def _append(path: str, line: str) -> None:

@@ -3,10 +3,10 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from threading import Thread
 from typing import TypeVar
 
 from sentinel.core.values import duration_text
+from sentinel.proc import threads
 
 Told = TypeVar("Told")
 GRACE = 2.0
@@ -46,17 +46,9 @@ def ask_all(
             except BaseException as error:
                 broken.append(error)
 
-    _in_threads(work, min(fanout, len(names)), deadline + GRACE)
+    threads.together("remote", work, min(fanout, len(names)), limit + GRACE)
     if broken:
         raise broken[0]
     why = f"the limit of {duration_text(limit)} for all nodes passed before its answer"
     told = dict(answers)
     return {node: told[node] if node in told else late(why) for node in names}
-
-
-def _in_threads(work: Callable[[], None], count: int, deadline: float) -> None:
-    threads = [Thread(target=work, name="remote", daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,10 +1,9 @@
 """Daemon threads for what may block: none of them can keep the process from ending."""
 
-import asyncio
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -18,6 +17,11 @@ def start(name: str, function: Callable[[], Result]) -> "Future[Result]":
     return future
 
 
+def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:
+    """Do the same in so many threads, until all have ended or `limit` seconds are over."""
+    wait([start(name, work) for _ in range(count)], limit)
+
+
 class Worker:
     """One thread that runs calls in order: the only one that touches the store."""
 
@@ -27,7 +31,9 @@ class Worker:
 
     async def call(self, function: Callable[..., Result], *args: Any) -> Result:
         """Await the call's result from the event loop."""
-        return await asyncio.wrap_future(self.submit(lambda: function(*args)))
+        from asyncio import wrap_future  # one-shot checks start threads without a loop
+
+        return await wrap_future(self.submit(lambda: function(*args)))
 
     def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
         """The call's result from another thread; raises TimeoutError after `limit` seconds."""

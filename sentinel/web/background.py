@@ -6,11 +6,12 @@ asyncio.to_thread would not do: the process waits for its threads before it ends
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
+
+from sentinel.proc import threads
 
 LIMIT = 5.0
 """Seconds that somebody waits."""
@@ -49,5 +50,5 @@ def _begun(reading: Callable[[], Read]) -> asyncio.Future[Read]:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(told)
 
-    threading.Thread(target=work, name="aside", daemon=True).start()
+    threads.start("aside", work)
     return future

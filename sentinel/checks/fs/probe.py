@@ -78,14 +78,9 @@ def probe_all(
 def _in_threads(work: Callable[[], None], count: int) -> None:
     if count <= 1:
         return work()
-    from threading import Thread
+    from sentinel.proc import threads
 
-    threads = [Thread(target=work, name="fs-probe", daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return None
+    return threads.together("fs-probe", work, count)
 
 
 def _ask(argv: list[str], limit: float) -> str:
