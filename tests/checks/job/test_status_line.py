@@ -6,6 +6,7 @@ import pytest
 
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
+from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, START
 from tests.checks.job.making import check, glance, job
 
@@ -76,7 +77,7 @@ def test_of_many_trainings_the_worst_is_named() -> None:
 )
 def test_the_pulse_never_goes_into_a_log_that_is_watched(watched: str, wrong: bool) -> None:
     """It would make a training that hangs look alive (the watchdog of BLOOM did so)."""
-    others = {"progress": Growth("/logs/first", watched), "disk": object()}
+    others = {"progress": Growth("/logs/first", watched), "disk": Check()}
     found = list(check(pulse_log=PULSE).conflicts(others))
     assert [key for key, _ in found] == (["pulse_log"] if wrong else [])
     assert all("'progress'" in message for _, message in found)
