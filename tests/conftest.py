@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,12 @@ from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres, why_no_postgres
 from tests.lab.service import Service
 from tests.lab.smtp import SmtpServer
+
+# Started in the background (nohup, `&` of a script), a process ignores these, and so would all that
+# the tests start and then end by them.
+for _number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 settings.register_profile("sentinel", deadline=None)  # a busy machine is no fault
 settings.load_profile("sentinel")
