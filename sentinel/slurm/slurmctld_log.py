@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.core import hostlist as nodeset
 from sentinel.core.errors import Invalid
+from sentinel.core.hostlist import printed
 from sentinel.core.text import visible
 
 UNTOLD = "drained by slurmctld, which does not log why"
@@ -82,7 +82,7 @@ def erased(log: str, node: str, own: Callable[[Entry], bool]) -> tuple[Entry, ..
 def expanded(hostlist: str) -> frozenset[str]:
     """The names, or none where the text is no list of nodes."""
     try:
-        return frozenset(nodeset.printed(hostlist))
+        return frozenset(printed(hostlist))
     except Invalid:
         return frozenset()
 

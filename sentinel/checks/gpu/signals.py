@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.actions.model import ActionRecord
-from sentinel.core import hostlist as nodeset
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.hostlist import printed
 from sentinel.core.lemon_policy import DAY
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.ledger import NODE, GpuEvent
@@ -108,7 +108,7 @@ def _end(end_of: Callable[[str], JobEnd | None], job_id: str) -> JobEnd | None:
 
 def _names(hostlist: str) -> tuple[str, ...]:
     try:
-        return nodeset.printed(hostlist) if hostlist.strip() else ()
+        return printed(hostlist) if hostlist.strip() else ()
     except Invalid:
         return ()
 
