@@ -13,16 +13,20 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs
 
-.PHONY: help run test mutants check format lab demo bench pictures pyz service clean packages
+.PHONY: help run test test-long mutants check format lab demo bench pictures pyz service clean packages
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: .venv/.run ## set everything up and start the service on its embedded default
 	@exec $(BIN)/sentinel run
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
-	$(BIN)/pytest -n 4 $(ARGS)
+	$(BIN)/pytest -n 4 -m 'not long' $(ARGS)
+
+test-long: .venv/.dev packages ## the long ones, which CI runs too
+	@# 5: none is marked so.
+	$(BIN)/pytest -n 4 -m long $(ARGS) || [ $$? = 5 ]
 
 mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)
