@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# Set, every sentinel that a test starts would compile itself anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := sentinel tests benchmarks docs packaging
@@ -22,11 +25,11 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 	@exec $(BIN)/sentinel run
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
-	$(BIN)/pytest -n 4 -m 'not long' $(ARGS)
+	$(BIN)/pytest -n 4 --dist worksteal -m 'not long' $(ARGS)
 
 test-long: .venv/.dev packages ## the long ones, which CI runs too
 	@# 5: none is marked so.
-	$(BIN)/pytest -n 4 -m long $(ARGS) || [ $$? = 5 ]
+	$(BIN)/pytest -n 4 --dist worksteal -m long $(ARGS) || [ $$? = 5 ]
 
 mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)
