@@ -15,6 +15,7 @@ from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.gpu.ledger import Entry, GpuEvent, Stay
+from sentinel.gpu.ledger_update import outages_text
 from sentinel.gpu.lemon_score import Standing, Term
 
 COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
@@ -29,6 +30,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     events: tuple[GpuEvent, ...]
     terms: tuple[Term, ...]
     policy: LemonPolicy
+    now: Instant
 
 
 def listing(
@@ -142,7 +144,9 @@ def _lines(shown: Shown, zone: tzinfo) -> list[str]:
         lines.append(visible(f"  {span}  {stay.node} {stay.slot}"))
     lines.append("events")
     lines += [_event(event, zone) for event in reversed(shown.events)] or ["  none"]
-    if shown.terms:
+    if entry.is_node:
+        lines.append(f"score: {outages_text(entry, shown.now, policy)}")
+    elif shown.terms:
         lines.append(f"score (halves every {duration_text(policy.half_life)})")
         lines += [_term(term, zone) for term in shown.terms]
         total = sum(term.left for term in shown.terms)

@@ -68,4 +68,5 @@ def shown(of: Ledger, entry: Entry, events: int) -> Shown:
         events=tuple(happened),
         terms=tuple(ledger_update.terms(entry, happened, of.now.wall, of.gpus.policy)),
         policy=of.gpus.policy,
+        now=of.now,
     )

@@ -58,6 +58,8 @@ def call_list(args: argparse.Namespace) -> int:
     if args.history:
         if not args.history.startswith("/") and len(names([args.history])) != 1:
             raise BadCall("--history: one node (or directory that was cleaned) at a time")
+        if not (args.json or args.history.startswith("/")):
+            _print_score(args)
         log = actions.books(settings, dry_run=True)
         try:
             return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)
@@ -66,6 +68,19 @@ def call_list(args: argparse.Namespace) -> int:
     nodes = actions.slurm(settings, clock).nodes()
     chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
     return node_tables.listing(chosen, clock.now(), as_json=args.json, each=bool(args.nodes))
+
+
+def _print_score(args: argparse.Namespace) -> None:
+    """The node's line in the ledger of GPUs and nodes, where it has one."""
+    try:
+        from sentinel.cli import ledger
+        from sentinel.gpu.ledger import NODE
+        from sentinel.gpu.ledger_update import outages_text
+    except ModuleNotFoundError:  # the room of GPUs is optional
+        return
+    with ledger.opened(args) as of:
+        if entry := of.gpus.entry(NODE + args.history):
+            print(visible(f"{args.history}: {outages_text(entry, of.now, of.gpus.policy)}"))
 
 
 def call_change(args: argparse.Namespace) -> int:

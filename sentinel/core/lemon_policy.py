@@ -1,5 +1,5 @@
-"""When a GPU is under suspicion, and when it is a lemon: what the configuration says of it. The
-sum itself is in sentinel.gpu.lemon_score."""
+"""When a GPU or a node is under suspicion, and when a GPU is a lemon: what the configuration says of
+it. The sum itself is in sentinel.gpu.lemon_score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, json
 
 from sentinel.core.errors import Invalid
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, Rate
 
 DAY = 86_400
 Weight = Annotated[float, Meta(ge=0, le=1000)]
@@ -21,12 +21,17 @@ class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     A weight halves every `half_life`; of each day the heaviest event counts. `weights` changes
     single ones: {"xid 94": 1}. With the defaults a failed diagnosis makes a lemon for a week, and
     so do two days with Xids that ask for a diagnosis.
+
+    A node is a suspect after so many outages in a span (`nodes`); every outage counts alike. On the
+    one public trace of outages no weighted or fading sum did better on the half that it was not
+    chosen on: `python -m benchmarks.real_lemons`, docs/benchmarks.md.
     """
 
     half_life: Duration = Duration(28 * DAY)
     suspect: Weight = 2.5
     lemon: Weight = 5.0
     weights: dict[str, Weight] = {}
+    nodes: Rate = Rate("2 in 28d")
 
     def __post_init__(self) -> None:
         if self.half_life < 3600:

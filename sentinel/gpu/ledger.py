@@ -60,7 +60,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """What is known of a subject. `seen` is the last time; `mark` a person's word and reason.
 
     `heat` is its score of the moment `warmed`, by the policy of that `recipe`; events before
-    `cleared` (µs UTC) do not count.
+    `cleared` (µs UTC) do not count. Of a node it is the number of its `outages`: when each of the
+    last ones began (µs UTC).
     """
 
     subject: str
@@ -77,6 +78,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     warmed: Instant | None = None
     recipe: str = ""
     cleared: int = 0
+    outages: tuple[int, ...] = ()
 
     @property
     def is_node(self) -> bool:

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sentinel.core.clock import Instant
-from sentinel.core.lemon_policy import LemonPolicy
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.lemon_policy import Class, LemonPolicy
 from sentinel.core.text import shortened
+from sentinel.core.values import duration_text
 from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import Standing, Term, decayed, sum_of
+from sentinel.gpu.lemon_score import Standing, Term, decayed, outages, sum_of
+
+MANY = 50
+"""Outages of a node that its entry keeps."""
 
 SEVERAL = 3
 """GPUs that fail alike at once and are no coincidence."""
@@ -71,26 +75,60 @@ def counted(entry: Entry, events: Iterable[GpuEvent], policy: LemonPolicy) -> En
     """The entry with its score counted anew, of the moment of its last event."""
     known = list(events)
     if not known:
-        return replace(entry, heat=0.0, warmed=None, recipe=policy.recipe)
+        return replace(entry, heat=0.0, warmed=None, recipe=policy.recipe, outages=())
     last = max((event.at for event in known), key=lambda at: at.wall)
+    if entry.is_node:
+        began = tuple(at.wall for at in outages(_told(entry, known), policy)[-MANY:])
+        heat = float(len(began))
+        return replace(entry, heat=heat, warmed=last, recipe=policy.recipe, outages=began)
     heat = sum(term.left for term in terms(entry, known, last.wall, policy))
     return replace(entry, heat=heat, warmed=last, recipe=policy.recipe)
 
 
 def terms(entry: Entry, events: Iterable[GpuEvent], now: int, policy: LemonPolicy) -> list[Term]:
-    """The sum, line by line; what came before somebody cleared it is left out."""
-    told = ((e.id, e.what, e.at) for e in events if e.at.wall > entry.cleared)
-    return sum_of(told, now, policy)
+    """The sum of a GPU's score, line by line; what came before somebody cleared it is left out.
+    A node has none: its outages are counted."""
+    return [] if entry.is_node else sum_of(_told(entry, events), now, policy)
+
+
+def _told(entry: Entry, events: Iterable[GpuEvent]) -> list[tuple[str, str, Instant]]:
+    return [(e.id, e.what, e.at) for e in events if e.at.wall > entry.cleared]
+
+
+def recent(entry: Entry, now: Instant, policy: LemonPolicy) -> list[int]:
+    """When those outages of a node began that count still (µs UTC), oldest first."""
+    since = now.wall - policy.nodes.window * SECOND
+    return [began for began in entry.outages if since <= began]
 
 
 def standing(entry: Entry, now: Instant, policy: LemonPolicy) -> Standing:
-    """Its score now and what it makes it; a person's mark counts more."""
+    """Its score now and what it makes it; a person's mark counts more. A node's score is the number
+    of its outages within the span of the policy."""
+    if entry.is_node:
+        score = float(len(recent(entry, now, policy)))
+        judged: Class = "suspect" if score >= policy.nodes.times else "good"
+        return _standing(entry, score, judged)
     warmed = entry.warmed.wall if entry.warmed else now.wall
     score = decayed(entry.heat, warmed, now.wall, policy)
+    return _standing(entry, score, policy.judged(score))
+
+
+def outages_text(entry: Entry, now: Instant, policy: LemonPolicy) -> str:
+    """How the score of a node comes about, in a sentence."""
+    found, span = recent(entry, now, policy), duration_text(policy.nodes.window)
+    if not found:
+        return f"no outage in the last {span}"
+    last = duration_text(max(0, now.wall - found[-1]) // SECOND)
+    times = "1 outage" if len(found) == 1 else f"{len(found)} outages"
+    return (
+        f"{times} in the last {span}, the newest {last} ago; a suspect from {policy.nodes.times} on"
+    )
+
+
+def _standing(entry: Entry, score: float, judged: Class) -> Standing:
     if entry.mark:
         judged = "lemon" if entry.mark == "lemon" else "good"
-        return Standing(score=score, judged=judged, marked=True)  # type: ignore[arg-type]
-    return Standing(score=score, judged=policy.judged(score))
+    return Standing(score=score, judged=judged, marked=bool(entry.mark))
 
 
 def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
@@ -121,7 +159,9 @@ def marked(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Entr
     """The entry with a person's word, or cleared of it and of what happened."""
     if mark:
         return replace(entry, mark=mark, reason=reason, by=by)
-    return replace(entry, mark="", reason=reason, by=by, cleared=now.wall, heat=0.0, warmed=None)
+    return replace(
+        entry, mark="", reason=reason, by=by, cleared=now.wall, heat=0.0, warmed=None, outages=()
+    )
 
 
 def marking(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> GpuEvent:

@@ -1,4 +1,4 @@
-"""Lemons: GPUs that fail again and again. The weights, the sum, and what it means. Pure.
+"""Lemons: GPUs and nodes that fail again and again. What counts, and what it means. Pure.
 
 The signals are those of Kokolis et al. 2024 (https://arxiv.org/abs/2410.21680, section IV-A):
 Xid counts, tickets, nodes taken out, jobs failing with NODE_FAIL on one and on several nodes, and
@@ -51,11 +51,16 @@ WEIGHTS: Mapping[str, float] = {
     # nodes, after Kokolis et al.
     "node fail": 2,
     "node fail alone": 3,
+    "drained": 1,
     "excluded": 0.25,
-    "drained": 0.5,
-    "undrained": 0.5,
 }
 """Of one event; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
+
+OUTAGE = 1.0
+"""What weighs so much takes a node out; a user who avoids it does not."""
+
+RETURN = "undrained"
+"""The node is in service again: what comes next is another outage."""
 
 
 def weight(policy: LemonPolicy, what: str) -> float:
@@ -102,6 +107,23 @@ def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPo
         if day not in heaviest or weight(policy, event[1]) > weight(policy, heaviest[day][1]):
             heaviest[day] = event
     return [_term(event, heaviest[_day(event[2])], now, policy) for event in told]
+
+
+def outages(events: Iterable[tuple[str, str, Instant]], policy: LemonPolicy) -> list[Instant]:
+    """When each outage of a node began, oldest first, from (id, what, when).
+
+    What follows within a day belongs to the same outage, unless the node came back in between.
+    """
+    found: list[Instant] = []
+    over = True
+    for _, what, at in sorted(events, key=lambda e: (e[2].wall, e[0])):
+        if what == RETURN:
+            over = True
+        elif weight(policy, what) >= OUTAGE:
+            if over or at.wall - found[-1].wall >= DAY * SECOND:
+                found.append(at)
+            over = False
+    return found
 
 
 def _term(

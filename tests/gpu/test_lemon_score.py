@@ -5,8 +5,10 @@ import pytest
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
 from sentinel.core.lemon_policy import DAY, LemonPolicy
-from sentinel.core.values import Duration
-from sentinel.gpu.lemon_score import decayed, sum_of, weight
+from sentinel.core.values import Duration, Rate
+from sentinel.gpu import ledger_update
+from sentinel.gpu.ledger import NODE, Entry, GpuEvent
+from sentinel.gpu.lemon_score import decayed, outages, sum_of, weight
 
 POLICY = LemonPolicy()
 
@@ -38,6 +40,56 @@ def test_each_term_says_why() -> None:
         ("4", 0, "xid 48 counts for that day"),
         ("5", 3.0, ""),
     ]
+
+
+NODE_EVENTS = [
+    ("drained", 0.0),
+    ("node fail", 0.5),  # the same outage: the job that it cost
+    ("excluded", 2.0),  # a user avoids it: no outage
+    ("drained", 3.0),
+    ("undrained", 3.1),
+    ("drained", 3.2),  # it had come back in between
+    ("xid 13", 5.0),  # a program's own
+]
+
+
+def node(events: list[tuple[str, float]], policy: LemonPolicy = POLICY) -> Entry:
+    """The entry of a node to which that happened."""
+    told = [
+        GpuEvent(id=f"{n}", subject=f"{NODE}n1", what=what, at=at(days))
+        for n, (what, days) in enumerate(events)
+    ]
+    entry = Entry(subject=f"{NODE}n1", first=at(0), seen=at(0))
+    return ledger_update.counted(entry, told, policy)
+
+
+def test_outages_of_a_node() -> None:
+    """A day long one, unless it came back; a user who avoids the node takes nothing out."""
+    told = [(str(n), what, at(days)) for n, (what, days) in enumerate(NODE_EVENTS)]
+    assert outages(told, POLICY) == [at(0.0), at(3.0), at(3.2)]
+
+
+@pytest.mark.parametrize(
+    ("days", "judged", "words"),
+    [
+        (10, "suspect", "2 outages in the last 28d, the newest 7d ago; a suspect from 2 on"),
+        (30, "good", "1 outage in the last 28d, the newest 27d ago; a suspect from 2 on"),
+        (99, "good", "no outage in the last 28d"),
+    ],
+)
+def test_a_node_is_a_suspect_by_number(days: float, judged: str, words: str) -> None:
+    """Two in 28 days, each alike, and none of them a fraction."""
+    entry = node([("drained", 0), ("drained", 3)])
+    assert ledger_update.standing(entry, at(days), POLICY).judged == judged
+    assert ledger_update.outages_text(entry, at(days), POLICY) == words
+
+
+def test_a_node_by_another_rule() -> None:
+    """`nodes` of the file, and a weight of nothing for drains that are planned."""
+    strict = LemonPolicy(nodes=Rate.parse("1 in 7d"))
+    assert ledger_update.standing(node(NODE_EVENTS), at(4), strict).judged == "suspect"
+    spared = LemonPolicy(weights={"drained": 0, "node fail": 0})
+    assert node(NODE_EVENTS, spared).outages == ()
 
 
 @pytest.mark.parametrize(
