@@ -1,0 +1,199 @@
+"""Which trainer wrote a log, and which number in it advances. Pure.
+
+Only lines of a shape that one trainer alone prints count; of a log that nobody in the table wrote
+the number is looked for, and used only where there is one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.log.monotone import advancing
+from sentinel.checks.log.trainers import TRAINERS, Trainer
+
+MOST = 2**19
+"""Characters that are looked at: the newest of a text, and as many of the log's beginning."""
+
+MARK = re.compile(
+    r"^wandb: (?:Tracking run|Currently logged in|Syncing run|Run |🚀|⭐|View )", re.M
+)
+
+
+class Number(Struct, frozen=True):
+    """A number that advances: what people call it, and a pattern whose group captures it."""
+
+    name: str
+    pattern: str
+
+
+class Recognised(Struct, frozen=True, kw_only=True):
+    """What a log is.
+
+    trainers: Who wrote it, the one that trains first, then libraries and bars; none: unknown.
+    number: What advances, where that is beyond doubt.
+    offered: What may advance, for people to choose from: nothing relies on it.
+    changed: The trainer that wrote the lines before.
+    mixed: Two training loops write at once, so that no number stands for the log.
+    loss, norm, seconds: Whether its lines tell the loss, a gradient norm, the time of a step.
+    """
+
+    trainers: tuple[str, ...] = ()
+    number: Number | None = None
+    offered: tuple[Number, ...] = ()
+    changed: str = ""
+    mixed: tuple[str, ...] = ()
+    loss: bool = False
+    norm: bool = False
+    seconds: bool = False
+
+    @property
+    def trainer(self) -> str:
+        """The first name, or empty."""
+        return self.trainers[0] if self.trainers else ""
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """What cannot be seen in this log, for people."""
+        lacking = {
+            "no number that advances": self.number,
+            "no loss": self.loss,
+            "no gradient norm": self.norm,
+            "no step time": self.seconds,
+        }
+        return tuple(words for words, there in lacking.items() if not there)
+
+    @property
+    def words(self) -> str:
+        """One sentence: `log of Megatron-LM, iteration advances; no gradient norm in it`."""
+        who = " and ".join(self.trainers)
+        told = f"log of {who}" if who else "log of an unknown trainer"
+        if self.mixed:
+            told += f", where {' and '.join(self.mixed)} write at once"
+        if self.changed:
+            told += f", before that of {self.changed}"
+        if self.number:
+            found = "" if self.trainers and not self._looked else " (found by looking)"
+            told += f", {self.number.name} advances{found}"
+        elif self.offered:
+            told += f"; {self.offered[0].name} may advance: `progress: '{self.offered[0].pattern}'`"
+        lacks = [words for words in self.blind if self.number or words != "no number that advances"]
+        return f"{told}; {', '.join(lacks)} in it" if lacks else told
+
+    @property
+    def _looked(self) -> bool:
+        return self.number in self.offered
+
+
+class _Found(Struct):
+    """A row whose lines are there: from where to where, and by which of its numbers."""
+
+    row: Trainer
+    number: Number | None
+    first: int
+    last: int
+
+
+def recognise(text: str, head: str = "") -> Recognised:
+    """What wrote this text, `head` being the beginning of the log where the text is its end.
+
+    Both are text as `core.logtext.decoded` gives it. Never raises; for a text that fits no row of
+    the table `trainers` is empty, and `number` is one that was seen to advance, if only one was.
+    """
+    text, head = text[-MOST:], head[:MOST]
+    found = [*_found(text, head)]
+    loops = [one for one in found if one.row.tier == "trainer"]
+    order = sorted(loops or found[:1], key=lambda one: one.last, reverse=True)
+    mixed = _mixed(order)
+    first = order[0] if order else None
+    known = Recognised(
+        trainers=tuple(_names(first, found, f"{head}\n{text}")) if first else (),
+        number=first.number if first and not mixed else None,
+        changed=order[1].row.name if len(order) > 1 and not mixed else "",
+        mixed=tuple(one.row.name for one in order) if mixed else (),
+    )
+    known = _what_else(known, text, first.row if first else None)
+    return known if known.number or mixed else _looked_for(known, text)
+
+
+def _found(text: str, head: str) -> Iterator[_Found]:
+    covered: set[str] = set()
+    for row in TRAINERS:
+        if row.name in covered or not any(word in text for word in row.words):
+            continue
+        if row.needs and not re.search(row.needs, text, re.M) and not _in(row.needs, head):
+            continue
+        one = _lines(row, text)
+        if one:
+            covered.update(row.covers)
+            yield one
+
+
+def _in(pattern: str, head: str) -> bool:
+    return bool(head) and re.search(pattern, head, re.M) is not None
+
+
+def _lines(row: Trainer, text: str) -> _Found | None:
+    """By the number that is found most often; a bar that stands still counts as well."""
+    best: tuple[int, Number, int, int] | None = None
+    for name, pattern in row.numbers.items():
+        at = [match.start() for match in re.finditer(pattern, text, re.M)]
+        if at and (best is None or len(at) > 2 * best[0]):
+            best = (len(at), Number(name, pattern), at[0], at[-1])
+    if best:
+        return _Found(row, best[1], best[2], best[3])
+    mark = re.search(MARK, text) if row.name == "W&B" else None
+    only = mark.start() if mark else text.find(row.words[0]) if row.tier == "library" else -1
+    return _Found(row, None, only, only) if only >= 0 else None
+
+
+def _mixed(order: list[_Found]) -> bool:
+    """Whether the lines of two loops lie between each other's."""
+    return len(order) > 1 and order[0].first < order[1].last
+
+
+def _names(first: _Found, found: Iterable[_Found], around: str) -> Iterator[str]:
+    told = first.row.name
+    for pattern, name in first.row.variants.items():
+        told = name if re.search(pattern, around) else told
+    yield told
+    yield from (
+        one.row.name
+        for one in found
+        if one.row is not first.row and one.row.tier != "trainer" and one.row.name != "tqdm"
+    )
+
+
+def _what_else(known: Recognised, text: str, row: Trainer | None) -> Recognised:
+    norms = r"(?i)\b(?:grad(?:ient)?[ _/]?norm|gnorm|total_grad_norm)\b"
+    seconds = row.seconds[0] if row and row.seconds else ""
+    own = (
+        rf"(?<![\w/]){re.escape(row.norm)}['\"]?\s*[:= ]\s*['\"]?[-+\dni]"
+        if row and row.norm
+        else norms
+    )
+    return replace(
+        known,
+        loss=re.search(r"(?i)loss[\w/]*['\"]?\s*[:= ]\s*['\"\[(]*[-+\dni]", text) is not None,
+        norm=re.search(own, text) is not None or re.search(norms, text) is not None,
+        seconds=bool(seconds) and re.search(seconds, text) is not None,
+    )
+
+
+def _looked_for(known: Recognised, text: str) -> Recognised:
+    sure, offered = advancing(text)
+    numbers = tuple(Number(name, pattern) for name, pattern in offered)
+    return replace(known, number=numbers[0] if sure else None, offered=numbers)
+
+
+def phases_of(rows: Iterable[Trainer] = TRAINERS) -> Mapping[str, tuple[str, str]]:
+    """Every phase of the table by name: the patterns of all lines that begin it, and that end it."""
+    begins: dict[str, dict[str, None]] = {}
+    ends: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name, (begin, end) in row.phases.items():
+            begins.setdefault(name, {})[begin] = None
+            if end:
+                ends.setdefault(name, {})[end] = None
+    return {name: ("|".join(begins[name]), "|".join(ends.get(name, {}))) for name in begins}

@@ -1,0 +1,274 @@
+"""Rules of telling which trainer wrote a log, and which number in it advances."""
+
+import pytest
+
+from sentinel.checks.log.recognition import recognise
+from sentinel.checks.log.trainers import TRAINERS
+from sentinel.core.logtext import decoded
+
+MEGATRON = (
+    " [2026-03-08 03:12:05] iteration {n:8d}/  250000 | consumed samples: {n:12d} | elapsed time"
+    " per iteration (ms): 5123.4 | learning rate: 1.3E-05 | lm loss: 2.1E+00 | grad norm: 0.2 |"
+    " number of skipped iterations:   0 | number of nan iterations:   0 |"
+)
+TITAN = (
+    "[rank0]:[titan] 2026-03-08 03:12:05 - root - INFO - step: {n:2d}  loss:  7.1  grad_norm:  1.2"
+    "  memory:  9.46GiB(64.99%)  tps: 7,094"
+)
+TRAINER = "{{'loss': 2.1, 'grad_norm': 0.5, 'learning_rate': 1.9e-05, 'epoch': 0.{n:02d}}}"
+BAR = " 12%|█▎        | {n}/1200 [01:10<9:00:00,  1.61s/it]"
+MLLOG = (
+    '0: :::MLLOG {{"namespace": "", "time_ms": 17{n:011d}, "event_type": "POINT_IN_TIME", "key":'
+    ' "tracked_stats", "value": {{"throughput": 31.5}}, "metadata": {{"file": "a.py", "lineno": 7,'
+    ' "step": {n}}}}}'
+)
+
+FORMS = {
+    "Megatron-LM": (MEGATRON, "iteration"),
+    "Megatron-DeepSpeed": (
+        " iteration {n:8d}/  115311 | consumed samples: {n:12d} | consumed tokens: {n:12d} | elapsed"
+        " time per iteration (s): 104.70 | learning rate: 6.000E-05 | lm loss: 2.1E+00 |",
+        "iteration",
+    ),
+    "GPT-NeoX": (
+        " samples/sec: 31.210 | iteration {n:8d}/  320000 | elapsed time per iteration (ms): 49211.1"
+        " | learning rate: 9.7E-05 | approx flops per GPU: 117.3TFLOPS | lm_loss: 2.1E+00 |",
+        "iteration",
+    ),
+    "NeMo": (
+        "Training epoch 0, iteration {n}/99999 | lr: 3e-4 | global_batch_size: 512 | global_step:"
+        " {n} | reduced_train_loss: 2.123 | train_step_timing in s: 5.211",
+        "iteration",
+    ),
+    "Lightning": (
+        "Epoch 3:  12%|█▎        | {n}/5000 [00:31<04:21, 16.1it/s, v_num=4242, train_loss=2.1]",
+        "batch",
+    ),
+    "torchtitan": (TITAN, "step"),
+    "lingua": (
+        "0: INFO    26-03-08 03:12:05.123 - 0:01:10 - step: {n}  acc: 0  loss:  7.1234  grad:"
+        " 1.2e+00  flops: 3.1e+14  wps: 5.1e+04  iter:  0.4123  data: 0.001",
+        "step",
+    ),
+    "OLMo": (
+        "2026-03-08 03:12:05.123\tnode-3:0\tolmo.train:967\tINFO\t[step={n}/739328,epoch=0]\n"
+        "    train/CrossEntropyLoss=2.123\n    throughput/device/batches_per_second=0.31",
+        "step",
+    ),
+    "metaseq": (
+        '2026-03-08 03:12:05 | INFO | train_inner | {{"epoch": 1, "update": 0.01, "loss": "7.1",'
+        ' "num_updates": "{n}", "gnorm": "1.2", "ups": "0.31"}}\n| INFO | metaseq.trainer | ok',
+        "num_updates",
+    ),
+    "fairseq": (
+        "2026-03-08 03:12:05 | INFO | train_inner | epoch 001:   {n} / 1425 loss=7.1, ppl=137.2,"
+        " wps=5121.3, ups=0.31, num_updates={n}, lr=1e-05, gnorm=1.2",
+        "num_updates",
+    ),
+    "llm.c": (
+        "step {n:4d}/19560 | loss 7.123456 (+1.21z)| norm 1.2345 (+nanz)| lr 6.00e-04 |"
+        " 512.31 ms | 47.2% bf16 MFU | 1023123 tok/s",
+        "step",
+    ),
+    "nanochat": (
+        "step {n:05d}/21400 (01.23%) | loss: 7.123456 | lrm: 1.00 | dt: 512.31ms | tok/sec:"
+        " 1,023,123 | mfu: 47.21 | total time: 12.31m",
+        "step",
+    ),
+    "build-nanogpt": (
+        "step {n:5d} | loss: 7.123456 | lr 6.0000e-04 | norm: 1.2345 | dt: 512.31ms |"
+        " tok/sec: 1023123.12",
+        "step",
+    ),
+    "modded-nanogpt": (
+        "step:{n}/3242 train_loss:7.1234 train_time:8410ms step_avg:141.9ms",
+        "step",
+    ),
+    "nanoGPT": ("iter {n}: loss 7.1234, time 512.31ms, mfu 47.21%", "iter"),
+    "litgpt": (
+        "Epoch 1 | iter {n} step 17 | loss train: 7.123, val: n/a | iter time: 512.31 ms (step)",
+        "iter",
+    ),
+    "nanotron": (
+        "03/08/2026 03:12:05 [INFO|DP=0|PP=0|TP=0]: iteration: {n} / 9999 | consumed_tokens: 4.2M |"
+        " time_per_iteration_ms: 512 | lm_loss: 7.12 | lr: 0.0003 | grad_norm: 1.2",
+        "iteration",
+    ),
+    "LLM Foundry/Composer": (
+        "[batch={n}/9999]:\n\t Train time/batch: {n}\n\t Train loss/train/total: 7.1234\n"
+        "\t Train throughput/batches_per_sec: 0.31",
+        "batch",
+    ),
+    "MaxText": (
+        "completed step: {n}, seconds: 5.123, TFLOP/s/device: 161.2, Tokens/s/device: 5123.1,"
+        " total_weights: 524288, loss: 7.123",
+        "step",
+    ),
+    "levanter": (
+        "2026-03-08T03:12:05 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:145 - INFO :: "
+        "Progress on:train {n}it/9.99kit rate:1.2s/it remaining:3:20:00 elapsed:00:20"
+        " postfix:loss=7.12",
+        "step",
+    ),
+    "DeepSpeed-Chat": (
+        "Epoch: 0 | Step: {n} | PPO Epoch: 1 | Actor Loss: 0.12 | Critic Loss: 0.31 |"
+        " Unsupervised Loss: 0.0",
+        "step",
+    ),
+    "Hugging Face Trainer": (TRAINER, "epoch"),
+    "axolotl": (f"[INFO] [axolotl.train.train:48] [PID:7] starting\n{TRAINER}", "epoch"),
+    "accelerate": (
+        "03/08/2026 03:12:05 - INFO - __main__ -   Total optimization steps = 9999\n"
+        "Steps:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s, lr=1e-5, step_loss=0.12]",
+        "step",
+    ),
+    "DeepSpeed": (
+        "[2026-03-08 03:12:05,123] [INFO] [logging.py:96:log_dist] [Rank 0] step={n}, skipped=0,"
+        " lr=[1.3e-05], mom=[(0.9, 0.95)]",
+        "step",
+    ),
+    "MLPerf (MLLOG)": (MLLOG, "step"),
+    "tqdm": ("Training:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s]", "count"),
+}
+
+
+def log(form: str, first: int = 10, lines: int = 8) -> str:
+    """So many lines of a form, from this number on."""
+    return "".join(form.format(n=n) + "\n" for n in range(first, first + lines))
+
+
+@pytest.mark.parametrize(("name", "form"), FORMS.items(), ids=FORMS)
+def test_a_trainer_is_known_by_its_lines(name: str, form: tuple[str, str]) -> None:
+    """Its name, the number that advances, and that its pattern finds every line."""
+    import re
+
+    text = log(form[0])
+    known = recognise(text)
+    assert (known.trainer, known.number and known.number.name) == (name, form[1])
+    assert known.number
+    assert len(re.findall(known.number.pattern, text, re.M)) == 8
+    assert name in known.words
+    assert form[1] in known.words
+
+
+def test_every_row_of_the_table_is_tried() -> None:
+    """And says which file prints its form."""
+    variants = {"fairseq", "metaseq"}
+    assert {row.name for row in TRAINERS} - {"W&B", "metaseq or fairseq"} <= {*FORMS} | variants
+    assert all(".py" in row.source or ".cu" in row.source for row in TRAINERS)
+
+
+def test_what_a_log_does_not_tell_is_said() -> None:
+    """So that nobody waits for an alarm that cannot come."""
+    assert recognise(log(FORMS["modded-nanogpt"][0])).blind == ("no gradient norm",)
+    assert recognise(log(MEGATRON)).blind == ()
+    assert "no loss, no gradient norm, no step time in it" in recognise(log(FORMS["tqdm"][0])).words
+    assert recognise("").blind[0] == "no number that advances"
+
+
+@pytest.mark.parametrize(
+    ("text", "trainers"),
+    [
+        pytest.param(
+            "[INFO] [config.py:9:print] zero_enabled\n" + log(MEGATRON), ("Megatron-DeepSpeed",),
+            id="before bigscience changed the line",
+        ),
+        pytest.param(
+            log(MEGATRON + "\n" + FORMS["DeepSpeed"][0]), ("Megatron-DeepSpeed",), id="a fork"
+        ),
+        pytest.param(log(TRAINER + "\r" + BAR), ("Hugging Face Trainer",), id="with its bar"),
+        pytest.param(
+            log(FORMS["NeMo"][0] + "\n" + MLLOG), ("NeMo", "MLPerf (MLLOG)"), id="a library below"
+        ),
+        pytest.param(
+            "wandb: Tracking run with wandb version 0.17\n" + log(TITAN), ("torchtitan", "W&B"),
+            id="W&B beside",
+        ),
+    ],
+)  # fmt: skip
+def test_who_trains_stands_before_what_it_uses(text: str, trainers: tuple[str, ...]) -> None:
+    """Libraries print lines of their own."""
+    known = recognise(decoded(text.encode()))
+    assert known.trainers == trainers
+    assert known.number is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "iteration 12 of the review: loss of 3 people\n",
+        "step 7\n",
+        "Epoch 1/10\n 12/100 [==>....] - loss: 0.3\n",
+        "def training_log():\n    log_string = ' iteration {:8d}/{:8d} |'.format(iteration)\n",
+        "sbatch: Submitted batch job 4711\n" * 9,
+        "\x00\x01\xff" * 999,
+    ],
+)
+def test_what_nobody_in_the_table_wrote_is_unknown(text: str) -> None:
+    """Rather than wrong."""
+    assert recognise(text).trainers == ()
+    assert "unknown trainer" in recognise(text).words
+
+
+def test_a_log_that_changes_its_trainer_is_the_later_ones() -> None:
+    """The number of the one before will never advance again."""
+    known = recognise(log(MEGATRON) + log(TITAN))
+    assert (known.trainer, known.changed) == ("torchtitan", "Megatron-LM")
+    assert known.number is not None
+    assert "before that of Megatron-LM" in known.words
+
+
+def test_two_trainers_in_one_file_have_no_number_in_common() -> None:
+    """One of them may hang while the other writes."""
+    known = recognise("".join(log(MEGATRON, n, 1) + log(TITAN, n, 1) for n in range(9)))
+    assert (known.number, known.mixed) == (None, ("torchtitan", "Megatron-LM"))
+    assert "write at once" in known.words
+
+
+def test_the_beginning_of_a_long_log_helps_to_name_its_end() -> None:
+    """The end alone shows the form that a fork has kept."""
+    head = "[2026-03-08 03:12:05,123] [INFO] [engine.py:1:x] DeepSpeed info: version=0.4\n"
+    assert recognise(log(MEGATRON), head).trainer == "Megatron-DeepSpeed"
+    assert recognise(log(MEGATRON)).trainer == "Megatron-LM"
+
+
+def test_a_log_that_is_only_a_bar_and_one_in_utf_16() -> None:
+    """Carriage returns end lines, and every other byte is nothing."""
+    bar = decoded("\r".join(BAR.format(n=n) for n in range(9, 40)).encode())
+    assert (recognise(bar).trainer, recognise(bar).number is None) == ("tqdm", False)
+    assert recognise(decoded(log(TITAN).encode("utf-16"))).trainer == "torchtitan"
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        pytest.param("[03:12:{s}] fold 3: round {n} of 900, score 0.{s}", "round", id="a word"),
+        pytest.param("epoch 1 step {n} loss 0.{s} samples {n}", "step", id="the finest"),
+        pytest.param("03:12:{s} beat {n} of the drum", None, id="no word for progress"),
+        pytest.param("epoch 1 loss 0.{s}", None, id="a number that stands still"),
+    ],
+)
+def test_of_an_unknown_trainer_the_number_is_found_by_looking(form: str, name: str | None) -> None:
+    """Where a word for progress stands before it."""
+    known = recognise("x\n" + "".join(form.format(n=n, s=10 + n) + "\n" for n in range(9)))
+    assert known.trainers == ()
+    assert (known.number.name if known.number else None) == name
+
+
+def test_a_number_that_may_be_something_else_is_offered_and_not_used() -> None:
+    """A person can take it over as `progress`."""
+    text = "x\n" + "".join(f"worker a step {n}\nserver step {900 + 3 * n}\n" for n in range(9))
+    known = recognise(text)
+    assert known.number is None
+    beat = recognise("x\n" + "".join(f"beat {n} of the drum\n" for n in range(9)))
+    assert [one.name for one in beat.offered] == ["beat"]
+    assert "beat may advance: `progress: '" in beat.words
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("piece", ["iteration 1/ 2 | ", "{'loss': ", "Epoch 1: ", "1%|", "step: 1 ",
+                                   ":::MLLOG ", "step 1 ", "\n1 ", "a1"])  # fmt: skip
+def test_no_megabyte_of_anything_takes_long_to_recognise(piece: str) -> None:
+    """One line of any length, or many."""
+    assert isinstance(recognise(piece * (2**20 // len(piece))).words, str)
