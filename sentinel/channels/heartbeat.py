@@ -82,7 +82,7 @@ class FilePulse:
 
     def __init__(self, path: str, limit: float) -> None:
         self._path, self._limit = path, limit
-        self._stuck: proc.Stuck | None = None
+        self._hanging = proc.Hanging()
 
     async def begin(self) -> None:
         """A file knows no beginning: the peer waits for a change."""
@@ -93,9 +93,6 @@ class FilePulse:
             await asyncio.to_thread(self._write)
 
     def _write(self) -> None:
-        if self._stuck and proc.still_stuck(self._stuck):
-            raise self._error(f"process {self._stuck.pid} still waits for its file system")
-        self._stuck = None
         draft = f"{self._path}.new-{os.uname().nodename}"
         self._run(["dd", f"of={draft}", "conv=fsync", "status=none"], self._sign())
         self._run(["mv", "-fT", "--", draft, self._path])
@@ -112,9 +109,11 @@ class FilePulse:
 
     def _run(self, argv: list[str], stdin: bytes = b"") -> None:
         try:
-            done = proc.run(argv, limit=self._limit, stdin=stdin, max_output=1 << 16)
-        except proc.TimedOut as error:
-            self._stuck = error.stuck
+            with self._hanging.alone(self._path):
+                done = proc.run(argv, limit=self._limit, stdin=stdin, max_output=1 << 16)
+        except proc.Hangs as error:
+            raise self._error(f"its file system {error}") from None
+        except proc.TimedOut:
             raise self._error("cannot be written: its file system hangs") from None
         except CannotTell as error:
             raise self._error(str(error)) from None

@@ -22,7 +22,7 @@ MOST_STUCK = 4  # children that hang on homes; then no further one is sent there
 # useradd(8) of shadow-utils allows these; what else a directory has, only a lookup can translate.
 _LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9._-]{0,63}")
 
-_stuck: dict[str, proc.Stuck] = {}
+_hanging = proc.Hanging(most=MOST_STUCK)
 
 
 class Owner(Struct, frozen=True):
@@ -109,15 +109,13 @@ def _own(path: str, user: str, limit: float) -> str:
 
 
 def _ask(argv: Sequence[str], what: str, limit: float) -> proc.Done:
-    for path in [p for p, stuck in _stuck.items() if not proc.still_stuck(stuck)]:
-        _stuck.pop(path, None)
-    if what in _stuck or len(_stuck) >= MOST_STUCK:
-        raise CannotTell(f"{visible(what)} hangs")
+    env = {**os.environ, "LC_ALL": "C"}
     try:
-        return proc.run(argv, limit=limit, env={**os.environ, "LC_ALL": "C"}, max_output=2**16)
+        with _hanging.alone(what):
+            return proc.run(argv, limit=limit, env=env, max_output=2**16)
+    except proc.Hangs as error:
+        raise CannotTell(f"{visible(what)} {error}") from None
     except proc.TimedOut as error:
-        if error.stuck:
-            _stuck[what] = error.stuck
         raise CannotTell(f"{visible(what)} does not answer: {error}") from None
 
 

@@ -10,7 +10,7 @@ import re
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, to_builtins
 
@@ -67,11 +67,15 @@ class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding about the check's own name; raises CannotTell when it did not run."""
-        _refuse_while_stuck(ctx.memory)
+        before = recalled(ctx.memory.get("stuck"), proc.Stuck)
+        hanging = proc.Hanging({"": before} if before else {})
         try:
-            done = proc.run(
-                self.command, limit=ctx.limit, env={**os.environ, **self.env}, max_output=MOST
-            )
+            with hanging.alone(""):
+                done = proc.run(
+                    self.command, limit=ctx.limit, env={**os.environ, **self.env}, max_output=MOST
+                )
+        except proc.Hangs as error:
+            raise CannotTell(f"an earlier run {error}; no other is started beside it") from None
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise
@@ -171,11 +175,3 @@ def _hung(name: str, late: proc.TimedOut) -> Report:
         coverage=Coverage(of="plugins", meant=1, unseen=(name,)),
         memory={"stuck": to_builtins(late.stuck)},
     )
-
-
-def _refuse_while_stuck(memory: Mapping[str, Any]) -> None:
-    stuck = recalled(memory.get("stuck"), proc.Stuck)
-    if stuck and proc.still_stuck(stuck):
-        raise CannotTell(
-            f"process {stuck.pid} of an earlier run still hangs; no other is started beside it"
-        )

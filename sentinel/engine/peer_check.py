@@ -37,7 +37,7 @@ class PeerWatch:
 
     def __init__(self, path: str, patience: float) -> None:
         self._path, self._patience = str(path), patience  # a FilePath is none to a codec
-        self._stuck: proc.Stuck | None = None
+        self._hanging = proc.Hanging()
 
     def look(self, memory: Mapping[str, Any], now: Instant) -> Look:
         """Takes LIMIT seconds at most. That the file is missing or cannot be read is no sign of
@@ -62,14 +62,13 @@ class PeerWatch:
         )
 
     def _read(self) -> str:
-        if self._stuck and proc.still_stuck(self._stuck):
-            raise CannotTell(f"process {self._stuck.pid} still waits for its file system")
-        self._stuck = None
         argv = ["head", "-c", str(MOST), "--", self._path]
         try:
-            done = proc.run(argv, limit=LIMIT, max_output=2 * MOST)
+            with self._hanging.alone(self._path):
+                done = proc.run(argv, limit=LIMIT, max_output=2 * MOST)
+        except proc.Hangs as error:
+            raise CannotTell(f"its file system {error}") from None
         except proc.TimedOut as error:
-            self._stuck = error.stuck
             raise CannotTell(f"cannot be read within {LIMIT:.0f}s") from error
         if done.code:
             raise CannotTell(done.err.decode("utf-8", "replace").strip().rpartition(": ")[2])

@@ -47,20 +47,13 @@ class Way(Protocol):
 class Reach:
     """Asks nodes; a port Remote. `patience`: seconds one node has.
 
-    `stuck` remembers, by node, local processes that not even SIGKILL ended: while one is
-    there its node is not asked again. Whoever keeps state across processes may hand it in.
+    `hanging` remembers, by node, local processes that not even SIGKILL ended: while one is
+    there its node is not asked again.
     """
 
-    def __init__(
-        self,
-        way: Way,
-        *,
-        fanout: int,
-        patience: float,
-        stuck: dict[str, proc.Stuck] | None = None,
-    ) -> None:
+    def __init__(self, way: Way, *, fanout: int, patience: float) -> None:
         self._way, self._fanout, self._patience = way, fanout, patience
-        self.stuck = {} if stuck is None else stuck
+        self.hanging = proc.Hanging()
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
@@ -93,37 +86,29 @@ class Reach:
     def _ask(
         self, node: str, argv: Sequence[str], stdin: bytes, seconds: float, most: int
     ) -> Answer:
-        if why := _no_name(node) or self._way.barred(node) or self._still_stuck(node):
+        if why := _no_name(node) or self._way.barred(node):
             return NotAsked(why)
         mark = _mark()
         try:
-            done = proc.run(
-                self._way.command(node, frame.framed(argv, seconds)),
-                limit=seconds,
-                env=self._way.env,
-                stdin=frame.stdin(mark, stdin),
-                max_output=most,
-            )
+            with self.hanging.alone(node):
+                done = proc.run(
+                    self._way.command(node, frame.framed(argv, seconds)),
+                    limit=seconds,
+                    env=self._way.env,
+                    stdin=frame.stdin(mark, stdin),
+                    max_output=most,
+                )
+        except proc.Hangs as error:
+            return NotAsked(f"an earlier question to it, from this host, {error}")
         except proc.NotFound as error:
             return NotAsked(str(error))
         except proc.TooMuch as error:
             return Partial(why=str(error))
-        except proc.TimedOut as error:
-            if error.stuck:
-                self.stuck[node] = error.stuck
+        except proc.TimedOut:
             return TimedOut(
                 f"no answer within {duration_text(seconds)}; {self._way.name} was ended"
             )
         return frame.unframed(done.out, done.err, mark, done.code, self._way.failure)
-
-    def _still_stuck(self, node: str) -> str:
-        stuck = self.stuck.get(node)
-        if stuck is None:
-            return ""
-        if not proc.still_stuck(stuck):
-            self.stuck.pop(node, None)
-            return ""
-        return f"process {stuck.pid} on this host, an earlier question to it, hangs in the kernel"
 
 
 def probed(answer: Answer, mark: str, wants: Wants) -> NodeProbe | Unreached:

@@ -16,11 +16,14 @@ from sentinel.core.text import visible
 from sentinel.proc import running
 from sentinel.proc.child import GRACE, Child
 from sentinel.proc.errors import NotFound, TimedOut, TooMuch
+from sentinel.proc.hanging import Hanging, Hangs
 from sentinel.proc.stuck import Stuck, boot_id, bury, left_behind, still_stuck
 
 __all__ = [
     "GRACE",
     "Done",
+    "Hanging",
+    "Hangs",
     "NotFound",
     "Stuck",
     "TimedOut",

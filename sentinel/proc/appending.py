@@ -4,7 +4,7 @@ import os
 import sys
 
 from sentinel.core.values import duration_text
-from sentinel.proc import Done, Stuck, TimedOut, run, still_stuck
+from sentinel.proc import Done, Hanging, Hangs, TimedOut, run
 
 NEVER = 2
 """Exit code: what stands at the path is no file, so no retry will help."""
@@ -12,7 +12,7 @@ NEVER = 2
 _PROGRAM = os.path.join(os.path.dirname(__file__), "append.py")
 
 
-_hanging: dict[str, Stuck] = {}
+_hanging = Hanging()
 
 
 def append_line(path: str, line: bytes, *, limit: float) -> Done:
@@ -22,15 +22,12 @@ def append_line(path: str, line: bytes, *, limit: float) -> Done:
     line is closed first, and a line that did not reach the child whole (this process was killed)
     is not written at all.
     """
-    stuck = _hanging.pop(path, None)
-    if stuck and still_stuck(stuck):
-        _hanging[path] = stuck
-        raise TimedOut(f"its file system hangs: process {stuck.pid} still waits for it", stuck)
     argv = (sys.executable, "-I", "-S", _PROGRAM, path, str(len(line)))
     try:
-        return run(argv, limit=limit, stdin=line, max_output=1 << 16)
+        with _hanging.alone(path):
+            return run(argv, limit=limit, stdin=line, max_output=1 << 16)
+    except Hangs as error:
+        raise TimedOut(f"its file system {error}", error.stuck) from None
     except TimedOut as error:
-        if error.stuck:
-            _hanging[path] = error.stuck
         text = f"cannot be written: nothing happened for {duration_text(limit)}"
         raise TimedOut(text, error.stuck) from None

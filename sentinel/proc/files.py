@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.proc import Done, Stuck, TimedOut, run, still_stuck
+from sentinel.proc import Done, Hanging, Hangs, Stuck, TimedOut, run
 from sentinel.proc.owned import tail_of
 
 _ABSENT = ("No such file or directory", "Not a directory")
@@ -27,7 +27,12 @@ class Files:
     def __init__(self, limit: float, total: float, stuck: Mapping[str, Stuck]) -> None:
         self.limit = limit
         self._deadline = time.monotonic() + total
-        self.stuck = {p: s for p, s in stuck.items() if still_stuck(s)}
+        self._hanging = Hanging(stuck, self.MOST_STUCK)
+
+    @property
+    def stuck(self) -> dict[str, Stuck]:
+        """The children that hang, by path: what the check has to remember."""
+        return self._hanging.children
 
     @property
     def left(self) -> float:
@@ -40,19 +45,16 @@ class Files:
 
     def ask(self, argv: Sequence[str], path: str) -> Done:
         """What a command says about that path; CannotTell where it does not answer in time."""
-        if path in self.stuck:
-            pid = self.stuck[path].pid
-            raise CannotTell(f"{visible(path)} hangs: process {pid} still waits for it")
-        left = self.left
-        if left <= 0 or len(self.stuck) >= self.MOST_STUCK:
-            why = "others took all the time" if left <= 0 else f"{len(self.stuck)} others hang"
-            raise CannotTell(f"{visible(path)} was not looked at: {why}")
-        limit, env = min(self.limit, left), {**os.environ, "LC_ALL": "C"}
+        env = {**os.environ, "LC_ALL": "C"}
         try:
-            return run(argv, limit=limit, env=env, max_output=self.MOST_OUTPUT)
+            with self._hanging.alone(path):
+                if (left := self.left) <= 0:
+                    raise Hangs("was not looked at: others took all the time")
+                limit = min(self.limit, left)
+                return run(argv, limit=limit, env=env, max_output=self.MOST_OUTPUT)
+        except Hangs as hangs:
+            raise CannotTell(f"{visible(path)} {hangs}") from None
         except TimedOut as late:
-            if late.stuck:
-                self.stuck[path] = late.stuck
             raise CannotTell(f"{visible(path)} {self.LATE}: {late}") from late
 
 

@@ -96,7 +96,7 @@ class Client:
         self._prefix = self.prefix = tuple(prefix)
         self._environ = environ
         self._lock = allocate_lock()
-        self._stuck: proc.Stuck | None = None
+        self._hanging = proc.Hanging()
 
     def ask(self, *argv: str) -> bytes:
         """What the command prints; CannotTell unless it succeeded."""
@@ -116,9 +116,14 @@ class Client:
         NoAnswer when it had to be ended, CannotAsk when it could not be started.
         """
         name, limit = argv[0], min(limit, self.limit)
-        self._refuse_to_pile_up(name)
         try:
-            done = self._start(argv, limit)
+            with self._hanging.alone("Slurm"):
+                done = self._start(argv, limit)
+        except proc.Hangs as error:
+            raise CannotAsk(
+                f"{name}: not asked, an earlier question {error} "
+                "(a file system that Slurm's commands need hangs)"
+            ) from None
         except CannotTell as error:
             late = isinstance(error, proc.TimedOut)
             self._count(name, requests=1, failures=1, seconds=limit if late else 0.0)
@@ -139,18 +144,9 @@ class Client:
             raise proc.NotFound(complaint(done.err))
         return done
 
-    def _refuse_to_pile_up(self, name: str) -> None:
-        if self._stuck and proc.still_stuck(self._stuck):
-            raise CannotAsk(
-                f"{name}: not asked while process {self._stuck.pid}, an earlier question, "
-                "hangs in the kernel (a file system that Slurm's commands need hangs)"
-            )
-        self._stuck = None
-
     def _told(self, name: str, error: CannotTell, limit: float) -> CannotTell:
         """The error in words about Slurm."""
         if isinstance(error, proc.TimedOut):
-            self._stuck = error.stuck
             hint = "slurmctld, munge or the network hangs"
             return NoAnswer(
                 f"{name}: no answer within {duration_text(limit)}, it was ended ({hint})"

@@ -70,7 +70,7 @@ def test_an_ssh_that_hangs_in_the_kernel_is_not_piled_upon(tmp_path: Path, fuse:
     second = reach.run(cluster.names, ["true"], limit=5)["n0000"]
     assert isinstance(first, TimedOut)
     assert isinstance(second, NotAsked)
-    assert f"process {reach.stuck['n0000'].pid} on this host" in second.why
+    assert f"process {reach.hanging.children['n0000'].pid} still waits" in second.why
     assert cluster.asked() == ["x"]
     fuse.release()
     Cluster(tmp_path, 1, dead="none")
@@ -78,7 +78,7 @@ def test_an_ssh_that_hangs_in_the_kernel_is_not_piled_upon(tmp_path: Path, fuse:
         lambda: reach.run(cluster.names, ["true"], limit=5)["n0000"] == Answered(code=0),
         "the node to be asked again",
     )
-    assert reach.stuck == {}
+    assert reach.hanging.children == {}
 
 
 def test_no_more_than_the_fanout_run_at_once() -> None:

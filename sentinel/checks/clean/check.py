@@ -110,12 +110,14 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
         before = recalled(ctx.memory, Memory) or Memory()
-        if before.stuck and proc.still_stuck(before.stuck):
-            raise CannotTell(f"an earlier look still hangs (process {before.stuck.pid})")
+        hanging = proc.Hanging({self.root: before.stuck} if before.stuck else {})
         try:
             # What takes longer than a removal has to look again could be asked for, and never go.
             limit = min(0.8 * ctx.limit, LOOKING if self.remove else float("inf"))
-            found = listing(str(self.root), self.rules().text(), limit)
+            with hanging.alone(self.root):
+                found = listing(str(self.root), self.rules().text(), limit)
+        except proc.Hangs as error:
+            raise CannotTell(f"an earlier look {error}") from None
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise

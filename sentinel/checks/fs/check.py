@@ -229,7 +229,7 @@ def _answers(seen: Mapping[str, Seen], limit: float) -> dict[str, Answer]:
     def ask(path: str, patience: float) -> Answer:
         return probe(path, patience, plain=table.is_point(path))
 
-    stuck = {p: s.stuck for p, s in seen.items() if s.stuck and proc.still_stuck(s.stuck)}
+    stuck = proc.Hanging({p: s.stuck for p, s in seen.items() if s.stuck}).children
     budget = max(0.3 * limit, limit - 1.5 * proc.GRACE)
     fresh = probe_all((p for p in seen if p not in stuck), budget, min(limit / 2, budget), ask)
     return {**fresh, **{path: Answer(hung=True, stuck=child) for path, child in stuck.items()}}

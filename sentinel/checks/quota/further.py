@@ -110,7 +110,11 @@ def asked(fs: Wishes, sights: Sequence[Sight], ctx: Context, deadline: float) ->
                 before = found.get(finding.subject)  # named twice: the worse one is told
                 if before is None or before.status.rank < finding.status.rank:
                     found[finding.subject] = finding
-    return Asked(findings=tuple(found.values()), subjects=subjects, memory=asker.stuck)
+    return Asked(
+        findings=tuple(found.values()),
+        subjects=subjects,
+        memory=to_builtins(asker.hanging.children),
+    )
 
 
 class _Asker:
@@ -123,7 +127,8 @@ class _Asker:
         asked = fs.measure != "auto"
         self._warn, self._crit = completed(fs.warn, fs.crit) if asked else self._shares
         self._now = ctx.now.wall / 1e6
-        self.stuck: dict[str, Any] = {}
+        before = recalled(ctx.memory.get(MEMORY), dict[str, proc.Stuck])
+        self.hanging = proc.Hanging(before)
 
     def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
         fs, path = self._fs, sight.path
@@ -200,7 +205,8 @@ class _Asker:
         fs = self._fs
         tree = walk.walked(_real(sight), fs.du, mount.type in LOCAL, self._left())
         if tree.stuck:
-            self.stuck[visible(f"{sight.path} tree")] = to_builtins(proc.left_behind(tree.stuck))
+            left = proc.left_behind(tree.stuck)
+            self.hanging.keep(visible(f"{sight.path} tree"), left)
         return walk.finding(sight.path, tree, fs.du, self._warn, self._crit)
 
     def _command(self, path: str) -> list[Finding]:
@@ -220,7 +226,7 @@ class _Asker:
         try:
             result = write_probe.written(sight.path, min(self._left(), self._ctx.limit / 2))
         except proc.TimedOut as late:
-            self._keep(subject, late)
+            self.hanging.keep(subject, late.stuck)
             text = "hangs: a small file could not be written, synced and read back"
             return Finding(subject=subject, status=Status.CRITICAL, summary=text)
         return write_probe.finding(sight.path, result, before)
@@ -233,26 +239,16 @@ class _Asker:
         `lenient`: nobody asked for it, so a tool that is not installed is no trouble.
         """
         try:
-            self._refuse_stuck(subject)
-            yield from ask()
+            with self.hanging.alone(visible(subject)):
+                found = ask()
+            yield from found
+        except proc.Hangs as error:
+            yield _blind(subject, CannotTell(f"an earlier question {error}"))
         except CannotTell as error:
-            if isinstance(error, proc.TimedOut):
-                self._keep(subject, error)
             if not (lenient and isinstance(error, CannotAsk)):
                 yield _blind(subject, error)
         except Unexpected as error:
             yield _blind(subject, error)
-
-    def _refuse_stuck(self, subject: str) -> None:
-        memory = self._ctx.memory.get(MEMORY, {})
-        before = recalled(memory.get(visible(subject)), proc.Stuck)
-        if before and proc.still_stuck(before):
-            self.stuck[visible(subject)] = to_builtins(before)
-            raise CannotTell(f"an earlier question still hangs (process {before.pid})")
-
-    def _keep(self, subject: str, late: proc.TimedOut) -> None:
-        if late.stuck:
-            self.stuck[visible(subject)] = to_builtins(late.stuck)
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()
