@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Hands
 from sentinel.core.values import duration_text
@@ -27,10 +28,10 @@ class Scene(Struct, frozen=True):
         return self.by_name.get(name)
 
 
-def survey(hands: Hands) -> Scene:
-    """Never raises: blind is unwell."""
+def survey(hands: Hands, after: Instant | None = None) -> Scene:
+    """Never raises: blind is unwell. The nodes are not asked before `after`."""
     try:
-        nodes, answer = hands.nodes(), hands.controller()
+        nodes, answer = hands.nodes(after), hands.controller()
     except CannotTell as error:
         return Scene({}, {}, str(error))
     return Scene({n.name: n for n in nodes}, _members(nodes), _unwell(answer))

@@ -24,8 +24,9 @@ from sentinel.actions.audit_log import (
     tidy,
 )
 from sentinel.actions.cluster_view import Scene, survey
-from sentinel.actions.guard import judge
+from sentinel.actions.guard import Case, crowded, judge
 from sentinel.actions.limits import ActionSettings, GuardSettings, Limits
+from sentinel.actions.marks import InUse, NotMarked, mark_of, marked, put, take_off
 from sentinel.actions.model import (
     ActionRecord,
     Answer,
@@ -101,15 +102,20 @@ class Actor:
         request = replace(request, reason=tidy(request.reason))
         kind = self._kind(request)
         # What has nothing to do with Slurm is neither held up by its illness nor waits for it.
+        if kind.returns:
+            scene = self._fresh()
         scene = Scene({}, {}) if kind.apart else scene or self.survey()
         look = Look(text="not seen") if scene.unwell else self._first_look(kind, request, scene)
         record = self._draft(kind, request, asker, look)
         if look.unneeded:
             return replace(record, outcome=Outcome.UNNEEDED, detail=look.unneeded)
-        record = self._intend(record, request, asker, self._situation(request, asker, scene, look))
+        situation = self._situation(request, asker, scene, look)
+        record = self._intend(record, request, asker, situation)
         if self._dry_run or not record.outcome.open:
             return record
-        return self._carry_out(kind, request, record, look)
+        if not (kind.returns and self._rules.guard.mark) or asker.forced:
+            return self._carry_out(kind, request, record, look)
+        return self._marked(kind, request, record, look, situation, asker)
 
     def resolve(self, targets: Sequence[str] | None = None) -> list[ActionRecord]:
         """Read again what is open (None: all of it); returns what is known now.
@@ -118,6 +124,57 @@ class Actor:
         """
         mine = [r for r in self._books.unresolved() if targets is None or r.target in targets]
         return [done for record in mine if (done := self._resolve(record))]
+
+    # Counting with others
+
+    def _fresh(self) -> Scene:
+        """Slurm as it is at this moment: others may return nodes too, and they count."""
+        now = self._clock.now()
+        scene = survey(self._hands, after=now)
+        if scene.by_name and not self._dry_run:
+            self._books.observe(list(scene.by_name.values()), now)
+        return scene
+
+    def _marked(
+        self,
+        kind: Action,
+        request: ActionRequest,
+        record: ActionRecord,
+        look: Look,
+        situation: Situation,
+        asker: Asker,
+    ) -> ActionRecord:
+        """Mark the node, look again, and go on if all that are marked by now leave room."""
+        mark = mark_of(record.id, self._clock.now())
+        try:
+            put(self._hands, record.target, mark)
+        except InUse as error:
+            mark, situation = f"none: {error}", replace(situation, waits=not asker.by_hand)
+        except NotMarked as error:
+            return self._conclude(record, Outcome.WITHDRAWN, str(error))
+        record = replace(record, evidence=bounded({"mark": mark, **record.evidence}))
+        objection = self._room_left(request, record, situation, asker)
+        done = (
+            self._conclude(record, Outcome.WITHDRAWN, objection)
+            if objection
+            else self._carry_out(kind, request, record, look)
+        )
+        if done.outcome is Outcome.WITHDRAWN:
+            take_off(self._hands, record.target, mark)
+        return done
+
+    def _room_left(
+        self, request: ActionRequest, record: ActionRecord, situation: Situation, asker: Asker
+    ) -> str:
+        """Why the caps leave no room any more; the request's own record is not counted."""
+        scene = self._fresh()
+        if scene.unwell:
+            return f"it was marked, and then Slurm was unwell: {scene.unwell}"
+        now, past = self._clock.now(), self._books.past(record.target)
+        past = replace(past, records=tuple(r for r in past.records if r.id != record.id))
+        situation = replace(situation, marked=marked(scene.by_name.values(), now))
+        limits = asker.limits or self._limits(request.action)
+        return crowded(Case(request, past, limits, situation, now))
 
     # Deciding
 
@@ -144,6 +201,9 @@ class Actor:
             maintenance=self._rules.guard.maintenance,
             forced=asker.forced,
             breaker=self._rules.guard.breaker,
+            returning=frozenset(n for n, kind in self._rules.kinds.items() if kind.returns),
+            marked=marked(scene.by_name.values(), self._clock.now()),
+            waits=not (self._rules.guard.mark or asker.by_hand),
         )
 
     def _intend(

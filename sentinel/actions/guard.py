@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from sentinel.actions.limits import Limits
-from sentinel.actions.model import ActionRecord, Past, Situation, Verdict
+from sentinel.actions.model import ActionRecord, Past, Reading, Situation, Verdict
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.hostlist import shown
 from sentinel.core.model import ActionRequest
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share, duration_text
@@ -19,6 +21,13 @@ ALWAYS = frozenset({"slurm", "unresolved", "state"})
 
 PREPARING = frozenset({"clean_up", "test"})
 """What only makes another action possible; that one need not wait for a cooldown of it."""
+
+SEEN_LATER = 600.0
+"""Seconds by which a node that was returned may be seen to be back: a look that came late."""
+
+OTHERS = 600.0
+"""Seconds after a return that nobody of this state made: who returned it may go on. Two sentinels
+that cannot see each other's intents thus never work at the same time for longer than one change."""
 
 
 class Case(Struct, frozen=True):
@@ -137,20 +146,40 @@ def _prepares(record: ActionRecord, request: ActionRequest) -> bool:
     return record.action in PREPARING and record.action != request.action
 
 
+def _others(case: Case) -> str:
+    """A state of its own knows nothing of what another sentinel, or a person, is about to do."""
+    if not case.situation.waits or case.request.action not in case.situation.returning:
+        return ""
+    lately = {r.node for r in returned_by_others(case.past, case.situation, case.now, OTHERS)}
+    if not lately:
+        return ""
+    return (
+        f"{shown(lately)}: returned to service within the last {duration_text(OTHERS)}, not by this "
+        "sentinel; whoever did it may go on, and the caps hold for all together, so it waits"
+    )
+
+
+def crowded(case: Case) -> str:
+    """What the caps say of others and of this hour; `past` without the request's own record."""
+    return _others(case) or _per_hour(case) or _share(case)
+
+
 def _per_hour(case: Case) -> str:
-    done, most = len(_last_hour(case)), case.limits.per_hour
-    return f"{done} within the last hour, at most {most}" if done >= most else ""
+    done, most = _counted(case), case.limits.per_hour
+    if len(done) < most:
+        return ""
+    return f"{len(done)} within the last hour, at most {most}{_by_others(case)}"
 
 
 def _share(case: Case) -> str:
     """A node without a partition is measured against all nodes."""
-    done, share = _last_hour(case), case.limits.share
+    done, share = _counted(case), case.limits.share
     for name, members in case.situation.partitions.items():
-        here, most = sum(r.target in members for r in done), _part(share, len(members))
+        here, most = sum(target in members for target in done), _part(share, len(members))
         if here >= most:
             return (
                 f"{here} of {len(members)} nodes of partition {visible(name)} within the last "
-                f"hour, at most {most} ({share})"
+                f"hour, at most {most} ({share}){_by_others(case)}"
             )
     most = _part(share, case.situation.nodes)
     if not case.situation.partitions and case.situation.nodes and len(done) >= most:
@@ -169,13 +198,53 @@ RULES: dict[str, Callable[[Case], str]] = {
     "state": _state,
     "suspect": _suspect,
     "cooldown": _cooldown,
+    "others": _others,
     "per_hour": _per_hour,
     "share": _share,
 }
 
 
 def _room(case: Case) -> str:
-    return f"{len(_last_hour(case)) + 1} of {case.limits.per_hour} in this hour"
+    return f"{len(_counted(case)) + 1} of {case.limits.per_hour} in this hour"
+
+
+def returned_by_others(
+    past: Past, situation: Situation, now: Instant, window: float = HOUR
+) -> list[Reading]:
+    """The returns to service within the window that no record of this state explains, one for each
+    return that was tried."""
+    mine = Counter(
+        r.target
+        for r in _recent(past.records, now, HOUR + SEEN_LATER)
+        if r.action in situation.returning and r.outcome.effective
+    )
+    found = []
+    for reading in past.returned:
+        if not reading.returned or elapsed(reading.returned, now) >= HOUR + SEEN_LATER:
+            continue
+        mine[reading.node] -= 1
+        if mine[reading.node] < 0 and elapsed(reading.returned, now) < window:
+            found.append(reading)
+    return found
+
+
+def _foreign(case: Case) -> set[str]:
+    """Nodes that others returned to service within the hour: seen, or marked by them."""
+    if case.request.action not in case.situation.returning:
+        return set()
+    mine = {r.target for r in _last_hour(case)}
+    seen = {r.node for r in returned_by_others(case.past, case.situation, case.now)}
+    return (seen | case.situation.marked) - mine - {case.request.target}
+
+
+def _by_others(case: Case) -> str:
+    foreign = _foreign(case)
+    return f"; {len(foreign)} of them not by this sentinel: {shown(foreign)}" if foreign else ""
+
+
+def _counted(case: Case) -> list[str]:
+    """The targets of the last hour, those of others too."""
+    return [*(r.target for r in _last_hour(case)), *sorted(_foreign(case))]
 
 
 def _last_hour(case: Case) -> list[ActionRecord]:

@@ -49,7 +49,10 @@ class ActionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class GuardSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds for all actions. `maintenance` true: none happens until it is false again."""
+    """What holds for all actions. `maintenance` true: none happens until it is false again.
+    `mark` true: a node is marked in its Comment, where that is empty, before it is returned to
+    service, so that sentinels that share no state count together."""
 
     maintenance: bool = False
+    mark: bool = False
     breaker: BreakerSettings = BreakerSettings()

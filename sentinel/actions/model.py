@@ -128,7 +128,8 @@ class Switch(Struct, frozen=True, kw_only=True):
 class Reading(Struct, frozen=True, kw_only=True):
     """A line of the ledger of nodes: a state and reason, from when it was first seen.
 
-    `left`: when the node left service, where this reading is that of its leaving.
+    `left`: when the node left service, where this reading is that of its leaving; `returned`: when
+    it was first seen in service again, where it is that of its return.
     """
 
     node: str
@@ -139,17 +140,20 @@ class Reading(Struct, frozen=True, kw_only=True):
     out: bool
     seen: Instant
     left: Instant | None = None
+    returned: Instant | None = None
 
 
 class Past(Struct, frozen=True, kw_only=True):
     """What is stored, of one moment: enough to judge one request by.
 
     `records` are those of the target, and of all targets those of the last hour or the newest
-    thousand, whichever are more; `left` the newest readings of nodes leaving service.
+    thousand, whichever are more; `left` the newest readings of nodes leaving service, `returned`
+    those of the last hours of nodes that came back.
     """
 
     records: tuple[ActionRecord, ...] = ()
     left: tuple[Reading, ...] = ()
+    returned: tuple[Reading, ...] = ()
     maintenance: Switch | None = None
     breaker: Switch | None = None
 
@@ -157,7 +161,9 @@ class Past(Struct, frozen=True, kw_only=True):
 class Situation(Struct, frozen=True, kw_only=True):
     """What is seen just now. `partitions`: those of the target, with all their nodes.
 
-    `unwell`: what is wrong with Slurm; `not_ready`: why the target is no fit one.
+    `unwell`: what is wrong with Slurm; `not_ready`: why the target is no fit one; `returning`: the
+    kinds of actions that return nodes to service; `marked`: the nodes that carry a mark of such a
+    return within the hour; `waits`: others' returns are waited for, not only counted.
     """
 
     enabled: bool
@@ -168,6 +174,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     maintenance: bool = False
     forced: bool = False
     breaker: BreakerSettings = BreakerSettings()
+    returning: frozenset[str] = frozenset()
+    marked: frozenset[str] = frozenset()
+    waits: bool = False
 
 
 class Verdict(Struct, frozen=True):

@@ -35,6 +35,7 @@ class Reboot(Action, frozen=True):
 
     limits: ClassVar[Limits] = Limits(per_node=Rate("1 in 1d"), per_hour=4)
     replaces_reason: ClassVar[bool] = True
+    returns: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """Fit while the node is drained, up and idle, for the reason that was seen."""

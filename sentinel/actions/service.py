@@ -10,7 +10,7 @@ from sentinel.actions.model import ActionRecord, Outcome, Switch
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import Books, Clock, Slurm
+from sentinel.core.ports import Books, Clock, Listing
 from sentinel.core.settings import CheckConfig
 
 DISTRUST = 3600.0
@@ -25,7 +25,7 @@ _LOG = logging.getLogger("sentinel")
 class Deeds:
     """One per configuration. For one thread; what it writes is safe beside other processes."""
 
-    def __init__(self, actor: Actor, books: Books, slurm: Slurm, clock: Clock) -> None:
+    def __init__(self, actor: Actor, books: Books, slurm: Listing, clock: Clock) -> None:
         self._actor, self._slurm, self._clock = actor, slurm, clock
         self.books = books
 
@@ -42,7 +42,7 @@ class Deeds:
             nodes = self._slurm.nodes()
         except CannotTell:
             return  # who is blind learns nothing; the check says so itself
-        self.books.observe(nodes, self._clock.now())
+        self.books.observe(nodes, self._slurm.nodes_asked() or self._clock.now())
 
     def after(
         self,

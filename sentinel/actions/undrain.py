@@ -23,6 +23,7 @@ class Undrain(Action, frozen=True):
 
     limits: ClassVar[Limits] = Limits()
     replaces_reason: ClassVar[bool] = True
+    returns: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """Fit while DRAIN is set, the node is up, and its reason is the one that was seen."""

@@ -96,7 +96,7 @@ def call_change(args: argparse.Namespace) -> int:
     log, records = actions.books(settings, dry_run=args.dry_run), list[ActionRecord]()
     try:
         if not args.dry_run:
-            log.observe(nodes, clock.now())
+            log.observe(nodes, snapshot.nodes_asked() or clock.now())
         actor = actions.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
         for record in _changes(actor, args, chosen):
             records.append(record)

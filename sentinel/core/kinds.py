@@ -172,6 +172,8 @@ class Action(Struct, frozen=True):
     is looked at anew each time, through JobHands. `apart`: it has nothing to do with Slurm, whose
     illness does not hold it up. `leaves_no_trace`: nothing of it can be seen afterwards, so the
     reply counts. `replaces_reason`: it takes the place of a node's reason, and has `logged`.
+    `returns`: it gives its node back to jobs; its caps count every node that came back to service,
+    whoever returned it.
     """
 
     limits: ClassVar[Limits]
@@ -179,6 +181,7 @@ class Action(Struct, frozen=True):
     apart: ClassVar[bool] = False
     leaves_no_trace: ClassVar[bool] = False
     replaces_reason: ClassVar[bool] = False
+    returns: ClassVar[bool] = False
 
     def look(self, request: ActionRequest, view: Any) -> Look:
         """What the target is like, and whether the wish makes sense; changes nothing. `view` is a

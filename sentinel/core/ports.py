@@ -61,6 +61,16 @@ class Slurm(Protocol):
         """How long nodes may take to wake and to go to sleep."""
 
 
+class Listing(Protocol):
+    """The nodes with the age of the answer: for the ledger."""
+
+    def nodes(self) -> Sequence[Node]:
+        """As in `Slurm`."""
+
+    def nodes_asked(self) -> Instant | None:
+        """When the nodes of the last answer were asked for; None where that is this moment."""
+
+
 class Calendar(Protocol):
     """What Slurm has planned; every method raises CannotTell when blind."""
 
@@ -204,8 +214,8 @@ class View(Protocol):
 class Hands(View, Protocol):
     """Changing Slurm. `node` asks anew each time; the rest is as in `Slurm`."""
 
-    def nodes(self) -> Sequence[Node]:
-        """Every node Slurm knows, as of this pass."""
+    def nodes(self, after: Instant | None = None) -> Sequence[Node]:
+        """Every node Slurm knows, as of this pass; not asked before `after`."""
 
     def controller(self) -> Controller:
         """Whether slurmctld answers now."""
@@ -272,7 +282,8 @@ class Books(Logbook, Protocol):
         """Every open record, the oldest first."""
 
     def observe(self, nodes: Sequence[Node], now: Instant, *, whole: bool = True) -> list[Reading]:
-        """Add to the ledger what is new about these nodes (`whole`: all there are); returns it."""
+        """Add to the ledger what is new about these nodes (`whole`: all there are), which were asked
+        for `now`; returns it."""
 
     def switch(self, name: str, switch: Switch | None) -> None:
         """Throw a switch (maintenance, breaker), or with None undo it."""

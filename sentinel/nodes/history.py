@@ -14,6 +14,10 @@ from sentinel.slurm.node_states import ASLEEP
 
 OUT = frozenset({"DRAIN", "FAIL", "NOT_RESPONDING", "INVALID_REG"})
 BASES_OUT = frozenset({"DOWN", "ERROR"})
+BY_ITSELF = "Not responding"
+"""Slurm's own reason of a node that it sets DOWN, and back to work when it answers again
+(slurm.conf(5), ReturnToService)."""
+
 CLOSE = 600.0
 """Seconds: what was last looked at so lately changed just now. Else Slurm's own time is better."""
 
@@ -41,13 +45,14 @@ def news(
     looked: Instant | None,
     now: Instant,
 ) -> Iterator[Reading]:
-    """Readings to add. `last` are the newest ones by node, `looked` when all were last seen.
+    """Readings to add. `last` are the newest ones by node, `looked` when all were last seen, `now`
+    when Slurm was asked: what others have seen of a node since is newer than this.
 
     At the very first look (`looked` None) nobody knows when nodes left service.
     """
     for node in nodes:
         before = last.get(node.name)
-        if _same(node, before):
+        if _same(node, before) or (before and elapsed(now, before.seen) > 0):
             continue
         leaves = is_out(node) and not (before and before.out) and looked is not None
         yield Reading(
@@ -59,6 +64,7 @@ def news(
             out=is_out(node),
             seen=now,
             left=_left(node, looked, now) if leaves and looked else None,
+            returned=now if before and _returned(before, node) else None,
         )
 
 
@@ -67,6 +73,15 @@ def _same(node: Node, before: Reading | None) -> bool:
         return not node.reason and not is_out(node)
     then = (before.reason, before.user, before.reason_time, before.out)
     return then == (node.reason, node.reason_user, node.reason_time, is_out(node))
+
+
+def _returned(before: Reading, node: Node) -> bool:
+    """Whether somebody gave it back to jobs: what was silent for a while came back by itself."""
+    if not before.out or is_out(node):
+        return False
+    state, *flags = before.state.split("+")
+    down = state in BASES_OUT and before.reason != BY_ITSELF
+    return down or bool(OUT.intersection(flags) - {"NOT_RESPONDING"})
 
 
 def _left(node: Node, looked: Instant, now: Instant) -> Instant:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 from sentinel.actions.model import Answer, Reply
+from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 from sentinel.nodes import model
@@ -54,8 +55,8 @@ class SlurmHands:
         self._snapshot, self._client = snapshot, snapshot.client
         self._prefix, self._remote, self._log = tuple(prefix), remote, log
 
-    def nodes(self) -> Sequence[Node]:
-        return self._snapshot.nodes()
+    def nodes(self, after: Instant | None = None) -> Sequence[Node]:
+        return self._snapshot.nodes(after)
 
     def controller(self) -> Controller:
         return self._snapshot.controller()

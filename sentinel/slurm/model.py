@@ -109,7 +109,8 @@ class JobPast(Struct, frozen=True, kw_only=True):
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """A line of `scontrol show node`. `state` is the base word, `flags` all the others."""
+    """A line of `scontrol show node`. `state` is the base word, `flags` all the others; `comment` is
+    an administrator's free text."""
 
     name: str
     state: str
@@ -123,6 +124,7 @@ class Node(Struct, frozen=True, kw_only=True):
     boot_time: int | None = None
     version: str = ""
     address: str = ""
+    comment: str = ""
 
 
 class Reservation(Struct, frozen=True, kw_only=True):

@@ -107,6 +107,7 @@ def _read(line: str) -> Iterator[Node]:
             boot_time=epoch(fields.get("BootTime", "").encode()),
             version=fields.get("Version", ""),
             address=fields.get("NodeAddr", ""),
+            comment=_comment(line, state.end()),
         )
 
 
@@ -126,6 +127,13 @@ def _reason(line: str, start: int) -> tuple[str, str, str, int | None]:
     more = _before_free_text(told[stamp.end() :])
     reason = f"{told[: stamp.start()]} {more}" if more else told[: stamp.start()]
     return head, reason, stamp[1], epoch(stamp[2].encode())
+
+
+def _comment(line: str, start: int) -> str:
+    """The last one: a reason may hold ` Comment=`, so an empty comment may be told as not empty, and
+    never the other way round."""
+    found = line.rfind(" Comment=", start)
+    return "" if found < 0 else _before_free_text(line[found + len(" Comment=") :])
 
 
 def _before_free_text(told: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
@@ -68,9 +69,14 @@ class Snapshot:
             return {}
         return self._sluids.get()
 
-    def nodes(self) -> Sequence[Node]:
-        """Every node Slurm knows; for seconds after a start of slurmctld they are UNKNOWN."""
-        return self._nodes.get()
+    def nodes(self, after: Instant | None = None) -> Sequence[Node]:
+        """Every node Slurm knows, not asked before `after`; for seconds after a start of slurmctld
+        they are UNKNOWN."""
+        return self._nodes.get(after)
+
+    def nodes_asked(self) -> Instant | None:
+        """When the nodes of the last answer were asked for."""
+        return self._nodes.began
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """Nodes and jobs as they were told last, however long ago; nothing is asked."""

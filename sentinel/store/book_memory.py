@@ -34,6 +34,7 @@ class MemoryBooks:
             return Past(
                 records=tuple(state.records.values()),
                 left=tuple(r for r in reversed(state.readings) if r.left),
+                returned=tuple(r for r in state.readings if r.returned),
                 maintenance=state.switches.get("maintenance"),
                 breaker=state.switches.get("breaker"),
             )

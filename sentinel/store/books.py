@@ -63,6 +63,17 @@ departures = (
     .order_by(readings.c.seq.desc())
     .limit(bindparam("n"))
 )
+# As with tried_lately: by the clock of the newest, and not without end.
+_last_reading = select(func.max(readings.c.seq)).scalar_subquery()
+_last_seen = select(readings.c.at).order_by(readings.c.seq.desc()).limit(1).scalar_subquery()
+lately = (
+    select(readings.c.body)
+    .where(
+        readings.c.seq > _last_reading - 50 * MANY,
+        readings.c.at > _last_seen - 2 * 3600 * SECOND,
+    )
+    .order_by(readings.c.seq)
+)
 readings_of = (
     select(readings.c.body)
     .where(readings.c.node == bindparam("k"))
@@ -203,6 +214,7 @@ def _past(connection: Connection, target: str) -> Past:
     return Past(
         records=tuple(decode(body, ActionRecord) for body in bodies.values()),
         left=tuple(_bodies(connection, departures, Reading, {"n": MANY})),
+        returned=tuple(r for r in _bodies(connection, lately, Reading) if r.returned),
         maintenance=_switch(connection, MAINTENANCE),
         breaker=_switch(connection, BREAKER),
     )

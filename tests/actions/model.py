@@ -95,7 +95,10 @@ class SimSlurm:
     def author(self, node: str, reason: str) -> str:
         return ""
 
-    def nodes(self) -> Sequence[Node]:
+    def nodes_asked(self) -> None:
+        """At once, each time."""
+
+    def nodes(self, after: Instant | None = None) -> Sequence[Node]:
         self._answer()
         found = list(self.by_name.values())
         self.on_list()

@@ -24,7 +24,13 @@ from sentinel.testing import START
 
 REQUEST = ActionRequest(action="undrain", target="n1", reason="clean again")
 NODES = frozenset(f"n{i}" for i in range(1, 41))
-CALM = Situation(enabled=True, nodes=40, partitions={"prod": NODES})
+CALM = Situation(
+    enabled=True,
+    nodes=40,
+    partitions={"prod": NODES},
+    returning=frozenset({"undrain"}),
+    waits=True,
+)
 LIMITS = Limits(per_hour=3, share=Share(10), per_node=Rate("2 in 7d"), cooldown=Duration(600))
 DAY = 86_400.0
 
@@ -50,6 +56,12 @@ def left(node: str, seconds: float) -> Reading:
     return Reading(
         node=node, state="DOWN", reason="", user="", reason_time=None, out=True, seen=at, left=at
     )
+
+
+def returned(node: str, seconds: float) -> Reading:
+    at = shifted(START, -seconds)
+    back = left(node, seconds)
+    return replace(back, state="IDLE", out=False, left=None, returned=at)
 
 
 def verdict(*records: ActionRecord, now: Instant = START, **seen: Any) -> Verdict:
@@ -87,7 +99,35 @@ ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
     ("cooldown", (before(599, "n1"),), {}, "cooldown of 10m: undrain 9m 59s ago"),
     ("cooldown", (before(599, "n1", action="drain"),), {}, "drain 9m 59s ago"),
     ("cooldown", (before(599, "n1", outcome=Outcome.ERROR),), {}, "cooldown"),
+    ("others", (), {"returned": (returned("n7", 599),)}, "n7: returned to service"),
+    (
+        "others",
+        (before(700, "n7"),),
+        {"returned": (returned("n7", 690), returned("n7", 5))},
+        "n7: returned to service",
+    ),
     ("per_hour", tuple(before(3599 - i) for i in range(3)), {}, "3 within the last hour"),
+    (
+        "per_hour",
+        (before(3599, "n9"),),
+        {"returned": (returned("n9", 3590), returned("n7", 3599), returned("n8", 601))},
+        "3 within the last hour, at most 3; 2 of them not by this sentinel: n[7-8]",
+    ),
+    (
+        "per_hour",
+        (before(3, "n9"),),
+        {"waits": False, "returned": (returned("n8", 1),), "marked": frozenset({"n7", "n8", "n1"})},
+        "2 of them not by this sentinel: n[7-8]",
+    ),
+    (
+        "share",
+        (),
+        {
+            "returned": (returned("n2", 3599),),
+            "partitions": {"debug": frozenset({"n1", "n2", "n3"})},
+        },
+        "1 of 3 nodes of partition debug within the last hour, at most 1 (10%); 1 of them not by",
+    ),
     (
         "share",
         tuple(before(3599 - i, f"n{i + 2}") for i in range(2)),
@@ -128,6 +168,10 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
     ("cooled down", (before(600, "n1"),), {}),
     ("two within the hour", (before(1), before(2), before(3600)), {}),
     ("other actions have caps of their own", (before(1, action="drain"),) * 9, {}),
+    ("our own return", (before(700, "n7"),), {"returned": (returned("n7", 1),)}),
+    ("others' returns of an hour ago", (), {"returned": tuple([returned("n7", 3600)] * 9)}),
+    ("one node that came back nine times", (), {"returned": (returned("n7", 700),) * 9}),
+    ("by hand nobody waits", (), {"waits": False, "returned": (returned("n7", 1),)}),
     (
         "a share of a small partition is at least one",
         (before(1, "n7"),),
@@ -151,7 +195,8 @@ def test_the_other_side_of_each_boundary(
 
 def _with(records: tuple[ActionRecord, ...], facts: Mapping[str, Any]) -> Verdict:
     """A `breaker` that is a Switch is stored; settings of it are the situation's."""
-    stored = {k: v for k, v in facts.items() if isinstance(v, Switch) or k == "left"}
+    ledger = ("left", "returned")
+    stored = {k: v for k, v in facts.items() if isinstance(v, Switch) or k in ledger}
     seen = {k: v for k, v in facts.items() if k not in stored}
     past = Past(records=records, **stored)
     return judge(REQUEST, past, LIMITS, replace(CALM, **seen), START)
@@ -168,6 +213,12 @@ def test_what_is_about_no_node_neither_trips_the_breaker_nor_waits_for_it_to_tri
 def test_the_cooldown_counts_from_the_last_action() -> None:
     """Else whoever reads it waits too short."""
     assert "drain 10s ago" in verdict(before(590, "n1"), before(10, "n1", action="drain")).why
+
+
+def test_what_returns_no_node_does_not_count_those_that_came_back() -> None:
+    """Draining goes on while people return nodes."""
+    past = Past(returned=tuple(returned(f"n{i}", 1) for i in range(9)))
+    assert judge(replace(REQUEST, action="drain"), past, LIMITS, CALM, START).allowed
 
 
 def test_every_rule_is_in_the_table() -> None:

@@ -87,6 +87,34 @@ def test_a_life_in_the_ledger() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("state", "flags", "reason", "somebody"),
+    [
+        ("IDLE", ["DRAIN"], "RMA", True),
+        ("DOWN", [], "RMA", True),
+        ("DOWN", ["DRAIN", "NOT_RESPONDING"], "Not responding", True),
+        ("IDLE", ["FAIL"], "", True),
+        ("DOWN", ["NOT_RESPONDING"], "Not responding", False),
+        ("ALLOCATED", ["NOT_RESPONDING"], "", False),
+    ],
+)
+def test_whom_somebody_returned(state: str, flags: list[str], reason: str, somebody: bool) -> None:
+    """Slurm itself takes back only what it had found silent."""
+    out = replace(IDLE, state=state, flags=frozenset(flags), reason=reason)
+    [before] = news([out], {}, START, START)
+    later = shifted(START, 60)
+    [back] = news([IDLE], {"n1": before}, START, later)
+    assert back.returned == (later if somebody else None)
+    assert [r.returned for r in news([DRAINED], {"n1": back}, START, later)] == [None]
+
+
+def test_an_older_answer_is_no_news() -> None:
+    """A pass may still believe a list from before a command by hand."""
+    [before] = news([DRAINED], {}, START, START)
+    [back] = news([IDLE], {"n1": before}, START, shifted(START, 5))
+    assert list(news([DRAINED], {"n1": back}, START, shifted(START, 2))) == []
+
+
 def test_who_gave_a_reason_and_when_is_news() -> None:
     """The same words of another person, or of another day."""
     [known] = news([DRAINED], {}, START, START)

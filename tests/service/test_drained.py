@@ -215,6 +215,46 @@ def test_two_sentinels_on_one_state_change_a_node_once(ward: Ward) -> None:
     assert len(changed) == 1
 
 
+@pytest.fixture
+def other(ward: Ward) -> Ward:
+    """A second sentinel on the same cluster, with a state of its own."""
+    folder = ward.watch.folder / "other"
+    folder.mkdir()
+    return Ward(ward.lab, Watch(folder, ward.watch.run, ward.lab.env), ward.nodes)
+
+
+MARK = "sentinel:returned:"
+
+
+@pytest.mark.parametrize("guard", ["", ", mark: true"], ids=["by default", "with marks"])
+def test_two_sentinels_with_states_of_their_own_keep_one_cap(
+    ward: Ward, other: Ward, guard: str
+) -> None:
+    """The second sees what the first returned, says so, and leaves the rest. Nothing is written into
+    a node by default; with marks only where the Comment is empty."""
+    ward.lab.ask(["scontrol", "update", "nodename=node-0", "comment=rack-7"])
+    names = [node.name for node in ward.lab.nodes][:3]
+    ward.configure(limits=", per_hour: 2", guard=guard)
+    other.configure(guard=", maintenance: true")
+    other.tick()
+    for name in names:
+        ward.drain(name)
+    other.tick()
+    ward.tick_until(lambda: sum(map(ward.drained, names)) == 1)
+    other.configure(limits=", per_hour: 2", guard=guard)
+    other.tick()
+    other.tick()
+    [left] = [name for name in names if ward.drained(name)]
+    refused = [e for e in other.log(left) if e["what"] == "refused" and e["rule"] != "maintenance"]
+    assert [e["rule"] for e in refused] == ["per_hour" if guard else "others"]
+    assert "not by this sentinel" in refused[0]["why"]
+    comments = [ward.lab.node(name).get("Comment", "") for name in names]
+    assert comments[0] == "rack-7"
+    marked = [name for name, text in zip(names, comments, strict=True) if text.startswith(MARK)]
+    assert marked == ([n for n in names[1:] if n != left] if guard else [])
+    ward.lab.ask(["scontrol", "update", f"nodename={','.join(names)}", "comment="])
+
+
 def test_a_node_whose_task_stays_in_state_d_is_rebooted_where_switched_on(ward: Ward) -> None:
     """By Slurm, which drains first, and gives it back when it is up again."""
     ward.configure(", reboot: true, reboot_after: 1s")

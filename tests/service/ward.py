@@ -19,7 +19,7 @@ remote:
   ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"
   timeout: {timeout}
   connect_timeout: 2s
-guard: {{breaker: {{share: 100%}}}}
+guard: {{breaker: {{share: 100%}}{guard}}}
 checks:
   drained: {{kind: drained, every: 1s, {keys}}}
 channels:
@@ -52,11 +52,13 @@ class Ward:
         self.lab, self.watch, self.nodes = lab, watch, nodes
         self.configure()
 
-    def configure(self, more: str = "", timeout: str = "20s") -> None:
-        # The lab's nodes share this machine's kernel log, into which other tests write.
-        keys = f"undrain: true, xids: false, limits: {{cooldown: 0s, share: 100%}}{more}"
+    def configure(
+        self, more: str = "", timeout: str = "20s", limits: str = "", guard: str = ""
+    ) -> None:
+        # The lab's nodes share this machine's kernel log, into which anybody may write.
+        keys = f"undrain: true, xids: false, limits: {{cooldown: 0s, share: 100%{limits}}}{more}"
         ssh = {"ssh": self.nodes.config, "known": self.nodes.known}
-        self.watch.configure(CONFIG, keys=keys, timeout=timeout, **ssh)
+        self.watch.configure(CONFIG, keys=keys, timeout=timeout, guard=guard, **ssh)
 
     def tick(self, code: int = 0) -> None:
         done = self.watch.say("tick", "--all", PATH=self.path)

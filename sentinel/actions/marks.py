@@ -1,0 +1,66 @@
+"""A mark in a node's Comment that it was returned to service: what sentinels without a common state
+count together. Opt-in (`guard: {mark: true}`), and only where nobody else's text stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sentinel.actions.model import Answer
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Hands
+from sentinel.slurm.model import Node
+
+WINDOW = 3600
+"""Seconds for which a mark counts: as long as caps look back."""
+_MARK = re.compile(r"sentinel:returned:(\d{1,12}):[0-9a-f]{12}")
+
+
+class NotMarked(Exception):
+    """Why a node carries no mark of ours; the text is one sentence."""
+
+
+class InUse(NotMarked):
+    """Somebody else's text stands there, and is left alone."""
+
+
+def mark_of(record_id: str, now: Instant) -> str:
+    """The mark of one return: when, in epoch seconds of this host, and by which record."""
+    return f"sentinel:returned:{now.wall // SECOND}:{record_id}"
+
+
+def marked(nodes: Iterable[Node], now: Instant) -> frozenset[str]:
+    """Nodes that were marked within the window; a mark of the future is one of this moment."""
+    today = now.wall // SECOND
+    times = ((n.name, _MARK.fullmatch(n.comment)) for n in nodes if n.comment)
+    return frozenset(name for name, found in times if found and today - int(found[1]) < WINDOW)
+
+
+def put(hands: Hands, name: str, mark: str) -> None:
+    """Write the mark where the Comment is empty or holds an older mark; raises NotMarked."""
+    try:
+        node = hands.node(name)
+    except CannotTell as error:
+        raise NotMarked(f"its Comment could not be read: {error}") from None
+    if node is None:
+        raise NotMarked("Slurm knows no such node")
+    if node.comment and not _MARK.fullmatch(node.comment):
+        raise InUse("its Comment is in use")
+    reply = hands.change(_command(name, mark))
+    if reply.answer is not Answer.ACCEPTED:
+        raise NotMarked(f"it could not be marked: {reply.text}")
+
+
+def take_off(hands: Hands, name: str, mark: str) -> None:
+    """Empty the Comment, if it is still this mark; one that stays only makes others wait."""
+    try:
+        node = hands.node(name)
+    except CannotTell:
+        return
+    if node is not None and node.comment == mark:
+        hands.change(_command(name, ""))
+
+
+def _command(name: str, mark: str) -> tuple[str, ...]:
+    return ("scontrol", "update", f"NodeName={name}", f"Comment={mark}")
