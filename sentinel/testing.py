@@ -9,7 +9,7 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
-from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Run, Timeouts
+from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
@@ -51,10 +51,11 @@ class FixedSlurm:
         gpus: Mapping[str, int] | None = None,
         timeouts: Timeouts | None = None,
         sluids: Mapping[str, str] | None = None,
+        reservations: Sequence[Reservation] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
-        self._sluids = sluids
+        self._sluids, self._reservations = sluids, reservations
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
@@ -81,6 +82,9 @@ class FixedSlurm:
 
     def timeouts(self) -> Timeouts:
         return _known(self._timeouts)
+
+    def reservations(self) -> Sequence[Reservation]:
+        return _known(self._reservations)
 
 
 def context(slurm: FixedSlurm | None = None, now: Instant = START, **more: Any) -> Context:

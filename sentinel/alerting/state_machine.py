@@ -41,11 +41,17 @@ def ends(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
     return alert.flapping and (few or not policy.changes)
 
 
+EARLY = 0.1
+"""Part of the time between two looks by which something may be taken to have lasted: they come as
+often as configured, but never to the second (engine.tick has the same for `every`)."""
+
+
 class Policy(Struct, frozen=True, kw_only=True):
-    """How long a trouble must last. Seconds; `blind_after` in runs."""
+    """How long a trouble must last. Seconds; `blind_after` in runs. `for_` None: as long as the
+    finding itself asks for (`Finding.patience`)."""
 
     kind: str
-    for_: float = 0.0
+    for_: float | None = None
     keep_firing_for: float = 0.0
     blind_after: int = 3
     runbook: str = ""
@@ -80,6 +86,23 @@ def announced(alert: Alert, reason: str, now: Instant) -> tuple[Alert, Transitio
     return _told(alert, reason, alert.status, now)
 
 
+def remaining(alert: Alert, finding: Finding, policy: Policy, now: Instant) -> float:
+    """Seconds that something bad has still to last before it is told.
+
+    An explicit `for` counts from the first sight of any trouble; without one a finding's own
+    patience counts from when it became as bad as it is.
+    """
+    if policy.for_ is not None:
+        return policy.for_ - elapsed(alert.since, now)
+    return finding.patience - elapsed(alert.rose or alert.since, now)
+
+
+def _slack(before: Alert | None, limit: float, now: Instant) -> float:
+    """Seconds by which `limit` may be undercut: a look later would be further away from it."""
+    between = elapsed(before.last, now) if before is not None and not before.over else 0.0
+    return EARLY * min(between, limit)
+
+
 def _raw(
     key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
 ) -> Step:
@@ -90,7 +113,9 @@ def _raw(
     if finding.status is Status.OK:
         return _clear(alert, "resolved", _good(key, alert, finding.summary), policy, now)
     seen = _observe(key, alert, finding, policy, now)
-    return _worsen(seen, now) if seen.firing else _fire(seen, policy, now)
+    wanted = finding.patience if policy.for_ is None else policy.for_
+    waits = remaining(seen, finding, policy, now) > _slack(alert, wanted, now)
+    return _worsen(seen, policy, waits, now) if seen.firing else _fire(seen, policy, waits, now)
 
 
 def _good(key: Key, alert: Alert | None, summary: str) -> str:
@@ -155,6 +180,7 @@ def _observe(
     return replace(
         before,
         since=before.since if before.runs else now,
+        rose=_rose(before, finding, now),
         status=finding.status,
         summary=finding.summary,
         details=finding.details,
@@ -166,6 +192,12 @@ def _observe(
         clear_since=None,
         runs=before.runs + 1,
     )
+
+
+def _rose(before: Alert, finding: Finding, now: Instant) -> Instant:
+    """What was worse before and what was as bad go on; only a rise begins anew."""
+    risen = not before.runs or finding.status.rank > before.status.rank
+    return now if risen else before.rose or before.since
 
 
 def _begun(
@@ -184,19 +216,22 @@ def _begun(
     )
 
 
-def _fire(alert: Alert, policy: Policy, now: Instant) -> Step:
+def _fire(alert: Alert, policy: Policy, waits: bool, now: Instant) -> Step:
     needed = policy.blind_after if not alert.key.subject else 1
     if alert.runs < needed:
         return Step(alert, None, f"blind for {alert.runs} of {needed} runs")
-    if elapsed(alert.since, now) < policy.for_:
+    if waits:
         return Step(alert, None, "pending: not bad for long enough")
     fired = replace(alert, firing=True, fired=now, severity=alert.status)
     return Step(*_told(fired, "firing", fired.status, now), "bad for long enough")
 
 
-def _worsen(alert: Alert, now: Instant) -> Step:
+def _worsen(alert: Alert, policy: Policy, waits: bool, now: Instant) -> Step:
+    """What fires already has lasted for an explicit `for`; a kind's own patience is for each."""
     if alert.status.rank <= alert.severity.rank:
         return Step(alert, None, "still firing")
+    if waits and policy.for_ is None:
+        return Step(alert, None, "pending: not worse for long enough")
     worse = replace(alert, severity=alert.status)
     return Step(*_told(worse, "worse", worse.status, now), "worse than what was told")
 
@@ -208,8 +243,8 @@ def _clear(alert: Alert | None, reason: str, summary: str, policy: Policy, now: 
         return Step(_kept(alert, policy, now), None, "over")
     if not alert.firing:
         return Step(_kept(alert, policy, now), None, "passed before it fired")
-    since = alert.clear_since or now
-    if elapsed(since, now) < policy.keep_firing_for:
+    since, limit = alert.clear_since or now, policy.keep_firing_for
+    if limit - elapsed(since, now) > _slack(alert, limit, now):
         return Step(
             replace(alert, clear_since=since, last=now), None, "clear, kept firing for a while"
         )

@@ -49,11 +49,9 @@ _SLURM = """
 _JOB = """
   # training:                 # whether a training runs and another job waits behind it
   #   kind: job
-  #   every: 5m
   #   name: %s%s
   #   users: %s
 %s  #   queued: 1               # warn when fewer wait behind the running one
-  #   for: 10m
   #   runbook: "Call the on-call engineer"
 """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.actions.limits import Limits
     from sentinel.actions.model import Look, Reply
     from sentinel.core.clock import Instant
-    from sentinel.core.model import ActionRequest, Finding, Notification, Receipt, Report
+    from sentinel.core.model import ActionRequest, Notification, Receipt, Report
     from sentinel.core.ports import Context
     from sentinel.slurm.slurmctld_log import Entry
 
@@ -50,7 +50,8 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One look: a finding for each subject, the good ones too, and how much was seen. Raises
-        CannotTell where nothing can be said."""
+        CannotTell where nothing can be said. A finding that may pass by itself says by its
+        `patience` how long it has to last before it is told; without one it is decisive."""
         raise NotImplementedError
 
     def jobs_of(self) -> frozenset[str] | None:
@@ -98,11 +99,6 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def controller_log(self) -> str:
         """The log of slurmctld on this host, where its settings name one; else empty."""
         return ""
-
-    def decisive(self, finding: Finding) -> bool:
-        """Whether that finding alone says that what is watched has failed; one that is not only
-        adds to another. All are by default."""
-        return True
 
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
         """A file, and the line to append to it after each run; None: nothing is written."""

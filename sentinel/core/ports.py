@@ -60,6 +60,9 @@ class Slurm(Protocol):
     def timeouts(self) -> Timeouts:
         """How long nodes may take to wake and to go to sleep."""
 
+    def reservations(self) -> Sequence[Reservation]:
+        """All reservations, those to come too."""
+
 
 class Listing(Protocol):
     """The nodes with the age of the answer: for the ledger."""

@@ -48,7 +48,7 @@ class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: Which kind of check it is.
     every: The time between two runs; unset, the kind's own.
     cron: When it runs, as crontab(5) has it, in place of `every`.
-    for: So long something has to be bad before it is told.
+    for: So long something has to be bad before it is told; unset, as the kind says: most at once.
     keep_firing_for: So long it has to be good before its end is told.
     timeout: How long a run may take; unset, the kind's own.
     severity: How bad its alerts are at most.
@@ -60,7 +60,7 @@ class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: str
     every: Duration | None = None
     cron: str | None = None
-    for_: Duration = field(default=Duration(0), name="for")
+    for_: Duration | None = field(default=None, name="for")
     keep_firing_for: Duration = Duration(0)
     timeout: Duration | None = None
     severity: Literal["warning", "critical"] = "critical"

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""
 
+LOOKS = 3
+"""Second looks within one pass: while the first is waited for, others may begin to need one."""
+
 HEARING_LIMIT = 40.0
 STATE_LIMIT = 10.0
 Result = TypeVar("Result")
@@ -66,6 +69,7 @@ class Engine:
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(CONCURRENT)
         self._busy: set[str] = set()
+        self._looking_again: set[str] = set()
         self._keeping: asyncio.Future[None] | None = None
         self._started = False
 
@@ -100,10 +104,26 @@ class Engine:
             await self._db.call(self._pipeline.replan, world.plan)
 
     async def check(self, name: str) -> None:
-        """One run of a check, committed, then what it asks for; none while one is at work."""
+        """One run of a check, committed, then what it asks for; none while one is at work. Where
+        a second look soon decides something, that is part of it."""
+        outcome = await self._once(name)
+        if name in self._looking_again:
+            return
+        self._looking_again.add(name)
+        try:
+            for _ in range(LOOKS):
+                wait = self._pipeline.again(outcome) if outcome else None
+                if wait is None:
+                    return
+                await asyncio.sleep(wait)
+                outcome = await self._once(name)
+        finally:
+            self._looking_again.discard(name)
+
+    async def _once(self, name: str) -> Outcome | None:
         config = self.world.checks.get(name)
         if config is None or name in self._busy:
-            return
+            return None
         self._busy.add(name)
         try:
             async with self._slots:
@@ -113,6 +133,7 @@ class Engine:
             await self.commit()
             if may_act:
                 await self._act(config, outcome)
+            return outcome
         finally:
             self._busy.discard(name)
 

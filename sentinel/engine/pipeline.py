@@ -11,6 +11,7 @@ from sentinel.actions.announcements import Done
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, announce, digest, forget, review
 from sentinel.alerting.silences import Orders
+from sentinel.alerting.state_machine import remaining
 from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Alert, Batch, Finding, Key, Status, Transition
@@ -25,6 +26,9 @@ DEEDS = "sentinel/actions"
 CLUSTER = "sentinel/cluster"
 """Under this name it remembers what the cluster is called: alerts are kept by that, and a Slurm
 that is down when sentinel starts does not say."""
+
+AGAIN = 60.0
+"""Seconds within which a second look is part of the same pass."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -45,6 +49,23 @@ class Pipeline:
     def alerts(self) -> list[Alert]:
         """Pending and firing alerts."""
         return [a for a in self._alerts.values() if not a.over]
+
+    def again(self, outcome: Outcome) -> float | None:
+        """Seconds until a second look at what a run saw decides something; None: at the next run.
+
+        Only where the kind itself asks for it by a short patience: an explicit `for` is waited for
+        by the runs as configured.
+        """
+        policy, now = self._plan.policies.get(outcome.check), self._clock.now()
+        if policy is None or policy.for_ is not None or outcome.report is None:
+            return None
+        left = []
+        for finding in outcome.report.findings:
+            alert = self._alerts.get(Key(self._plan.cluster, outcome.check, finding.subject))
+            told = alert is not None and alert.firing and alert.severity is alert.status
+            if finding.status.bad and alert is not None and not (told or alert.over):
+                left.append(remaining(alert, finding, policy, now))
+        return min((s for s in left if 0 < s <= AGAIN), default=None)
 
     def replan(self, plan: Plan) -> None:
         """Go on with another configuration; alerts of checks that are gone end."""

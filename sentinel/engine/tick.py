@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from datetime import timedelta
 
+from sentinel.alerting.state_machine import EARLY
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Run
@@ -16,9 +17,6 @@ from sentinel.engine.schedule import moment, next_run
 
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""
-
-EARLY = 0.1
-"""Part of its interval by which a check may run sooner."""
 
 _LOG = logging.getLogger("sentinel")
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from sentinel.slurm.snapshot import Snapshot
 
 
+FRESH = 20.0
+"""Seconds that an answer of Slurm is kept at most: a second look comes half a minute later."""
+
+
 class LazySettings:
     """How Slurm and nodes are asked, read from the file only when one of them is: a one-shot
     with options starts without. Raises CannotTell where the file cannot be used."""
@@ -105,7 +109,7 @@ class LazySlurm:
     def _max_age(self) -> float:
         from sentinel.engine.runner import every
 
-        return min((every(c) for c in self._configs), default=60.0) / 2.5
+        return min(FRESH, min((every(c) for c in self._configs), default=60.0) / 2.5)
 
 
 class LazyRemote:

@@ -21,14 +21,20 @@ OK, WARN, CRIT, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNK
 
 
 def live(
-    *seen: tuple[float, Status | None], policy: Policy | None = None, key: Key = KEY
+    *seen: tuple[float, Status | None],
+    policy: Policy | None = None,
+    key: Key = KEY,
+    patience: float = 0,
 ) -> list[tuple[float, str, Status]]:
     """Walk observations (seconds, status; None: no longer reported); the transitions told."""
     policy = policy or Policy(kind="fs")
     alert: Alert | None = None
     told = []
     for at, status in seen:
-        finding = status and Finding(subject=key.subject, status=status, summary=status.value)
+        waits = patience if status is CRIT else 0
+        finding = status and Finding(
+            subject=key.subject, status=status, summary=status.value, patience=waits
+        )
         result = step(key, alert, finding, policy, shifted(START, at))
         alert = result.alert
         if result.transition:
@@ -44,10 +50,14 @@ RULES: list[Row] = [
     ("bad once fires at once without `for`", {}, [(0, CRIT)], [FIRES]),
     ("good from the start says nothing", {}, [(0, OK), (60, OK), (120, None)], []),
     ("the same trouble seen again is not told again", {}, [(0, CRIT), (60, CRIT), (120, CRIT)], [FIRES]),
-    ("bad for 599 s of 600 s is pending", TEN, [(0, WARN), (599, WARN)], []),
+    ("bad for 539 s of 600 s is pending", TEN, [(0, WARN), (539, WARN)], []),
+    ("a look that comes a second early counts", TEN, [(0, WARN), (300, WARN), (599, WARN)], [(599, "firing", WARN)]),
+    ("a look a minute waits for the tenth", TEN, [(60.0 * n, WARN) for n in range(10)], []),
+    ("a chain every ten minutes fires at the second", TEN, [(0, WARN), (575, WARN)], [(575, "firing", WARN)]),
+    ("`for` counts from the first trouble of any degree", TEN, [(0, WARN), (300, CRIT), (600, CRIT)], [(600, "firing", CRIT)]),
     ("bad for 600 s of 600 s fires", TEN, [(0, WARN), (600, WARN)], [(600, "firing", WARN)]),
     ("good within `for` is never told", TEN, [(0, WARN), (300, OK)], []),
-    ("good within `for` starts it anew", TEN, [(0, WARN), (300, OK), (301, WARN), (900, WARN)], []),
+    ("good within `for` starts it anew", TEN, [(0, WARN), (300, OK), (301, WARN), (600, WARN), (860, WARN)], []),
     ("gone within `for` is never told", TEN, [(0, WARN), (300, None), (900, None)], []),
     ("unknown within `for` changes nothing", TEN, [(0, WARN), (300, UNKNOWN), (600, WARN)], [(600, "firing", WARN)]),
     ("worse while pending fires as bad as it is", TEN, [(0, WARN), (600, CRIT)], [(600, "firing", CRIT)]),
@@ -55,11 +65,11 @@ RULES: list[Row] = [
     ("good again after resolved is quiet", {}, [(0, CRIT), (60, OK), (120, OK)], [FIRES, (60, "resolved", OK)]),
     ("bad again after resolved is a new firing", {}, [(0, CRIT), (60, OK), (120, CRIT)], [FIRES, (60, "resolved", OK), (120, "firing", CRIT)]),
     ("no longer reported after firing is gone", {}, [(0, CRIT), (60, None)], [FIRES, (60, "gone", OK)]),
-    ("clear for 299 s of 300 s is not resolved", KEEP, [(0, CRIT), (60, OK), (359, OK)], [FIRES]),
+    ("clear for 269 s of 300 s is not resolved", KEEP, [(0, CRIT), (60, OK), (329, OK)], [FIRES]),
     ("clear for 300 s of 300 s is resolved", KEEP, [(0, CRIT), (60, OK), (360, OK)], [FIRES, (360, "resolved", OK)]),
-    ("bad in between starts the wait anew", KEEP, [(0, CRIT), (60, OK), (200, CRIT), (400, OK), (699, OK)], [FIRES]),
+    ("bad in between starts the wait anew", KEEP, [(0, CRIT), (60, OK), (200, CRIT), (400, OK), (660, OK)], [FIRES]),
     ("unknown in between does not", KEEP, [(0, CRIT), (60, OK), (200, UNKNOWN), (360, OK)], [FIRES, (360, "resolved", OK)]),
-    ("gone waits for keep_firing_for too", KEEP, [(0, CRIT), (60, None), (359, None), (360, None)], [FIRES, (360, "gone", OK)]),
+    ("gone waits for keep_firing_for too", KEEP, [(0, CRIT), (60, None), (320, None), (360, None)], [FIRES, (360, "gone", OK)]),
     ("warning to critical is told as worse, once", {}, [(0, WARN), (60, CRIT), (120, CRIT)], [WARNS, (60, "worse", CRIT)]),
     ("critical to warning is not told", {}, [(0, CRIT), (60, WARN)], [FIRES]),
     ("back to what was told is not worse", {}, [(0, WARN), (60, CRIT), (120, WARN), (180, CRIT)], [WARNS, (60, "worse", CRIT)]),
@@ -85,6 +95,25 @@ def test_the_life_of_a_subject(rule: str, policy: Any, seen: Any, told: Any) -> 
 def test_the_life_of_a_check_that_cannot_see(rule: str, policy: Any, seen: Any, told: Any) -> None:
     """The check itself is the empty subject: it alone can be alerted on as unknown."""
     assert live(*seen, policy=Policy(kind="fs", **policy), key=SELF) == told, rule
+
+
+PATIENCE: list[Row] = [
+    ("what is decisive fires at once", {}, [(0, CRIT)], [FIRES]),
+    ("patience counts from the first sight", {"p": 30.0}, [(0, CRIT), (20, CRIT), (30, CRIT)], [(30, "firing", CRIT)]),
+    ("what passes within it is never told", {"p": 30.0}, [(0, CRIT), (20, OK), (40, CRIT)], []),
+    ("what gets worse has to last anew", {"p": 30.0}, [(0, WARN), (60, CRIT), (80, CRIT), (90, CRIT)], [(0, "firing", WARN), (90, "worse", CRIT)]),
+    ("and is not told when it does not", {"p": 30.0}, [(0, WARN), (60, CRIT), (80, WARN), (90, CRIT)], [(0, "firing", WARN)]),
+    ("an explicit `for` counts alone", {"p": 9000.0, **TEN}, [(0, CRIT), (600, CRIT)], [(600, "firing", CRIT)]),
+    ("`for: 0s` too", {"p": 9000.0, "for_": 0.0}, [(0, CRIT)], [FIRES]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "policy", "seen", "told"), PATIENCE, ids=[r[0] for r in PATIENCE])
+def test_a_finding_may_ask_for_patience(rule: str, policy: Any, seen: Any, told: Any) -> None:
+    """Only a critical one does so here."""
+    patience = policy.get("p", 0.0)
+    policy = Policy(kind="job", **{k: v for k, v in policy.items() if k != "p"})
+    assert live(*seen, policy=policy, patience=patience) == told, rule
 
 
 def test_a_clock_that_jumps_neither_fires_nor_delays() -> None:

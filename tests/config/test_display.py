@@ -53,7 +53,6 @@ def test_the_times_of_a_kind_are_shown_where_none_are_given(loaded: Loader) -> N
         "crit": {"used": "95%", "free": "10TB"},
         "hidden": False,
         "every": "1m",
-        "for": "0s",
         "keep_firing_for": "0s",
         "timeout": "10s",
         "severity": "critical",

@@ -226,7 +226,10 @@ BAD = [
         "4: checks.a.every: '90' is no duration; write it like 90s, 15m, 2h or 3d",
     ),
     (in_check("    every: true"), "4: checks.a.every: expected a duration like 15m, got true"),
-    (in_check("    for:"), "4: checks.a.for: it has no value; expected a duration like 15m"),
+    (
+        in_check("    keep_firing_for:"),
+        "4: checks.a.keep_firing_for: it has no value; expected a duration like 15m",
+    ),
     (in_check("    every: 999ms"), "4: checks.a.every: 999ms is too often; at least 1s"),
     (in_check("    timeout: 0s"), "4: checks.a.timeout: a run needs some time; write it like 10s"),
     (

@@ -561,3 +561,53 @@ def test_a_capped_channel_tells_the_rest_in_its_last_message_and_then_waits() ->
         assert mail.sizes == [1, 1, 4, 1]
 
     play(story, a_world)
+
+
+class Patient(Says):
+    """A trouble that has to last a moment; each look takes that long on the clock of the test."""
+
+    scene: Scene
+
+    def run(self, ctx: Context) -> Report:
+        report = super().run(ctx)
+        if self.runs > 1:
+            self.scene.clock.advance(0.05)
+        return replace(report, findings=tuple(replace(f, patience=0.05) for f in report.findings))
+
+
+@pytest.mark.parametrize(("lasts", "told"), [(True, ["firing"]), (False, [])])
+def test_a_second_look_is_part_of_the_pass(lasts: bool, told: list[str]) -> None:
+    """What has to last for a moment is told by the pass that saw it first, or has passed."""
+    dead, book = Patient(Status.CRITICAL), Book()
+
+    async def story(scene: Scene) -> None:
+        dead.scene = scene
+        looks = scene.engine.check("job")
+        if not lasts:
+            work = asyncio.ensure_future(looks)
+            while not scene.store.alerts():
+                await asyncio.sleep(0)
+            dead.status = Status.OK
+            looks = asyncio.wait_for(work, 10)
+        await looks
+        await scene.engine.deliver()
+        await scene.engine.check("job")
+
+    play(story, world({"job": dead}, {"book": book}))
+    assert book.reasons == told
+    assert dead.runs == 3
+
+
+def test_an_explicit_for_waits_for_the_next_run() -> None:
+    """However short it is: whoever wrote it has `every` in mind."""
+    dead = Patient(Status.CRITICAL)
+    here = world({"job": dead}, {})
+    policy = replace(here.plan.policies["job"], for_=0.05)
+    plan = replace(here.plan, policies={**here.plan.policies, "job": policy})
+
+    async def story(scene: Scene) -> None:
+        dead.scene = scene
+        await scene.engine.check("job")
+
+    play(story, replace(here, plan=plan))
+    assert dead.runs == 1

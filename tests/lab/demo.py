@@ -25,6 +25,7 @@ checks:
   training:
     kind: job
     every: 2s
+    for: 0s
     name: {job}
     queued: 0
   scratch:

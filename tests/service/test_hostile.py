@@ -23,7 +23,7 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 CONFIG = """\
 checks:
-  training: {{kind: job, every: 1s, name: {name}}}
+  training: {{kind: job, every: 1s, for: 0s, name: {name}}}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
   screen: {{kind: console}}

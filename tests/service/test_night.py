@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
 from tests.lab.smtp import Mail, SmtpServer
@@ -17,6 +19,7 @@ checks:
   training:
     kind: job
     every: {every}
+    {wait}
     name: {name}
     pulse_log: {folder}/pulse.log
     {more}
@@ -63,9 +66,45 @@ def test_the_mail_names_who_cancelled_the_job_where_accounting_knows(
     job = fresh_accounting.sbatch(SLEEP, name="train", user=user)
     fresh_accounting.wait_state(job, "RUNNING")
     started(night)
-    fresh_accounting.ask(["scancel", job], user=user)
+    fresh_accounting.ask(["scancel", job])
     (mail,) = smtp.wait(1)
-    assert f"job {job} was cancelled by {user.name} (CANCELLED)" in body(mail)
+    assert f"job {job} was cancelled by root (CANCELLED)" in body(mail)
+
+
+def test_what_its_own_user_has_cancelled_is_a_note_and_no_mail(
+    tmp_path: Path, service: Callable[..., Service], fresh_accounting: Lab, smtp: SmtpServer
+) -> None:
+    """They know; whoever looks is told."""
+    night = Watch(tmp_path, service, fresh_accounting.env)
+    user = fresh_accounting.user("alice")
+    configure(night, smtp, name="train", wait="", more=f"users: [{user.name}]")
+    job = fresh_accounting.sbatch(SLEEP, name="train", user=user)
+    fresh_accounting.wait_state(job, "RUNNING")
+    watching = started(night)
+    fresh_accounting.ask(["scancel", job], user=user)
+    pulse = night.folder / "pulse.log"
+    note = f"ok train: stopped by its own user: job {job} was cancelled by {user.name}"
+    watching.wait_for(lambda: note in pulse.read_text(), "the note", 40)
+    assert smtp.mails == []
+
+
+@pytest.mark.long
+def test_by_default_a_death_is_mailed_by_the_pass_that_finds_it(
+    night: Watch, fresh: Lab, smtp: SmtpServer
+) -> None:
+    """One `tick` looks twice, half a minute apart, and sends; in a gap it sends nothing."""
+    configure(night, smtp, wait="")
+    job = fresh.sbatch("sleep 2; exit 7", name="train")
+    assert night.say("tick").returncode == 0
+    fresh.wait_state(job, "FAILED")
+    assert night.say("tick", "--all", limit=120).returncode == 0
+    (mail,) = smtp.mails
+    assert f"job {job} FAILED with exit code 7" in subject(mail)
+    second = fresh.sbatch("sleep 2; exit 7", name="train")
+    night.say("tick", "--all")
+    fresh.wait_state(second, "FAILED")
+    night.say("tick", "--all", limit=120)
+    assert [subject(m).split()[0] for m in smtp.mails] == ["CRITICAL", "RESOLVED"]
 
 
 def test_the_mail_about_a_failed_job_has_its_exit_code_and_last_lines(
@@ -136,10 +175,16 @@ def test_a_restart_in_the_middle_repeats_nothing_and_ends_the_same_thread(
 
 
 def configure(
-    night: Watch, smtp: SmtpServer, *, name: str = "train", every: str = "1s", more: str = ""
+    night: Watch,
+    smtp: SmtpServer,
+    *,
+    name: str = "train",
+    every: str = "1s",
+    more: str = "",
+    wait: str = "for: 0s",
 ) -> None:
     quoted = json.dumps(name)
-    night.configure(CONFIG, name=quoted, every=every, more=more, port=smtp.port)
+    night.configure(CONFIG, name=quoted, every=every, more=more, wait=wait, port=smtp.port)
 
 
 def started(night: Watch) -> Service:

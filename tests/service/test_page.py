@@ -21,7 +21,7 @@ web: {{{{listen: "127.0.0.1:PORT", token: "{TOKEN}"}}}}
 metrics: {{{{textfile: "{{folder}}/sentinel.prom"}}}}
 checks:
   LAMP
-  training: {{{{kind: job, every: 1s, name: llm-10b}}}}
+  training: {{{{kind: job, every: 1s, for: 0s, name: llm-10b}}}}
   progress: {{{{kind: log, every: 1s, job: llm-10b, progress: 'iteration (\\d+)'}}}}
   disks: {{{{kind: fs, every: 1s, paths: [/]}}}}
   capacity: {{{{kind: nodes, every: 1s, need: 1}}}}

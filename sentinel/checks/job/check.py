@@ -14,6 +14,7 @@ from sentinel.checks.job.memory import Memory, dump, load, noticed
 from sentinel.checks.job.recall import in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.sizes import large
+from sentinel.checks.job.succession import learned
 from sentinel.checks.job.trainings import Trainings
 from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
@@ -61,7 +62,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         memory = noticed(before, mine, ctx.now, around.window)
         alive = [self.subject] if in_queue(mine) else []
         again = recalled({self.subject: memory}, alive, self, users, ctx)
-        memory = again.memories[self.subject]
+        memory = learned(before, again.memories[self.subject], mine, ctx.now)
         if again.doubts:
             doubt = CannotTell(again.doubts[self.subject])
             if ctx.one_shot:

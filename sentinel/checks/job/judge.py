@@ -1,7 +1,9 @@
 """The judgement: a pure function of what was gathered. Worst first, one finding."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import structs
 
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.done import last_run
@@ -11,7 +13,9 @@ from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import stdout
 from sentinel.checks.job.queue import elements
 from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
 from sentinel.checks.job.view import View
+from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible
 from sentinel.slurm.model import Job
@@ -68,6 +72,8 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     queue, gone = view.queue, view.memory.gone
     if view.many and not gone and _by_its_user(queue.held):
         return _finding(settings, view, Status.OK, f"held by its user: {words.stuck(queue.held)}")
+    if note := _by_its_owner(view):
+        return _finding(settings, view, Status.OK, note)
     if queue.held:
         verb = "needs" if elements(queue.held) == 1 else "need"
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
@@ -77,7 +83,46 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     else:
         text = "not running and nothing is queued; no such job has been seen"
     more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
-    return _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
+    finding = _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
+    return structs.replace(
+        finding, patience=_patience(view), values={**finding.values, **dict(_circumstances(view))}
+    )
+
+
+def _circumstances(view: View) -> Iterator[tuple[str, str]]:
+    """Why it is told when it is."""
+    if view.maintenance is not None:
+        yield "maintenance", visible(view.maintenance[0])
+    if view.memory.gone and not view.queue.held:
+        why = reason(_main(view.memory), view.memory)
+        yield from [("why_now", why)] if why else []
+
+
+def _by_its_owner(view: View) -> str:
+    """Its own user has cancelled it and holds what is left: they know. A note, and no alarm; but
+    what sentinel has cancelled in their name nobody knows."""
+    queue, gone = view.queue, view.memory.gone
+    if not gone or view.ours or not by_owner(_main(view.memory)):
+        return ""
+    if queue.held and not _by_its_user(queue.held):
+        return ""
+    rest = f"; {words.stuck(queue.held)}" if queue.held else ", and nothing is queued"
+    return f"stopped by its own user: {told(_main(view.memory), view.now)}{rest}"
+
+
+def _patience(view: View) -> float:
+    """Seconds that it has to last before it is told: what is held is asked for twice; what dies in
+    a maintenance is told when that has ended."""
+    gone = view.memory.gone
+    if view.queue.held:
+        return SECOND_LOOK
+    if not gone:
+        return 0.0
+    main = _main(view.memory)
+    least = patience(main, view.memory)
+    if view.maintenance is None:
+        return least
+    return max(least, elapsed(main.at, view.now) + view.maintenance[1] - view.now.wall / SECOND)
 
 
 def _by_its_user(held: Sequence[Job]) -> bool:

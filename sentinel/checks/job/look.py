@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from sentinel.checks.job.done import last_run
 from sentinel.checks.job.files import Files
-from sentinel.checks.job.gather import with_files
+from sentinel.checks.job.gather import is_dead, with_files
 from sentinel.checks.job.judge import judge
 from sentinel.checks.job.memory import Memory
 from sentinel.checks.job.queue import arranged, held_up
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.storm import requests
+from sentinel.checks.job.succession import by_owner, maintenance
 from sentinel.checks.job.view import View
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Finding
 from sentinel.core.ports import Context
 from sentinel.proc import Stuck
@@ -62,5 +65,21 @@ class Round:
     def look(self, view: View, files: Files) -> Seen:
         """The judgement. Raises CannotTell where the one thing that decides cannot be seen."""
         view = with_files(self._settings, view, files, one_shot=self._ctx.one_shot)
+        if is_dead(view.queue) and not view.finished:
+            view = self._with_circumstances(view)
         finding = judge(self._settings, view)
         return Seen(finding, *requests(self._settings, view, finding))
+
+    def _with_circumstances(self, view: View) -> View:
+        """What else was going on when it died: maintenance, or an action of sentinel's own."""
+        last = last_run(view.memory)
+        if last is None:
+            return view
+        try:
+            where = maintenance(last, self._ctx.slurm.reservations(), view.now)
+        except CannotTell:
+            where = None
+        book = self._ctx.logbook
+        done = book.records(last.seen.id, limit=10) if book and by_owner(last) else ()
+        ours = any(one.action == "cancel" and one.outcome.effective for one in done)
+        return structs.replace(view, maintenance=where, ours=ours)

@@ -49,7 +49,8 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job that left the queue: when that was noticed, how it ended, its last lines.
 
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
-    `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds.
+    `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds. `followed`:
+    what was submitted after it has been counted.
     """
 
     seen: Seen
@@ -58,6 +59,7 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: JobEnd | None = None
     lost: int | None = None
     tail: str | None = None
+    followed: bool = False
 
     @property
     def ran(self) -> bool:
@@ -70,11 +72,20 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.end.started if self.end else None) or self.seen.started
 
 
+class Followed(Struct, frozen=True):
+    """How often a job was submitted after an end of one kind, and the longest time until then in
+    seconds."""
+
+    count: int = 0
+    longest: float = 0.0
+
+
 class Memory(Struct, frozen=True, kw_only=True):
     """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
 
     `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
-    when it was last looked at; `recalled`: when a second look was last taken.
+    when it was last looked at; `recalled`: when a second look was last taken. `followed`: what
+    came after its ends, by their kind.
     """
 
     seen: tuple[Seen, ...] = ()
@@ -86,6 +97,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     looked: Instant | None = None
     recalled: Instant | None = None
     stuck: dict[str, Stuck] = {}
+    followed: dict[str, Followed] = {}
 
     def without_stuck(self) -> "Memory":
         """Where what hangs is remembered once for many."""
@@ -97,9 +109,11 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class Many(Struct, frozen=True, kw_only=True):
-    """The memory of a check on many trainings, by subject. `ever`: there was one once."""
+    """The memory of a check on many trainings, by subject. `ever`: there was one once; `followed`:
+    what came after the ends of those that are not spoken of any more."""
 
     trainings: dict[str, Memory] = {}
+    followed: dict[str, dict[str, Followed]] = {}
     ever: bool = False
     stuck: dict[str, Stuck] = {}
 

@@ -28,6 +28,10 @@ AGAIN = 240.0
 is over after 300 (slurm.conf(5), MinJobAge)."""
 
 
+LATE = 120.0
+"""Seconds in which accounting may come to know of an end: slurmctld sends its records on later."""
+
+
 class Recalled(Struct, frozen=True):
     """The memories with what Slurm remembers; and why of some it cannot be said that they are
     gone."""
@@ -90,7 +94,15 @@ _MISSING = "that its jobs are not in the list alone is not believed the first ti
 
 def _asks(memory: Memory, dead: bool, now: Instant) -> bool:
     due = memory.recalled is None or elapsed(memory.recalled, now) >= AGAIN
-    return any(not gone.asked for gone in memory.gone) or (dead and due)
+    return any(_open(gone, now) for gone in memory.gone) or (dead and due)
+
+
+def _open(gone: Gone, now: Instant) -> bool:
+    """Whether something about its end is not known yet: accounting, which alone knows who has
+    cancelled it, is behind slurmctld by some seconds."""
+    end = gone.end
+    unsaid = end is not None and end.state == "CANCELLED" and not end.cancelled_by
+    return not gone.asked or (unsaid and elapsed(gone.at, now) < LATE)
 
 
 def _is_new(memory: Memory, now: Instant) -> bool:
@@ -101,7 +113,7 @@ def _is_new(memory: Memory, now: Instant) -> bool:
 def _ask(
     asks: Sequence[Memory], dead: Sequence[Memory], settings: JobSettings, ctx: Context
 ) -> JobPast:
-    ids = {gone.seen.job_id for memory in asks for gone in memory.gone if not gone.asked}
+    ids = {gone.seen.job_id for memory in asks for gone in memory.gone if _open(gone, ctx.now)}
     names = {gone.seen.name for memory in dead for gone in memory.gone}
     if settings.name and dead:
         names.add(settings.name)
@@ -151,13 +163,15 @@ def _phase(run: Run) -> Phase:
 
 def _known(memory: Memory, past: JobPast, now: Instant) -> Memory:
     """With the ends of the jobs that were seen."""
-    gone = tuple(one if one.asked else _ended(one, memory, past, now) for one in memory.gone)
+    gone = tuple(_ended(g, memory, past, now) if _open(g, now) else g for g in memory.gone)
     return structs.replace(memory, gone=gone)
 
 
 def _ended(gone: Gone, memory: Memory, past: JobPast, now: Instant) -> Gone:
     runs = [run for run in past.runs if _same(gone.seen, run)]
     newest = max(runs, key=lambda run: (run.started or 0, run.submitted or 0), default=None)
+    if gone.asked and not (newest and newest.cancelled_by):
+        return gone
     known = newest is not None and newest.source == "squeue"
     lost = None if known else _lost(gone.seen, memory, past, now)
     if newest is None:

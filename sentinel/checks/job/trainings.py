@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import unknown
 from sentinel.checks.job.look import Round, Seen
-from sentinel.checks.job.memory import JOBS, Many, Memory, dump, load, noticed
+from sentinel.checks.job.memory import JOBS, Followed, Many, Memory, dump, load, noticed
 from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.succession import learned
 from sentinel.core.clock import elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
@@ -49,14 +50,23 @@ class Trainings:
         around = Round(self._settings, self._ctx, self._jobs, mine)
         found = self._found(mine)
         again = self._noticed(found.jobs, around.window)
-        memories, self._doubts = again.memories, again.doubts
+        self._doubts = again.doubts
+        memories = {
+            s: learned(self._of(s), memory, found.jobs.get(s, ()), self._ctx.now)
+            for s, memory in again.memories.items()
+        }
         files = around.files(self._before.stuck)
         seen = {
             subject: self._look(around, subject, found.jobs.get(subject, ()), memory, files)
             for subject, memory in memories.items()
         }
         kept = {s: one.memory for s, one in seen.items() if self._stays(one, around.window)}
-        after = Many(trainings=kept, ever=self._before.ever or bool(seen), stuck=files.stuck)
+        after = Many(
+            trainings=kept,
+            followed=self._followed(seen, kept),
+            ever=self._before.ever or bool(seen),
+            stuck=files.stuck,
+        )
         findings = [one.finding for one in seen.values()] or self._none(around, files)
         findings += self._left_out(found.left_out)
         wishes = tuple(wish for one in seen.values() for wish in one.wishes)
@@ -88,7 +98,7 @@ class Trainings:
         now = self._ctx.now
         memories = {
             subject: noticed(
-                before.get(subject, Memory()),
+                self._of(subject),
                 found.get(subject, ()),
                 now,
                 window,
@@ -101,6 +111,19 @@ class Trainings:
         alive = [subject for subject, jobs in found.items() if in_queue(jobs)]
         first = not (known or self._before.ever or self._settings.sized)
         return recalled(known, alive, self._settings, self._users, self._ctx, first=first)
+
+    def _of(self, subject: str) -> Memory:
+        before = self._before
+        anew = Memory(followed=before.followed.get(subject, {}))
+        return before.trainings.get(subject, anew)
+
+    def _followed(
+        self, seen: Mapping[str, Seen], kept: Container[str]
+    ) -> dict[str, dict[str, Followed]]:
+        """Of those that are not spoken of any more, the newest last."""
+        told = {s: one.memory.followed for s, one in seen.items() if one.memory.followed}
+        every = [(s, f) for s, f in {**self._before.followed, **told}.items() if s not in kept]
+        return dict(every[-MOST:])
 
     def _look(
         self, around: Round, subject: str, mine: Sequence[Job], memory: Memory, files: Files

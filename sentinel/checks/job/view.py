@@ -17,6 +17,8 @@ class View(Struct, frozen=True, kw_only=True):
     not configured, not needed or not told; `notes` then say what could not be seen.
     `many`: it is one of those that were found, not one that was named.
     `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
+    `maintenance`: the reservation with the flag MAINT that holds a node of the job that ended last,
+    and its end, epoch seconds. `ours`: sentinel itself has cancelled it.
     """
 
     subject: str
@@ -28,4 +30,6 @@ class View(Struct, frozen=True, kw_only=True):
     kill_switch: bool | None = None
     finished: str = ""
     at_risk: str = ""
+    maintenance: tuple[str, int] | None = None
+    ours: bool = False
     notes: tuple[str, ...] = ()

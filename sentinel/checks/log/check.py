@@ -126,10 +126,6 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if action not in self.on_stale:
                 yield key, f"it is for `on_stale: [{action}]`"
 
-    def decisive(self, finding: Finding) -> bool:
-        """What the log says besides its progress (errors, loss, speed) only adds to it."""
-        return "quiet_seconds" in finding.values
-
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name (with everybody's jobs: about each user's) or the path,
         and one about each further topic once there was something to say. Raises CannotTell when
