@@ -114,6 +114,58 @@ def test_what_is_wrong_with_one_is_named_and_the_rest_runs(site: Site) -> None:
         assert why in line
 
 
+ZERO = "\n        return 1 / 0\n\n    "
+HOOKS = {
+    "former": "@staticmethod\n    def former(name, check):" + ZERO,
+    "built": "def __post_init__(self):" + ZERO,
+    "jobs_of": "def jobs_of(self):" + ZERO,
+    "grants": "def grants(self):" + ZERO,
+    "may_ask": "@property\n    def may_ask(self):" + ZERO,
+    "unused": "def unused(self):\n        yield 1 / 0\n\n    ",
+    "watched_logs": "def watched_logs(self):" + ZERO,
+    "controller_log": "def controller_log(self):\n        return None\n\n    ",
+}
+
+
+def test_a_hook_that_raises_costs_its_own_check_and_no_other(site: Site) -> None:
+    """Each is asked while the file is read, or for all checks together (whose jobs to ask for)."""
+    for name, hook in HOOKS.items():
+        site.write(name, GOOD.replace("    def run", f"    {hook}def run"))
+    odd = "".join(f", {name}: {{kind: {name}, thing: x}}" for name in HOOKS)
+    site.configure(f"{{ages: {{kind: age, thing: ark}}{odd}}}")
+    told, checked = site.told(), site("config", "check")
+    assert (told["ages"]["status"], checked.returncode) == ("warning", 2)
+    for name in HOOKS:
+        why = "gives None" if name == "controller_log" else "ZeroDivisionError"
+        assert (told[name]["status"], why in told[name]["summary"]) == ("unknown", True), name
+        assert f"{name}.py does not work: " in told[name]["summary"]
+        assert f"checks.{name}.kind: kind '{name}'" in checked.stdout
+
+
+def test_conflicts_that_cannot_be_asked_are_a_warning(site: Site) -> None:
+    """It may raise beside certain checks only, so the check itself is still worth its run."""
+    site.write("age", GOOD.replace("    def run", f"    def conflicts(self, others):{ZERO}def run"))
+    done = site("config", "check")
+    why = "checks.ages: its `conflicts` could not be asked: ZeroDivisionError"
+    assert (done.returncode, why in done.stderr) == (0, True)
+    assert site.told()["ages"]["status"] == "warning"
+
+
+def test_a_metric_whose_name_is_taken_is_named(site: Site) -> None:
+    """It is left out of the metrics, for two series of one name must have the same labels."""
+    metric = "    METRICS = (Metric('a', '{}', 'A.', '', '{}'),)\n\n    def run"
+    for kind, name, label in (("one", "things", "x"), ("two", "things", "y"), ("own", "jobs", "x")):
+        text = GOOD.replace("import Check", "import Metric, Check")
+        site.write(kind, text.replace("    def run", metric.format(name, label)))
+    site.configure("{a: {kind: one, thing: x}, b: {kind: two, thing: x}, c: {kind: own, thing: x}}")
+    done = site("config", "check")
+    assert done.returncode == 0
+    taken = "b.kind: its metric sentinel_things is not exported: that of check 'a' has the labels check, x"
+    assert taken in done.stderr
+    assert "c.kind: its metric sentinel_jobs is not exported: sentinel has one" in done.stderr
+    assert "a.kind" not in done.stderr
+
+
 def test_two_of_one_name_are_both_named(site: Site) -> None:
     """Neither is used: nobody could say which one it would be."""
     second = site.root / "more"

@@ -31,14 +31,14 @@ def recent(alert: Alert, now: Instant, policy: FlapPolicy) -> tuple[int, ...]:
 
 
 def starts(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
-    """Whether it has begun to flap."""
-    return 0 < policy.changes <= len(recent(alert, now, policy)) and not alert.flapping
+    """Whether one that does not flap begins to."""
+    return 0 < policy.changes <= len(recent(alert, now, policy))
 
 
 def ends(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
-    """Whether it has settled, one way or the other: at once where nothing is to flap any more."""
-    few = len(recent(alert, now, policy)) <= policy.changes // 3
-    return alert.flapping and (few or not policy.changes)
+    """Whether one that flaps has settled, one way or the other: at once where nothing is to flap
+    any more."""
+    return not policy.changes or len(recent(alert, now, policy)) <= policy.changes // 3
 
 
 EARLY = 0.1

@@ -8,7 +8,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from types import ModuleType
 from typing import Any, Literal, get_origin
@@ -21,6 +22,7 @@ from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import Notification, Receipt, Report
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
+from sentinel.core.text import shortened
 from sentinel.trust import Distrusted, Fault, believed, believed_names, fault, tree_fault
 
 _COMMON: dict[Any, Any] = {Check: Common, Channel: ChannelCommon}
@@ -175,6 +177,50 @@ def judged(cls: Any, base: type) -> Any:
     if wrong := [*_fields(cls, base), *_hooks(cls, base)]:
         raise Unfit("; ".join(wrong))
     return cls
+
+
+_ASKED: dict[type, Mapping[str, Any]] = {
+    Check: {
+        "may_ask": bool,
+        "grants": Mapping,
+        "unused": Iterable,
+        "watched_logs": Sequence,
+        "controller_log": str,
+        "jobs_of": Set | None,
+    },
+    Channel: {"personal": bool, "per_day": int, "listens": bool, "unused": Iterable},
+}
+
+
+def tried(plugin: Any, base: type) -> Any:
+    """The plugin, if each hook that is asked before any run answers with what is wanted of it:
+    what it raises there would cost every other check its run. Else raises Unfit."""
+    for name, wanted in _ASKED[base].items():
+        try:
+            found = getattr(plugin, name)
+            found = found() if callable(found) else found
+            fits = isinstance(found, wanted)
+            if isinstance(found, Iterator):
+                deque(found, maxlen=0)
+        except CannotTell:  # of a look, not of its code: its run will say so
+            continue
+        except (Exception, SystemExit) as error:
+            raise Unfit(f"`{name}`: {_raised(error, _file(plugin))}") from error
+        if not fits:
+            raise Unfit(
+                f"`{name}` gives {shortened(repr(found), 80)}; see sentinel.plugin.{base.__name__}"
+            )
+    return plugin
+
+
+def raised(error: BaseException, kind: Any) -> str:
+    """What went wrong in the code of a kind, with the line."""
+    return _raised(error, _file(kind))
+
+
+def _file(kind: Any) -> str:
+    cls = kind if isinstance(kind, type) else type(kind)
+    return str(getattr(sys.modules.get(cls.__module__), "__file__", ""))
 
 
 def _fields(cls: Any, base: type) -> Iterator[str]:

@@ -71,12 +71,16 @@ class Kinds:
         common = self._common(replace(shared, entries={**shared.entries, "kind": kind}), path)
         if cls is None:
             return
-        if old := former(entry.key, entry.value, cls):
+        try:
+            old = former(entry.key, entry.value, cls)
+        except Exception as error:  # somebody else's code
+            old, cls = None, self._unfit(error, cls, kind, self._checks, path)
+        if old:
             message = "belongs to another kind now; in place of this check write "
             message += f"{old.in_one_line()} (`sentinel config migrate` shows all, --write does it)"
             self._collector.error(line_at(own, old.key), (*path, *old.key), message)
             return
-        plugin = self._plugin(own, cls, path, Common)
+        plugin = self._plugin(own, cls, path, Common, kind, self._checks)
         if common is not FAILED and plugin is not FAILED:
             yield CheckConfig(name=entry.key, common=common, plugin=plugin)
 
@@ -89,7 +93,7 @@ class Kinds:
         shared, own = _parted(entry.value, ChannelCommon)
         shared = replace(shared, entries={**shared.entries, "kind": kind})
         common = self._converter.record(shared, ChannelCommon, path)
-        plugin = self._plugin(own, cls, path, ChannelCommon)
+        plugin = self._plugin(own, cls, path, ChannelCommon, kind, self._channels)
         if common is not FAILED and plugin is not FAILED:
             name = kind.value.text
             yield ChannelConfig(name=entry.key, kind=name, plugin=plugin, common=common)
@@ -109,11 +113,33 @@ class Kinds:
             line = line_at(root, ("checks_from",))
             self._collector.warn(line, ("checks_from",), f"{origin}: {words}")
 
-    def _plugin(self, own: Table, cls: Any, path: Path, common: Any) -> Any:
+    def _plugin(
+        self, own: Table, cls: Any, path: Path, common: Any, kind: Entry, registry: Registry
+    ) -> Any:
         """The settings object; what stands for a kind that does not load has none to be judged."""
-        if isinstance(cls, type):
+        if not isinstance(cls, type):
+            return cls
+        if registry.origin(kind.value.text) == "sentinel":
             return self._converter.record(own, cls, path, others=fields(common))
-        return cls
+        from sentinel.config.foreign import tried
+
+        try:
+            plugin = self._converter.record(own, cls, path, others=fields(common))
+            return plugin if plugin is FAILED else tried(plugin, registry.base)
+        except Exception as error:  # somebody else's code
+            return self._unfit(error, cls, kind, registry, path)
+
+    def _unfit(
+        self, error: Exception, cls: Any, kind: Entry, registry: Registry, path: Path
+    ) -> Any:
+        """What stands for a kind whose code raised while the file was read."""
+        from sentinel.config.foreign import Unfit, raised
+
+        name = kind.value.text
+        words = str(error) if isinstance(error, Unfit) else raised(error, cls)
+        place = registry.origin(name)
+        broken = BrokenKind(f"kind {name!r} from {place} does not work: {words}")
+        return self._broken(broken, kind, registry, path)
 
     def _kind(self, table: Table, registry: Registry, path: Path) -> tuple[Entry, Any]:
         """The entry that names the kind (an empty one where there is none), and its class."""

@@ -16,6 +16,7 @@ from sentinel.config.reader import Table, line_at
 from sentinel.config.registry import Registries
 from sentinel.config.settings import Settings
 from sentinel.config.wording import did_you_mean, near
+from sentinel.core.declared import OWN as OWN_METRICS
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig
@@ -73,6 +74,7 @@ class Review:
         self._too_often(lists["routes"])
         self._repeats(lists["routes"])
         self._conflicts()
+        self._metrics()
         self._nothing()
 
     def _error(self, path: Path, message: str) -> None:
@@ -206,8 +208,28 @@ class Review:
         plugins = {check.name: check.plugin for check in self._settings.checks}
         for name, plugin in plugins.items():
             others = {n: p for n, p in plugins.items() if n != name}
-            for key, message in plugin.conflicts(others):
-                self._error(("checks", name, *key.split(".")), message)
+            try:
+                found = [(key.split("."), message) for key, message in plugin.conflicts(others)]
+            except Exception as error:  # a third party's: the rest runs
+                self._warn(("checks", name), f"its `conflicts` could not be asked: {error!r}")
+                continue
+            for key, message in found:
+                self._error(("checks", name, *key), message)
+
+    def _metrics(self) -> None:
+        """Numbers that are left out, since one of that name has other labels or is sentinel's."""
+        first: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for check in self._settings.checks:
+            for metric in check.plugin.METRICS:
+                name, why = metric.name, ""
+                owner, labels = first.setdefault(name, (check.name, metric.all_labels))
+                if name in OWN_METRICS:
+                    why = "sentinel has one of that name"
+                elif labels != metric.all_labels:
+                    why = f"that of check '{owner}' has the labels {', '.join(labels)}"
+                if why:
+                    words = f"its metric sentinel_{name} is not exported: {why}; rename it"
+                    self._warn(("checks", check.name, "kind"), words)
 
     def _nothing(self) -> None:
         for section, names, what in (

@@ -54,6 +54,36 @@ class Metric(Struct, frozen=True):
         return ("check", *subject, *self.labels, *(("value",) if self.value == ANY else ()))
 
 
+OWN = frozenset(
+    [
+        "build_info",
+        "last_look_timestamp_seconds",
+        "check_status",
+        "check_duration_seconds",
+        "check_last_run_timestamp_seconds",
+        "check_next_run_timestamp_seconds",
+        "check_blind_seconds",
+        "alerts",
+        "alerts_quiet",
+        "silences",
+        "outbox_messages",
+        "outbox_failing_messages",
+        "outbox_oldest_seconds",
+        "nodes",
+        "nodes_with_reason",
+        "nodes_seen_timestamp_seconds",
+        "jobs",
+        "gpus",
+        "actions_last_hour",
+        "failures",
+        "loop_lag_seconds",
+        "slurm_requests",
+        "slurm_request_failures",
+        "slurm_request_seconds",
+    ]
+)
+"""The names of what is told of sentinel itself (docs/metrics.md), which no kind can have."""
+
 FILESYSTEM = (
     Metric("used_percent", "filesystem_used_ratio", "Space used, 0 to 1.", "percent", "path"),
     Metric("used_bytes", "filesystem_used_bytes", "Space used.", "bytes", "path"),

@@ -150,4 +150,10 @@ def _jobs_of(plugin: Any) -> frozenset[str] | None:
         users: frozenset[str] | None = plugin.jobs_of()
     except CannotTell:
         return frozenset()  # its own run says why it is blind; the other checks are not
+    except Exception:
+        import logging
+
+        words = "%s: `jobs_of` failed inside; everybody's jobs are asked for"
+        logging.getLogger("sentinel").exception(words, type(plugin).__name__)
+        return None
     return users

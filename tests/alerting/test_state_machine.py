@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sentinel.alerting.processor import Plan, forget
 from sentinel.alerting.settings import Hours, Route
-from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
+from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, recent, step
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.model import Alert, Finding, Key, Status
 from sentinel.testing import START
@@ -385,3 +385,42 @@ def test_what_has_settled_says_how_it_is() -> None:
         alert = after.alert
         told += [(after.transition.reason, after.transition.summary)] if after.transition else []
     assert told == [("settled", "good, and no change for a while")]
+
+
+def test_what_counts_where_nothing_is_configured() -> None:
+    """Six changes within an hour are flapping, the third blind run in a row is an alert."""
+    policy = Policy(kind="fs")
+    for every, last in ((600.0, "flapping"), (720.0, "firing")):  # six within the hour, and five
+        looks = [(every * n, (CRIT, OK)[n % 2]) for n in range(7)]
+        assert live(*looks, policy=policy)[-1][1] == last
+    blind: list[tuple[float, Status | None]] = [(60.0 * n, UNKNOWN) for n in range(3)]
+    assert live(*blind, policy=policy, key=SELF) == [(120, "firing", UNKNOWN)]
+
+
+def test_getting_worse_is_no_change_of_an_alert_that_does_not_flap() -> None:
+    """Else one that fires, gets worse and ends would be half way to flapping."""
+    alert, policy = None, Policy(kind="fs")
+    for at, status in enumerate([WARN, CRIT]):
+        seen = Finding(subject="/scratch", status=status, summary="")
+        alert = step(KEY, alert, seen, policy, shifted(START, 60.0 * at)).alert
+    assert alert is not None
+    assert (alert.status, len(alert.changes)) == (CRIT, 1)
+
+
+def test_what_has_ended_fires_no_more_and_is_forgotten_where_nothing_is_to_flap() -> None:
+    """It is kept for its changes only; without flapping there is nothing to keep it for."""
+    policy = Policy(kind="fs")
+    bad, good = (Finding(subject="/scratch", status=s, summary="") for s in (CRIT, OK))
+    alert = step(KEY, None, bad, policy, START).alert
+    alert = step(KEY, alert, good, policy, shifted(START, 60)).alert
+    assert alert is not None
+    assert (alert.over, alert.firing) == (True, False)
+    off = replace(policy, flap=FlapPolicy(changes=0))
+    assert step(KEY, alert, good, off, shifted(START, 120)).alert is None
+
+
+def test_an_alert_remembers_a_hundred_changes_at_most() -> None:
+    """However fast they come: it is stored with each of them."""
+    alert = _flaps(START)
+    alert = replace(alert, changes=tuple(START.wall - n for n in range(1000, 0, -1)))
+    assert recent(alert, START, FlapPolicy()) == tuple(START.wall - n for n in range(100, 0, -1))

@@ -16,7 +16,7 @@ from sentinel.checks.exec import Exec
 from sentinel.checks.fs import Fs
 from sentinel.checks.log import Log
 from sentinel.checks.memory import Memory
-from sentinel.core.declared import ANY, Metric
+from sentinel.core.declared import ANY, OWN, Metric
 from sentinel.core.model import Status
 from sentinel.plugin import Check
 from sentinel.status.last_seen import Shown
@@ -281,6 +281,10 @@ def test_disks_without_any_number_make_no_series() -> None:
 def test_every_metric_is_in_the_documentation() -> None:
     """With its labels, as it is given."""
     told = (PLACE.parents[1] / "docs" / "metrics.md").read_text()
+    declared = {f"sentinel_{metric.name}" for metric in FULL.metrics}
+    names = re.findall(r"^# HELP (\w+)", metrics(FULL).decode(), re.M)
+    ours = {n for n in names if n.startswith("sentinel_")} - declared
+    assert {n.removeprefix("sentinel_").removesuffix("_total") for n in ours} == OWN
     for name, series in families(FULL).items():
         if name.startswith("sentinel_"):
             labels = sorted({label for key in series for label, _ in key})

@@ -69,9 +69,7 @@ def remembered(sight: Sight, seen: Seen) -> Seen:
     if answer.usage is None or (seen.mounted and not sight.mounted):
         return well
     now = sight.mount.writable if sight.mount else frozenset()
-    return replace(
-        well, mounted=sight.mounted or seen.mounted, writable=tuple(sorted({*seen.writable, *now}))
-    )
+    return replace(well, mounted=sight.mounted, writable=tuple(sorted({*seen.writable, *now})))
 
 
 def seen_at_all(sight: Sight) -> bool:

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Collection
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.checks.fs.limits import CRIT, WARN
 from sentinel.checks.fs.probe import Answer, probe_all
@@ -17,6 +18,7 @@ from sentinel.checks.fs.verdict import (
     remembered,
     samples,
     seen_at_all,
+    values,
 )
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Status
@@ -236,3 +238,21 @@ def test_a_path_that_is_gone_does_not_exist() -> None:
     """In fewer words than the kernel's."""
     told = finding(on(Answer(error="No such file or directory"), None), Seen(), RULES)
     assert (told.status, told.summary) == (Status.CRITICAL, "does not exist")
+
+
+def test_what_was_writable_is_remembered_of_every_path_that_is_there() -> None:
+    """Of a directory that is no mount too, and of a mount that becomes writable; but not of the
+    empty directory below a mount that is gone."""
+    below = replace(sight(Answer(usage=WELL, real="/x/y")), mount=mount(["mount"]))
+    assert remembered(below, Seen()) == Seen(writable=("mount",))
+    there = replace(sight(Answer(usage=WELL, real="/x")), mount=mount(["superblock"]))
+    known = Seen(mounted=True, writable=("mount",))
+    assert remembered(there, known) == Seen(mounted=True, writable=("mount", "superblock"))
+    gone = replace(below, mount=mount(["superblock"]))
+    assert remembered(gone, known) == known
+
+
+def test_what_did_not_answer_has_no_numbers() -> None:
+    """No zeros either, which would be numbers."""
+    assert values(sight(Answer(error="Stale file handle"))) == {}
+    assert values(sight(None)) == {}
