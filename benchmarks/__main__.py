@@ -12,6 +12,7 @@ for name in (
     "bench_service",
     "bench_web",
     "bench_gpus",
+    "bench_network",
     "bench_stacks",
     "bench_training",
     "bench_log_tail",

@@ -16,6 +16,7 @@ KINDS = {
     "job": "sentinel.checks.job:JobCheck",
     "log": "sentinel.checks.log:Log",
     "memory": "sentinel.checks.memory:Memory",
+    "network": "sentinel.checks.network:NetworkCheck",
     "nodes": "sentinel.checks.nodes:Nodes",
     "quota": "sentinel.checks.quota.check:QuotaCheck",
     "service": "sentinel.checks.service:Service",

@@ -88,6 +88,49 @@ section_infiniband() {
     done
 }
 
+# Ethernet and bonds, and the PCIe links and errors of GPUs and network cards (no virtual functions).
+section_network() {
+    [ -d "$sys/class/net" ] || missing "the kernel shows no network interfaces"
+    for link in "$sys"/class/net/*; do
+        if [ -d "$link/bonding" ]; then
+            for slave in "$link"/lower_*; do
+                [ ! -d "$slave" ] || echo "net ${link##*/} slave ${slave##*/lower_}"
+            done
+        elif [ ! -e "$link/device" ] || [ -e "$link/device/physfn" ]; then
+            continue
+        fi
+        values "net ${link##*/}" "$link" operstate speed carrier_changes \
+            statistics/rx_crc_errors statistics/rx_missed_errors statistics/tx_carrier_errors
+    done
+    for device in "$sys"/bus/pci/devices/*; do
+        { read -r class <"$device/class"; } 2>/dev/null || continue
+        case $class in 0x0200* | 0x0207* | 0x0300* | 0x0302* | 0x1200*) ;; *) continue ;; esac
+        [ ! -e "$device/physfn" ] || continue
+        for name in "$device"/infiniband/* "$device"/net/*; do
+            if [ -d "$name" ]; then echo "pci ${device##*/} name ${name##*/}" && break; fi
+        done
+        values "pci ${device##*/}" "$device" class current_link_width max_link_width \
+            current_link_speed max_link_speed
+        for kind in correctable nonfatal fatal; do
+            [ ! -f "$device/aer_dev_$kind" ] || while read -r what count; do
+                case $what in TOTAL_*) echo "pci ${device##*/} aer_$kind $count" ;; esac
+            done <"$device/aer_dev_$kind"
+        done
+    done
+    :
+}
+
+# The first line of each of these files below a directory that has one.
+values() {
+    whose=$1 place_of=$2
+    shift 2
+    for file in "$@"; do
+        if [ -f "$place_of/$file" ] && read -r value <"$place_of/$file"; then
+            echo "$whose ${file##*/} $value"
+        fi
+    done 2>/dev/null
+}
+
 # Three witnesses, none of which sees everything: the daemons of steps, the kernel's own
 # bookkeeping, and what processes inherited from a step that may be over.
 section_steps() {

@@ -25,6 +25,7 @@ from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
 from sentinel.checks.memory import Memory
+from sentinel.checks.network import NetworkCheck
 from sentinel.checks.nodes import Nodes
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.service import Service
@@ -35,7 +36,7 @@ from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.runner import Runner
 from sentinel.nodes.model import Answer, Unreachable, Unreached
-from sentinel.nodes.probe import NodeProbe, Wants
+from sentinel.nodes.probe import Network, NodeProbe, Wants
 from sentinel.slurm.model import Node
 from sentinel.testing import FixedSlurm, context
 from tests.checks.gpu.world import NodeWithGpus
@@ -60,15 +61,22 @@ class Nobody:
         return {n: WELL if n in self.well else Unreachable("no route") for n in nodes}
 
 
+LINKS = Network(interfaces=(), pci=())
+
+
 class WithGpus(Nobody):
-    """Those of `well` have GPUs too."""
+    """Those of `well` have GPUs and links too."""
 
     def probe(
         self, nodes: Sequence[str], wants: Wants, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         told = super().probe(nodes, wants, limit=limit)
         seen = NodeWithGpus(gpus_of(0)).probe(None)
-        gpus = {"gpus": seen.gpus, "kernel": seen.kernel} if isinstance(seen, NodeProbe) else {}
+        gpus = (
+            {"gpus": seen.gpus, "kernel": seen.kernel, "network": LINKS}
+            if isinstance(seen, NodeProbe)
+            else {}
+        )
         return {n: replace(a, **gpus) if isinstance(a, NodeProbe) else a for n, a in told.items()}
 
 
@@ -112,6 +120,7 @@ EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "job": lambda at: JobCheck(name="train", users=["root"]),
     "log": lambda at: Log(job="train", users=["root"]),
     "memory": lambda at: Memory(nodes="all"),
+    "network": lambda at: NetworkCheck(nodes="all"),
     "nodes": lambda at: Nodes(),
     "quota": lambda at: QuotaCheck(paths=[FilePath(str(at / "none"))]),
     "service": lambda at: Service(processes=["sshd"], nodes="n1"),
@@ -147,7 +156,7 @@ def test_a_kind_with_nothing_to_see_is_not_silently_ok(
     assert not silent(outcome), present.as_lines(outcome)
 
 
-ON_NODES = ["fs", "gpu", "memory"]
+ON_NODES = ["fs", "gpu", "memory", "network"]
 
 
 @pytest.mark.parametrize("kind", ON_NODES)

@@ -31,6 +31,7 @@ from tests.checks.drained import test_check as drained
 from tests.checks.drained.nodes import CLEAN, NODE, process
 from tests.checks.gpu.world import World
 from tests.checks.job.making import ended, job, pending
+from tests.checks.network import test_network as links
 from tests.checks.remote.test_asked import HALF, WELL
 from tests.lab.gpus import dcgmi_json, gpus_of
 
@@ -114,6 +115,16 @@ def of_nodes(check: Any) -> Any:
     return looked(check, passes=[(0, [TRAIN]), (400.0, [TRAIN]), (900.0, [TRAIN])])
 
 
+def of_network(check: Any) -> Any:
+    """A port flaps, then stays down."""
+    flapped = replace(links.WELL, counters={"link_downed": 1})
+    looks = [links.probe(port) for port in (links.WELL, flapped, links.DOWN, links.DOWN)]
+    settings = {name: getattr(check, name) for name in ("ignore", "settle", "flaps")}
+    return repr(
+        [r.findings for r in links.nights(*({check.nodes: at} for at in looks), **settings)]
+    )
+
+
 def of_log(check: Any) -> Any:
     """What a pass goes by; that each part of it counts is shown in tests/checks/log."""
     plan = check._plan(context())
@@ -195,6 +206,7 @@ def of_disks(check: Any) -> Any:
 
 SEEN: dict[str, Callable[..., Any]] = {
     "job": of_jobs, "nodes": of_nodes, "log": of_log, "drained": of_drained, "gpu": of_gpus, "fs": of_disks,
+    "network": of_network,
 }  # fmt: skip
 WITH_FOLDER = {"diag": of_diag, "cron": of_cron}
 
@@ -212,6 +224,7 @@ BASE: dict[str, dict[str, Any]] = {
     "job": {"name": "train", "users": ["alice"]},
     "log": {"job": "train"},
     "memory": {"nodes": "n1"},
+    "network": {"nodes": "n1"},
     "nodes": {},
     "quota": {
         "paths": ["@"],
@@ -292,6 +305,9 @@ FIELDS: dict[str, dict[str, Any]] = {
         "warn.swap_used": "1%", "warn.full_in": "99w", "crit.used": ({"warn": {"used": "1%"}}, "1%"),
         "crit.available": "900TB", "crit.swap_used": "1%", "crit.full_in": ({"warn": {"full_in": "99w"}}, "99w"),
         "window": "1s",
+    },
+    "network": {
+        "nodes": "n2", "ignore": ["mlx5_*"], "settle": "1h", "flaps": "1 in 1h",
     },
     "nodes": {
         "partition": "dev", "nodes": "n1", "need": 9, "spare": ({"need": 1}, "100%"), "each": False,

@@ -155,6 +155,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     # disks, GPUs, diagnoses
     ("fs.md", "`stat -f`, 32 at a time", ("sentinel.checks.fs.probe:PARALLEL",)),
     ("fs.md", "ten times the usual", ("sentinel.checks.fs.write_probe:SLOWER",)),
+    ("network.md", "four nodes at least", ("sentinel.checks.network.judge:PEERS",)),
     ("memory.md", "It needs five observations", ("sentinel.checks.memory:_FEWEST",)),
     ("gpu.md", "| 512 rows remapped", ("sentinel.checks.gpu.judge:REMAPPED_MOST",)),
     ("gpu.md", "| 63 retired pages", ("sentinel.checks.gpu.judge:RETIRED_MOST",)),

@@ -18,6 +18,7 @@ from sentinel.nodes.probe import (
     Disk,
     KernelLog,
     Memory,
+    Network,
     NodeProbe,
     NoProbe,
     Steps,
@@ -292,6 +293,42 @@ def test_ports_and_counters_are_read_from_sysfs(host: Host) -> None:
     assert isinstance(found, tuple)
     assert (found[0].state, found[0].rate) == ("ACTIVE", "400 Gb/sec (4X NDR)")
     assert found[0].counters == {"link_downed": 7, "rnr": 9}
+
+
+def test_links_are_read_from_sysfs(host: Host) -> None:
+    """Physical interfaces, a bond's slaves, and the PCIe links of cards and GPUs; nothing virtual."""
+    files = {
+        "class/net/eth1/operstate": "up", "class/net/eth1/speed": "100000",
+        "class/net/eth1/carrier_changes": "2", "class/net/eth1/statistics/rx_crc_errors": "7",
+        "class/net/eth1/device/vendor": "0x15b3", "class/net/lo/operstate": "unknown",
+        "class/net/vf0/device/physfn/vendor": "", "class/net/vf0/operstate": "up",
+        "class/net/bond0/operstate": "up", "class/net/bond0/bonding/mode": "802.3ad 4",
+        "class/net/bond0/lower_eth1/operstate": "up",
+        "bus/pci/devices/0000:17:00.0/class": "0x020700",
+        "bus/pci/devices/0000:17:00.0/infiniband/mlx5_0/node_type": "1: CA",
+        "bus/pci/devices/0000:17:00.0/current_link_width": "8",
+        "bus/pci/devices/0000:17:00.0/max_link_width": "16",
+        "bus/pci/devices/0000:17:00.0/current_link_speed": "32.0 GT/s PCIe",
+        "bus/pci/devices/0000:17:00.0/aer_dev_fatal": "DLP 1\nTOTAL_ERR_FATAL 1",
+        "bus/pci/devices/0000:18:00.0/class": "0x030200",
+        "bus/pci/devices/0000:18:00.0/current_link_width": "255",
+        "bus/pci/devices/0000:19:00.0/class": "0x010802",
+    }  # fmt: skip
+    for name, value in files.items():
+        (host.folder / "sys" / name).parent.mkdir(parents=True, exist_ok=True)
+        (host.folder / "sys" / name).write_text(f"{value}\n")
+    found = host.probe(Wants(parts=("network",)), sys=str(host.folder / "sys")).network
+    assert isinstance(found, Network)
+    bond, eth = found.interfaces
+    assert (bond.name, bond.slaves, eth.name, eth.up, eth.speed) == (
+        "bond0", ("eth1",), "eth1", True, 100_000,
+    )  # fmt: skip
+    assert eth.counters == {"carrier_changes": 2, "rx_crc_errors": 7}
+    card, gpu = found.pci
+    assert (card.name, card.width, card.width_max, card.speed, card.errors) == (
+        "mlx5_0", 8, 16, 32.0, {"fatal": 1},
+    )  # fmt: skip
+    assert (gpu.gpu, gpu.width, gpu.speed) == (True, None, None)
 
 
 def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:

@@ -20,6 +20,7 @@ Section = Literal[
     "gpu_processes",
     "gpus",
     "infiniband",
+    "network",
     "memory",
     "waits",
 ]
@@ -91,7 +92,7 @@ EVERYTHING = Wants(
     ),
     disks=("/tmp", "/dev/shm"),  # noqa: S108 - looked at, never written to
 )
-"""All but `gpus`, whose page of XML per GPU comes where it is asked for, and `waits`."""
+"""All but `gpus`, whose page of XML per GPU comes where it is asked for, `network` and `waits`."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -214,6 +215,41 @@ class Port(Struct, frozen=True, kw_only=True):
     counters: Mapping[str, int]
 
 
+class Interface(Struct, frozen=True, kw_only=True):
+    """An Ethernet interface or bond. `up`: its operstate is `up`. `speed` in Mb/s, None where it is
+    not told. `slaves`: those of a bond. `counters`: carrier changes and errors (sysfs-class-net)."""
+
+    name: str
+    up: bool
+    speed: int | None = None
+    slaves: tuple[str, ...] = ()
+    counters: Mapping[str, int] = {}
+
+
+class PciLink(Struct, frozen=True, kw_only=True):
+    """The PCIe link of a GPU or network card, `name` is what its driver calls it.
+
+    Widths in lanes, speeds in GT/s, None where they are not told. `errors` are the totals of
+    Advanced Error Reporting: correctable, nonfatal, fatal (sysfs-bus-pci-devices-aer_stats).
+    """
+
+    address: str
+    name: str
+    gpu: bool
+    width: int | None
+    width_max: int | None
+    speed: float | None
+    speed_max: float | None
+    errors: Mapping[str, int] = {}
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """Ethernet interfaces, bonds, and PCIe links of a node."""
+
+    interfaces: tuple[Interface, ...]
+    pci: tuple[PciLink, ...]
+
+
 class Disk(Struct, frozen=True, kw_only=True):
     """Space of a file system, bytes and inodes; `available` is what ordinary users get."""
 
@@ -248,6 +284,7 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     gpu_processes: tuple[GpuProcess, ...] | Unread | None = None
     gpus: str | Unread | None = None
     infiniband: tuple[Port, ...] | Unread | None = None
+    network: Network | Unread | None = None
     disks: Mapping[str, Disk | Unread] = {}
     memory: Memory | Unread | None = None
     waits: tuple[Wait, ...] | Unread | None = None

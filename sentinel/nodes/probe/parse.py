@@ -36,6 +36,7 @@ _PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
     "gpu_processes": sections.gpu_processes,
     "gpus": sections.gpus,
     "infiniband": sections.infiniband,
+    "network": sections.network,
     "memory": sections.memory,
     "disk": sections.disk,
     "waits": sections.waits,

@@ -2,6 +2,7 @@
 
 import re
 from calendar import timegm
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -11,8 +12,11 @@ from sentinel.nodes.probe.model import (
     Disk,
     GpuProcess,
     Identity,
+    Interface,
     Memory,
     Mount,
+    Network,
+    PciLink,
     Port,
     Process,
     StepProcess,
@@ -48,6 +52,8 @@ _GPU_PROCESS = re.compile(
     r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
 )
 _PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
+_NETWORK = re.compile(r"(net|pci) ([^ ]+) ([^ ]+) (.*)")
+_SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
 _DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
 _KERNEL = 2
@@ -198,6 +204,61 @@ def _port(device: str, port: int, values: dict[str, str]) -> Port:
     # "4: ACTIVE" and "5: LinkUp" (Documentation/ABI/stable/sysfs-class-infiniband).
     words |= {n: words[n].rpartition(": ")[2] for n in ("state", "phys_state")}
     return Port(device=device, port=port, counters=counters, **words)
+
+
+def network(lines: list[str]) -> Network:
+    """Interfaces and PCIe links, from lines of one value each."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    slaves: dict[str, list[str]] = {}
+    for line in lines:
+        of, name, what, value = matched(_NETWORK, line).groups()
+        told = found.setdefault((of, name), {})
+        if what == "slave":
+            slaves.setdefault(name, []).append(value.strip())
+        else:
+            told[what] = value.strip()
+    return Network(
+        interfaces=tuple(
+            _interface(name, told, slaves.get(name, ()))
+            for (of, name), told in found.items()
+            if of == "net"
+        ),
+        pci=tuple(_pci(name, told) for (of, name), told in found.items() if of == "pci"),
+    )
+
+
+def _interface(name: str, told: dict[str, str], slaves: Sequence[str]) -> Interface:
+    state, speed = told.pop("operstate", ""), told.pop("speed", "")
+    return Interface(
+        name=name,
+        up=state == "up",
+        speed=int(speed) if _NUMBER.fullmatch(speed) else None,  # -1: unknown
+        slaves=tuple(slaves),
+        counters={n: int(v) for n, v in told.items() if _NUMBER.fullmatch(v)},
+    )
+
+
+def _pci(address: str, told: dict[str, str]) -> PciLink:
+    def lanes(what: str) -> int | None:
+        value = told.get(what, "")
+        # 255 and 0: a device that has gone, or a link that is off (drivers/pci/pci-sysfs.c).
+        return int(value) if _NUMBER.fullmatch(value) and 0 < int(value) < 255 else None
+
+    def speed(what: str) -> float | None:
+        match = _SPEED.fullmatch(told.get(what, ""))
+        return float(match[1]) if match else None
+
+    errors = {n.removeprefix("aer_"): v for n, v in told.items() if n.startswith("aer_")}
+    return PciLink(
+        address=address,
+        name=told.get("name", ""),
+        gpu=told.get("class", "").startswith(("0x03", "0x12")),
+        width=lanes("current_link_width"),
+        width_max=lanes("max_link_width"),
+        speed=speed("current_link_speed"),
+        speed_max=speed("max_link_speed"),
+        errors={n: int(v) for n, v in errors.items() if _NUMBER.fullmatch(v)},
+    )
 
 
 def memory(lines: list[str]) -> Memory:

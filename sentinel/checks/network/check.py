@@ -1,0 +1,289 @@
+"""The `network` check: one probe of each node, its links judged one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct, to_builtins
+
+from sentinel.checks.network import kernel
+from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
+from sentinel.checks.nodes_asked import ALL, chosen, judge_choice, probed, silent
+from sentinel.core.clock import SECOND
+from sentinel.core.declared import Metric, Panel
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Report, Status, covered, worst
+from sentinel.core.recall import recalled
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import Duration, Rate
+from sentinel.nodes.probe import Cursor, KernelLog, Network, NodeProbe, Unread, Wants
+from sentinel.plugin import Check
+
+if TYPE_CHECKING:
+    from sentinel.core.ports import Context
+    from sentinel.nodes.probe import Port, Section
+
+PARTS: tuple[Section, ...] = ("infiniband", "network", "kernel")
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec(?: \(([0-9]+)X)?")
+MOST_LINKS = 256
+"""Of one node; a node with more of them shows virtual ones."""
+
+
+class NodePast(Struct, kw_only=True, omit_defaults=True):
+    """What is kept of a node. `said`: what its drivers said last, by card, and when (epoch)."""
+
+    links: dict[str, Past] = {}
+    said: dict[str, tuple[float, Status, str]] = {}
+    cursor: Cursor | None = None
+
+
+class Memory(Struct, kw_only=True, omit_defaults=True):
+    """Of all nodes; `bad`: the subjects told as bad by the last run."""
+
+    nodes: dict[str, NodePast] = {}
+    bad: list[str] = []
+
+
+class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Links that are down, gone, slow or full of errors: InfiniBand, RoCE, Ethernet, PCIe.
+
+    nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep; unset, this machine.
+    ignore: Links that are not told, as patterns: `mlx5_3/1`, `eth*`, or with the node, `gpu07/eth1`.
+    settle: How long a link may be down before it is told: one that comes back has only flapped.
+    flaps: A link lost so often is told, even while it is up.
+    """
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 50
+    METRICS = (
+        Metric("links", "network_links", "Links that were ever seen up.", "", "", ("node",)),
+        Metric("links_up", "network_links_up", "Of them those that are up.", "", "", ("node",)),
+    )
+    PANEL: ClassVar[Panel] = "nodes"
+    SOURCES = (
+        "/sys/class/infiniband, /sys/class/net and the PCIe devices of this machine or of each node, "
+        "and its kernel's messages.",
+    )
+    RUNBOOK = "docs/network.md"
+
+    nodes: str = ""
+    ignore: list[str] = []
+    settle: Duration = Duration(60)
+    flaps: Rate = Rate("3 in 1h")
+
+    def __post_init__(self) -> None:
+        judge_choice(self.nodes, "")
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """No jobs are needed."""
+        return frozenset()
+
+    def run(self, ctx: Context) -> Report:
+        """A finding for each node, and one for each link that is bad or was at the last run. Raises
+        CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
+        memory = recalled(ctx.memory, Memory) or Memory()
+        cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
+        wants = Wants(parts=PARTS, cursors=cursors)
+        findings: list[Finding] = []
+        if self.nodes:
+            asked = chosen(self.nodes, "", None, ctx)
+            told = probed(ctx, asked.names, wants)
+            findings += [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
+            probes = {n: a for n, a in told.items() if isinstance(a, NodeProbe)}
+        else:
+            probes = dict([here(ctx.limit, wants)])
+        seen = {name: links(probe) for name, probe in probes.items()}
+        usual = customs(seen.values())
+        now = ctx.now.wall / SECOND
+        for name, probe in probes.items():
+            past = memory.nodes.setdefault(name, NodePast())
+            findings += self._of_node(name, probe, seen[name], usual, past, now)
+        if not self.nodes or self.nodes == ALL:
+            stay = {*probes, *(f.subject for f in findings)}
+            memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
+        findings += _mended(memory.bad, findings, set(probes))
+        memory.bad = [f.subject for f in findings if f.status.bad]
+        whole = [n for n, p in probes.items() if _whole(p)]
+        return Report(
+            findings=tuple(findings),
+            coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
+            memory=to_builtins(memory),
+        )
+
+    def _of_node(
+        self,
+        node: str,
+        probe: NodeProbe,
+        seen: Sequence[Link],
+        usual: Mapping[str, Link],
+        past: NodePast,
+        now: float,
+    ) -> Iterator[Finding]:
+        boot = probe.identity.boot if not isinstance(probe.identity, Unread) else ""
+        said = _said(probe, past, now)
+        up = 0
+        there = set()
+        notes: list[str] = []
+        for link in seen[:MOST_LINKS]:
+            if self._ignored(node, link.name):
+                continue
+            there.add(link.name)
+            before = past.links.get(link.name, Past())
+            problems, note, kept = look(
+                link, before, usual.get(link.name), now, boot, self.settle, self.flaps
+            )
+            past.links[link.name] = kept
+            problems += [(status, text) for _, status, text in said.pop(link.name, ())]
+            up += link.up and kept.up
+            if problems:
+                yield _finding(node, link.name, problems)
+            elif note:
+                notes.append(f"{link.name} {note}")
+        if _whole(probe):
+            yield from self._gone(node, there, past, now)
+        for card, told in said.items():
+            if not self._ignored(node, card):
+                yield _finding(node, card, [(status, text) for _, status, text in told])
+        yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes)
+
+    def _gone(self, node: str, there: set[str], past: NodePast, now: float) -> Iterator[Finding]:
+        for name in [n for n in past.links if n not in there]:
+            problem, kept = (
+                (None, None) if self._ignored(node, name) else missing(past.links[name], now)
+            )
+            if kept is None:
+                del past.links[name]
+            if problem:
+                yield _finding(node, name, [problem])
+
+    def _ignored(self, node: str, name: str) -> bool:
+        names = (name, f"{node}/{name}")
+        return any(fnmatchcase(n, pattern) for n in names for pattern in self.ignore)
+
+
+def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
+    """This machine by the same script, as a child that can be ended. Raises CannotTell."""
+    import os
+    import secrets
+
+    from sentinel import proc
+    from sentinel.nodes import script
+    from sentinel.nodes.probe import CutShort, NoProbe, parse
+
+    name, mark = os.uname().nodename.partition(".")[0], secrets.token_hex(16)
+    wants = wants.of(name)
+    try:
+        done = proc.run(script.ARGV, stdin=script.text(wants, mark, limit), limit=limit)
+        return name, parse(done.out, mark, wants)
+    except (proc.NotFound, proc.TimedOut, proc.TooMuch, NoProbe, CutShort) as error:
+        raise CannotTell(f"this machine's links cannot be read: {error}") from error
+
+
+def links(probe: NodeProbe) -> list[Link]:
+    """Ports, interfaces and PCIe links of a node, by what could be read."""
+    found = (
+        [_port(port) for port in probe.infiniband] if isinstance(probe.infiniband, tuple) else []
+    )
+    if isinstance(probe.network, Network):
+        for one in probe.network.interfaces:
+            rate = one.speed / 1000 if one.speed else None
+            found.append(
+                Link(name=one.name, up=one.up, rate=rate, lanes=None, counters=one.counters)
+            )
+            found += [Link(name=f"{one.name}/{slave}") for slave in one.slaves]
+        for pci in probe.network.pci:
+            found.append(
+                Link(
+                    name=f"pcie/{pci.name or pci.address}",
+                    # A GPU at rest lowers the generation of its link, never its width.
+                    rate=None if pci.gpu else pci.speed,
+                    lanes=pci.width,
+                    counters={f"aer {n}": v for n, v in pci.errors.items()},
+                )
+            )
+    return found
+
+
+def _port(port: Port) -> Link:
+    rate = _RATE.match(port.rate)
+    return Link(
+        name=f"{port.device}/{port.port}",
+        up=port.state == "ACTIVE",
+        state=", ".join(filter(None, [port.state, port.phys_state])),
+        rate=float(rate[1]) if rate else None,
+        lanes=int(rate[2]) if rate and rate[2] else None,
+        counters=port.counters,
+    )
+
+
+def _said(
+    probe: NodeProbe, past: NodePast, now: float
+) -> dict[str, list[tuple[float, Status, str]]]:
+    """What drivers said, by the PCIe link of the card; a first look does not dig up the past."""
+    if isinstance(probe.kernel, KernelLog):
+        if past.cursor is not None:
+            for card, status, text in kernel.troubles(probe.kernel.lines):
+                past.said[_named(probe, card)] = now, status, text
+        past.cursor = probe.kernel.cursor
+    past.said = {n: s for n, s in past.said.items() if now - s[0] < HOLD}
+    return {name: [said] for name, said in past.said.items()}
+
+
+def _named(probe: NodeProbe, address: str) -> str:
+    pci = probe.network.pci if isinstance(probe.network, Network) else ()
+    name = next((p.name for p in pci if p.address == address and p.name), address)
+    return f"pcie/{name}" if name else "driver"
+
+
+def _whole(probe: NodeProbe) -> bool:
+    """Everything that was asked for was read; a node without InfiniBand has none to read."""
+    parts = {name: part for name, part in probe.unread.items() if name in PARTS}
+    return not any(part.kind != "missing" or name == "network" for name, part in parts.items())
+
+
+def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
+    status = worst(status for status, _ in problems)
+    texts = [text for _, text in sorted(problems, key=lambda p: -p[0].rank)]
+    device = name.rpartition("/")[2] if name.startswith("pcie/") else name.partition("/")[0]
+    look_at = f"ibstat {device}" if "/" in name and not name.startswith("pcie/") else ""
+    if name.startswith("pcie/") or name == "driver":
+        look_at = "dmesg | tail -n 100"
+    return Finding(
+        subject=f"{node}/{name}",
+        status=status,
+        summary=visible(shortened(f"{name}: {'; '.join(texts)}", 400)),
+        details="Look at cable, transceiver and switch port; then reseat the card."
+        if status is Status.CRITICAL
+        else "",
+        labels={"node": node},
+        commands=(f"ssh {node} {look_at or f'ethtool {device}'}",),
+    )
+
+
+def _node(node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str]) -> Finding:
+    parts = [f"{up} of {meant} links up", *notes[:3]]
+    blind = [f"{n} not read ({p.kind}): {p.why}" for n, p in probe.unread.items() if n in PARTS]
+    return Finding(
+        subject=node,
+        status=Status.OK if _whole(probe) else Status.UNKNOWN,
+        summary=visible(shortened("; ".join(parts if _whole(probe) else [*blind, *parts]), 400)),
+        values={"links": meant, "links_up": up},
+        labels={"node": node},
+    )
+
+
+def _mended(bad: Sequence[str], found: Sequence[Finding], seen: set[str]) -> Iterator[Finding]:
+    """A link that was told and is well, or was taken out: said once."""
+    told = {f.subject for f in found}
+    for subject in bad:
+        node, _, name = subject.partition("/")
+        if name and subject not in told and node in seen:
+            yield Finding(
+                subject=subject,
+                status=Status.OK,
+                summary=visible(f"{name}: well again"),
+                labels={"node": node},
+            )

@@ -1,0 +1,219 @@
+"""What is wrong with a link: state, rate and width against its own past and its peers, counters as
+rates. Pure. Only what is known to be a fault is critical; everything else warns with its numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from sentinel.core.model import Status
+from sentinel.core.values import Rate, duration_text
+
+Problem = tuple[Status, str]
+
+MINUTE, HOUR = 60.0, 3600.0
+HOLD = HOUR
+"""Seconds that a problem of a counter stays told after its last rise: errors come in bursts."""
+
+LOOKS = 2
+"""Looks in a row over a limit before a rising counter is told."""
+
+RATES: Mapping[str, float] = {
+    "symbol_error": 10,
+    "port_rcv_errors": 10,
+    "rx_crc_errors": 10,
+    "local_ack_timeout_err": 1,
+    "roce_slow_restart": 10,
+    "port_xmit_discards": 100,
+    "link_error_recovery": 5 / MINUTE,
+    "local_link_integrity_errors": 0,
+    "excessive_buffer_overrun_errors": 0,
+    "rnr_nak_retry_err": 0,
+    "aer nonfatal": 0,
+    "aer fatal": 0,
+}
+"""Most a second that a link at work may show: NVSentinel's link counter thresholds
+(docs.nvidia.com/nvsentinel, NIC health monitor, link counter detection). Links of HDR and newer make
+symbol errors all the time, so a count alone says nothing. A CRC error is a port_rcv_error of Ethernet;
+AER's nonfatal and fatal errors lose a transaction each (PCI Express, section 6.2)."""
+
+FLAPS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
+"""Counters of lost links, and by how much one loss and return raises each
+(sysfs-class-infiniband, sysfs-class-net)."""
+
+PEERS, MOST = 4, 0.75
+"""Nodes with a link of that name, and the share of them that makes a custom."""
+
+GONE = 7 * 24 * HOUR
+"""Seconds after which a link that is not there any more is forgotten: it was taken out."""
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """A port, interface or PCIe link as it was just seen. `rate` in Gb/s (PCIe: GT/s), `lanes` its
+    width; None where they are not told. A PCIe link has no state of its own: it is up."""
+
+    name: str
+    up: bool = True
+    state: str = ""
+    rate: float | None = None
+    lanes: int | None = None
+    counters: Mapping[str, int] = {}
+
+
+class Past(Struct, kw_only=True, omit_defaults=True):
+    """What is kept of a link; moments in epoch seconds.
+
+    `up`: it was seen up at all. `rate`, `lanes`: the best seen. `down`, `gone`: since when.
+    `flaps`: when it was lost. `over`: looks in a row over a counter's limit; `told`: when a counter
+    that has been told was last over it, with what it showed.
+    """
+
+    at: float = 0
+    boot: str = ""
+    up: bool = False
+    rate: float = 0
+    lanes: int = 0
+    down: float = 0
+    gone: float = 0
+    flaps: list[float] = []
+    counters: dict[str, int] = {}
+    over: dict[str, int] = {}
+    told: dict[str, tuple[float, str]] = {}
+
+
+def customs(nodes: Iterable[Iterable[Link]]) -> Mapping[str, Link]:
+    """By the name of a link: the rate, width and state that most nodes with such a link have."""
+    seen: dict[str, list[Link]] = {}
+    for links in nodes:
+        for link in links:
+            seen.setdefault(link.name, []).append(link)
+    return {name: _custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
+
+
+def _custom(name: str, links: list[Link]) -> Link:
+    most = MOST * len(links)
+
+    def usual(values: Iterable[float | None]) -> float | None:
+        value, count = Counter(values).most_common(1)[0]
+        return value if count >= most else None
+
+    lanes = usual(link.lanes for link in links)
+    return Link(
+        name=name,
+        up=sum(link.up for link in links) >= most,
+        rate=usual(link.rate for link in links),
+        lanes=int(lanes) if lanes else None,
+    )
+
+
+def look(
+    link: Link, past: Past, custom: Link | None, now: float, boot: str, settle: float, flaps: Rate
+) -> tuple[list[Problem], str, Past]:
+    """Problems of a link, what else is worth a word, and what is kept of it.
+
+    `settle`: seconds that a link may be down before it is told.
+    """
+    kept = Past(
+        at=now,
+        boot=boot,
+        up=past.up or link.up,
+        rate=max(past.rate, link.rate or 0),
+        lanes=max(past.lanes, link.lanes or 0),
+        counters={n: v for n, v in link.counters.items() if n in RATES or n in FLAPS},
+    )
+    kept.flaps = [f for f in past.flaps if now - f < flaps.window]
+    kept.flaps += _lost(link, past, now, boot)
+    kept.over, kept.told = _counted(link, past, now, boot)
+    problems: list[Problem] = []
+    note = ""
+    if not link.up:
+        kept.down = past.down or now
+        told = _down(link, past, custom, now - kept.down, settle)
+        problems += told
+        if past.up and not told:
+            note = f"{_state(link)} for {duration_text(now - kept.down)}; told after {duration_text(settle)}"
+    else:
+        problems += _slow(link, past, custom)
+        problems += ((Status.WARNING, text) for _, text in kept.told.values())
+    if len(kept.flaps) >= flaps.times:
+        problems.append((Status.WARNING, f"lost its link {len(kept.flaps)} times ({flaps})"))
+    elif kept.flaps and link.up:
+        ago = duration_text(now - kept.flaps[-1])
+        note = f"lost its link {ago} ago, settled"
+    return problems, note, kept
+
+
+def missing(past: Past, now: float) -> tuple[Problem | None, Past | None]:
+    """A link that was there and is not now: told from its second look on, forgotten in the end."""
+    past.gone = past.gone or now
+    if now - past.gone > GONE or not past.up:
+        return None, None
+    if now == past.gone:
+        return None, past
+    return (Status.CRITICAL, f"is not there any more, for {duration_text(now - past.gone)}"), past
+
+
+def _state(link: Link) -> str:
+    return f"down ({link.state})" if link.state else "down"
+
+
+def _down(
+    link: Link, past: Past, custom: Link | None, since: float, settle: float
+) -> list[Problem]:
+    if past.up:
+        text = f"{_state(link)} for {duration_text(since)}"
+        return [(Status.CRITICAL, text)] if past.down and since >= settle else []
+    if custom is not None and custom.up:
+        return [(Status.WARNING, f"{_state(link)}; on most other nodes it is up")]
+    return []  # never seen up, here or elsewhere: not in use
+
+
+def _slow(link: Link, past: Past, custom: Link | None) -> Iterator[Problem]:
+    """Against its own best, else against what most nodes have."""
+    for what, is_now, best, usual, unit in (
+        ("width", link.lanes, past.lanes, custom and custom.lanes, " lanes"),
+        ("rate", link.rate, past.rate, custom and custom.rate, ""),
+    ):
+        if is_now is None:
+            continue
+        if is_now < best:
+            yield Status.WARNING, f"{what} {is_now:g}{unit}; it had {best:g}"
+        elif usual and is_now < usual:
+            yield Status.WARNING, f"{what} {is_now:g}{unit}; most other nodes have {usual:g}"
+        else:
+            continue
+        return
+
+
+def _rises(link: Link, past: Past, boot: str) -> Iterator[tuple[str, int]]:
+    """Counters begin anew with a boot, and with a reset or a wrap: then nothing is known."""
+    if past.boot == boot:
+        for name, value in link.counters.items():
+            before = past.counters.get(name)
+            if before is not None and value > before:
+                yield name, value - before
+
+
+def _lost(link: Link, past: Past, now: float, boot: str) -> list[float]:
+    """One for each loss that only the counters saw; a link that is down now is one such."""
+    rises = dict(_rises(link, past, boot))
+    lost = max((rises.get(name, 0) // per for name, per in FLAPS.items()), default=0)
+    return [now] * min(lost, 100)
+
+
+def _counted(
+    link: Link, past: Past, now: float, boot: str
+) -> tuple[dict[str, int], dict[str, tuple[float, str]]]:
+    over: dict[str, int] = {}
+    told = {n: t for n, t in past.told.items() if now - t[0] < HOLD}
+    seconds = now - past.at
+    for name, rise in _rises(link, past, boot):
+        if name not in RATES or seconds <= 0 or rise / seconds <= RATES[name]:
+            continue
+        over[name] = past.over.get(name, 0) + 1
+        if over[name] >= LOOKS or name in told:
+            told[name] = now, f"{name} +{rise} in {duration_text(seconds)}"
+    return over, told

@@ -1,0 +1,242 @@
+"""Links over time: what is told once, what only settles, and what is never told."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.network.check import NetworkCheck
+from sentinel.core.clock import shifted
+from sentinel.core.model import Finding, Report, Status
+from sentinel.nodes.model import Answer, Unreachable, Unreached
+from sentinel.nodes.probe import (
+    Cursor,
+    Identity,
+    Interface,
+    KernelLine,
+    KernelLog,
+    Network,
+    NodeProbe,
+    PciLink,
+    Port,
+    Unread,
+    Wants,
+)
+from sentinel.testing import START, context
+
+WELL = Port(
+    device="mlx5_0",
+    port=1,
+    state="ACTIVE",
+    phys_state="LinkUp",
+    rate="400 Gb/sec (4X NDR)",
+    link_layer="InfiniBand",
+    counters={"link_downed": 0, "symbol_error": 100, "port_rcv_errors": 0},
+)
+DOWN = replace(WELL, state="DOWN", phys_state="Polling")
+ETH = Interface(name="eth1", up=True, speed=100_000, counters={"carrier_changes": 2})
+BOND = Interface(name="bond0", up=True, slaves=("eth1", "eth2"))
+NIC = PciLink(
+    address="0000:17:00.0",
+    name="mlx5_0",
+    gpu=False,
+    width=16,
+    width_max=16,
+    speed=32.0,
+    speed_max=32.0,
+)
+GPU = replace(NIC, address="0000:18:00.0", name="", gpu=True)
+
+
+def probe(
+    *ports: Port, nets: Sequence[Interface] = (), pci: Sequence[PciLink] = (), boot: str = "b1",
+    said: Sequence[str] = (), **more: Any,
+) -> NodeProbe:  # fmt: skip
+    lines = tuple(KernelLine(at=1.0, level=3, text=text) for text in said)
+    cursor = Cursor(boot=boot, source="kmsg", position=1)
+    told: dict[str, Any] = {
+        "identity": Identity(hostname="n1", kernel="6", boot=boot, uptime=1.0, time=0, uid=0),
+        "infiniband": ports,
+        "network": Network(interfaces=tuple(nets), pci=tuple(pci)),
+        "kernel": KernelLog(source="kmsg", lines=lines, cursor=cursor, lost=0),
+    }
+    return NodeProbe(**{**told, **more})
+
+
+class Told:
+    """A way to nodes that answers what it was given."""
+
+    def __init__(self, answers: Mapping[str, NodeProbe | Unreached]) -> None:
+        self.answers = answers
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        raise NotImplementedError
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        return {node: self.answers[node] for node in nodes}
+
+
+def nights(
+    *looks: NodeProbe | Mapping[str, NodeProbe | Unreached], every: float = 60, **settings: Any
+) -> list[Report]:
+    """A report for each look, with the memory of the one before."""
+    reports: list[Report] = []
+    memory: Mapping[str, Any] = {}
+    for number, answers in enumerate(looks):
+        told = {"n1": answers} if isinstance(answers, NodeProbe) else answers
+        check = NetworkCheck(**{"nodes": ",".join(told), **settings})
+        now = shifted(START, number * every)
+        report = check.run(context(now=now, remote=Told(told), memory=memory))
+        memory = report.memory or {}
+        reports.append(report)
+    return reports
+
+
+def bad(report: Report) -> dict[str, tuple[str, str]]:
+    """What is bad, by subject."""
+    return {f.subject: (f.status.value, f.summary) for f in report.findings if f.status.bad}
+
+
+def of(report: Report, subject: str) -> Finding:
+    return next(f for f in report.findings if f.subject == subject)
+
+
+def errors(count: int, **more: int) -> Port:
+    return replace(WELL, counters={**WELL.counters, "symbol_error": count, **more})
+
+
+def test_a_link_that_stays_down_is_told_once_and_ends() -> None:
+    """At the first look it may still come back; then it is critical, until it is up."""
+    first, second, third, fourth, fifth = nights(
+        probe(WELL), probe(DOWN), probe(DOWN), probe(WELL), probe(WELL)
+    )
+    assert (bad(first), bad(second), bad(fourth)) == ({}, {}, {})
+    assert of(second, "n1").summary == (
+        "0 of 1 links up; mlx5_0/1 down (DOWN, Polling) for 0s; told after 1m"
+    )
+    assert bad(third) == {"n1/mlx5_0/1": ("critical", "mlx5_0/1: down (DOWN, Polling) for 1m")}
+    assert of(third, "n1/mlx5_0/1").commands == ("ssh n1 ibstat mlx5_0",)
+    assert of(fourth, "n1/mlx5_0/1").status is Status.OK
+    assert [f.subject for f in fifth.findings] == ["n1"]
+
+
+def test_a_flap_between_two_looks_has_settled() -> None:
+    """Only the counters saw it; three within the hour are told."""
+    flapped = [replace(WELL, counters={**WELL.counters, "link_downed": n}) for n in (0, 1, 2, 3)]
+    reports = nights(*map(probe, flapped))
+    assert [bad(r) for r in reports[:3]] == [{}, {}, {}]
+    assert of(reports[1], "n1").summary == "1 of 1 links up; mlx5_0/1 lost its link 0s ago, settled"
+    assert bad(reports[3]) == {
+        "n1/mlx5_0/1": ("warning", "mlx5_0/1: lost its link 3 times (3 in 1h)")
+    }
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (probe(replace(WELL, rate="200 Gb/sec (2X NDR)")), "width 2 lanes; it had 4"),
+        (probe(replace(WELL, rate="200 Gb/sec (4X HDR)")), "rate 200; it had 400"),
+        (probe(WELL, pci=[replace(NIC, width=8)]), "width 8 lanes; it had 16"),
+        (probe(WELL, pci=[replace(NIC, speed=16.0)]), "rate 16; it had 32"),
+        (probe(WELL, nets=[replace(ETH, speed=10_000)]), "rate 10; it had 100"),
+    ],
+)
+def test_slower_than_it_was(now: NodeProbe, words: str) -> None:
+    """Against its own best, as a warning with its numbers."""
+    before = probe(WELL, nets=[ETH], pci=[NIC])
+    (told,) = [v for s, v in bad(nights(before, now)[1]).items() if words in v[1]]
+    assert told[0] == "warning"
+
+
+def test_a_gpu_at_rest_lowers_its_generation() -> None:
+    """Never its width: that is told."""
+    rests, narrow = replace(GPU, speed=2.5), replace(GPU, width=8)
+    reports = nights(*(probe(WELL, pci=[p]) for p in (GPU, rests, narrow)))
+    assert [bool(bad(r)) for r in reports] == [False, False, True]
+
+
+def test_against_its_peers_where_it_was_never_better() -> None:
+    """One of eight; two cabled otherwise on purpose are `ignore`d."""
+    slow = probe(replace(WELL, rate="200 Gb/sec (4X HDR)"))
+    others = {f"n{n}": probe(WELL) for n in range(2, 9)}
+    (report,) = nights({"n1": slow, **others})
+    assert bad(report) == {
+        "n1/mlx5_0/1": ("warning", "mlx5_0/1: rate 200; most other nodes have 400")
+    }
+    (report,) = nights({"n1": probe(DOWN), **others})
+    assert bad(report)["n1/mlx5_0/1"][1].endswith(
+        "down (DOWN, Polling); on most other nodes it is up"
+    )
+    assert bad(nights({"n1": slow, **others}, ignore=["n1/mlx5_0/*"])[0]) == {}
+
+
+def test_a_port_that_is_down_on_purpose() -> None:
+    """It was never seen up, here or elsewhere."""
+    assert [bad(r) for r in nights(probe(DOWN), probe(DOWN), probe(DOWN))] == [{}, {}, {}]
+
+
+def test_a_port_that_is_not_there_any_more() -> None:
+    """Told from the second look on, and no more a week later; a node that cannot be read lost none."""
+    blind = probe(infiniband=Unread(kind="late", why="no answer"))
+    reports = nights(probe(WELL), blind, probe(), probe(), probe(WELL))
+    assert [sorted(bad(r)) for r in reports] == [[], [], [], ["n1/mlx5_0/1"], []]
+    assert of(reports[1], "n1").status is Status.UNKNOWN
+    assert bad(reports[3])["n1/mlx5_0/1"][0] == "critical"
+    assert bad(nights(probe(WELL), probe(), probe(), every=8 * 86_400)[2]) == {}
+
+
+def test_errors_are_judged_as_rates() -> None:
+    """More than ten a second, at two looks in a row, for an hour; a reset or reboot is no rise."""
+    fast = [errors(n) for n in (100, 1000, 1900, 1901)]
+    reports = nights(*map(probe, fast))
+    assert [bool(bad(r)) for r in reports] == [False, False, True, True]
+    assert bad(reports[2])["n1/mlx5_0/1"] == (
+        "warning", "mlx5_0/1: symbol_error +900 in 1m",
+    )  # fmt: skip
+    assert not any(map(bad, nights(*map(probe, map(errors, (10_000, 100, 700, 1300))))))
+    rebooted = nights(
+        probe(errors(1)), probe(errors(9000), boot="b2"), probe(errors(9001), boot="b2")
+    )
+    assert not any(map(bad, rebooted))
+
+
+def test_what_drivers_say() -> None:
+    """The card by the name of its driver; what was said before the first look is past."""
+    line = "mlx5_core 0000:17:00.0: poll_health:825:(pid 0): device's health compromised - reached miss count"
+    cable = "mlx5_core 0000:17:00.0: Port module event[error]: module 0, Cable error, Bus stuck"
+    reports = nights(
+        probe(WELL, pci=[NIC], said=[line]), probe(WELL, pci=[NIC], said=[cable]),
+        probe(WELL, pci=[NIC], said=[line]), probe(WELL, pci=[NIC]),
+    )  # fmt: skip
+    assert [{s: v[0] for s, v in bad(r).items()} for r in reports] == [
+        {}, {"n1/pcie/mlx5_0": "warning"}, {"n1/pcie/mlx5_0": "critical"},
+        {"n1/pcie/mlx5_0": "critical"},
+    ]  # fmt: skip
+    assert "reseat or replace it" in bad(reports[1])["n1/pcie/mlx5_0"][1]
+
+
+def test_a_bond_that_lost_a_slave() -> None:
+    """The bond is up still."""
+    alone = replace(BOND, slaves=("eth1",))
+    reports = nights(probe(WELL, nets=[BOND]), probe(WELL, nets=[alone]), probe(WELL, nets=[alone]))
+    assert list(bad(reports[2])) == ["n1/bond0/eth2"]
+
+
+def test_a_node_that_says_nothing_is_unknown() -> None:
+    """And one without InfiniBand has none to read."""
+    (report,) = nights({"n1": Unreachable("no route"), "n2": probe(WELL)})
+    assert of(report, "n1").status is Status.UNKNOWN
+    assert (report.coverage.meant, report.coverage.seen) == (2, 1)
+    none = probe(infiniband=Unread(kind="missing", why="no driver"), nets=[ETH])
+    assert of(nights(none)[0], "n1").status is Status.OK
+
+
+def test_this_machine() -> None:
+    """By the same script."""
+    report = NetworkCheck().run(context())
+    assert report.findings[-1].summary.endswith("links up")
