@@ -92,7 +92,7 @@ def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> li
         return _shown(chain, place, client)
     if not chain.in_slurm:
         return _install_entry(chain, place, client)
-    _try(chain, place, client)
+    try_submission(chain, folder, client)
     _leave_other_mode(chain, place, client)
     with place.alone():
         place.install(replace(chain, installed=int(time.time())), _script(chain, place, client))
@@ -162,12 +162,12 @@ def _shown(chain: Chain, place: Place, client: Client) -> list[str]:
     ]
 
 
-def _try(chain: Chain, place: Place, client: Client) -> None:
+def try_submission(chain: Chain, folder: str, client: Client) -> None:
     """Whether Slurm would take a link, before anything is changed; raises Refused.
 
     sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
     """
-    words = Queue(chain, place, client).submission(Submit(chain.names[0], 0))
+    words = Queue(chain, Place(folder), client).submission(Submit(chain.names[0], 0))
     try:
         done = client.run(words[0], "--test-only", *words[2:-1], "--wrap=true")
     except CannotTell as error:
@@ -223,9 +223,14 @@ def _ensured_entry(chain: Chain, place: Place) -> list[str]:
 def entry(chain: Chain, place: Place) -> Table | Timer:
     """What stands in a table of the host or site, for the modes that have one."""
     if chain.mode == "systemd":
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        return Timer(chain, place, os.path.join(base, "systemd", "user"))
+        return Timer(chain, place, units())
     return Table(chain.mode, chain, place)
+
+
+def units() -> str:
+    """Where systemd.unit(5) looks for a user's own."""
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(base, "systemd", "user")
 
 
 def _digest(text: str) -> str:

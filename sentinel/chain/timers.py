@@ -46,11 +46,15 @@ class Table:
         self._write(without(self.read(), self._mark(_BEGIN), self._mark(_END)) + self.text())
 
     def remove(self) -> None:
-        """Take the block away; all else in the table stays as it is."""
+        """Take the block away; all else in the table stays as it is. A table without anything
+        else goes as a whole (crontab(1), scrontab(1): -r)."""
         before = self.read()
         after = without(before, self._mark(_BEGIN), self._mark(_END))
-        if after != before:
-            self._write(after)
+        if after.strip():
+            if after != before:
+                self._write(after)
+        elif before.strip():
+            self._done(proc.run([self._tool, "-r"], limit=LIMIT), "-r")
 
     def read(self) -> str:
         """The table as it is; empty where the user has none."""
@@ -69,11 +73,12 @@ class Table:
         return state_of_entry(self.read(), self._mark(_BEGIN), self._mark(_END))
 
     def _write(self, text: str) -> None:
-        done = proc.run(
-            [self._tool, "-"], limit=LIMIT, stdin=text.encode("utf-8", "surrogateescape")
-        )
+        data = text.encode("utf-8", "surrogateescape")
+        self._done(proc.run([self._tool, "-"], limit=LIMIT, stdin=data), "-")
+
+    def _done(self, done: proc.Done, option: str) -> None:
         if done.code:
-            raise NotHere(f"{self._tool} -: {_said(done)}")
+            raise NotHere(f"{self._tool} {option}: {_said(done)}")
 
     def _mark(self, form: str) -> str:
         return form.format(name=self._chain.name)

@@ -24,6 +24,8 @@ INTERNAL = 70
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 COMMANDS = {
+    "init": "init",
+    "add": "init",
     "run": "service",
     "tick": "service",
     "deliver": "service",

@@ -39,6 +39,11 @@ def register(subparsers: Any) -> None:
                 help="who would hear of each check, and where nobody",
             )
             command.add_argument(
+                "--proof",
+                action="store_true",
+                help="run each check once and say what is watched, how, and what is not",
+            )
+            command.add_argument(
                 "--times",
                 action="store_true",
                 help="the next runs and windows, also in the nights when clocks change",
@@ -55,12 +60,12 @@ def init_command(args: argparse.Namespace) -> int:
     """Write a new file; 73 where one is in the way or cannot be made."""
     from msgspec.structs import replace
 
-    from sentinel.cli.discovery import surroundings
     from sentinel.config.places import SERVICE, new
     from sentinel.config.starter import make_folder, starter, write_new
+    from sentinel.init.survey import survey
 
     user, file = args.user or _user(), args.file or new(os.environ)
-    here = replace(surroundings(user), service=os.path.abspath(file) == SERVICE)
+    here = survey(user, service=os.path.abspath(file) == SERVICE).here
     if args.cluster:
         here = replace(here, cluster=args.cluster)
     try:
@@ -94,6 +99,11 @@ def check_command(args: argparse.Namespace) -> int:
         _show_routes(loaded.settings)
     if args.times:
         _show_times(loaded.settings)
+    if args.proof:
+        from sentinel.init.proof import prove
+        from sentinel.wiring import app
+
+        print("\n".join(prove(app.with_chain(loaded.settings))))
     return 0
 
 
@@ -149,6 +159,7 @@ def migrate_command(args: argparse.Namespace) -> int:
     """Print a diff, or write the file; 2 where something has to be done by hand."""
     from difflib import unified_diff
 
+    from sentinel.config.edit import replace_file
     from sentinel.config.migrate import migrated
     from sentinel.wiring import app
 
@@ -161,7 +172,7 @@ def migrate_command(args: argparse.Namespace) -> int:
             before = file.read()
         after, by_hand = migrated(before, app.CHECKS)
         if args.write and after != before:
-            _replace(path, after)
+            replace_file(path, after)
     except (OSError, UnicodeDecodeError) as error:
         return _fail(f"{path}: {error}", NO_CONFIG)
     if args.write or after == before:
@@ -173,25 +184,6 @@ def migrate_command(args: argparse.Namespace) -> int:
     for block in by_hand:
         _fail(f"anchors are shared with other parts, replace it by hand: {block}", HAS_ERRORS)
     return HAS_ERRORS if by_hand else 0
-
-
-def _replace(path: str, text: str) -> None:
-    """Write it in one step: its reader finds the old or the new file. Mode and owner stay."""
-    import shutil
-    import tempfile
-
-    real = os.path.realpath(path)
-    number, beside = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".sentinel-")
-    try:
-        with open(number, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        shutil.copymode(real, beside)
-        there = os.stat(real)
-        os.chown(beside, there.st_uid, there.st_gid)
-        os.replace(beside, real)
-    except OSError:
-        os.unlink(beside)
-        raise
 
 
 def schema_command(_args: argparse.Namespace) -> int:

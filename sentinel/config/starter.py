@@ -1,10 +1,13 @@
-"""The file that `sentinel config init` writes: it works as it stands and explains itself."""
+"""The file that `sentinel init` writes: it works as it stands and explains itself."""
 
 import os
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from sentinel.config.yamltext import flow, scalar
+from sentinel.config.yamltext import flow, scalar, written
 
 _HEAD = """\
 # Configuration of sentinel. Check it with: sentinel config check
@@ -55,9 +58,24 @@ _JOB = """
   #   runbook: "Call the on-call engineer"
 """
 
-_CHANNELS = """
-channels:
-  terminal: {kind: console}
+_WHY = {
+    "job": "whether it runs, and what happened if it does not",
+    "log": "whether it advances: to run is not enough",
+    "checkpoint": "whether new checkpoints come, and how much work is at risk",
+}
+
+_CLUSTER_CHECKS = """
+  trainings:                  # every large job of every user; each is told by its own name
+    kind: job
+    users: "*"
+    %s
+
+  nodes: {kind: nodes}        # nodes that cannot work, why and since when
+
+  drained: {kind: drained}    # drained nodes that look fine again; it tells, and changes nothing
+"""
+
+_MAIL = """\
   # mail:
   #   kind: email
   #   to: %s
@@ -65,19 +83,37 @@ channels:
   #   host: smtp.example.org
   #   username: sentinel
   #   password: {file: /etc/sentinel/smtp-password}
-  # book: {kind: file, path: $HOME/sentinel-alerts.jsonl}   # one JSON object a line
+"""
+
+_CHANNELS = """
+channels:
+%s%s  # book: {kind: file, path: $HOME/sentinel-alerts.jsonl}   # one JSON object a line
 
 # Without routes every channel hears everything. The first route that matches decides.
 # routes:
-#   - {match: {severity: critical}, to: [mail], repeat: 4h}
-#   - {to: [terminal]}
+#   - {match: {severity: critical}, to: [%s], repeat: 4h}
+#   - {to: [%s]}
 """
+
+_CONSOLE = "  terminal: {kind: console}\n"
+
+
+class Training(Struct, frozen=True, kw_only=True):
+    """A job to watch: `waits`, whether another of its name is queued behind it; the folder of its
+    `checkpoints`, empty where none was found."""
+
+    name: str
+    user: str
+    waits: bool = False
+    checkpoints: str = ""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What is known of the host: `slurm`, whether it has a Slurm client; `local` and `shared`
     mount points; names of the user's `jobs` and of `partitions`, the likeliest first. `service`:
-    it is the service's file, whose state is where everybody's look at it finds it."""
+    it is the service's file, whose state is where everybody's look at it finds it. `trainings`
+    are watched, the other `jobs` are only named. `channels`: who is told, as in the file; none:
+    the terminal. `gpus`: some node has GPUs."""
 
     cluster: str = ""
     slurm: bool = False
@@ -86,6 +122,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     shared: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
+    trainings: tuple[Training, ...] = ()
+    channels: Mapping[str, Mapping[str, Any]] = {}
+    gpus: bool = False
 
 
 def starter(here: Surroundings, *, user: str = "alice") -> str:
@@ -104,10 +143,62 @@ def starter(here: Surroundings, *, user: str = "alice") -> str:
             _CHECKS % f"# paths: {paths}   # default: all file systems on local disks",
             _SHARED % flow([*here.shared]) if here.shared else "",
             _SLURM if here.slurm else "",
-            _job(here, user),
-            _CHANNELS % flow([f"{user}@example.org"]),
+            _cluster_checks(here),
+            _trainings(here.trainings),
+            "" if here.trainings else _job(here, user),
+            _CHANNELS % _channels(here, user),
         )
     )
+
+
+_TAKEN = ("disks", "shared", "slurm", "trainings", "nodes", "drained")
+
+
+def _trainings(found: Collection[Training]) -> str:
+    used, lines = {*_TAKEN}, list[str]()
+    for one in found:
+        for name, block in watching(one, used).items():
+            used.add(name)
+            lines += ["", f"  # {_WHY[block['kind']]}"]
+            lines += [f"  {line}" for line in written({name: block}).splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def watching(one: Training, taken: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The checks of a training, under names that are not taken."""
+    name, job = slug(one.name, taken), {"job": one.name, "users": [one.user]}
+    queued = {"queued": 1} if one.waits else {}
+    checks: dict[str, dict[str, Any]] = {
+        name: {"kind": "job", "name": one.name, "users": [one.user], **queued},
+        f"{name}-log": {"kind": "log", **job, "stale_after": "auto"},
+    }
+    if one.checkpoints:
+        checks[f"{name}-checkpoints"] = {"kind": "checkpoint", "path": one.checkpoints, **job}
+    return checks
+
+
+def slug(text: str, taken: Collection[str]) -> str:
+    """A name for a check: letters, digits, dots and dashes of the text, and one that is free."""
+    base = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40] or "job"
+    names = (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3)))
+    ends = ("", "-log", "-checkpoints")
+    return next(n for n in names if not {n + end for end in ends} & {*taken})
+
+
+def _cluster_checks(here: Surroundings) -> str:
+    """Of the service of a whole cluster."""
+    if not (here.service and here.slurm):
+        return ""
+    return _CLUSTER_CHECKS % ("min_gpus: 8" if here.gpus else "min_nodes: 2")
+
+
+def _channels(here: Surroundings, user: str) -> tuple[str, str, str, str]:
+    """The channels, the example of one more, and names for the examples of routes."""
+    if not here.channels:
+        return _CONSOLE, _MAIL % flow([f"{user}@example.org"]), "mail", "terminal"
+    text = "".join(f"  {line}\n" for line in written(dict(here.channels)).splitlines())
+    name = next(iter(here.channels))
+    return text, "", name, name
 
 
 def _job(here: Surroundings, user: str) -> str:

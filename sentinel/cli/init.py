@@ -1,0 +1,264 @@
+"""`sentinel init` and `sentinel add`: from nothing to the first mail, and one thing more."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from sentinel.cli.common import user as caller
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.text import visible
+from sentinel.wiring import app
+from sentinel.wiring.app import BadCall
+
+REFUSED = 1
+CANNOT_CREATE = 73
+"""EX_CANTCREAT of sysexits(3)."""
+
+WAYS = ("service", "systemd", "crontab", "scrontab", "chain", "none")
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    init = commands.add_parser(
+        "init",
+        help="set everything up: looks at what runs, says what it will do, and asks once",
+        description="Looks at your jobs, finds a way to tell you and something that calls sentinel "
+        "on time. It shows what it will write, install, submit and send, asks once, does it, and "
+        "ends with a proof of what is watched. It never switches on anything that changes your "
+        "cluster.",
+    )
+    init.add_argument(
+        "--job",
+        default="",
+        metavar="NAME",
+        help="watch this job only; default: your largest that run",
+    )
+    tell = init.add_mutually_exclusive_group()
+    tell.add_argument("--mail", default="", metavar="ADDR", help="send alerts to this address")
+    tell.add_argument(
+        "--webhook",
+        default="",
+        metavar="URL",
+        help="send alerts to this address of Slack, Discord, Teams, ntfy, or a service of yours",
+    )
+    init.add_argument(
+        "--smtp",
+        default="",
+        metavar="HOST[:PORT]",
+        help="your mail server; default: the one of this host, or its mail program",
+    )
+    init.add_argument(
+        "--by",
+        default="",
+        choices=WAYS,
+        help="what calls sentinel; default: the quickest that works here",
+    )
+    init.add_argument(
+        "--user", default="", metavar="NAME", help="whose jobs are watched; default: yours"
+    )
+    init.add_argument(
+        "-c",
+        "--config",
+        default="",
+        metavar="FILE",
+        help="write this file; default: ~/.config/sentinel/sentinel.yaml, as root /etc/sentinel/sentinel.yaml",
+    )
+    init.add_argument("--yes", action="store_true", help="do what the list says without asking")
+    init.add_argument(
+        "--dry-run", action="store_true", help="show the list and the file; do nothing"
+    )
+    init.add_argument("--undo", action="store_true", help="take away everything that init made")
+    init.set_defaults(call=call_init)
+    add = commands.add_parser(
+        "add", help="one thing more in the configuration: a job, a disk, an address"
+    )
+    things = add.add_subparsers(title="what", metavar="WHAT", required=True)
+    for name, what, text, function in (
+        ("job", "NAME", "watch the job of this name, its log and its checkpoints", add_job),
+        ("disk", "PATH", "watch the file system that holds this path", add_disk),
+        ("mail", "ADDR", "send alerts to this address too", add_mail),
+    ):
+        thing = things.add_parser(name, help=text)
+        thing.add_argument("what", metavar=what)
+        thing.add_argument(
+            "-c",
+            "--config",
+            metavar="FILE",
+            help="the file to change; default: the one that applies",
+        )
+        if name == "mail":
+            thing.add_argument(
+                "--smtp",
+                default="",
+                metavar="HOST[:PORT]",
+                help="your mail server, where the file names none yet",
+            )
+        thing.set_defaults(call=function)
+
+
+def call_init(args: argparse.Namespace) -> int:
+    """0 when all is set up; 1 when it was not wanted; 73 where a file is in the way."""
+    from sentinel.init import setup
+
+    if args.undo:
+        return _say(setup.undo())
+    file = setup.place(args.config)
+    if os.path.lexists(file):
+        print(
+            f"sentinel init: {visible(file)} is there already and is left as it is. Add to it with "
+            "`sentinel add`, see what it watches with `sentinel config check --proof`, or take an "
+            "earlier init away with `sentinel init --undo`.",
+            file=sys.stderr,
+        )
+        return CANNOT_CREATE
+    mail, webhook = _address(args)
+    plan = setup.plan(
+        setup.Wishes(
+            file=file, user=args.user or _user(), job=args.job, mail=mail, webhook=webhook,
+            smtp=args.smtp, by=args.by,
+        ),
+        _progress,
+    )  # fmt: skip
+    print("\n".join(plan.lines()))
+    if args.dry_run:
+        print(f"\n{visible(file)} would hold:\n")
+        print(plan.text, end="")
+        return 0
+    if not (args.yes or _agreed()):
+        print("Nothing was done.")
+        return REFUSED
+    return _say(setup.carry_out(plan, _progress))
+
+
+def _address(args: argparse.Namespace) -> tuple[str, str]:
+    """Asked for where nobody said and somebody is there to answer."""
+    if args.mail or args.webhook or args.yes or args.dry_run or not sys.stdin.isatty():
+        return args.mail, args.webhook
+    said = input("Where shall alerts go (a mail address or a webhook; empty: this terminal only)? ")
+    said = said.strip()
+    return ("", said) if "://" in said else (said, "")
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise BadCall("nobody is there to agree; read the list above, then say --yes")
+    return input("\nDo all of this? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def add_job(args: argparse.Namespace) -> int:
+    """The checks of a training, from what is seen of it now."""
+    from sentinel.config.starter import watching
+    from sentinel.init.survey import survey
+
+    if not args.what or args.what != visible(args.what):
+        raise BadCall("a job's name is not empty and holds no control characters")
+    path, settings, text = _file(args)
+    found = survey(_user(), job=args.what)
+    for line in found.trouble:
+        print(f"sentinel add: {visible(line)}", file=sys.stderr)
+    blocks = watching(found.here.trainings[0], [c.name for c in settings.checks])
+    return _add(path, text, "checks", blocks)
+
+
+def add_disk(args: argparse.Namespace) -> int:
+    """A check of the file system that the path is on."""
+    from sentinel.config.starter import slug
+
+    disk = os.path.abspath(os.path.expanduser(args.what))
+    if not os.path.isdir(disk):
+        raise BadCall(f"{visible(disk)} is no directory on this host")
+    path, settings, text = _file(args)
+    taken = [c.name for c in settings.checks]
+    limits = {
+        "warn": {"used": "85%", "inodes_used": "85%"},
+        "crit": {"used": "95%", "inodes_used": "95%"},
+    }
+    name = slug(disk.strip("/").replace("/", "-") or "root", taken)
+    return _add(path, text, "checks", {name: {"kind": "fs", "paths": [disk], **limits}})
+
+
+def add_mail(args: argparse.Namespace) -> int:
+    """One address more in the mail channel that is there, or the first mail channel; tried at once."""
+    from sentinel.config.edit import with_item
+    from sentinel.config.starter import slug
+    from sentinel.init import tell
+
+    path, settings, text = _file(args)
+    mails = [c for c in settings.channels if c.kind == "email" and not c.plugin.personal]
+    if not mails:
+        try:
+            told = tell.by_mail(args.what, args.smtp)
+        except Invalid as error:
+            raise BadCall(str(error)) from error
+        print(f"test message: {tell.test(told)}")
+        name = slug("mail", [c.name for c in settings.channels])
+        return _add(path, text, "channels", {name: dict(told.block)})
+    mail = mails[0]
+    if args.what in mail.plugin.to:
+        raise BadCall(f"{visible(args.what)} is in `to` of the channel {mail.name} already")
+    after = with_item(text, ("channels", mail.name, "to"), args.what)
+    _write(path, after, [f"channels.{mail.name}.to: {visible(args.what)}"])
+    print(f"try it with: sentinel notify test {visible(mail.name)}")
+    return 0
+
+
+def _file(args: argparse.Namespace) -> tuple[str, Any, str]:
+    """The file, what it means today, and its text, byte by byte; raises ConfigError or NoConfig."""
+    settings = app.load_settings(args.config)
+    with open(settings.path, encoding="utf-8", newline="") as file:
+        return settings.path, settings, file.read()
+
+
+def _add(path: str, text: str, section: str, blocks: dict[str, dict[str, Any]]) -> int:
+    from sentinel.config.edit import with_entry
+
+    for name, block in blocks.items():
+        text = with_entry(text, section, name, block)
+    _write(
+        path, text, [f"{section}.{name}: kind {block['kind']}" for name, block in blocks.items()]
+    )
+    return 0
+
+
+def _write(path: str, text: str, added: Iterable[str]) -> None:
+    """Only what loads takes the file's place."""
+    from sentinel.config import load
+    from sentinel.config.edit import replace_file
+
+    def judge(beside: str) -> None:
+        load(beside, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
+
+    try:
+        replace_file(path, text, judge)
+    except OSError as error:
+        raise _CannotWrite(f"{visible(path)} cannot be written: {error.strerror}") from error
+    for line in added:
+        print(f"{visible(path)}: added {visible(line)}")
+    print("The next pass reads the file anew; a service does with: systemctl reload sentinel")
+
+
+class _CannotWrite(SentinelError):
+    exit_code = CANNOT_CREATE
+
+
+def _say(lines: Iterable[str]) -> int:
+    for line in lines:
+        print(line, flush=True)
+    return 0
+
+
+def _progress(text: str) -> None:
+    """What takes seconds says what it does; on stderr, for people only."""
+    if sys.stderr.isatty():
+        print(f"… {visible(text)}", file=sys.stderr, flush=True)
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return caller()

@@ -1,0 +1,137 @@
+"""What `init` made, written down before it is made, so that `--undo` leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from sentinel.core.errors import SentinelError, StoreBusy
+from sentinel.core.text import visible
+
+NAME = "init.json"
+
+
+class NotMade(SentinelError):
+    """No `init` was done here."""
+
+    exit_code = 66
+    """EX_NOINPUT of sysexits(3)."""
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """`config` and the digest of what was written there; `folders` that were made, outermost
+    first, the state among them; `by`: what calls sentinel; `chain`: its folder."""
+
+    config: str
+    digest: str
+    folders: tuple[str, ...]
+    state: str
+    by: str
+    chain: str
+
+
+def missing(path: str) -> tuple[str, ...]:
+    """The directories that have to be made for this one to be there, outermost first."""
+    found: list[str] = []
+    while path and not os.path.isdir(path):
+        found.insert(0, path)
+        path = os.path.dirname(path)
+    return tuple(found)
+
+
+def digest(text: str) -> str:
+    """To see later whether somebody has changed the file."""
+    return sha256(text.encode()).hexdigest()
+
+
+def write(record: Record) -> None:
+    """Beside the state, whose folder is made; raises OSError."""
+    from sentinel.config.starter import make_folder
+
+    make_folder(record.state)
+    with open(os.path.join(record.state, NAME), "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def read(state: str) -> Record:
+    """Raises NotMade, also for a record that somebody else could have written."""
+    path = os.path.join(state, NAME)
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                raise NotMade(f"{visible(path)} is not yours")
+            return msgspec.json.decode(file.read(), type=Record)
+    except FileNotFoundError:
+        raise NotMade(
+            f"nothing to undo: there is no {visible(path)}, which `sentinel init` writes"
+        ) from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise NotMade(f"{visible(path)}: {error}") from error
+
+
+def undo(record: Record) -> Iterator[str]:
+    """Remove the file, unless it was changed since; the state, unless a pass is at work; and the
+    folders that are empty then. What calls sentinel is gone by now. Tells what it did."""
+    yield _config(record)
+    yield from _state(record)
+    for folder in reversed(record.folders):
+        with suppress(OSError):
+            os.rmdir(folder)
+    if left := [folder for folder in record.folders if os.path.isdir(folder)]:
+        yield f"{visible(left[-1])}: kept, because there is something of yours in it"
+
+
+def _config(record: Record) -> str:
+    shown = visible(record.config)
+    try:
+        with open(record.config, encoding="utf-8", newline="") as file:
+            same = digest(file.read()) == record.digest
+        if not same:
+            return f"{shown}: kept, because it was changed since; remove it yourself"
+        os.unlink(record.config)
+    except FileNotFoundError:
+        return f"{shown}: was gone already"
+    except (OSError, UnicodeDecodeError) as error:
+        return f"{shown}: kept: {error}"
+    return f"{shown}: removed"
+
+
+def _state(record: Record) -> Iterator[str]:
+    """Only a state that `init` made: an older one holds what somebody may want."""
+    path = os.path.join(record.state, NAME)
+    if record.state not in record.folders:
+        os.unlink(path)
+        yield f"{visible(record.state)}: kept, because it was there before"
+        return
+    _alone(record.state)
+    for name in sorted(os.listdir(record.state)):
+        if name.startswith("sentinel.db") or name in (NAME, "lock", "sentinel.lock"):
+            os.unlink(os.path.join(record.state, name))
+    yield f"{visible(record.state)}: removed"
+
+
+def _alone(state: str) -> None:
+    """Raises StoreBusy while a pass or a service is at work: it would write the state anew."""
+    from sentinel.clock import SystemClock
+    from sentinel.config.settings import Settings
+    from sentinel.wiring import app
+
+    settings = Settings(state=state)
+    if not app.has_state(settings):
+        return
+    clock = SystemClock()
+    store, _ = app.open_state(settings, clock, mending=False)
+    try:
+        store.lead("init --undo", clock.now())
+        store.release()
+    except StoreBusy as error:
+        raise StoreBusy(
+            f"{error}; stop it, or try again in a moment: sentinel init --undo"
+        ) from None
+    finally:
+        store.close()

@@ -1,0 +1,139 @@
+"""The message that will come when a training dies: made from the job that runs now, by the very
+check that will watch it, which is shown the same cluster without that job."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from sentinel.clock import SystemClock
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Finding, Notification, Status
+from sentinel.core.ports import Context
+from sentinel.slurm.model import JobPast, Run
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from sentinel.config.settings import Settings
+    from sentinel.core.ports import Slurm
+    from sentinel.core.settings import CheckConfig
+    from sentinel.slurm.model import Controller, Job, JobEnd, Node, Timeouts
+
+LATER = 120.0
+"""Seconds from the death that is played to the look that tells of it."""
+
+
+class Without:
+    """The port `core.ports.Slurm` in a world where the jobs of one name have just FAILED."""
+
+    def __init__(self, real: Slurm, name: str, died: int) -> None:
+        self._real, self._died = real, died
+        self._gone = {job.job_id: job for job in real.jobs() if job.name == name}
+
+    def jobs(self) -> Sequence[Job]:
+        return [job for job in self._real.jobs() if job.job_id not in self._gone]
+
+    def gpus(self) -> Mapping[str, int]:
+        return self._real.gpus()
+
+    def sluids(self) -> Mapping[str, str]:
+        return self._real.sluids()
+
+    def nodes(self) -> Sequence[Node]:
+        return self._real.nodes()
+
+    def job_end(self, job_id: str) -> JobEnd | None:
+        job = self._gone.get(job_id)
+        return self._real.job_end(job_id) if job is None else self._end(job).end
+
+    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+        return JobPast(runs=tuple(map(self._end, self._gone.values())))
+
+    def controller(self) -> Controller:
+        return self._real.controller()
+
+    def timeouts(self) -> Timeouts:
+        return self._real.timeouts()
+
+    def _end(self, job: Job) -> Run:
+        stdout = ""
+        with suppress(CannotTell):
+            end = self._real.job_end(job.job_id)
+            stdout = end.stdout if end else ""
+        return Run(
+            job_id=job.job_id,
+            id=job.id,
+            array_id=job.array_id,
+            name=job.name,
+            user=job.user,
+            partition=job.partition,
+            workdir=job.workdir,
+            submitted=job.submitted,
+            state="FAILED",
+            exit_code=1,
+            nodes=job.nodes,
+            started=job.started,
+            ended=self._died,
+            stdout=stdout,
+            source="slurmctld",
+        )
+
+
+def death(check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo) -> Notification | None:
+    """What would be told if the training of this check died now; None where its check does not
+    see it so, or cannot tell."""
+    now = SystemClock().now()
+    later = shifted(now, LATER)
+    try:
+        first = check.plugin.run(_context(check, slurm, now, {}))
+        dead = Without(slurm, check.plugin.name, now.wall // SECOND)
+        report = check.plugin.run(_context(check, dead, later, first.memory or {}))
+    except CannotTell:
+        return None
+    bad = [finding for finding in report.findings if finding.status.bad]
+    return _told(check, bad[0], cluster, zone, now, later) if bad else None
+
+
+def _context(check: CheckConfig, slurm: Slurm, now: Instant, memory: Mapping[str, Any]) -> Context:
+    return Context(name=check.name, now=now, limit=30.0, slurm=slurm, memory=memory)
+
+
+def _told(
+    check: CheckConfig, finding: Finding, cluster: str, zone: tzinfo, since: Instant, at: Instant
+) -> Notification:
+    from sentinel.alerting.processor import iso
+
+    severity = Status.WARNING if check.common.severity == "warning" else finding.status
+    return Notification(
+        at=iso(at, zone),
+        cluster=cluster,
+        check=check.name,
+        kind=check.common.kind,
+        subject=finding.subject,
+        severity=severity,
+        status=severity,
+        reason="firing",
+        summary=finding.summary,
+        since=iso(since, zone),
+        key="rehearsal-1",
+        alert="rehearsal",
+        details=finding.details,
+        commands=finding.commands,
+        labels={**check.common.labels, **finding.labels},
+        values=finding.values,
+        runbook=check.common.runbook,
+    )
+
+
+def parts(channel: Any, told: Notification) -> list[tuple[str, str]]:
+    """The message as this channel would word it, without its HTML."""
+    shown: list[tuple[str, str]] = [(n, t) for n, t in channel.preview([told]) if n != "html"]
+    return shown or [("text", f"{told.summary}\n{told.details}".strip())]
+
+
+def trainings(settings: Settings) -> list[CheckConfig]:
+    """The checks whose death can be played: of one job, by its name."""
+    return [c for c in settings.checks if c.common.kind == "job" and c.plugin.name]

@@ -1,0 +1,225 @@
+"""The plan of `sentinel init`, told before anything is done, and its execution."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.chain import install
+from sentinel.config.places import SERVICE, new
+from sentinel.config.settings import Settings
+from sentinel.config.starter import make_folder, starter, write_new
+from sentinel.core.errors import CannotTell, Invalid, SentinelError
+from sentinel.core.text import shortened, visible
+from sentinel.init import record, tell, ways
+from sentinel.init.record import Record
+from sentinel.init.survey import Found, Seen, survey
+from sentinel.init.tell import Told
+from sentinel.init.ways import Wanted, Way
+from sentinel.slurm.client import Client
+from sentinel.wiring import app
+
+SERVICE_STATE = "/var/lib/sentinel"
+SECONDS = 20.0
+"""For one command of Slurm."""
+
+Progress = Callable[[str], None]
+
+
+class CannotBegin(SentinelError):
+    """The plan cannot be carried out; what was done of it was taken back."""
+
+    exit_code = 73
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What was asked for; empty: found out."""
+
+    file: str
+    user: str
+    job: str = ""
+    mail: str = ""
+    webhook: str = ""
+    smtp: str = ""
+    by: str = ""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """All that will be done, and nothing that was."""
+
+    file: str
+    text: str
+    found: Found
+    told: Told | None
+    way: Way
+    wanted: Wanted
+
+    def lines(self) -> Iterator[str]:
+        """For the person who is asked."""
+        yield from _seen(self.found)
+        yield ""
+        yield "sentinel init will"
+        yield f"  write    {visible(self.file)} (mode 0600), and its state in {visible(self.wanted.state)}"
+        yield f"  install  {self.way.words}"
+        if self.way.jobs:
+            yield (
+                f"  submit   {self.way.jobs} small job{'s' * (self.way.jobs != 1)}, which wait in the "
+                f"queue at any time; about {self.way.core_hours:.1f} core-hours a day"
+            )
+        else:
+            yield "  submit   no job"
+        if self.told:
+            yield f"  send     one test message now, later alerts: {visible(self.told.words)}"
+        else:
+            yield "  send     nothing: alerts appear on the terminal only (--mail or --webhook changes that)"
+        yield "It switches on nothing that changes your cluster. Take it all away: sentinel init --undo"
+        for other in self.way.others:
+            yield f"  (not {visible(shortened(other, 200))})"
+
+
+def place(config: str) -> str:
+    """The file that is written."""
+    return os.path.abspath(config) if config else new(os.environ)
+
+
+def plan(wishes: Wishes, progress: Progress) -> Plan:
+    """Look, and decide; changes nothing. Raises a SentinelError where what was asked for cannot be."""
+    told = _told(wishes, progress)
+    progress("looking at Slurm, your jobs, their logs and file systems")
+    service = wishes.file == SERVICE
+    found = survey(wishes.user, job=wishes.job, service=service)
+    if told:
+        found = replace(found, here=replace(found.here, channels={told.name: told.block}))
+    state = SERVICE_STATE if service else app.state_of(Settings())
+    wanted = Wanted(
+        config=wishes.file,
+        folder=os.path.join(state, "chain"),
+        state=state,
+        options=_options(found),
+    )
+    progress("looking for what can call sentinel on time")
+    way = ways.find(wanted, Client(limit=SECONDS), wishes.by)
+    text = starter(found.here, user=wishes.user)
+    return Plan(file=wishes.file, text=text, found=found, told=told, way=way, wanted=wanted)
+
+
+def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
+    """Send, write, install, rehearse, prove; what was done, in lines. Raises a SentinelError, and
+    leaves nothing of what was begun."""
+    if plan.told:
+        progress("sending the test message")
+        yield f"test message: {tell.test(plan.told)}"
+    needed = [plan.wanted.state, os.path.dirname(plan.file)]
+    needed += [install.units()] if plan.way.by == "systemd" else []
+    made = Record(
+        config=plan.file,
+        digest=record.digest(plan.text),
+        folders=tuple(dict.fromkeys(f for folder in needed for f in record.missing(folder))),
+        state=plan.wanted.state,
+        by=plan.way.by,
+        chain=plan.wanted.folder,
+    )
+    client = Client(limit=SECONDS)
+    try:
+        record.write(made)
+        make_folder(os.path.dirname(plan.file))
+        write_new(plan.file, plan.text)
+        yield f"{visible(plan.file)}: written"
+        yield from ways.begin(plan.way, plan.wanted, client)
+    except (OSError, SentinelError) as error:
+        taken = "; ".join(record.undo(made))
+        where = getattr(error, "filename", None) or ""
+        why = getattr(error, "strerror", None) or error
+        raise CannotBegin(
+            f"{visible(where)}{': ' if where else ''}{why}; taken back: {taken}"
+        ) from error
+    yield from _after(plan, progress)
+
+
+def undo() -> Iterator[str]:
+    """The opposite, by what was written down."""
+    state = SERVICE_STATE if not os.geteuid() else app.state_of(Settings())
+    try:
+        made = record.read(state)
+    except record.NotMade:
+        made = record.read(app.state_of(Settings()))
+    yield from ways.end(made.by, made.chain, Client(limit=SECONDS))
+    yield from record.undo(made)
+
+
+def _told(wishes: Wishes, progress: Progress) -> Told | None:
+    try:
+        if wishes.mail:
+            progress("looking for a way to send mail")
+            return tell.by_mail(wishes.mail, wishes.smtp)
+        return tell.by_webhook(wishes.webhook) if wishes.webhook else None
+    except Invalid as error:
+        raise app.BadCall(str(error)) from error
+
+
+def _options(found: Found) -> tuple[str, ...]:
+    """The account by which the user's own job was taken, for sites that want one named."""
+    account = next((seen.job.account for seen in found.seen if seen.job.account), "")
+    return (f"--account={account}",) if account and account.isprintable() else ()
+
+
+def _seen(found: Found) -> Iterator[str]:
+    here = found.here
+    yield "What was found:"
+    if here.slurm:
+        yield f"  Slurm    cluster {visible(here.cluster or '?')}"
+    for seen in found.seen:
+        yield from _training(seen)
+    disks = ", ".join(map(visible, (*here.local, *here.shared)))
+    yield f"  disks    {disks or 'none that a file system check would watch by itself'}"
+    for line in found.trouble:
+        yield f"  note     {visible(line)}"
+
+
+def _training(seen: Seen) -> Iterator[str]:
+    job = seen.job
+    gpus = f", {seen.gpus} GPUs" if seen.gpus else ""
+    yield f"  training {visible(job.name)}: job {job.id} on {visible(job.nodes)}{gpus}"
+    if seen.log:
+        yield f"           log {visible(seen.log)}"
+    if seen.last:
+        yield f"           its last line: {visible(shortened(seen.last, 120))}"
+    folder = seen.training.checkpoints
+    yield f"           checkpoints {visible(folder) if folder else 'not found'}"
+
+
+def _after(plan: Plan, progress: Progress) -> Iterator[str]:
+    """The rehearsal and the proof, of the file as it was written."""
+    from sentinel.init import proof
+
+    settings = app.load_settings(plan.file)
+    yield from _rehearsed(settings)
+    yield ""
+    by = "" if plan.way.by == "none" else plan.way.words
+    yield from proof.prove(settings, caller=by, progress=progress)
+
+
+def _rehearsed(settings: Settings) -> Iterator[str]:
+    from sentinel.clock import SystemClock
+    from sentinel.init import rehearsal
+    from sentinel.wiring.lazy import LazySlurm
+
+    slurm = LazySlurm(settings, settings.checks, SystemClock())
+    channels = [c.plugin for c in settings.channels if c.kind not in ("console", "file")]
+    for check in rehearsal.trainings(settings)[:1]:
+        try:
+            cluster = settings.cluster or app.cluster_name(slurm)
+            told = rehearsal.death(check, slurm, cluster, app.zone(settings))
+        except CannotTell:
+            return
+        if told is None:
+            return
+        yield ""
+        yield f"This is the message that you will get when {visible(check.plugin.name)} dies:"
+        for name, text in (
+            rehearsal.parts(channels[0], told) if channels else [("text", told.summary)]
+        ):
+            yield from (f"  | {visible(line)}" for line in f"{name}: {text}".rstrip().splitlines())

@@ -1,0 +1,270 @@
+"""What `init` finds out about the host, its Slurm, and whose jobs run there. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from sentinel.config.starter import Surroundings, Training
+from sentinel.core.errors import CannotTell
+
+if TYPE_CHECKING:
+    from sentinel.slurm.model import Job
+    from sentinel.slurm.snapshot import Snapshot
+
+AT_MOST = 8
+"""Of each: a site that mounts every home by itself has thousands."""
+
+TRAININGS = 3
+"""As many are watched; the others are named in the file."""
+
+TAIL = 256 * 1024
+"""Bytes of a log in which the name of a checkpoint is looked for."""
+
+SHARED = frozenset({
+    "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
+    "fuse.juicefs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3",
+    "wekafs",
+})  # fmt: skip
+"""Types of /proc/filesystems whose files other machines see as well."""
+
+_FOLDER_OPTION = re.compile(
+    r"--?(?:save|save[-_]dir|output[-_]dir|checkpoint[-_]dir|ckpt[-_]dir|default[-_]root[-_]dir)"
+)
+"""Megatron-LM's --save, transformers' --output_dir, fairseq's --save-dir, Lightning's
+--default_root_dir: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py"""
+
+_FOLDER_VARIABLE = re.compile(r"(?:export )?(?:CHECKPOINT|CKPT|SAVE)(?:S|_PATH|_DIR)?=(\S+)")
+_STEP = re.compile(
+    r"(/[\w./@%+-]*?)/(?:global_?step|iter|step|epoch|checkpoint|ckpt)[-_=]?\d+", re.I
+)
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A training that runs: its newest job, how many GPUs, and its log with that log's last line."""
+
+    training: Training
+    job: Job
+    gpus: int = 0
+    log: str = ""
+    last: str = ""
+    folders: tuple[str, ...] = ()
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """Everything that was seen; `trouble`: what could not be, in sentences."""
+
+    here: Surroundings
+    seen: tuple[Seen, ...] = ()
+    trouble: tuple[str, ...] = ()
+
+
+def survey(user: str, *, job: str = "", service: bool = False) -> Found:
+    """What can be seen; of Slurm a handful of questions. `job`: the only training that is meant."""
+    from sentinel.wiring import app
+
+    trouble: list[str] = []
+    theirs = _jobs(user, trouble)
+    seen = () if service else tuple(_trainings(theirs, user, job, trouble))
+    cluster, partitions, gpus = _cluster(trouble)
+    names = Counter(j.name for j in theirs[1]) if theirs else Counter[str]()
+    trainings = tuple(s.training for s in seen)
+    if job and not trainings and not service:
+        trainings = (Training(name=job, user=user),)
+        trouble.append(f"no job {job} of {user} runs now: it is watched from its next start on")
+    local, shared = _mounted(shared=False), _mounted(shared=True)
+    more = [m for s in seen for m in _mounts_of(s) if m not in (*local, *shared)]
+    here = Surroundings(
+        cluster=cluster,
+        slurm=app.slurm_here(),
+        service=service,
+        local=local,
+        shared=(*shared, *dict.fromkeys(more)),
+        jobs=_most(
+            Counter({n: c for n, c in names.items() if n not in {t.name for t in trainings}})
+        ),
+        partitions=partitions,
+        trainings=trainings,
+        gpus=gpus,
+    )
+    return Found(here=here, seen=seen, trouble=tuple(trouble))
+
+
+def _jobs(user: str, trouble: list[str]) -> tuple[Snapshot, list[Job]] | None:
+    """The port to Slurm that shows this user's jobs, and these; None where there is no Slurm."""
+    from sentinel.clock import SystemClock
+    from sentinel.config.settings import Settings
+    from sentinel.slurm.snapshot import Snapshot
+    from sentinel.wiring import app
+
+    if not app.slurm_here():
+        return None
+    theirs = Snapshot(app.snapshot(Settings()).client, SystemClock(), users=[user], max_age=60)
+    try:
+        return theirs, [j for j in theirs.jobs() if j.user == user and not _own(j.name)]
+    except CannotTell as error:
+        trouble.append(f"the jobs of {user} cannot be seen: {error}")
+        return None
+
+
+def _cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], bool]:
+    """Its name, its partitions, and whether some node has GPUs."""
+    from sentinel.config.settings import Settings
+    from sentinel.wiring import app
+
+    if not app.slurm_here():
+        return "", (), False
+    ours = app.snapshot(Settings())
+    try:
+        name = ours.controller().cluster
+        nodes = ours.nodes()
+    except CannotTell as error:
+        trouble.append(f"Slurm does not answer: {error}")
+        return "", (), False
+    partitions = Counter(p for node in nodes for p in node.partitions)
+    return name, _most(partitions), any("gpu" in node.gres for node in nodes)
+
+
+def _trainings(
+    theirs: tuple[Snapshot, list[Job]] | None, user: str, wanted: str, trouble: list[str]
+) -> Iterator[Seen]:
+    """The largest jobs that run and write an output, one of each name: those with GPUs, or where
+    none has any all."""
+    if theirs is None:
+        return
+    from sentinel.slurm.model import runs
+
+    snapshot, jobs = theirs
+    gpus = _gpus(snapshot)
+    running = [j for j in jobs if runs(j) and wanted in ("", j.name)]
+    with_gpus = [j for j in running if gpus.get(j.job_id)]
+    by_size = sorted(
+        with_gpus or running,
+        key=lambda j: (-gpus.get(j.job_id, 0), -j.node_count, j.started or 0),
+    )
+    first = {j.name: j for j in reversed(by_size)}
+    chosen = [j for j in by_size if first[j.name] is j]
+    waiting = {j.name for j in jobs if j.state == "PENDING"}
+    for job in chosen[:TRAININGS]:
+        yield _seen(snapshot, job, gpus.get(job.job_id, 0), job.name in waiting, trouble)
+    if left := [j.name for j in chosen[TRAININGS:]]:
+        trouble.append(
+            f"of {user}'s jobs only the largest are watched, not: {', '.join(left[:AT_MOST])}"
+        )
+
+
+def _gpus(snapshot: Snapshot) -> dict[str, int]:
+    with suppress(CannotTell):
+        return dict(snapshot.gpus())
+    return {}
+
+
+def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[str]) -> Seen:
+    from sentinel.slurm.filename_patterns import output_of
+
+    log, text = "", ""
+    try:
+        end = snapshot.job_end(job.job_id)
+        log = output_of(end.stdout, job) if end and end.stdout else ""
+        text = _end_of(log, job.user) if log else ""
+    except CannotTell as error:
+        trouble.append(f"the log of {job.name} cannot be read: {error}")
+    folders = tuple(dict.fromkeys(_folders(text, _script(snapshot, job))))
+    found = next((folder for folder in folders if _holds_checkpoints(folder)), "")
+    lines = text.rstrip().splitlines()
+    return Seen(
+        training=Training(name=job.name, user=job.user, waits=waits, checkpoints=found),
+        job=job,
+        gpus=gpus,
+        log=log,
+        last=lines[-1] if lines else "",
+        folders=folders,
+    )
+
+
+def _end_of(path: str, user: str) -> str:
+    from sentinel.checks.log.files import Files
+
+    return Files(10.0, 10.0, {}).end(path, TAIL, user)
+
+
+def _script(snapshot: Snapshot, job: Job) -> str:
+    """The batch script, which Slurm shows to the job's user and to administrators."""
+    try:
+        words = ("scontrol", "write", "batch_script", job.job_id, "-")
+        return snapshot.client.ask(*words).decode("utf-8", "replace")
+    except CannotTell:
+        return ""
+
+
+def _folders(log: str, script: str) -> Iterator[str]:
+    """Where checkpoints may lie: before a step in a path of the log, and what the script names."""
+    yield from reversed(_STEP.findall(log)[-50:])
+    for line in script.splitlines():
+        if match := _FOLDER_VARIABLE.match(line.strip()):
+            yield from _absolute([match[1].strip("\"'")])
+        yield from _absolute(_options(line))
+
+
+def _options(line: str) -> Iterator[str]:
+    try:
+        words = shlex.split(line.rstrip("\\"), comments=True)
+    except ValueError:
+        return
+    for word, following in pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if _FOLDER_OPTION.fullmatch(option):
+            yield value if equals else following
+
+
+def _absolute(paths: Iterable[str]) -> Iterator[str]:
+    return (path.rstrip("/") for path in paths if path.startswith("/") and "$" not in path)
+
+
+def _holds_checkpoints(folder: str) -> bool:
+    """Whether the check of that kind finds one that is complete."""
+    from sentinel.wiring import app
+
+    with suppress(Exception):  # a path that no check takes, a folder that does not answer
+        outcome = app.look(app.one_shot("checkpoint", {"path": [folder]}), None)
+        return any(f.values.get("complete") for f in outcome.findings)
+    return False
+
+
+def _mounts_of(seen: Seen) -> Iterator[str]:
+    """Where the file systems are mounted that the training writes to."""
+    from sentinel.checks.fs.check import mount_table
+
+    with suppress(CannotTell):
+        table = mount_table()
+        for path in (seen.log, seen.training.checkpoints, seen.job.workdir):
+            mount = table.holding(path) if path.startswith("/") else None
+            if mount is not None and mount.point != "/" and mount.point.isprintable():
+                yield mount.point
+
+
+def _own(name: str) -> bool:
+    """A link of a chain is no training."""
+    return name.startswith("sentinel-")
+
+
+def _most(found: Counter[str]) -> tuple[str, ...]:
+    return tuple(name for name, _count in found.most_common(AT_MOST))
+
+
+def _mounted(*, shared: bool) -> tuple[str, ...]:
+    from sentinel.checks.fs.check import mount_table
+
+    try:
+        table = mount_table()
+    except CannotTell:
+        return ()
+    found = table.of(SHARED) if shared else table.local()
+    return tuple(m.point for m in found if m.point.isprintable())[:AT_MOST]
