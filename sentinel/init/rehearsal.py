@@ -20,30 +20,25 @@ if TYPE_CHECKING:
     from sentinel.config.settings import Settings
     from sentinel.core.ports import Slurm
     from sentinel.core.settings import CheckConfig
-    from sentinel.slurm.model import Controller, Job, JobEnd, Node, Timeouts
+    from sentinel.slurm.model import Job, JobEnd
 
 LATER = 120.0
 """Seconds from the death that is played to the look that tells of it."""
 
 
 class Without:
-    """The port `core.ports.Slurm` in a world where the jobs of one name have just FAILED."""
+    """The port `core.ports.Slurm` in a world where the jobs of one name have just FAILED; all
+    else is as it is."""
 
     def __init__(self, real: Slurm, name: str, died: int) -> None:
         self._real, self._died = real, died
         self._gone = {job.job_id: job for job in real.jobs() if job.name == name}
 
+    def __getattr__(self, question: str) -> Any:
+        return getattr(self._real, question)
+
     def jobs(self) -> Sequence[Job]:
         return [job for job in self._real.jobs() if job.job_id not in self._gone]
-
-    def gpus(self) -> Mapping[str, int]:
-        return self._real.gpus()
-
-    def sluids(self) -> Mapping[str, str]:
-        return self._real.sluids()
-
-    def nodes(self) -> Sequence[Node]:
-        return self._real.nodes()
 
     def job_end(self, job_id: str) -> JobEnd | None:
         job = self._gone.get(job_id)
@@ -51,12 +46,6 @@ class Without:
 
     def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
         return JobPast(runs=tuple(map(self._end, self._gone.values())))
-
-    def controller(self) -> Controller:
-        return self._real.controller()
-
-    def timeouts(self) -> Timeouts:
-        return self._real.timeouts()
 
     def _end(self, job: Job) -> Run:
         stdout = ""
@@ -89,7 +78,7 @@ def death(check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo) -> Notif
     later = shifted(now, LATER)
     try:
         first = check.plugin.run(_context(check, slurm, now, {}))
-        dead = Without(slurm, check.plugin.name, now.wall // SECOND)
+        dead: Any = Without(slurm, check.plugin.name, now.wall // SECOND)
         report = check.plugin.run(_context(check, dead, later, first.memory or {}))
     except CannotTell:
         return None
