@@ -5,6 +5,7 @@ Converter, command line and JSON Schema all ask here.
 """
 
 import math
+import os
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
@@ -367,7 +368,7 @@ def _typed(node: Scalar, hint: Any, kind: Any, env: Mapping[str, str]) -> Any:
     if kind is Secret:
         return Secret(_text(node, hint, secret=True))
     if kind is FilePath:
-        return _path(_text(node, hint), env)
+        return _path(_text(node, hint), env, here=node.loose)
     if kind is re.Pattern:
         return _pattern(_text(node, hint))
     if isinstance(kind, type) and hasattr(kind, "parse"):
@@ -398,11 +399,12 @@ def _boolean(node: Scalar) -> bool:
     raise Invalid(problem)
 
 
-def _path(text: str, env: Mapping[str, str]) -> FilePath:
+def _path(text: str, env: Mapping[str, str], here: bool) -> FilePath:
+    """What people type on a command line (`here`) is meant from where they are."""
     path = expanded(text, env)
     if not path or "\0" in path:
         raise Invalid("the path is empty" if not path else "the path holds a NUL byte")
-    return FilePath(path)
+    return FilePath(os.path.abspath(path) if here and not path.startswith("/") else path)
 
 
 def _pattern(text: str) -> re.Pattern[str]:

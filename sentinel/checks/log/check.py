@@ -43,7 +43,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     startup: So long after the job's start no log, or one without progress, is no alarm.
     joining: So long after a rank has announced itself the others have to follow.
     progress: A regular expression whose first group captures a number that has to advance, or
-        several: growth alone does not count then.
+        several: growth alone does not count then. `auto`: found out from the log, which has to
+        grow where there is none; `growth`: it has to grow.
     phases: Stretches by name in which no progress is normal.
     loss: A regular expression that captures the loss; unset, the lines of known trainers.
     nan_after: Critical when the loss is NaN or infinite so many times in a row.
@@ -78,7 +79,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ceiling: Duration = Duration(1800)
     startup: Duration = Duration(1800)
     joining: Duration = Duration(600)
-    progress: Progress | None = None
+    progress: Progress = "auto"
     phases: dict[str, Phase] = {}
     loss: re.Pattern[str] | None = None
     nan_after: int = 3
@@ -118,7 +119,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.stale_after != "auto":
             for key in ("floor", "ceiling"):
                 yield key, "it bounds what `stale_after: auto` learns"
-        if not self.progress:
+        if self.progress == "growth":
             yield "slower_than", "the speed is that of the numbers of `progress`"
         if not (self.errors or self.known_errors):
             yield "ignore", "no errors are looked for"
@@ -178,6 +179,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 path=str(self.path) if self.path else None,
                 patterns=Patterns(numbers, known, loss, finder),
                 by_number=bool(numbers),
+                auto=self.progress == "auto",
             ),
             rules=Rules(
                 stale_after=None if self.stale_after == "auto" else self.stale_after,

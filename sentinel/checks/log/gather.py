@@ -1,16 +1,29 @@
 """From a job to what its log shows now: which files, what is new in them, what that says."""
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.log.file_offset import Look, Place, beginning, continues, taken, wanted
+from sentinel.checks.log.file_offset import (
+    MOST,
+    Look,
+    Place,
+    Span,
+    beginning,
+    continues,
+    taken,
+    wanted,
+)
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.progress import Seen, Sight
+from sentinel.checks.log.recognition import Recognised, followed
 from sentinel.checks.log.scan import Event, Patterns, scan
+from sentinel.checks.log.settings import by_line
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.logtext import decoded
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.slurm.filename_patterns import expanded, output_of
@@ -19,15 +32,20 @@ from sentinel.slurm.model import Job
 MOST_FILES = 256
 """Files of one job: one per node of most trainings."""
 
+HEAD = 2**16
+"""Bytes of the beginning of a long log."""
+
 _GLOB = frozenset("*?[")
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where logs are, and how they are read. `path` None: the job's own output."""
+    """Where logs are, and how they are read. `path` None: the job's own output. `auto`: the
+    number that advances is found out."""
 
     path: str | None
     patterns: Patterns
     by_number: bool
+    auto: bool = False
 
 
 def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
@@ -42,7 +60,7 @@ def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, file
         now = replace(now, looks=looks)
         for path, look in looks.items():
             _refuse_foreign(path, look, owner)
-        return _read(now, paths, seen.places if seen else {}, source, files)
+        return _read(now, paths, seen, source, files)
     except CannotTell as error:
         return replace(now, looks={}, error=str(error))
 
@@ -80,9 +98,10 @@ def _paths(path: str, job: Job | None, source: Source, files: Files) -> dict[str
 
 
 def _read(
-    now: Sight, paths: Mapping[str, str], places: Mapping[str, Place], source: Source, files: Files
+    now: Sight, paths: Mapping[str, str], seen: Seen | None, source: Source, files: Files
 ) -> Sight:
     """With what is new in each file. A log that only has to grow need not be readable."""
+    places, reading = (seen.places, seen.reading) if seen else ({}, None)
     events: list[Event] = []
     after: dict[str, Place] = {}
     unread = ""
@@ -94,13 +113,40 @@ def _read(
         try:
             after[path], text = new_text(path, look, place, files)
         except CannotTell as error:
-            if source.by_number:
+            if source.by_number or (reading and reading.number):
                 raise
             after[path] = Place(inode=look.inode, size=look.size, mtime=look.mtime)
             unread = str(error)
             continue
-        events += scan(text, source.patterns, path, paths.get(path, ""))
-    return replace(now, places=after, events=tuple(events), unread=unread)
+        patterns = source.patterns
+        if source.auto:
+            reading = _reading(reading, path, look, text, files)
+            patterns = _with_number(patterns, reading)
+        events += scan(text, patterns, path, paths.get(path, ""))
+    return replace(now, places=after, events=tuple(events), unread=unread, reading=reading)
+
+
+def _reading(
+    before: Recognised | None, path: str, look: Look, text: str, files: Files
+) -> Recognised:
+    """What the log is now. Of a long one that is seen for the first time the beginning is read:
+    there a trainer introduces itself; where nothing was found, all again when twice as much is
+    there: the lines of one look may be few."""
+    head = ""
+    if before is None and look.size > MOST:
+        head = decoded(files.read(path, Span(0, HEAD, 0)))
+    elif before and not before.number and not before.mixed and look.size >= 2 * before.size:
+        text = decoded(files.read(path, beginning(look)))
+        before = None
+    now = followed(before, text, head)
+    return now if now is before else replace(now, size=look.size)
+
+
+def _with_number(patterns: Patterns, reading: Recognised) -> Patterns:
+    if reading.number is None:
+        return patterns
+    number = by_line(re.compile(reading.number.pattern))
+    return replace(patterns, numbers={reading.number.name: number})
 
 
 def new_text(path: str, look: Look, place: Place | None, files: Files) -> tuple[Place, str]:

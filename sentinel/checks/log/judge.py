@@ -100,6 +100,8 @@ def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
         "path": visible(sight.file),
         "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,
         "phase": visible(seen.phase.name) if seen.phase else None,
+        "trainer": (seen.reading.trainer or "unknown") if seen.reading else None,
+        "unseen": ", ".join(seen.reading.blind) or None if seen.reading else None,
         **more,
     }
 
@@ -176,7 +178,8 @@ def _told(sight: Sight, seen: Seen, name: str, quiet: float, rules: Rules) -> st
     if rules.one_look:
         none = "no line matches `progress`, " if rules.by_number and not number else ""
         number = f"{number}, " if number else ""
-        return f"{none}{number}last written {ago} ago (one look: by its modification time)"
+        what = f"; {seen.reading.words}" if seen.reading else ""
+        return f"{none}{number}last written {ago} ago (one look: by its modification time){what}"
     if rules.by_number and not number:
         return f"no line matches `progress`, for {ago} now"
     phase = f", in {visible(seen.phase.name)}" if seen.phase else ""

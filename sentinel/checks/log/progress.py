@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Learned, Quiet, with_phase, with_quiet
 from sentinel.checks.log.file_offset import Look, Place
+from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.rendezvous import World, joined
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.speed import Speed, kept, measured
@@ -55,7 +56,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     `started` tells a requeued job from its former run, whose log says nothing about it.
     `looked`: when it was last seen, `spacing` the usual seconds between looks, `grown` when the
     file last changed. `steady`: since when every look succeeds. `settled`: advances since the last
-    trouble. `asked`: when actions were last asked for.
+    trouble. `asked`: when actions were last asked for. `reading`: what the log is, where that is
+    found out.
     """
 
     path: str
@@ -77,6 +79,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     speed: Speed | None = None
     asked: Instant | None = None
     steady: Instant | None = None
+    reading: Recognised | None = None
 
     @property
     def moving(self) -> bool:
@@ -104,6 +107,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     error: str = ""
     unread: str = ""
     owner: str = ""
+    reading: Recognised | None = None
 
     @property
     def file(self) -> str:
@@ -146,7 +150,7 @@ def remembered(
     sight: Sight, before: Seen | None, learned: Learned, by_number: bool
 ) -> tuple[Seen, Learned]:
     """What to remember now, of this run and of the training."""
-    seen = begun(sight, before)
+    seen = _read_as(sight.reading, begun(sight, before))
     if sight.error or not sight.looks:
         return replace(seen, steady=None) if sight.error else seen, learned
     step = _Step(seen, sight.at, learned)
@@ -154,6 +158,17 @@ def remembered(
     for event in sight.events:
         step.take(event)
     return step.done(sight)
+
+
+def _read_as(reading: Recognised | None, seen: Seen) -> Seen:
+    """Numbers of a trainer that writes no more, and growth where a number says more, are no
+    obligation any longer."""
+    if reading is None or reading == seen.reading:
+        return seen
+    number = reading.number.name if reading.number else GROWTH
+    same = seen.reading is not None and reading.number == seen.reading.number
+    marks = {n: m for n, m in seen.marks.items() if n == number and (same or n == GROWTH)}
+    return replace(seen, reading=reading, marks=marks, speed=seen.speed if marks else None)
 
 
 class _Step:

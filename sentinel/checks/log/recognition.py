@@ -37,6 +37,7 @@ class Recognised(Struct, frozen=True, kw_only=True):
     changed: The trainer that wrote the lines before.
     mixed: Two training loops write at once, so that no number stands for the log.
     loss, norm, seconds: Whether its lines tell the loss, a gradient norm, the time of a step.
+    size: Bytes of the file when that was found out.
     """
 
     trainers: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Recognised(Struct, frozen=True, kw_only=True):
     loss: bool = False
     norm: bool = False
     seconds: bool = False
+    size: int = 0
 
     @property
     def trainer(self) -> str:
@@ -115,6 +117,23 @@ def recognise(text: str, head: str = "") -> Recognised:
     )
     known = _what_else(known, text, first.row if first else None)
     return known if known.number or mixed else _looked_for(known, text)
+
+
+def followed(known: Recognised | None, text: str, head: str = "") -> Recognised:
+    """What a log is after these further lines of it: asked anew where they do not hold its number.
+
+    A log that goes back and forth between two trainers is mixed, and stays it.
+    """
+    if known is None or not text:
+        return recognise(text, head) if text else Recognised()
+    if known.mixed or (known.number and re.search(known.number.pattern, text, re.M)):
+        return known
+    now = recognise(text, head)
+    if not now.number or now.number == known.number:
+        return known if known.number or not now.trainers else now
+    if now.trainer and now.trainer == known.changed:
+        return replace(known, number=None, changed="", mixed=(known.trainer, now.trainer))
+    return replace(now, changed=known.trainer if known.trainer != now.trainer else known.changed)
 
 
 def _found(text: str, head: str) -> Iterator[_Found]:

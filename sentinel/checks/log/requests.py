@@ -87,7 +87,7 @@ def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
             target,
             f"hang: {one.verdict.summary}",
             subject=hang.subject,
-            seen=None if name == "exclude" else _sighting(one, means.patterns),
+            seen=None if name == "exclude" else _sighting(one, {**means.patterns, **_found(one)}),
             params=params,
             evidence=_evidence(one, hang.tail),
         )
@@ -148,6 +148,12 @@ def _evidence(one: Watched, tail: str) -> dict[str, str]:
         "last lines": tail,
     }
     return {key: value for key, value in told.items() if value}
+
+
+def _found(one: Watched) -> dict[str, str]:
+    """The pattern of a number that was found out."""
+    number = one.seen.reading.number if one.seen.reading else None
+    return {number.name: by_line(number.pattern)} if number else {}
 
 
 def _sighting(one: Watched, patterns: Mapping[str, str]) -> Sighting | None:

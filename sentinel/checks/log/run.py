@@ -92,7 +92,7 @@ class Pass:
         before = self._memory.logs.get(_key(job)) or self._handed_down(job)
         look = sight(self._ctx, job, before, self._plan.source, self._files)
         before = begun(look, before)
-        rules, size = self._plan.rules, str(job.node_count if job else 0)
+        rules, size = self._rules(look), str(job.node_count if job else 0)
         learned = self._learned.get(size, Learned())
         seen, learned = remembered(look, before, learned, rules.by_number)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
@@ -111,6 +111,11 @@ class Pass:
             peers=names,
             at_risk=self._at_risk(look, verdict),
         )
+
+    def _rules(self, look: Sight) -> Rules:
+        """A log whose number was found out is judged by it."""
+        found = bool(look.reading and look.reading.number)
+        return replace(self._plan.rules, by_number=self._plan.rules.by_number or found)
 
     def _at_risk(self, look: Sight, verdict: Verdict) -> str:
         """Counted until it stood still: what a hung job does is no work."""

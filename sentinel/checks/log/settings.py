@@ -12,7 +12,8 @@ from sentinel.core.values import Duration
 Auto = Literal["auto"]
 OnStale = Literal["stacks", "exclude", "killswitch", "requeue", "cancel"]
 Signal = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
-Progress = re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
+Grows = Literal["auto", "growth"]
+Progress = Grows | re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
 """What logrotate(8) and people leave behind: never the log that is written now."""
@@ -31,9 +32,9 @@ class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     allow: Duration | None = None
 
 
-def named(progress: Progress | None) -> dict[str, re.Pattern[str]]:
+def named(progress: Progress) -> dict[str, re.Pattern[str]]:
     """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
-    if progress is None:
+    if isinstance(progress, str):
         return {}
     found = {"progress": progress} if isinstance(progress, re.Pattern) else _by_name(progress)
     for name, pattern in found.items():

@@ -825,3 +825,94 @@ def test_a_real_jobs_output_is_found_and_followed(
     assert report.findings[0].values["path"] == f"{fresh.work}/{file.format(number)}"
     assert len(numbers) > 2
     assert numbers == sorted(numbers)
+
+
+TITAN = (
+    "[titan] - root - INFO - step: {:2d}  loss:  7.1  grad_norm:  1.2  memory:  9.46GiB(64.99%)\n"
+)
+MEGATRON = (
+    " iteration {:8d}/  250000 | consumed samples: 1 | elapsed time per iteration (ms): 5.1 |\n"
+)
+
+
+def test_without_progress_the_trainers_own_number_has_to_advance(tmp_path: Path) -> None:
+    """A log that only grows is none of a training that makes progress."""
+    log = tmp_path / "log"
+    log.write_text(TITAN.format(7))
+    watch = Watch(path=FilePath(log))
+    assert watch.look().values["trainer"] == "torchtitan"
+    log.write_text(log.read_text() + TITAN.format(8))
+    assert watch.look(1).values["step"] == 8
+    log.write_text(log.read_text() + "waiting for rank 3\n")
+    finding = watch.look(10)
+    assert (finding.status, finding.values["unseen"]) == (Status.CRITICAL, "no step time")
+    assert finding.summary == "step at 8 for 10m (stale after 10m)"
+
+
+def test_growth_alone_counts_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Or where nobody knows the log."""
+    for progress, line in [("growth", TITAN.format(7)), ("auto", "hello\n")]:
+        log = tmp_path / "log"
+        log.write_text(line)
+        watch = Watch(path=FilePath(log), progress=progress)
+        watch.look()
+        log.write_text(log.read_text() + "waiting\n")
+        assert watch.look(10).status is Status.OK
+        assert watch.look(10).summary == "has not grown for 10m (stale after 10m)"
+
+
+def test_a_log_that_changes_its_trainer_is_judged_by_the_new_one(tmp_path: Path) -> None:
+    """What the former one counted is no obligation."""
+    log = tmp_path / "log"
+    log.write_text(MEGATRON.format(7))
+    watch = Watch(path=FilePath(log))
+    watch.look()
+    for minute in range(15):
+        log.write_text(log.read_text() + TITAN.format(minute))
+        assert watch.look(1).status is Status.OK
+    assert watch.look(10).summary == "step at 14 for 10m (stale after 10m)"
+    assert watch.memory["logs"][""]["reading"]["changed"] == "Megatron-LM"
+
+
+def test_two_trainers_that_take_turns_in_one_file_only_have_to_write(tmp_path: Path) -> None:
+    """Which of the two numbers is the job's cannot be told."""
+    log = tmp_path / "log"
+    log.write_text("")
+    watch = Watch(path=FilePath(log))
+    for minute in range(6):
+        line = (TITAN if minute % 2 else MEGATRON).format(minute)
+        log.write_text(log.read_text() + line)
+        finding = watch.look(1)
+        assert finding.status is Status.OK
+    assert finding.values["unseen"] == "no number that advances, no step time"
+    assert watch.look(10).status is Status.CRITICAL
+
+
+def test_an_unknown_log_is_read_again_when_there_is_more_of_it(tmp_path: Path) -> None:
+    """A line a minute shows no number that advances; an hour of them does."""
+    log = tmp_path / "log"
+    log.write_text("begin\n")
+    watch = Watch(path=FilePath(log))
+    watch.look()
+    for n in range(20):
+        log.write_text(log.read_text() + f"fold 3: round {n} of 900\n")
+        finding = watch.look(1)
+    assert (finding.values["trainer"], finding.values["round"]) == ("unknown", 19)
+
+
+def test_one_look_says_whose_log_it_is_and_what_cannot_be_seen_in_it(tmp_path: Path) -> None:
+    """The way to try a log before it is watched."""
+    log = tmp_path / "log"
+    log.write_text(TITAN.format(7))
+    finding = Watch(path=FilePath(log)).look(one_shot=True)
+    assert "log of torchtitan, step advances; no step time in it" in finding.summary
+
+
+def test_a_line_of_a_hundred_megabytes_is_a_log_like_any_other(tmp_path: Path) -> None:
+    """Its end is read."""
+    log = tmp_path / "log"
+    with log.open("w") as file:
+        file.truncate(100 * 2**20)
+    with log.open("a") as file:
+        file.write("x" * 2**20 + "\n" + TITAN.format(7))
+    assert Watch(path=FilePath(log)).look().values["step"] == 7

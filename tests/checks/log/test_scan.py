@@ -60,7 +60,7 @@ def test_several_patterns_without_names_are_numbered() -> None:
     one, two = re.compile("a(1)"), re.compile("b(2)")
     assert list(named([one])) == ["progress"]
     assert list(named([one, two])) == ["progress 1", "progress 2"]
-    assert named(None) == {}
+    assert named("auto") == named("growth") == {}
 
 
 @pytest.mark.parametrize(
