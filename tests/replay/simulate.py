@@ -16,7 +16,7 @@ from sentinel.checks.log.cadence import Bounds, Learned
 from sentinel.checks.log.file_offset import Look, Place, beginning, continues, taken, wanted
 from sentinel.checks.log.judge import Rules, judge
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
-from sentinel.checks.log.scan import LOSS, Patterns, phases, scan
+from sentinel.checks.log.scan import Patterns, phases, scan
 from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.clock import SECOND, Instant, elapsed
@@ -67,7 +67,7 @@ class Watcher:
     def __init__(self, shape: Shape) -> None:
         numbers = {"progress": re.compile(shape.progress, re.MULTILINE)}
         finder = Finder({}, [])
-        self._patterns = Patterns(numbers, phases({}), re.compile(LOSS), finder)
+        self._patterns = Patterns(numbers, phases({}), None, finder)
         self.learned = Learned()
         self.quiet = 0.0
         self._seen: Seen | None = None

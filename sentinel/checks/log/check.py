@@ -13,7 +13,7 @@ from sentinel.checks.log.memory import Memory, stored
 from sentinel.checks.log.requests import Means
 from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.run import Pass, Plan
-from sentinel.checks.log.scan import LOSS, Patterns, allowances, phases
+from sentinel.checks.log.scan import Patterns, allowances, phases
 from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
 from sentinel.checks.log.troubles import Finder
@@ -167,7 +167,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _plan(self, ctx: Context) -> Plan:
         known = phases(self.phases)
         numbers = named(self.progress)
-        loss = by_line(self.loss) if self.loss else re.compile(LOSS)
+        loss = by_line(self.loss) if self.loss else None
         finder = Finder(
             {name: by_line(pattern) for name, pattern in self.errors.items()},
             self.ignore,

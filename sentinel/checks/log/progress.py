@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Learned, Quiet, with_phase, with_quiet
 from sentinel.checks.log.file_offset import Look, Place
+from sentinel.checks.log.losses import counted
 from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.rendezvous import World, joined
 from sentinel.checks.log.scan import Event
@@ -71,8 +72,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     phase: Stretch | None = None
     world: World = World()
     ready: bool = False
-    bad_losses: int = 0
-    losses: int = 0
+    losses: dict[str, int] = {}
     troubles: tuple[Trouble, ...] = ()
     troubled: Instant | None = None
     settled: int = 0
@@ -204,9 +204,7 @@ class _Step:
             marks = {name: replace(mark, since=at) for name, mark in seen.marks.items()}
             self._seen = replace(self._seen, marks=marks)
         elif event.what == "loss":
-            bad = event.value != event.value
-            count = seen.bad_losses + 1 if bad else 0
-            self._seen = replace(seen, bad_losses=count, losses=seen.losses + 1)
+            self._seen = replace(seen, losses=counted(seen.losses, event.name, event.value))
         elif event.what == "member":
             world = joined(seen.world, int(event.value), int(event.name))
             self._seen = replace(seen, world=world, ready=False)

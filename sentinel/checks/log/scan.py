@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.checks.log.losses import losses
 from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase, by_line
 from sentinel.checks.log.troubles import Finder, Trouble
@@ -16,9 +17,6 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
 What = Literal["number", "begin", "end", "loss", "member", "ready", "trouble"]
-
-LOSS = r"(?i)(?<![a-z])loss['\"]?\s*[:=]\s*([-+]?(?:nan|inf(?:inity)?|\d[\d.]*(?:e[-+]?\d+)?))\b"
-"""`lm loss: 6.7E+00`, `'loss': nan`, `loss=nan.0`, `loss:  2.9`; not `loss scale: 1.0`."""
 
 _MEMBER = re.compile(
     r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d{1,9}), MEMBER: \d{1,9}/(\d{1,9})\b"
@@ -54,11 +52,11 @@ class Event(Struct, frozen=True):
 
 
 class Patterns(Struct, frozen=True):
-    """All that is looked for, made once per check."""
+    """All that is looked for, made once per check. `loss` None: the lines of known trainers."""
 
     numbers: Mapping[str, re.Pattern[str]]
     phases: Mapping[str, Phase]
-    loss: re.Pattern[str]
+    loss: re.Pattern[str] | None
     finder: Finder
 
 
@@ -92,7 +90,7 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
     events = [
         *_numbers(text, patterns.numbers),
         *_phases(text, patterns.phases),
-        *_losses(text, patterns.loss),
+        *(Event(at, "loss", name, value) for at, name, value in losses(text, patterns.loss)),
         *_members(text),
     ]
     found = patterns.finder.find(text, path, node)
@@ -126,13 +124,6 @@ def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
         yield from (Event(m.start(), "begin", name) for m in phase.begin.finditer(text))
         if phase.end:
             yield from (Event(m.start(), "end", name) for m in phase.end.finditer(text))
-
-
-def _losses(text: str, pattern: "re.Pattern[str]") -> Iterable[Event]:
-    for match in pattern.finditer(text):
-        with_words = match[1].lower().lstrip("+-")
-        bad = with_words.startswith(("nan", "inf"))
-        yield Event(match.start(), "loss", value=float("nan") if bad else 0.0)
 
 
 def _members(text: str) -> Iterable[Event]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen
 from sentinel.checks.log.speed import usual
 from sentinel.checks.log.troubles import Trouble
@@ -17,6 +18,18 @@ from sentinel.core.text import visible
 
 TOPICS = ("loss", "errors", "speed")
 """The second words of the subjects."""
+
+
+LOST = {
+    LEFT_OUT: "the loss is not on the line, the last {bad} times: Megatron leaves a NaN out",
+    NAN_ITERATIONS: "the trainer counted iterations with a NaN loss on the last {bad} lines",
+    SKIPPED: "the last {bad} iterations were skipped: gradients overflow at every loss scale",
+}
+"""What is told of a loss that does not stand there as a NaN."""
+
+MOST_SKIPPED = 50
+"""Iterations in a row that may be skipped while the loss scale is found: from 2**32, where
+Megatron begins (megatron/training/arguments.py), to 1 are 32 halvings."""
 
 
 class Aside(Struct, frozen=True, kw_only=True):
@@ -62,12 +75,18 @@ def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
 def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
     if not seen.losses:
         return None
-    bad = seen.bad_losses
-    if bad >= wishes.nan_after:
-        summary = f"the loss is NaN or infinite, the last {bad} times"
-        return Aside(topic="loss", status=Status.CRITICAL, summary=summary, values={"bad": bad})
-    summary = f"finite but for the last {bad}" if bad else "finite"
-    return Aside(topic="loss", status=Status.OK, summary=summary, values={"bad": bad})
+    name, bad = max(seen.losses.items(), key=lambda one: one[1] / _patience(one[0], wishes))
+    numbers: dict[str, Value] = {"bad": bad, "name": visible(name)}
+    if bad >= _patience(name, wishes):
+        summary = LOST.get(name, "{name} is NaN or infinite, the last {bad} times")
+        told = summary.format(name="the loss" if name == "loss" else visible(name), bad=bad)
+        return Aside(topic="loss", status=Status.CRITICAL, summary=told, values=numbers)
+    least = f"finite but for the last {bad}" if bad and name != SKIPPED else "finite"
+    return Aside(topic="loss", status=Status.OK, summary=least, values=numbers)
+
+
+def _patience(name: str, wishes: Wishes) -> int:
+    return MOST_SKIPPED if name == SKIPPED else wishes.nan_after
 
 
 def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:

@@ -10,7 +10,7 @@ from sentinel.checks.log.cadence import Bounds, Cadence, Learned
 from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
 from sentinel.checks.log.progress import Mark, Seen, Sight, _Step, remembered
-from sentinel.checks.log.scan import LOSS, Event, Patterns, phases, scan
+from sentinel.checks.log.scan import Event, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.clock import SECOND, shifted
@@ -34,7 +34,7 @@ CHECKPOINT = {
 PATTERNS = Patterns(
     {"progress": re.compile(r"^at (\d+)", re.MULTILINE)},
     phases(CHECKPOINT),
-    re.compile(LOSS),
+    None,
     Finder({}, []),
 )
 
@@ -300,7 +300,7 @@ def test_every_number_that_was_seen_has_to_advance() -> None:
     two = Patterns(
         {"iteration": re.compile(r"it (\d+)"), "samples": re.compile(r"sa (\d+)")},
         {},
-        re.compile(LOSS),
+        None,
         Finder({}, []),
     )
     looks = [

@@ -1,10 +1,11 @@
 """Rules of what a text says: numbers, phases, losses, ranks, in their order."""
 
 import re
+from math import isfinite
 
 import pytest
 
-from sentinel.checks.log.scan import KNOWN_PHASES, LOSS, Patterns, phases, scan
+from sentinel.checks.log.scan import KNOWN_PHASES, Patterns, phases, scan
 from sentinel.checks.log.settings import named
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.errors import CannotTell, Invalid
@@ -13,7 +14,7 @@ from tests.replay.shapes import SHAPES
 
 
 def patterns(progress: str = r"iteration ([\d,.e]+)") -> Patterns:
-    return Patterns(named(re.compile(progress)), phases({}), re.compile(LOSS), Finder({}, []))
+    return Patterns(named(re.compile(progress)), phases({}), None, Finder({}, []))
 
 
 def events(text: str, what: str, progress: str = r"iteration ([\d,.e]+)") -> list[object]:
@@ -84,7 +85,8 @@ def test_several_patterns_without_names_are_numbered() -> None:
 )
 def test_losses_are_found_in_the_lines_of_well_known_trainers(line: str, bad: list[bool]) -> None:
     """A scale of the loss and a norm of the gradient are none."""
-    assert [value != value for value in events(line, "loss")] == bad
+    found = [e for e in scan(line, patterns()) if e.what == "loss" and "norm" not in e.name]
+    assert [not isfinite(event.value) for event in found] == bad
 
 
 def test_ranks_beyond_all_numbers_announce_nothing() -> None:
@@ -135,3 +137,68 @@ def test_no_megabyte_of_anything_takes_long(piece: str) -> None:
     """Users write these logs: what costs the square of its length would stop all checks."""
     text = ("Bus error " + piece * (2**20 // len(piece)))[: 2**20]
     assert len(scan(text, patterns())) < 2**20
+
+
+WHOLE = (
+    " iteration {}/ 10 | {}loss scale: 1.0 | grad norm: 0.2 |"
+    " number of skipped iterations: {:3d} | number of nan iterations: {:3d} |"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        pytest.param("v_num=0, loss=nan.0, val_loss=1.23]", ["loss"], id="Lightning, two names"),
+        pytest.param("reduced_train_loss: nan | val_loss: 1.2", ["reduced_train_loss"], id="NeMo"),
+        pytest.param("train/CrossEntropyLoss=nan", ["train/CrossEntropyLoss"], id="OLMo"),
+        pytest.param("train/CE loss=nan", ["CE loss"], id="OLMo-core"),
+        pytest.param("\t Train loss/train/total: nan", ["Train loss/train/total"], id="Composer"),
+        pytest.param(
+            "step 9: train loss 4.1, val loss nan", ["val loss"], id="nanoGPT, evaluation"
+        ),
+        pytest.param("iter 5: loss nan, time 512.31ms", ["loss"], id="nanoGPT, blanks"),
+        pytest.param("step 5 | loss: nan | norm: nan |", ["loss", "norm"], id="build-nanogpt"),
+        pytest.param("iter 1 step 2 | loss train: nan, val: n/a", ["loss train"], id="litgpt"),
+        pytest.param("{'loss': 0.0, 'grad_norm': nan}", ["grad_norm"], id="Hugging Face, a norm"),
+        pytest.param("{'loss': 'nan', 'grad_norm': '0.1'}", ["loss"], id="Hugging Face, quoted"),
+        pytest.param('{"loss": "nan", "gnorm": "nan"}', ["loss", "gnorm"], id="metaseq"),
+        pytest.param('"key": "train_loss", "value": NaN, "me', ["train_loss"], id="MLLOG"),
+        pytest.param("loss: tensor(nan, device='cuda:0')", ["loss"], id="a tensor"),
+        pytest.param("LOSS: NAN", ["LOSS"], id="capitals"),
+        pytest.param("step: 1  acc: 0  loss:  7.1  grad: nan  flops", ["grad"], id="lingua"),
+        pytest.param("lm_loss: nan | lr: 0.0003", ["lm_loss"], id="nanotron"),
+        pytest.param("lm loss value: NAN | lm loss PPL: NAN |", ["lm loss value"], id="validation"),
+        pytest.param("| loss 7.1 (+nanz)| norm 1.2 (+nanz)|", [], id="llm.c has no z-score yet"),
+        pytest.param("step_avg:nanms accuracy=nan", [], id="neither time nor accuracy"),
+        pytest.param("grad norm: inf | loss scale: inf | params norm: nan", [], id="an overflow"),
+        pytest.param("loss_scale=inf loss info", [], id="other words"),
+    ],
+)
+def test_what_is_no_number_is_told_by_its_name(line: str, lost: list[str]) -> None:
+    """A finite one beside it changes nothing."""
+    found = [e for e in scan(line, patterns()) if e.what == "loss"]
+    assert [event.name for event in found if not isfinite(event.value)] == lost
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        (WHOLE.format(1, "lm loss: 2.1E+00 | ", 0, 0), set()),
+        (WHOLE.format(1, "lm loss: 2.1E+00 | ", 3, 1), {"nan iterations"}),
+        (WHOLE.format(1, "", 0, 0), {"left out"}),
+        (WHOLE.format(1, "", 1, 0), {"skipped iterations"}),
+        (WHOLE.format(1, "", 1, 1), {"skipped iterations", "nan iterations"}),
+    ],
+)
+def test_megatron_tells_a_nan_by_what_it_counts_and_leaves_out(line: str, names: set[str]) -> None:
+    """A loss that is no number is not greater than 0, which is what it prints."""
+    found = [e for e in scan(line + "\n", patterns()) if e.what == "loss" and e.value > 0]
+    assert {event.name for event in found} - {"lm loss", "grad norm"} == names
+
+
+def test_a_loss_that_stays_finite_is_said_once_a_text() -> None:
+    """Ten thousand lines are one event, so that reading stays quick."""
+    found = [
+        e.value for e in scan("loss: 1\n" * 9 + "loss: nan\n" * 2 + "loss: 2\n" * 9, patterns())
+    ]
+    assert [str(value) for value in found] == ["1.0", "nan", "nan", "2.0"]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.progress import Seen, Sight, remembered
-from sentinel.checks.log.scan import LOSS, Patterns, scan
+from sentinel.checks.log.scan import Patterns, scan
 from sentinel.checks.log.secondary import Aside, Wishes, asides, cause
 from sentinel.checks.log.speed import KEPT, SPAN, Speed, kept, measured, usual
 from sentinel.checks.log.troubles import Finder, Trouble
@@ -16,9 +16,7 @@ from sentinel.core.model import Status
 from sentinel.testing import START
 from tests.checks.log.test_judge import sight
 
-PATTERNS = Patterns(
-    {"step": re.compile(r"^step (\d+)", re.MULTILINE)}, {}, re.compile(LOSS), Finder({}, [])
-)
+PATTERNS = Patterns({"step": re.compile(r"^step (\d+)", re.MULTILINE)}, {}, None, Finder({}, []))
 WISHES = Wishes(nan_after=3, slower_than=50.0)
 
 
@@ -144,3 +142,43 @@ def test_nothing_seen_is_nothing_said() -> None:
     seen, learned = story(look(0, ""))
     found = asides(seen, learned, Wishes(nan_after=3, slower_than=None), {})
     assert found == [Aside(topic="errors", status=Status.OK, summary="none since it last advanced")]
+
+
+MEGATRON = "step {n}| {loss}number of skipped iterations: {skipped:3d} | number of nan iterations: {nans:3d} |\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        pytest.param(
+            {}, {"loss": ""}, "the loss is not on the line, the last 3 times", id="left out"
+        ),
+        pytest.param(
+            {}, {"nans": 1}, "the trainer counted iterations with a NaN loss", id="counted"
+        ),
+        pytest.param({}, {"loss": "", "skipped": 20}, "the last 60 iterations were", id="skipped"),
+        pytest.param({}, {"loss": "", "skipped": 1}, "", id="some are skipped at the beginning"),
+        pytest.param({"loss": ""}, {"loss": ""}, "", id="never there"),
+        pytest.param({"loss": ""}, {}, "", id="there at last"),
+    ],
+)
+def test_what_megatron_leaves_out_or_counts(first: dict, then: dict, told: str) -> None:  # type: ignore[type-arg]
+    """Three lines in a row are enough, and iterations that are skipped while the loss scale is
+    found are no NaN."""
+    usual = {"loss": "lm loss: 2.1E+00 | ", "skipped": 0, "nans": 0}
+    lines = [{**usual, **first}, *[{**usual, **then}] * 3]
+    status, summary = said(
+        "loss", *(look(n, MEGATRON.format(n=n, **line)) for n, line in enumerate(lines))
+    )
+    assert status is (Status.CRITICAL if told else Status.OK)
+    assert summary.startswith(told or "finite")
+
+
+def test_a_finite_loss_of_another_name_does_not_make_up_for_a_nan() -> None:
+    """On the same line or on others."""
+    looks = [look(n, "train_loss=nan.0, val_loss=1.2]\nval_loss=1.1\n") for n in range(3)]
+    assert said("loss", *looks) == (
+        Status.CRITICAL,
+        "train_loss is NaN or infinite, the last 3 times",
+    )
+    assert said("loss", *looks, look(4, "train_loss=2.0\n"))[0] is Status.OK

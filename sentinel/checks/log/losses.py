@@ -1,0 +1,131 @@
+"""Losses and gradient norms in the text of a log, by the name that stands before each. Pure.
+
+Every name counts for itself: a finite `val_loss` says nothing of the `loss` on the same line.
+What Megatron says of a NaN otherwise is read too: it leaves the loss out of the line, and counts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import inf, isfinite, nan
+
+from sentinel.core.text import shortened
+
+MOST_NAMES = 32
+"""Names that are told apart in one text; further ones are one."""
+
+NEAR = 40
+"""Characters before a value in which its name is looked for."""
+
+LEFT_OUT = "left out"
+NAN_ITERATIONS = "nan iterations"
+SKIPPED = "skipped iterations"
+"""What is counted by Megatron, and what it does not print: megatron/training/training.py,
+training_log prints a loss only where it is greater than 0, which NaN is not."""
+
+Loss = tuple[int, str, float]
+"""Where it stands, its name, and its value: NaN for an infinite one too."""
+
+_VALUE = (
+    r"(?:['\"]?\s{0,3}[:=|]\s{0,4}|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,4})"
+    r"(?:tensor\()?\[?['\"]?"
+    r"([-+]?(?:[nN][aA][nN]|[iI][nN][fF](?:inity|INITY)?)(?![a-zA-Z(])|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)"
+)
+# Each begins with plain letters: the search for them costs next to nothing.
+_LOSSES = (
+    re.compile(r"oss(?<=[lL]oss)(?:es)?((?:[/_](?!scal)[\w/]+| train| value)?)" + _VALUE),
+    re.compile(r"OSS(?<=LOSS)((?:[/_](?!SCAL)[\w/]+)?)" + _VALUE),
+)
+_NORMS = (
+    re.compile(r"norm((?:/\w+)*)" + _VALUE),
+    re.compile(r"Norm((?:/\w+)*)" + _VALUE),
+    re.compile(r"grad(?<=  grad)()" + _VALUE),
+)
+_NAME = re.compile(r"(?:(?<![\w.])[A-Za-z]\w* )?[\w./-]*$")
+_GRADIENT = re.compile(r"(?i)grad|\bgnorm|\| norm")
+_COUNTED = re.compile(
+    r"number of skipped iterations: +(\d{1,9}) \|(?: +number of nan iterations: +(\d{1,9}))?"
+)
+_ON_THE_LINE = re.compile(r"loss[\w ]{0,30}: (?<!loss scale: )\S")
+
+
+def losses(text: str, own: "re.Pattern[str] | None" = None) -> list[Loss]:
+    """What there is to say of them, in order: for each name its first value, each that is no
+    finite number, and each first one that is finite again. `own` is a user's pattern: it counts
+    alone, under the name `loss`.
+    """
+    if own:
+        found = [(match.start(), "loss", _value(match[1] or "")) for match in own.finditer(text)]
+        return list(_telling(found))
+    lines = [*_of(_LOSSES, text), *_gradients(text), *_counts(text)]
+    return list(_telling(sorted(lines, key=lambda one: one[0])))
+
+
+def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
+    """How many times in a row each name was no number, after one more; 0 where it is one. A loss
+    is only left out where it was seen before, and skipped iterations are counted themselves."""
+    if (name not in bad and len(bad) >= MOST_NAMES) or (
+        name == LEFT_OUT and value and name not in bad
+    ):
+        return {**bad}
+    times = int(value) if name == SKIPPED else int(_is_bad(name, value))
+    return {**bad, name: bad.get(name, 0) + times if times else 0}
+
+
+def _is_bad(name: str, value: float) -> bool:
+    return not isfinite(value) or (name in (SKIPPED, NAN_ITERATIONS, LEFT_OUT) and value > 0)
+
+
+def _telling(found: list[Loss]) -> Iterator[Loss]:
+    """Of a name that stays finite nothing more is to be said."""
+    state: dict[str, bool] = {}
+    for at, name, value in found:
+        if len(state) >= MOST_NAMES and name not in state:
+            name = "loss"
+        bad = _is_bad(name, value)
+        if bad or state.get(name, True):
+            yield at, name, value
+        state[name] = bad
+
+
+def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            yield match.start(), _name(text, match), _value(match[2])
+
+
+def _gradients(text: str) -> Iterator[Loss]:
+    for pattern in _NORMS:
+        for match in pattern.finditer(text):
+            value = _value(match[2])
+            # An infinite one is usual: a scaled gradient that overflowed is skipped.
+            if _GRADIENT.search(text[max(0, match.start() - 20) : match.start() + 4]):
+                yield match.start(), _name(text, match), 0.0 if value in (inf, -inf) else value
+
+
+def _counts(text: str) -> Iterator[Loss]:
+    """A line of Megatron: iterations skipped, iterations with a NaN, and a loss that is not there."""
+    if "number of skipped iterations" not in text:
+        return
+    for match in _COUNTED.finditer(text):
+        at, skipped, nans = match.start(), int(match[1]), int(match[2] or 0)
+        line = text[text.rfind("\n", max(0, at - 2000), at) + 1 : at]
+        there = _ON_THE_LINE.search(line) is not None
+        yield at, SKIPPED, 0.0 if there else float(skipped)
+        yield at, NAN_ITERATIONS, float(nans)
+        if not skipped and not nans:
+            yield at, LEFT_OUT, 0.0 if there else 1.0
+
+
+def _name(text: str, match: "re.Match[str]") -> str:
+    start = match.start()
+    before = _NAME.search(text[max(0, start - NEAR) : start])
+    word = match[0][: match.end(1) - start]
+    return shortened((before[0] if before else "") + word, 60)
+
+
+def _value(captured: str) -> float:
+    try:
+        return float(captured)
+    except ValueError:
+        word = captured.lower().lstrip("+-")
+        return inf if word.startswith("inf") else nan if word.startswith("nan") else 0.0
