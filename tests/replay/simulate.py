@@ -29,7 +29,7 @@ EVERY = 60.0
 FIXED = 1200.0
 GIVE_UP = 2 * HOUR  # after which a hang counts as missed
 FILLED = 300.0  # seconds that a buffer may hold back lines
-BOUNDS = Bounds(floor=120, ceiling=1800)
+BOUNDS = Bounds(floor=120, ceiling=3600)
 SELDOM = 1.5 * EVERY  # seconds of ordinary quiet from which on a log speaks seldom
 LEAST = 2.5 * EVERY  # seconds of quiet below which no rule of three looks tells
 WALL = 1_800_000_000.0
@@ -54,8 +54,8 @@ WRITING = (
 class File:
     """A log that has grown as far as others can see it."""
 
-    def __init__(self, inode: str) -> None:
-        self.inode, self.data = inode, bytearray()
+    def __init__(self, inode: str, data: bytes = b"") -> None:
+        self.inode, self.data = inode, bytearray(data)
 
     def look(self, at: float) -> Look:
         return Look(size=len(self.data), inode=self.inode, mtime=at)
@@ -64,12 +64,12 @@ class File:
 class Watcher:
     """The check of one training: what it remembers, under a fixed limit and under `auto`."""
 
-    def __init__(self, shape: Shape) -> None:
-        numbers = {"progress": re.compile(shape.progress, re.MULTILINE)}
+    def __init__(self, progress: str) -> None:
+        numbers = {"progress": re.compile(progress, re.MULTILINE)}
         finder = Finder({}, [])
         self._patterns = Patterns(numbers, phases({}), None, finder)
         self.learned = Learned()
-        self.quiet = 0.0
+        self.quiet = self.silent = 0.0
         self._seen: Seen | None = None
 
     def look(self, file: File, now: Instant, run: Job) -> dict[str, bool]:
@@ -89,12 +89,17 @@ class Watcher:
         )
         self._seen, self.learned = remembered(here, before, self.learned, True)
         seen = self._seen
-        self.quiet = self._quiet(seen, now)
+        self.quiet, self.silent = self._quiet(seen, now), self._silent(seen, now)
         alarms = {
             name: judge(here, seen, rules, self.learned).status.bad for name, rules in RULES.items()
         }
         told = asides(seen, self.learned, Wishes(nan_after=3, slower_than=50.0), {})
         return {**alarms, **{one.topic: one.status.bad for one in told}}
+
+    @property
+    def moving(self) -> bool:
+        """Whether the number has ever changed in this job."""
+        return self._seen is not None and self._seen.moving
 
     @property
     def seldom(self) -> bool:
@@ -108,6 +113,11 @@ class Watcher:
         if mark is None or cadence is None or seen.phase or cadence.due(mark.value):
             return 0.0
         return elapsed(mark.since, now)
+
+    def _silent(self, seen: Seen, now: Instant) -> float:
+        """Seconds without progress, or without a number since the first look."""
+        mark = seen.marks.get("progress")
+        return elapsed(mark.since if mark else seen.first, now)
 
     def _read(self, file: File, look: Look, place: Place | None) -> tuple[Place, str]:
         span = wanted(place, look)
@@ -154,7 +164,7 @@ def training(
 ) -> Outcome:
     """Watch one training for so many healthy days; a share of its jobs ends in a hang."""
     random = Random(seed)
-    own, watcher = habits(shape, random), Watcher(shape)
+    own, watcher = habits(shape, random), Watcher(shape.progress)
     writing = _writing(shape, own, random)
     outcome = Outcome()
     clock, step, number = 0.0, 0, 0
@@ -204,7 +214,7 @@ def _watch(
     """One job, from its start until its end, or until its hang is told by both rules; what was
     seen of a hang that was neither in a pause nor on the first day."""
     learned = outcome.healthy > DAY
-    run = _job(number, clock)
+    run = job_of(number, clock)
     file = File(f"1:{number}")
     writes = visible(cut(lines, hang), writing, random)
     upcoming = next(writes, None)
@@ -289,7 +299,8 @@ def _instant(at: float, random: Random) -> Instant:
     return Instant(int((WALL + at + jump) * SECOND), "boot", int(at * SECOND))
 
 
-def _job(number: int, clock: float) -> Job:
+def job_of(number: int, clock: float) -> Job:
+    """A job that runs since then."""
     return Job(
         id=str(number),
         job_id=str(number),
@@ -308,6 +319,3 @@ def _job(number: int, clock: float) -> Job:
         ends=None,
         time_limit=None,
     )
-
-
-__all__ = ["Habits", "Outcome", "training"]

@@ -2,7 +2,9 @@
 
 Watched time is cut into windows of which only the longest quiet is kept. One window may be an
 accident (a file system that stood still); what belongs to the training is in two. Longer pauses
-are kept one by one (pauses.py), phases by their name.
+are kept one by one (pauses.py), phases by their name. As far as an earlier job of the same name
+got, its quiets are believed from the first minute: of 3,600 real runs (benchmarks/real) nearly
+all paused as the run before them did.
 """
 
 from msgspec import Struct
@@ -14,12 +16,16 @@ from sentinel.core.values import duration_text
 
 WINDOW = 3 * 3600.0  # seconds watched
 KEPT = 16  # windows: two days
-ENOUGH = 2  # whole windows before anything is concluded
-SURE = 8  # windows before it is concluded fully: until then a third of the ceiling at least
+UNKNOWN = 1200.0  # seconds of quiet while nothing is known: what people write by hand
+CAREFUL = UNKNOWN / 2  # seconds below which no limit goes before it is sure
+ENOUGH = 2  # whole windows before anything is concluded without an earlier job
+SURE = 8  # windows before it is sure
+JOBS = 8  # jobs of which it is kept how far they got
 ROBUST = 8  # windows from which on the very longest quiet may have been an accident
 OUTLIER = 2.5  # times the second longest that it then has to be
 LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
-OCCASIONS = 3  # times a phase was seen before its length is known
+BROAD = 300.0  # seconds of margin, beyond which a quarter of the usual quiet is enough
+OCCASIONS = 3  # times a phase was seen before it may be short
 LONG = 1.5  # looks without a change from which on a quiet is a pause
 BRIEF = 90.0  # seconds for which a quiet is none, however often one looks
 FREQUENT = 8  # pauses in a window that are none: the training is simply that slow
@@ -115,12 +121,20 @@ def _raised(cadence: Cadence) -> Cadence:
 
 class Learned(Struct, frozen=True, kw_only=True):
     """What is kept of a training from job to job: quiets by name of the number, the lengths of
-    phases by name, and rates (see speed) by name of the number.
+    phases by name, and rates (see speed) by name of the number. `starts`: seconds from a job's
+    start to its first advance; `jobs`: seconds from each one's first advance to its last.
     """
 
     quiets: dict[str, Cadence] = {}
     phases: dict[str, tuple[float, ...]] = {}
     rates: dict[str, tuple[float, ...]] = {}
+    starts: tuple[float, ...] = ()
+    jobs: dict[str, float] = {}
+
+    def shown(self, job: str) -> bool:
+        """Whether another job got as far as this one has."""
+        reached = self.jobs.get(job, 0.0)
+        return any(far >= reached for other, far in self.jobs.items() if other != job)
 
 
 def with_quiet(learned: Learned, name: str, quiet: Quiet) -> Learned:
@@ -133,6 +147,18 @@ def with_phase(learned: Learned, name: str, seconds: float) -> Learned:
     """A phase that has ended."""
     seen = (*learned.phases.get(name, ()), seconds)[-KEPT:]
     return replace(learned, phases={**learned.phases, name: seen})
+
+
+def with_job(learned: Learned, job: str, seconds: float) -> Learned:
+    """The job has advanced once more, so many seconds after the time before."""
+    far = learned.jobs.get(job, 0.0) + seconds
+    others = [(other, got) for other, got in learned.jobs.items() if other != job]
+    return replace(learned, jobs=dict([*others, (job, far)][-JOBS:]))
+
+
+def with_start(learned: Learned, seconds: float) -> Learned:
+    """A job's number has advanced for the first time, so long after the job's start."""
+    return replace(learned, starts=(*learned.starts, seconds)[-KEPT:])
 
 
 class Limit(Struct, frozen=True):
@@ -151,37 +177,56 @@ class Bounds(Struct, frozen=True, kw_only=True):
     def limit(self, usual: float, margin: float, spacing: float) -> float:
         """The longest usual quiet, a margin of at least half of it and at least a look, and the
         look between; three looks at least. Half a look earlier, so that the look itself does not
-        come a second too soon."""
-        margin = max(margin, usual / 2, spacing)
+        come a second too soon. Long quiets vary less: a quarter is enough beyond ten minutes (in
+        MLPerf's training results v4.0 none beyond two was longer than 1.14 times those before)."""
+        margin = max(margin, min(usual / 2, BROAD), usual / 4, spacing)
         wished = max(3 * spacing, usual + margin + spacing) - spacing / 2
         return min(self.ceiling, max(self.floor, wished))
 
 
 def quiet_limit(
-    learned: Learned, name: str, number: float, spacing: float, bounds: Bounds
+    learned: Learned, name: str, number: float, spacing: float, bounds: Bounds, job: str = ""
 ) -> Limit:
-    """For a number outside all phases."""
+    """For a number outside all phases, in this job."""
     cadence = learned.quiets.get(name, Cadence())
-    hours = cadence.total / 3600
-    if not cadence.known:
-        need = f"{ENOUGH * WINDOW / 3600:g} h"
-        return Limit(bounds.ceiling, f"auto: {hours:.1f} of {need} watched so far")
-    due, usual, young = cadence.due(number), cadence.usual, cadence.total < SURE * WINDOW
-    told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours:.0f} h"
-    margin = usual if young else cadence.ordinary
+    due, usual = cadence.due(number), cadence.usual
+    hours = duration_text(cadence.total)
+    sure = cadence.total >= SURE * WINDOW
+    told = f"auto: usually quiet for {duration_text(usual)} at most, over {hours}"
+    margin = cadence.ordinary if sure else 0.0
     if due > usual:
         told = f"auto: a pause of {duration_text(due)} is usual at this number"
-        margin = due
+        margin = 0.0
     seconds = bounds.limit(max(due, usual), margin, spacing)
-    return Limit(max(seconds, bounds.ceiling / 3) if young else seconds, told)
+    if cadence.known or learned.shown(job):
+        return Limit(seconds if sure else _careful(seconds, CAREFUL, bounds), told)
+    none = f"auto: {hours} watched, and no earlier job got as far"
+    return Limit(_careful(seconds, UNKNOWN, bounds), none)
+
+
+def start_limit(learned: Learned, startup: float, spacing: float, bounds: Bounds) -> Limit | None:
+    """From a job's start to its first advance; None: no earlier job has shown it. A cold cache
+    or a new image makes the same start slow: until several were seen it is `startup` at least."""
+    if not learned.starts:
+        return None
+    longest, times = max(learned.starts), len(learned.starts)
+    told = f"auto: earlier jobs took {duration_text(longest)} at most to begin"
+    least = CAREFUL if times >= OCCASIONS else startup
+    return Limit(_careful(bounds.limit(longest, longest, spacing), least, bounds), told)
 
 
 def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> Limit:
     """Within a phase nobody gave an allowance; no shorter than outside of it, since its end may
     wait in a buffer."""
     seen = learned.phases.get(name, ())
+    longest = max(seen, default=0.0)
+    seconds = bounds.limit(longest, longest, spacing)
     if len(seen) < OCCASIONS:
-        return Limit(bounds.ceiling, f"auto: {name} seen {len(seen)} times so far")
-    longest = max(seen)
+        seen_so_far = f"auto: {name} seen {len(seen)} times so far"
+        return Limit(_careful(seconds, UNKNOWN, bounds), seen_so_far)
     told = f"auto: {name} took {duration_text(longest)} at most, {len(seen)} times"
-    return Limit(bounds.limit(longest, longest, spacing), told)
+    return Limit(seconds, told)
+
+
+def _careful(seconds: float, least: float, bounds: Bounds) -> float:
+    return min(bounds.ceiling, max(least, seconds))

@@ -76,7 +76,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     users: list[str] = []
     stale_after: Duration | Auto = Duration(1800)
     floor: Duration = Duration(120)
-    ceiling: Duration = Duration(1800)
+    ceiling: Duration = Duration(3600)
     startup: Duration = Duration(1800)
     joining: Duration = Duration(600)
     progress: Progress = "auto"

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sentinel.checks.log.cadence import Bounds, Learned, Limit, phase_limit, quiet_limit
+from sentinel.checks.log.cadence import (
+    UNKNOWN,
+    Bounds,
+    Learned,
+    Limit,
+    phase_limit,
+    quiet_limit,
+    start_limit,
+)
 from sentinel.checks.log.progress import GROWTH, Mark, Seen, Sight
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Status, Value
@@ -25,7 +33,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     startup: float
     by_number: bool
     allow: Mapping[str, float] = {}
-    bounds: Bounds = Bounds(floor=120, ceiling=1800)
+    bounds: Bounds = Bounds(floor=120, ceiling=3600)
     joining: float = 600
     one_look: bool = False
 
@@ -55,7 +63,10 @@ def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) ->
         return stuck
     name, quiet, limit = _worst(sight, seen, rules, learned)
     told = _told(sight, seen, name, quiet, rules)
-    if sight.age < rules.startup and not (rules.by_number and seen.moving):
+    if begin := _beginning(sight, seen, rules, learned):
+        limit = begin
+        told = f"job {_id(sight)} started {duration_text(sight.age)} ago; {told}"
+    elif sight.age < rules.startup and not (rules.by_number and seen.moving):
         started = f"job {_id(sight)} started {duration_text(sight.age)} ago"
         return Verdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet, limit=limit)
     if quiet < limit.seconds:
@@ -70,6 +81,14 @@ def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) ->
     )
 
 
+def _beginning(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Limit | None:
+    """Before the first advance of a job whose like was seen to begin, `startup` is known."""
+    learning = rules.by_number and rules.stale_after is None and not rules.one_look
+    if not learning or seen.moving or seen.phase or sight.job is None:
+        return None
+    return start_limit(learned, rules.startup, seen.spacing, rules.bounds)
+
+
 def limit_of(name: str, seen: Seen, rules: Rules, learned: Learned) -> Limit:
     """How long this number may stand still just now."""
     phase = seen.phase.name if seen.phase else ""
@@ -78,9 +97,9 @@ def limit_of(name: str, seen: Seen, rules: Rules, learned: Learned) -> Limit:
     if rules.stale_after is not None:
         return Limit(rules.stale_after, "")
     if rules.one_look:
-        return Limit(rules.bounds.ceiling, "auto: one look learns nothing")
+        return Limit(min(UNKNOWN, rules.bounds.ceiling), "auto: one look learns nothing")
     number = seen.marks[name].value if name in seen.marks else 0.0
-    outside = quiet_limit(learned, name, number, seen.spacing, rules.bounds)
+    outside = quiet_limit(learned, name, number, seen.spacing, rules.bounds, seen.key)
     if not phase:
         return outside
     within = phase_limit(learned, phase, seen.spacing, rules.bounds)

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Learned, Quiet, with_phase, with_quiet
+from sentinel.checks.log.cadence import (
+    LONGEST_LOOK,
+    Learned,
+    Quiet,
+    with_job,
+    with_phase,
+    with_quiet,
+    with_start,
+)
 from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.losses import counted
 from sentinel.checks.log.recognition import Recognised
@@ -85,6 +93,11 @@ class Seen(Struct, frozen=True, kw_only=True):
     def moving(self) -> bool:
         """Whether it was ever seen to advance."""
         return any(mark.moves for mark in self.marks.values())
+
+    @property
+    def key(self) -> str:
+        """What tells this run of the job from others of its name."""
+        return str(self.started or "")
 
     @property
     def size(self) -> int:
@@ -217,6 +230,7 @@ class _Step:
     def done(self, sight: Sight) -> tuple[Seen, Learned]:
         """Both memories after this look."""
         self._learn_quiets()
+        self._learn_start(sight)
         self._learn_speed()
         usual = self._before.spacing
         spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual)
@@ -266,6 +280,31 @@ class _Step:
                 blur=self._blur(name, mark),
             )
             self._learned = with_quiet(self._learned, name, quiet)
+
+    def _learn_start(self, sight: Sight) -> None:
+        """How long the job took to begin, where it was watched from then on, and how far it got."""
+        if sight.job is None or not self._seen.moving:
+            return
+        if self._before.moving:
+            moved = self._advanced()
+            self._learned = with_job(self._learned, self._seen.key, moved)
+        elif self._timed and GROWTH not in self._seen.marks and self._from_the_start(sight):
+            self._learned = with_start(self._learned, sight.age)
+
+    def _from_the_start(self, sight: Sight) -> bool:
+        return sight.age - elapsed(self._before.first, self._at) <= LONGEST_LOOK
+
+    def _advanced(self) -> float:
+        """Seconds between the last two advances, or nothing where none came just now."""
+        before, seen = self._before.marks, self._seen.marks
+        return min(
+            (
+                elapsed(mark.since, self._at)
+                for n, mark in before.items()
+                if seen[n].moves > mark.moves
+            ),
+            default=0.0,
+        )
 
     def _learn_jump(self, name: str, before: Mark) -> None:
         """Output that comes in blocks is known as exactly as a block is long."""

@@ -4,15 +4,20 @@ import pytest
 
 from sentinel.checks.log.cadence import (
     FREQUENT,
+    JOBS,
     WINDOW,
     Bounds,
     Cadence,
     Learned,
+    Limit,
     Quiet,
     noted,
     phase_limit,
     quiet_limit,
+    start_limit,
+    with_job,
     with_phase,
+    with_start,
 )
 from sentinel.checks.log.pauses import KEPT, Pause, added, rhythms, unexplained
 
@@ -35,8 +40,8 @@ def limit(cadence: Cadence, number: float = 0.0) -> float:
 @pytest.mark.parametrize(
     ("hours", "seconds"),
     [
-        pytest.param(5.9, 1800, id="a young training is given its ceiling"),
-        pytest.param(6.1, 600, id="then a third of it"),
+        pytest.param(5.9, 1200, id="a young training is given what people write by hand"),
+        pytest.param(6.1, 600, id="then half of it"),
         pytest.param(24.1, 150, id="after a day what was seen"),
     ],
 )
@@ -48,7 +53,7 @@ def test_trust_comes_with_time(hours: float, seconds: float) -> None:
 def test_one_long_quiet_is_an_accident_and_two_are_a_habit() -> None:
     """A file system that stood still once makes nobody deaf."""
     assert limit(watched(30, {700: (5, 900)})) == 150
-    assert limit(watched(30, {100: (5, 900), 900: (87, 900)})) == 900 + 450 + 30
+    assert limit(watched(30, {100: (5, 900), 900: (87, 900)})) == 900 + 300 + 30
     assert limit(watched(30, {100: (5, 300), 900: (87, 300)})) == 300 + 150 + 30
 
 
@@ -63,8 +68,8 @@ def test_a_pause_every_so_many_steps_is_expected_there_and_only_there() -> None:
     """An evaluation every 500 iterations that nobody announces."""
     quiets = {minute: (minute / 300 * 500.0, 400.0) for minute in range(300, 1800, 300)}
     cadence = watched(30, quiets)
-    assert limit(cadence, 3500) == 2 * 400 + 30
-    assert limit(cadence, 3501) == 2 * 400 + 30
+    assert limit(cadence, 3500) == 400 + 200 + 30
+    assert limit(cadence, 3501) == 400 + 200 + 30
     assert limit(cadence, 3510) == 150
 
 
@@ -94,6 +99,8 @@ def test_what_was_long_ago_is_forgotten() -> None:
         pytest.param(0, 0, 60, 150, id="three looks, less half a one"),
         pytest.param(0, 0, 600, 1500, id="also where looks are rare"),
         pytest.param(121, 0, 60, 121 + 60.5 + 30, id="half of the usual quiet more"),
+        pytest.param(900, 0, 60, 900 + 300 + 30, id="of a long one five minutes more"),
+        pytest.param(1320, 0, 60, 1320 + 330 + 30, id="of a very long one a quarter"),
         pytest.param(119, 0, 60, 119 + 60 + 30, id="a look more"),
         pytest.param(120, 100, 60, 120 + 100 + 30, id="an ordinary quiet more"),
     ],
@@ -114,15 +121,67 @@ def test_the_margin_is_what_is_ordinary() -> None:
 
 
 def test_a_phase_is_known_after_three_times() -> None:
-    """Until then it is given the ceiling."""
+    """Until then it is given what people write by hand."""
     learned = Learned()
     for seconds in (300.0, 360.0):
         learned = with_phase(learned, "checkpoint", seconds)
-    assert phase_limit(learned, "checkpoint", 60, BOUNDS).seconds == 1800
+    assert phase_limit(learned, "checkpoint", 60, BOUNDS).seconds == 1200
     learned = with_phase(learned, "checkpoint", 240.0)
     found = phase_limit(learned, "checkpoint", 60, BOUNDS)
     assert found.seconds == 2 * 360 + 30
     assert found.why == "auto: checkpoint took 6m at most, 3 times"
+
+
+def test_what_an_earlier_job_showed_is_known_from_the_first_minute_as_far_as_it_got() -> None:
+    """Beyond that nobody has been: an evaluation may wait there."""
+    learned = Learned(quiets={"n": watched(1, {30: (5.0, 400.0)})})
+    learned = with_job(learned, "first", 3600)
+    known = quiet_limit(learned, "n", 0, 60, BOUNDS, "second")
+    assert (known.seconds, known.why) == (
+        400 + 200 + 30,
+        "auto: usually quiet for 6m 40s at most, over 1h",
+    )
+    further = with_job(with_job(learned, "second", 3000), "second", 601)
+    beyond = quiet_limit(further, "n", 0, 60, BOUNDS, "second")
+    assert (beyond.seconds, beyond.why) == (1200, "auto: 1h watched, and no earlier job got as far")
+    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1200
+
+
+def test_before_it_is_sure_it_is_careful() -> None:
+    """Ten minutes, however steady the hours of the job before were."""
+    learned = with_job(Learned(quiets={"n": watched(1, {})}), "first", 3600)
+    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "second").seconds == 600
+
+
+def test_a_quiet_longer_than_what_people_write_by_hand_is_learned_at_once() -> None:
+    """It is one false alarm less than a fixed limit raises, each time."""
+    learned = Learned(quiets={"n": watched(3, {100: (5.0, 1300.0)})})
+    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1300 + 325 + 30
+
+
+def test_the_start_of_a_job_is_known_by_those_before() -> None:
+    """`startup` until several have begun; a slow start is allowed longer from the second on."""
+    assert start_limit(Learned(), 1800, 60, BOUNDS) is None
+    quick = with_start(with_start(Learned(), 100), 110)
+    assert start_limit(quick, 1800, 60, BOUNDS) == Limit(
+        1800, "auto: earlier jobs took 110s at most to begin"
+    )
+    sure = start_limit(with_start(quick, 90), 1800, 60, BOUNDS)
+    assert sure
+    assert sure.seconds == 600
+    wide = Bounds(floor=120, ceiling=7200)
+    slow = start_limit(with_start(Learned(), 2200), 1800, 60, wide)
+    assert slow
+    assert slow.seconds == 2 * 2200 + 30
+
+
+def test_only_the_last_jobs_are_remembered() -> None:
+    """And the newest of them is the last."""
+    learned = Learned()
+    for number in range(JOBS + 3):
+        learned = with_job(learned, str(number), 60)
+    assert list(learned.jobs) == [str(n) for n in range(3, JOBS + 3)]
+    assert list(with_job(learned, "5", 60).jobs)[-1] == "5"
 
 
 def test_watching_is_counted_by_looks_and_not_by_hours_between() -> None:

@@ -240,11 +240,11 @@ def test_one_look_judges_by_the_files_own_time_and_says_so() -> None:
 
 
 def test_one_look_learns_nothing_and_says_so() -> None:
-    """`auto` without a state is its ceiling."""
+    """`auto` without a state is what people write by hand."""
     one = replace(GROWTH, stale_after=None, one_look=True)
-    written = START.wall // SECOND - 1800
+    written = START.wall // SECOND - 1200
     assert story(one, sight(mtime=written))[0][1].endswith(
-        "(stale after 30m; auto: one look learns nothing)"
+        "(stale after 20m; auto: one look learns nothing)"
     )
     assert story(one, sight(mtime=written + 1))[0][0] is Status.OK
 
@@ -365,12 +365,14 @@ AUTO = replace(NUMBER, stale_after=None, bounds=Bounds(floor=120, ceiling=1800))
 WATCHED = Learned(quiets={"progress": Cadence(longest=(60.0,) * 9, total=100_000)})
 
 
-def test_auto_waits_for_its_ceiling_until_it_has_watched_long_enough() -> None:
+def test_auto_is_what_people_write_by_hand_until_it_has_watched_long_enough() -> None:
     """And says how far it is."""
-    looks = [sight(0, text=at(1, 2)), sight(29.9), sight(30)]
+    looks = [sight(0, text=at(1, 2)), sight(19.9), sight(20)]
     answers = story(AUTO, *looks)
     assert [status for status, _ in answers] == [Status.OK, Status.OK, Status.CRITICAL]
-    assert answers[-1][1].endswith("(stale after 30m; auto: 0.1 of 6 h watched so far)")
+    assert answers[-1][1].endswith(
+        "(stale after 20m; auto: 5m 06s watched, and no earlier job got as far)"
+    )
 
 
 def test_auto_follows_what_was_learned() -> None:
@@ -379,7 +381,7 @@ def test_auto_follows_what_was_learned() -> None:
     answers = story(AUTO, *looks, learned=WATCHED)
     assert [status for status, _ in answers].index(Status.CRITICAL) == 6
     assert answers[-1][1] == (
-        "progress at 3 for 3m (stale after 2m 30s; auto: usually quiet for 1m at most, over 28 h)"
+        "progress at 3 for 3m (stale after 2m 30s; auto: usually quiet for 1m at most, over 1d 3h)"
     )
 
 
@@ -478,3 +480,39 @@ def test_a_number_is_known_as_exactly_as_it_moves() -> None:
     assert blur(mark, 0.3, 0.1, 0.2) == pytest.approx(24)
     assert blur(replace(mark, grain=50), 0.2) == 100
     assert blur(replace(mark, grain=50, jump=70), 0.2) == 140
+
+
+def test_auto_knows_a_job_by_the_one_before() -> None:
+    """Three jobs of the name began within two minutes, and one of them ran for an hour."""
+    learned, minute = NOTHING, 0.0
+    for length in (60, 5, 5):
+        run = replace(YOUNG, started=START.wall // SECOND + int(minute * 60))
+        seen: Seen | None = None
+        for n in range(length):
+            one = sight(minute + n, job=run, text=at(n) if n else "", inode=f"1:{minute}")
+            seen, learned = remembered(one, seen, learned, by_number=True)
+        minute += length
+    assert learned.starts == (120.0, 120.0, 120.0)
+    assert list(learned.jobs.values()) == [57 * 60, 2 * 60, 2 * 60]
+
+    def answer(*numbers: int, until: float) -> tuple[Status, str]:
+        run = replace(YOUNG, started=START.wall // SECOND + int(minute * 60))
+        looks = [sight(minute), *(sight(minute + n, job=run, text=at(n)) for n in numbers)]
+        looks = [replace(one, job=run) for one in (*looks, sight(minute + until))]
+        return story(AUTO, *looks, learned=learned)[-1]
+
+    assert answer(until=9.9)[0] is Status.OK
+    status, words = answer(until=10)
+    assert status is Status.CRITICAL
+    assert words.endswith("(stale after 10m; auto: earlier jobs took 2m at most to begin)")
+    assert answer(1, 2, 3, until=12.9)[0] is Status.OK
+    assert answer(1, 2, 3, until=13)[0] is Status.CRITICAL
+
+
+def test_a_start_that_was_not_watched_teaches_nothing() -> None:
+    """sentinel came when the job had long begun."""
+    run = replace(YOUNG, started=START.wall // SECOND - 7200)
+    seen, learned = remembered(sight(0, job=run, text=at(1)), None, NOTHING, by_number=True)
+    assert learned.starts == ()
+    seen, learned = remembered(sight(1, job=run, text=at(3)), seen, learned, by_number=True)
+    assert learned.starts == ()

@@ -1,0 +1,98 @@
+"""`python -m benchmarks.real DIR…`: real logs replayed; each DIR was cloned by the reader.
+
+For MLPerf's: `git clone --depth 1 https://github.com/mlcommons/training_results_v5.1`.
+"""
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from benchmarks.measure import machine
+from benchmarks.real.hangs import Hang, Outcome, training
+from benchmarks.real.logs import Run, runs
+from tests.replay.simulate import DAY, GIVE_UP, RULES
+
+RATE = 3.0
+"""Rule of three: nothing seen in n days is at most 3/n a day, with 95 % confidence
+(Hanley and Lippman-Hand, JAMA 249, 1983)."""
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real", description=__doc__)
+    parser.add_argument("place", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--hangs", type=int, default=2, help="in each run (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
+    asked = parser.parse_args()
+    print(machine())
+    known = runs(asked.place)
+    named: dict[str, list[Run]] = {}
+    for run in known:
+        named.setdefault(run.training, []).append(run)
+    by_kind: dict[str, Outcome] = {}
+    with ProcessPoolExecutor(asked.workers) as workers:
+        found = workers.map(
+            training, named.values(), range(asked.seed, 10**9), [asked.hangs] * len(named)
+        )
+        for several, outcome in zip(named.values(), found, strict=True):
+            by_kind.setdefault(several[0].kind, Outcome()).add(outcome)
+    tables(by_kind)
+
+
+def tables(by_kind: dict[str, Outcome]) -> None:
+    """A line for each training, and what is told of all."""
+    total = Outcome()
+    print(
+        "training           runs  days | false: 20m auto | hangs  20m  auto  hindsight (mean m)"
+        " | median 20m auto | missed 20m auto"
+    )
+    for kind, outcome in sorted(by_kind.items()):
+        print(line(kind, outcome, outcome.hangs))
+        total.add(outcome)
+    print(line("all", total, total.hangs))
+    parts = {
+        "over 2 h": [hang for hang in total.hangs if hang.long],
+        "over 2 h, no alarm": [hang for hang in total.hangs if hang.long and not hang.crying],
+        "no false alarm yet": [hang for hang in total.hangs if not hang.crying],
+        "before a number": [hang for hang in total.hangs if hang.early],
+    }
+    for name, hangs in parts.items():
+        print(line(name, total, hangs))
+    for rule, where in total.false.items():
+        bound = (len(where) or RATE) / (total.healthy / DAY)
+        print(f"{rule}: {len(where)} false alarms, {bound:.2g} a day")
+        print(*(f"  {one}" for one in where[:20]), sep="\n")
+
+
+def line(name: str, outcome: Outcome, hangs: Sequence[Hang]) -> str:
+    """One line of the table, in minutes."""
+    told = {rule: [_seconds(hang, rule) for hang in hangs] for rule in RULES}
+    best = [hang.hindsight for hang in hangs]
+    missed = [sum(hang.told[rule] is None for hang in hangs) for rule in RULES]
+    false = [len(outcome.false.get(rule, [])) for rule in RULES]
+    return (
+        f"{name:<18}{outcome.runs:>5}{outcome.healthy / DAY:>6.1f} | {false[0]:>10}{false[1]:>5} | "
+        f"{len(hangs):>5}{_mean(told['20m']):>6}{_mean(told['auto']):>6}{_mean(best):>8}"
+        f" | {_median(told['20m']):>10}{_median(told['auto']):>5} | {missed[0]:>10}{missed[1]:>5}"
+    )
+
+
+def _seconds(hang: Hang, rule: str) -> float:
+    """Until it was told; one that never was counts with the two hours it was watched."""
+    found = hang.told[rule]
+    return GIVE_UP if found is None else found
+
+
+def _mean(seconds: Sequence[float]) -> str:
+    return f"{statistics.mean(seconds) / 60:.1f}" if seconds else "-"
+
+
+def _median(seconds: Sequence[float]) -> str:
+    return f"{statistics.median(seconds) / 60:.1f}" if seconds else "-"
+
+
+if __name__ == "__main__":
+    main()

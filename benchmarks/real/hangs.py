@@ -1,0 +1,162 @@
+"""Real runs looked at once a minute by the check's own rules: what is told while they are well,
+and how long after a hang at a random moment. Only the hang is invented: nothing comes any more.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from random import Random
+
+from msgspec import Struct, field
+
+from benchmarks.real.logs import Line, Run, lines
+from sentinel.core.clock import SECOND, Instant
+from sentinel.slurm.model import Job
+from tests.replay.simulate import (
+    EVERY,
+    GIVE_UP,
+    LEAST,
+    RULES,
+    WALL,
+    File,
+    Told,
+    Watcher,
+    job_of,
+    looks,
+)
+
+NUMBERS = ("samples_count", "epoch_num", "step_num", "step", "iteration")
+"""What MLLOG's lines carry in `metadata` (mlperf_logging/mllog/constants.py)."""
+LONG = 2 * 3600.0
+"""Seconds of a run that counts as a long one."""
+
+
+class Hang(Struct, frozen=True):
+    """When each rule told it, in seconds after it began; None: not within two hours. `hindsight`:
+    the best constant limit of this training, its longest quiet. `long`: its run was.
+    `early`: no number had changed yet. `crying`: a rule was in a false alarm when it began, so
+    that what it told is luck."""
+
+    told: Told
+    hindsight: float
+    long: bool
+    early: bool
+    crying: bool
+
+
+class Outcome(Struct):
+    """What came of watching: runs, seconds in which they were well, alarms in these, hangs."""
+
+    runs: int = 0
+    healthy: float = 0.0
+    false: dict[str, list[str]] = field(default_factory=dict)
+    hangs: list[Hang] = field(default_factory=list)
+
+    def add(self, other: "Outcome") -> None:
+        """Sum up."""
+        self.runs += other.runs
+        self.healthy += other.healthy
+        self.hangs += other.hangs
+        for rule, where in other.false.items():
+            self.false[rule] = [*self.false.get(rule, []), *where]
+
+
+class _Loose(Struct, frozen=True):
+    """A hang whose hindsight is not known before the training has ended."""
+
+    told: Told
+    quiet: float
+    long: bool
+    early: bool
+    crying: bool
+
+
+def training(several: Sequence[Run], seed: int, hangs: int) -> Outcome:
+    """The jobs of one name one after the other, each with so many hangs in other worlds."""
+    random, watcher, outcome = Random(seed), Watcher(_progress(several[0])), Outcome()
+    loose: list[_Loose] = []
+    longest = 0.0
+    for number, run in enumerate(several, 1):
+        written = lines(run)
+        moments = sorted(random.uniform(0, run.seconds) for _ in range(hangs))
+        longest = max(
+            longest, _watch(watcher, run, number, written, moments, random, outcome, loose)
+        )
+        outcome.runs += 1
+        outcome.healthy += run.seconds
+    outcome.hangs = [_judged(one, longest) for one in loose]
+    return outcome
+
+
+def _progress(run: Run) -> str:
+    """The number that is written most often."""
+    text = run.path.read_text(errors="replace")
+    often = max(NUMBERS, key=lambda name: text.count(f'"{name}"'))
+    return rf'"{often}": *(-?\d+(?:\.\d+)?)'
+
+
+def _judged(one: _Loose, longest: float) -> Hang:
+    hindsight = max(longest, LEAST) + EVERY / 2 - one.quiet
+    return Hang(one.told, max(0.0, hindsight), one.long, one.early, one.crying)
+
+
+def _watch(
+    watcher: Watcher,
+    run: Run,
+    number: int,
+    written: Sequence[Line],
+    moments: list[float],
+    random: Random,
+    outcome: Outcome,
+    loose: list[_Loose],
+) -> float:
+    """One run; its longest quiet."""
+    clock = number * 1e7
+    job, file = job_of(number, clock), File(f"1:{number}")
+    upcoming, firing, longest = 0, dict[str, bool](), 0.0
+    for now in looks(run.seconds, EVERY, random):
+        while moments and moments[0] <= now:
+            hang = moments.pop(0)
+            crying = any(firing.get(rule) for rule in RULES)
+            until = upcoming + sum(at <= hang for at, _ in written[upcoming:])
+            cut = File(
+                file.inode, file.data + b"".join(text for _, text in written[upcoming:until])
+            )
+            loose.append(_hang(copy(watcher), cut, job, clock, hang, now, run, crying))
+        while upcoming < len(written) and written[upcoming][0] <= now:
+            file.data += written[upcoming][1]
+            upcoming += 1
+        alarms = watcher.look(file, _instant(clock + now), job)
+        for rule, bad in alarms.items():
+            if bad and not firing.get(rule):
+                outcome.false.setdefault(rule, []).append(f"{run.path} after {now / 60:.0f} m")
+        firing = alarms
+        longest = max(longest, watcher.silent)
+    return longest
+
+
+def _hang(
+    watcher: Watcher,
+    file: File,
+    job: Job,
+    clock: float,
+    hang: float,
+    first: float,
+    run: Run,
+    crying: bool,
+) -> _Loose:
+    """From the last line on nothing comes; the watcher is a copy, and learns nothing from it."""
+    told: Told = dict.fromkeys(RULES)
+    now, quiet, early = first, None, False
+    while now < hang + GIVE_UP and None in told.values():
+        alarms = watcher.look(file, _instant(clock + now), job)
+        if quiet is None:
+            quiet, early = max(0.0, watcher.silent - (now - hang)), not watcher.moving
+        for rule in told:
+            if alarms[rule] and told[rule] is None:
+                told[rule] = now - hang
+        now += EVERY
+    return _Loose(told, quiet or 0.0, run.seconds >= LONG, early, crying)
+
+
+def _instant(at: float) -> Instant:
+    return Instant(int((WALL + at) * SECOND), "boot", int(at * SECOND))
