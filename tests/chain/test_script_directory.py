@@ -1,17 +1,25 @@
 """Passes over a cron directory; programs that keep a queue in a file stand in for Slurm's."""
 
 import os
+import pwd
+import time
 from collections.abc import Mapping
 from datetime import timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.chain import script_book
 from sentinel.chain.script_book import BadBook
 from sentinel.chain.script_directory import Directory, Pass, run
+from sentinel.chain.scripts_run import NoUser, one
 from sentinel.chain.submitter import Submitter
+from sentinel.checks.cron import CronCheck, Logs
 from sentinel.clock import SystemClock
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
 
@@ -144,6 +152,49 @@ def test_a_log_folder_of_other_things_is_left_alone(site: Site) -> None:
     site.run(T0)
     assert len(list(own.iterdir())) == 6
     assert sorted(path.name for path in made.iterdir()) == [*files[-2:], "run.log"]
+
+
+def test_a_configured_check_says_what_is_submitted_and_what_stays(site: Site) -> None:
+    """Its options for sbatch, and how many logs of a script are kept, and for how long."""
+    site.slurm(then='echo "$@" >>CALLS')
+    logs, now = site.base / "log/cron.hourly/one", time.time()
+    logs.mkdir(parents=True)
+    for day in (1, 2, 3):
+        path = logs / f"2026-01-0{day}T0000-{day}.log"
+        path.write_text("")
+        os.utime(path, (now - day * 86400,) * 2)
+    site.script("one")
+    snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
+
+    def kept(**settings: Any) -> int:
+        check = CronCheck(base=FilePath(str(site.base)), **settings)
+        assert one(check, snapshot, timezone.utc, dry_run=False).failures == 0
+        return len(list(logs.glob("2026-01-*.log")))
+
+    assert kept() == 3
+    assert kept(logs=Logs(age=Duration(2.5 * 86400))) == 2
+    assert kept(logs=Logs(count=1)) == 1
+    book = script_book.read(str(site.base))
+    back = {key: replace(record, handled=0.0) for key, record in book.records.items()}
+    script_book.write(str(site.base), replace(book, records=back))
+    kept(sbatch={"partition": "night"})
+    assert "--partition=night" in (site.folder / "CALLS").read_text()
+
+
+@pytest.mark.root
+def test_whose_scripts_run_can_be_said(site: Site) -> None:
+    """A stranger's does not, a trusted user's does; a name that nobody has is an error."""
+    os.chown(site.script("one"), pwd.getpwnam("nobody").pw_uid, -1)
+    snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
+
+    def lines(trust: list[str]) -> str:
+        check = CronCheck(base=FilePath(str(site.base)), trust=trust)
+        return " ".join(one(check, snapshot, timezone.utc, dry_run=True).lines)
+
+    assert "refused" in lines([])
+    assert "refused" not in lines(["nobody"])
+    with pytest.raises(NoUser, match="no user 'nemo'"):
+        lines(["nemo"])
 
 
 def test_a_script_that_is_refused_for_a_while_keeps_its_past(site: Site) -> None:

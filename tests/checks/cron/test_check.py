@@ -11,6 +11,7 @@ from sentinel.checks.cron import CronCheck
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
 from sentinel.testing import START, context
 
 NOW = START.wall / SECOND
@@ -44,6 +45,13 @@ def ran(log: Path, **more: object) -> Record:
 def test_passes_have_to_come(tmp_path: Path, at: float, status: Status) -> None:
     """By whatever clock: one of next year would hide every silence until then."""
     assert findings(tmp_path, at=at)[0].status is status
+
+
+def test_how_long_passes_may_stay_away_can_be_set(tmp_path: Path) -> None:
+    """A minute ago is too long where half a minute is."""
+    findings(tmp_path)
+    check = CronCheck(base=FilePath(str(tmp_path)), stale_after=Duration(30))
+    assert check.run(context()).findings[0].status is Status.CRITICAL
 
 
 def test_a_directory_without_any_script_says_so(tmp_path: Path) -> None:

@@ -173,6 +173,22 @@ def test_suspects_alone_and_more_deeply(tmp_path: Path) -> None:
     assert second.requests[0].params["seconds"] == str(4 * 3600)
 
 
+def test_suspects_need_not_be_tested_more_deeply(tmp_path: Path) -> None:
+    """Level 4 holds a node for hours: without it the level stays what is configured."""
+    levels = []
+    for deepen in (True, False):
+        (tmp_path / str(deepen)).mkdir()
+        settings = {"nodes": "suspect", "fresh": Duration(HOUR), "deepen": deepen}
+        site = Site(tmp_path / str(deepen), **settings)
+        uuid = gpus_of(0)[3].uuid
+        site.gpus.see([Sighting(uuid=uuid, node="n2")], site.clock.now())
+        site.gpus.record([GpuEvent(id="1", subject=uuid, what="xid 48", at=site.clock.now())])
+        site.end(site.look(), "n2", dcgmi_json("4"))
+        site.look()
+        levels += [r.params["level"] for r in site.look(HOUR).requests]
+    assert levels == ["4", "2"]
+
+
 def test_a_failure_is_told_recorded_and_drained(tmp_path: Path) -> None:
     """With UUID and serial of the GPU; the drain is asked for once."""
     site = Site(tmp_path, on_fail="drain")

@@ -606,3 +606,23 @@ def test_what_is_not_proven_is_not_rebooted(node: Node, probe: NodeProbe) -> Non
     report = completing(node, 3700.0, probe=probe)
     assert report.requests == ()
     assert only(report).status is Status.WARNING
+
+
+def test_a_log_on_the_node_is_read_where_it_is_named() -> None:
+    """Its lines that tell something stand beside the proof; by default no node is asked for one."""
+
+    class Telling(Nodes):
+        def run(
+            self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+        ) -> Mapping[str, Answered]:
+            self.ran.append(list(argv))
+            line = b"[2026-11-20T21:15:00.000] error: Kill task failed for job 7\n"
+            return {node: Answered(code=0, out=line) for node in nodes}
+
+    said = []
+    for path in (None, "/var/log/slurmd.log"):
+        remote = Telling({"n1": CLEAN})
+        [request] = run(Drained(undrain=True, slurmd_log=path), remote=remote).requests
+        said.append(request.evidence.get("slurmd", ""))
+        assert [argv[-1] for argv in remote.ran if argv[0] == "tail"] == [path] * bool(path)
+    assert ["Kill task failed for job 7" in text for text in said] == [False, True]

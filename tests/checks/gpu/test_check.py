@@ -9,15 +9,16 @@ from msgspec.structs import replace as replace_node
 
 from sentinel.actions.model import ActionRecord, Outcome, Reading
 from sentinel.checks.gpu import GpuCheck
-from sentinel.checks.gpu.judge import Limits
+from sentinel.checks.gpu.judge import CRIT, WARN, Limits, problems
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
+from sentinel.gpu.smi import parse
 from sentinel.nodes.probe import Unread
 from sentinel.slurm.model import JobEnd, Node
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job
-from tests.lab.gpus import gpus_of, moved
+from tests.lab.gpus import gpus_of, moved, nvidia_smi
 
 MB = 10**6
 
@@ -448,3 +449,16 @@ def test_a_silent_node_is_not_covered() -> None:
     here.listed["n3"] = replace_node(here.listed["n3"], state="DOWN")
     seen = here.look().coverage
     assert (seen.words, seen.status) == ("saw 1 of 3 nodes: not n[2-3]", Status.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "limit"),
+    [("temperature", 70, 60), ("memory_temperature", 90, 80), ("pcie_rx", 9e9, 5000)],
+)
+def test_each_limit_of_a_gpu_can_be_set(name: str, seen: float, limit: float) -> None:
+    """What is fine by default is bad from the limit on."""
+    gpu = replace_node(parse(nvidia_smi(gpus_of(0)[:1])).gpus[0], **{name: seen})
+    mine = Limits(**{name: limit})
+    assert list(problems(gpu, WARN, CRIT)) == []
+    assert [status for status, _ in problems(gpu, mine, CRIT)] == [Status.WARNING]
+    assert [status for status, _ in problems(gpu, WARN, mine)] == [Status.CRITICAL]

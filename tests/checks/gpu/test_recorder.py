@@ -49,6 +49,15 @@ def test_a_gpu_that_is_not_at_work(tmp_path: Path, bad: str, of: int, words: str
     )
 
 
+def test_what_is_no_work_can_be_set(tmp_path: Path) -> None:
+    """By what the cluster's trainings do."""
+    text = HEAD + line(0, sm=80, rx=15_000) * 120
+    assert judged(tmp_path, text).status is Status.WARNING
+    assert judged(tmp_path, text, Busy(utilization=80)).status is Status.OK
+    found = judged(tmp_path, text, Busy(utilization=80, pcie_rx=15_000))
+    assert found.summary.startswith("GPU 0: at or over 15000 MB/s over PCIe in 100%")
+
+
 def test_only_the_last_while_counts(tmp_path: Path) -> None:
     """What was before the checkpoint, or yesterday, is over."""
     text = HEAD + line(0, sm=5) * 1000 + line(0) * 120
