@@ -256,3 +256,11 @@ def test_what_did_not_answer_has_no_numbers() -> None:
     """No zeros either, which would be numbers."""
     assert values(sight(Answer(error="Stale file handle"))) == {}
     assert values(sight(None)) == {}
+
+
+def test_what_was_not_seen_is_neither_mounted_nor_remembered_as_writable() -> None:
+    """Whatever the table of mounts says of the path."""
+    known = mount(["mount"])
+    assert not replace(sight(None), mount=known).mounted
+    lost = replace(sight(Answer(error="Stale file handle")), mount=known)
+    assert remembered(lost, Seen()) == Seen()
