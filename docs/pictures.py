@@ -20,7 +20,7 @@ cluster: h100
 state: {folder}/state
 remote: {{ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"}}
 checks:
-  training: {{kind: job, every: 1s, name: llm-10b}}
+  training: {{kind: job, every: 1s, for: 0s, name: llm-10b}}
   disks: {{kind: fs, every: 1m}}
 channels:
   oncall: {{kind: email, to: [oncall@example.org], from: sentinel@example.org,

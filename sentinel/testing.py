@@ -10,6 +10,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
 from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
+from sentinel.slurm.submission import Submission
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
@@ -52,10 +53,12 @@ class FixedSlurm:
         timeouts: Timeouts | None = None,
         sluids: Mapping[str, str] | None = None,
         reservations: Sequence[Reservation] | None = None,
+        submissions: Mapping[str, Submission] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
         self._sluids, self._reservations = sluids, reservations
+        self._submissions = submissions or {}
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
@@ -85,6 +88,9 @@ class FixedSlurm:
 
     def reservations(self) -> Sequence[Reservation]:
         return _known(self._reservations)
+
+    def submission(self, job_id: str) -> Submission | None:
+        return self._submissions.get(job_id)
 
 
 def context(slurm: FixedSlurm | None = None, now: Instant = START, **more: Any) -> Context:

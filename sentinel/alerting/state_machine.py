@@ -181,6 +181,7 @@ def _observe(
         before,
         since=before.since if before.runs else now,
         rose=_rose(before, finding, now),
+        began=_beginning(before, finding, now),
         status=finding.status,
         summary=finding.summary,
         details=finding.details,
@@ -198,6 +199,12 @@ def _rose(before: Alert, finding: Finding, now: Instant) -> Instant:
     """What was worse before and what was as bad go on; only a rise begins anew."""
     risen = not before.runs or finding.status.rank > before.status.rank
     return now if risen else before.rose or before.since
+
+
+def _beginning(before: Alert, finding: Finding, now: Instant) -> Instant | None:
+    if finding.began is None:
+        return before.began
+    return Instant(wall=min(finding.began * SECOND, now.wall))
 
 
 def _begun(

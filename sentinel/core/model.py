@@ -53,7 +53,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     `summary` is one line without the subject; `details` are further lines (a log's tail);
     `commands` are what a person would run next; `labels` (node, user, partition, job) route.
     `patience`: seconds that it has to last before anybody is told, where the file has no `for` for
-    the check. 0: it is decisive, and told at once.
+    the check. 0: it is decisive, and told at once. `began`: when it began, epoch seconds, where
+    that is known better than by the first sight of it.
     """
 
     subject: str
@@ -64,6 +65,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     patience: float = 0.0
+    began: int | None = None
 
 
 class Sample(Struct, frozen=True):
@@ -182,7 +184,7 @@ class Told(Struct, frozen=True):
 class Alert(Struct, frozen=True, kw_only=True):
     """A trouble from its first sight to its end; `id` names this episode of it.
 
-    `rose`: when it became as bad as `status` says. `told` holds what each channel knows: only they hear of its end, and repeats count from
+    `began`: when the trouble began, where a finding said so; people are shown that. `rose`: when it became as bad as `status` says. `told` holds what each channel knows: only they hear of its end, and repeats count from
     there. `held` says why somebody is not told just now. `changes` are the wall clocks of its
     last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
     kept only to notice flapping. `acked`: those who know of it have heard that somebody has it.
@@ -200,6 +202,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     fired: Instant | None = None
     clear_since: Instant | None = None
     rose: Instant | None = None
+    began: Instant | None = None
     runs: int = 1
     count: int = 0
     details: str = ""

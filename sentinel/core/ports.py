@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.gpu.ledger import Gpus
     from sentinel.nodes.model import Answer, Remote
     from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
+    from sentinel.slurm.submission import Submission
 
 
 class Clock(Protocol):
@@ -62,6 +63,9 @@ class Slurm(Protocol):
 
     def reservations(self) -> Sequence[Reservation]:
         """All reservations, those to come too."""
+
+    def submission(self, job_id: str) -> Submission | None:
+        """How a job was submitted, over or not; None when slurmctld does not remember it."""
 
 
 class Listing(Protocol):

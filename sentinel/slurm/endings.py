@@ -117,6 +117,17 @@ class Endings:
             self._books.worked()
         return tuple(self._known_by_name(run) for run in dict.fromkeys(runs))
 
+    def typed(self, job_id: str) -> str:
+        """The command by which it was submitted, as accounting has it (SubmitLine, 21.08 on); empty
+        where it has none."""
+        mark = nonce()
+        form = ("-n", "-p", "-X", f"--delimiter={mark}", "-o", "SubmitLine")
+        try:
+            found = self._client.ask("sacct", *form, "-j", job_id).split(mark.encode())
+        except CannotTell:
+            return ""
+        return text(found[-2]).strip() if len(found) > 1 else ""
+
     def _known_by_name(self, run: Run) -> Run:
         return replace(run, cancelled_by=self._name(run.cancelled_by))
 

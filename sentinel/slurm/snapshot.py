@@ -10,13 +10,24 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
-from sentinel.slurm import control, ends, nodes, partitions, queue, reservations, sizes
+from sentinel.slurm import (
+    control,
+    ends,
+    nodes,
+    partitions,
+    queue,
+    reservations,
+    sizes,
+    submission,
+)
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
 from sentinel.slurm.complaints import complaint, failure
 from sentinel.slurm.endings import SLOW, WORTH_A_LOOK, Endings, joined
+from sentinel.slurm.job import rows
 from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.slurm.rights import Rights, find, refusal, who
+from sentinel.slurm.submission import Submission
 from sentinel.slurm.words import nonce
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed
@@ -113,6 +124,25 @@ class Snapshot:
         except CannotTell as error:
             return replace(past, unasked=str(error))
         return replace(past, runs=joined(runs, booked))
+
+    def submission(self, job_id: str) -> Submission | None:
+        """How a job was submitted, asked anew; None when slurmctld does not remember it."""
+        mark = nonce()
+        which = ("squeue", "-h", "-a", "-t", "all", "-j", job_id)
+        done = self.client.run(*which, "-O", submission.columns(mark))
+        if done.code and "Invalid job id" in complaint(done.err):
+            return None
+        found = submission.read(self.client.believe("squeue", done), mark, job_id)
+        if found is None:
+            return None
+        accounting = self._config.get().accounting
+        kept = [j.exclude for j in rows(self.client, job_id) if job_id in (j.id, j.job_id)]
+        return replace(
+            found,
+            exclude=kept[0] if kept else "",
+            accounting=accounting,
+            line=self._endings.typed(job_id) if accounting else "",
+        )
 
     def controller(self) -> Controller:
         """Whether each slurmctld answers now, and how fast; never cached."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sentinel.slurm.client import Count
     from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
     from sentinel.slurm.snapshot import Snapshot
+    from sentinel.slurm.submission import Submission
 
 
 FRESH = 20.0
@@ -78,6 +79,9 @@ class LazySlurm:
 
     def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
         return self.snapshot().past(job_ids, names, since)
+
+    def submission(self, job_id: str) -> Submission | None:
+        return self.snapshot().submission(job_id)
 
     def controller(self) -> Controller:
         return self.snapshot().controller()

@@ -7,7 +7,7 @@ from sentinel.checks.job.done import ended_well, finished, last_run
 from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone
-from sentinel.checks.job.output import stdout
+from sentinel.checks.job.output import condensed, stdout
 from sentinel.checks.job.queue import Queue
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import View
@@ -15,7 +15,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible_lines
 from sentinel.proc.owned import NotSince
 
-LINES, WIDTH, BYTES = 20, 300, 16384  # of a dead job's output
+LINES, WIDTH, BYTES = 20, 300, 2**17  # of a dead job's output
 
 
 def with_files(settings: JobSettings, view: View, files: Files, *, one_shot: bool) -> View:
@@ -97,8 +97,8 @@ def _tail(last: Gone, files: Files) -> str:
         text = files.own_tail(path, BYTES, last.seen.user, last.started)
     except NotSince as error:
         return str(error)
-    lines = visible_lines(text).splitlines()[-LINES:]
-    return "\n".join(shortened(line, WIDTH) for line in lines)
+    lines = [shortened(line, WIDTH) for line in visible_lines(text).splitlines()]
+    return "\n".join(condensed(lines)[-LINES:])
 
 
 def _noted(view: View, note: str) -> View:

@@ -10,7 +10,7 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.hints import hints
 from sentinel.checks.job.memory import Gone, Memory
-from sentinel.checks.job.output import stdout
+from sentinel.checks.job.output import last_step, stdout
 from sentinel.checks.job.queue import elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
@@ -20,6 +20,7 @@ from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible
 from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
+from sentinel.slurm.submission import shell
 
 
 def judge(settings: JobSettings, view: View) -> Finding:
@@ -79,18 +80,41 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
         text += f"; {told(gone[0], view.now)}" if gone else ""
     elif gone:
-        text = f"not running and nothing is queued: {told(_main(view.memory), view.now)}"
+        main = _main(view.memory)
+        text = f"not running and nothing is queued{_stopped(main)}: {told(main, view.now)}"
     else:
         text = "not running and nothing is queued; no such job has been seen"
     more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
     finding = _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
     return structs.replace(
-        finding, patience=_patience(view), values={**finding.values, **dict(_circumstances(view))}
+        finding,
+        patience=_patience(view),
+        values={**dict(_circumstances(view)), **finding.values},
+        began=_ended(view),
     )
+
+
+def _ended(view: View) -> int | None:
+    """When the job that ended last did so, epoch seconds."""
+    end = _main(view.memory).end if view.memory.gone else None
+    return end.ended if end else None
+
+
+def _stopped(gone: Gone) -> str:
+    """Whom it stops, and how much of the cluster that is: ` (alice, 64 GPUs on 8 nodes)`."""
+    how = gone.how
+    if how is None or not gone.ran:
+        return ""
+    size = [f"{how.gpus} GPU{'s' * (how.gpus > 1)}"] if how.gpus else []
+    size += [f"{how.nodes} node{'s' * (how.nodes > 1)}"] if how.nodes else []
+    return f" ({', '.join([visible(gone.seen.user), ' on '.join(size)])})" if size else ""
 
 
 def _circumstances(view: View) -> Iterator[tuple[str, str]]:
     """Why it is told when it is."""
+    last = last_run(view.memory)
+    if last and (step := last_step(last.tail or "")):
+        yield "last_step", step
     if view.maintenance is not None:
         yield "maintenance", visible(view.maintenance[0])
     if view.memory.gone and not view.queue.held:
@@ -186,8 +210,16 @@ def _commands(view: View) -> tuple[str, ...]:
     told_of = [last] if last else view.memory.gone[:1]
     ids = [g.seen.job_id for g in told_of if g.seen.job_id.isdigit()]
     path = stdout(last) if last else ""
+    how = last.how if last else None
+    books = bool(how and how.accounting) or any(g.end and g.end.source == "sacct" for g in told_of)
+    asked = ids if books else []
+    again = shell(how, _node(view)) if how else ""
     return (
-        *(f"sacct -j {i} --format=JobID,State,ExitCode,DerivedExitCode,End,NodeList" for i in ids),
+        *([again] if again.isprintable() and again else []),
+        *(
+            f"sacct -j {i} --format=JobID,State,ExitCode,DerivedExitCode,End,NodeList"
+            for i in asked
+        ),
         *(f"scontrol show job {i}" for i in ids),
         *(
             [f"tail -n 50 {shlex.quote(path)}"]

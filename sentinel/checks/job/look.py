@@ -10,12 +10,14 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.gather import is_dead, with_files
 from sentinel.checks.job.judge import judge
-from sentinel.checks.job.memory import Memory
+from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.queue import arranged, held_up
+from sentinel.checks.job.recall import LATE
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.storm import requests
 from sentinel.checks.job.succession import by_owner, maintenance
 from sentinel.checks.job.view import View
+from sentinel.core.clock import elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Finding
 from sentinel.core.ports import Context
@@ -70,11 +72,23 @@ class Round:
         finding = judge(self._settings, view)
         return Seen(finding, *requests(self._settings, view, finding))
 
+    def _with_submission(self, view: View, last: Gone) -> View:
+        """How it was submitted, asked while slurmctld remembers it."""
+        if last.how is not None or last.end is None or elapsed(last.at, view.now) > LATE:
+            return view
+        try:
+            how = self._ctx.slurm.submission(last.seen.id)
+        except CannotTell:
+            return view
+        gone = tuple(structs.replace(g, how=how) if g is last else g for g in view.memory.gone)
+        return structs.replace(view, memory=structs.replace(view.memory, gone=gone))
+
     def _with_circumstances(self, view: View) -> View:
         """What else was going on when it died: maintenance, or an action of sentinel's own."""
         last = last_run(view.memory)
         if last is None:
             return view
+        view = self._with_submission(view, last)
         try:
             where = maintenance(last, self._ctx.slurm.reservations(), view.now)
         except CannotTell:

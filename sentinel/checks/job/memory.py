@@ -12,6 +12,7 @@ from sentinel.proc import Stuck
 from sentinel.slurm.job_states import Phase, phase
 from sentinel.slurm.model import Job, JobEnd
 from sentinel.slurm.pending_reasons import explain
+from sentinel.slurm.submission import Submission
 
 JOBS = 200  # rows remembered; with more, restarts are not counted
 GONE = 4  # jobs that left the queue and are still talked about
@@ -50,7 +51,7 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
     `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds. `followed`:
-    what was submitted after it has been counted.
+    what was submitted after it has been counted. `how`: it was submitted.
     """
 
     seen: Seen
@@ -60,6 +61,7 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lost: int | None = None
     tail: str | None = None
     followed: bool = False
+    how: Submission | None = None
 
     @property
     def ran(self) -> bool:

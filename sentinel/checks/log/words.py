@@ -10,6 +10,7 @@ from sentinel.checks.log.judge import Verdict, values
 from sentinel.checks.log.progress import GROWTH, Seen, Sight
 from sentinel.checks.log.secondary import TOPICS, Aside, cause, lines
 from sentinel.checks.log.witness import Testimony
+from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Sample, Status
 from sentinel.core.text import shortened, visible, visible_lines
@@ -100,8 +101,9 @@ def _progress(subject: str, watched: Sequence[Watched], files: Files) -> Finding
         summary=_summary(worst) + more,
         values=values(worst.sight, worst.seen, worst.verdict),
         details=_details(worst, files) if bad else "",
-        commands=_commands(worst.sight) if bad else (),
+        commands=_commands(worst.sight, hung=worst.verdict.hung) if bad else (),
         labels=_labels(worst.sight.job),
+        began=int(worst.sight.at.wall / SECOND - worst.verdict.quiet) if bad else None,
     )
 
 
@@ -141,12 +143,14 @@ def _nothing(subject: str, topic: str) -> Finding:
     return Finding(subject=f"{subject} {topic}", status=Status.OK, summary="nothing seen")
 
 
-def _commands(sight: Sight) -> tuple[str, ...]:
+def _commands(sight: Sight, *, hung: bool = False) -> tuple[str, ...]:
+    """What to run next; where every rank stands comes first when it hangs."""
     from shlex import quote
 
     job = sight.job
+    stacks = (f"sentinel stacks {quote(visible(job.job_id))}",) if job and hung else ()
     asked = (f"scontrol show job {quote(visible(job.job_id))}",) if job else ()
-    return (*asked, f"tail -n 50 {quote(visible(sight.file))}")
+    return (*stacks, *asked, f"tail -n 50 {quote(visible(sight.file))}")
 
 
 def _labels(job: Job | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.slurm.model import JobEnd, JobPast
+from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
@@ -121,8 +122,33 @@ def test_next_steps_are_given_as_commands() -> None:
     watch = Watch(check())
     watch.look(job())
     commands = watch.look(ends=[ended(stdout="/logs/a b.out")]).commands
+    assert commands == ("scontrol show job 10", "tail -n 50 '/logs/a b.out'")
+
+
+def test_sacct_is_named_only_where_it_knows_something() -> None:
+    """Without accounting it would print an error."""
+    watch = Watch(check())
+    watch.look(job())
+    commands = watch.look(ends=[ended(source="sacct", started=NOW - 3600)]).commands
     assert commands[0].startswith("sacct -j 10 ")
-    assert commands[1:] == ("scontrol show job 10", "tail -n 50 '/logs/a b.out'")
+
+
+def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_again() -> None:
+    """With what the job was submitted with, and without the node that failed."""
+    how = Submission(id="10", name="train", user="alice", workdir="/work/a", nodes=8, gpus=64,
+                     command="/work/train.sh big.yaml", options=("--nodes=8",), accounting=True)  # fmt: skip
+    watch = Watch(check())
+    watch.look(job())
+    end = ended("10", "NODE_FAIL", failed_node="node-7")
+    slurm = FixedSlurm(jobs=[], ends={"10": end}, submissions={"10": how})
+    finding = watch.see(slurm)
+    start = "not running and nothing is queued (alice, 64 GPUs on 8 nodes): job 10 lost a node"
+    assert finding.summary.startswith(start)
+    again = "cd /work/a && sbatch --nodes=8 --exclude=node-7 /work/train.sh big.yaml"
+    assert finding.commands[0] == again
+    assert finding.commands[1].startswith("sacct -j 10 ")
+    assert finding.began == end.ended
+    assert watch.see(FixedSlurm(jobs=[])).commands[0] == again, "it is remembered"
 
 
 def test_a_hostile_name_comes_out_inert() -> None:

@@ -70,11 +70,11 @@ def test_a_kill_switch_that_cannot_be_looked_at_is_a_note(tmp_path: Path) -> Non
 def test_the_last_lines_of_a_dead_job(tmp_path: Path) -> None:
     """Twenty of them, at most 300 characters each, inert; others' bytes come out as escapes."""
     out = tmp_path / "-my log.out"
-    lines = [b"line %d" % n for n in range(30)]
+    lines = [b"line %c%c" % (65 + n // 10, 65 + n % 10) for n in range(30)]
     out.write_bytes(b"\n".join([*lines, b"x" * 999, b"\x1b[31mred\x07\xff\n"]))
     details = dead(out).details.splitlines()
     assert details[0] == f"last lines of {out}:"
-    assert details[1] == "line 12"
+    assert details[1] == "line BC"
     assert len(details) == 21
     assert len(details[-2]) == 300
     assert details[-1] == "red\\x07\\xff"
@@ -218,3 +218,18 @@ def test_a_log_that_hangs_does_not_hold_up_the_news(fuse: Fuse) -> None:
     assert list(watch.memory["stuck"]) == [str(fuse.point / "data")]
     assert "still waits" in watch.look(after=60).details
     fuse.release()
+
+
+def test_followers_are_counted_and_not_shown(tmp_path: Path) -> None:
+    """One rank fails and thousands say so: the first of them, and the last of what went well."""
+    out = tmp_path / "out"
+    steps = [f"iteration {n} loss 2.{n}" for n in range(400)]
+    cause = "[rank17]: RuntimeError: CUDA error: an illegal memory access"
+    follow = [
+        f"[rank{n}]: torch.distributed.DistBackendError: NCCL error, aborted" for n in range(900)
+    ]
+    out.write_text("\n".join([*steps, cause, *follow, "srun: error: node-3: task 17: Exited"]))
+    finding = dead(out)
+    tail = finding.details.splitlines()[1:]
+    assert tail == [*steps[-5:], cause, f"{follow[0]}   (and 899 more like it)", tail[-1]]
+    assert finding.values["last_step"] == "iteration 399"

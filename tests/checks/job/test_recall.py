@@ -88,7 +88,7 @@ def test_a_job_that_began_and_died_between_two_looks_is_found_by_name() -> None:
     finding = watch.see(Slurm(runs=[run(exit_code=1), young]))
     assert "job 11 FAILED with exit code 7" in finding.summary
     assert "job 10 FAILED with exit code 1" in finding.details
-    assert finding.commands[0].startswith("sacct -j 11 ")
+    assert finding.commands[0] == "scontrol show job 11"
 
 
 @pytest.mark.parametrize(

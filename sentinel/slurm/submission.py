@@ -1,0 +1,166 @@
+"""How a job was submitted, and the line that submits it again.
+
+Asked of squeue and not of `scontrol show job`, whose output a job's name can forge. The -O names
+exist from 20.11 to 26.05 (src/squeue/opts.c). sacct has the command as it was typed (SubmitLine,
+21.08 on), its words joined by blanks (src/common/proc_args.c): it is used where that loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from shlex import quote
+
+from msgspec import Struct
+
+from sentinel.core import hostlist
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.slurm import gres
+from sentinel.slurm.words import optional_text
+
+_FIELDS = (
+    *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
+    *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
+    *("Reservation", "WorkDir", "Command", "JobArrayID"),
+)
+_PLAIN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
+_TIME = re.compile(r"[\d:-]+|UNLIMITED")
+_EXCLUDES = re.compile(r"(^| )(-x|--exclude|-a|--array|--wrap|--test-only)\b")
+
+
+class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job was submitted with. `command`: its script and the arguments, empty where it was
+    piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had.
+
+    `accounting`: whether sacct has anything to tell.
+    """
+
+    id: str
+    name: str
+    user: str
+    workdir: str
+    command: str = ""
+    line: str = ""
+    options: tuple[str, ...] = ()
+    exclude: str = ""
+    gpus: int = 0
+    nodes: int = 0
+    accounting: bool = False
+
+
+def columns(nonce: str) -> str:
+    """The value of squeue's `-O` whose answer `read` understands."""
+    return ",".join([*(f"{name}:{nonce}|" for name in _FIELDS), f"JobID:{nonce}."])
+
+
+def read(out: bytes, nonce: str, job_id: str) -> Submission | None:
+    """That job's row, None where there is none; CannotTell when the form is another."""
+    *records, rest = out.split(f"{nonce}.\n".encode())
+    for record in records:
+        *fields, number = record.split(f"{nonce}|".encode())
+        if rest or len(fields) != len(_FIELDS):
+            raise CannotTell("squeue's answer about a job is not in the form asked for")
+        told = dict(zip(_FIELDS, map(optional_text, fields), strict=True))
+        if job_id in (number.decode(errors="replace"), told["JobArrayID"]):
+            return _read(told)
+    return None
+
+
+def again(job: Submission, without: str = "") -> tuple[str, ...]:
+    """The words of the command that submits it again, but not onto the node `without`; to be run
+    in its working directory. Empty where that cannot be told exactly."""
+    if "+" in job.id or not job.command or not _PLAIN.fullmatch(job.command):
+        return ()
+    keep = _without(job.exclude, without)
+    typed = job.line.split()
+    if typed and typed[0].rpartition("/")[2] == "sbatch" and _exact(job):
+        return ("sbatch", *keep, *typed[1:])
+    return ("sbatch", *job.options, *keep, *job.command.split())
+
+
+def shell(job: Submission, without: str = "") -> str:
+    """The same for a person's shell, quoted; where there is no script any more, how to get it."""
+    words = again(job, without)
+    if not words and job.id.isdigit():
+        script = f"again-{job.id}.sh"
+        write = f"scontrol write batch_script {job.id} {script}"
+        words = ("sbatch", *job.options, *_without(job.exclude, without), script)
+        return f"cd {quote(job.workdir)} && {write} && {' '.join(map(quote, words))}"
+    return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}" if words else ""
+
+
+def _exact(job: Submission) -> bool:
+    """Whether the words of the line are those that were typed: none of them held a blank, and what
+    is added contradicts none."""
+    tail = job.line.endswith(job.command) or job.line.endswith(_relative(job))
+    blank = " " in job.name or not _PLAIN.fullmatch(job.line)
+    return tail and not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
+
+
+def _relative(job: Submission) -> str:
+    """The script as it was named from the working directory."""
+    return job.command.removeprefix(job.workdir.rstrip("/") + "/")
+
+
+def _without(excluded: str, node: str) -> tuple[str, ...]:
+    """The option for the nodes that it keeps away from."""
+    try:
+        names = [*(hostlist.expand(excluded) if excluded else ())]
+        names += [hostlist.check_name(node)] if node else []
+    except Invalid:
+        return ()
+    return (f"--exclude={hostlist.shown(names)}",) if names else ()
+
+
+def _read(told: dict[str, str]) -> Submission:
+    nodes, tasks = _number(told["NumNodes"]), _number(told["NumTasks"])
+    asked = told["tres-per-job"], told["tres-per-node"], told["tres-per-task"]
+    return Submission(
+        id=told["JobArrayID"],
+        name=told["Name"],
+        user=told["UserName"],
+        workdir=told["WorkDir"],
+        command=told["Command"],
+        options=tuple(_options(told, nodes, tasks)),
+        gpus=gres.of_job(told["tres-alloc"], *asked, nodes, tasks),
+        nodes=nodes,
+    )
+
+
+def _options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
+    yield f"--job-name={told['Name']}"
+    for key, option in (("Partition", "partition"), ("Account", "account"), ("QOS", "qos")):
+        if told[key] not in ("", "N/A"):
+            yield f"--{option}={told[key]}"
+    yield f"--nodes={nodes}"
+    if tasks != nodes:
+        yield f"--ntasks={tasks}"
+    if _number(told["cpus-per-task"]) > 1:
+        yield f"--cpus-per-task={told['cpus-per-task']}"
+    for key, option in (("Feature", "constraint"), ("Reservation", "reservation")):
+        if told[key] not in ("", "N/A"):
+            yield f"--{option}={told[key]}"
+    yield from _tres(told)
+    if _TIME.fullmatch(told["TimeLimit"]):
+        yield f"--time={told['TimeLimit']}"
+    task = told["JobArrayID"].partition("_")[2]
+    if task.isdigit():
+        yield f"--array={task}"
+
+
+def _tres(told: dict[str, str]) -> Iterator[str]:
+    """`gres:gpu:8` (24.05 on `gres/gpu:8`) as the options that ask for it."""
+    for key, option in (
+        ("tres-per-node", "gres"),
+        ("tres-per-job", "gpus"),
+        ("tres-per-task", "gpus-per-task"),
+    ):
+        items = re.findall(r"(?:^|,)gres[:/]([^,]+)", told[key])
+        if option != "gres":
+            items = [item.removeprefix("gpu:") for item in items if item.startswith("gpu:")]
+        if items:
+            yield f"--{option}={','.join(items)}"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,114 @@
+"""How a job was submitted, and the line that submits it again."""
+
+import shlex
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from sentinel.clock import SystemClock
+from sentinel.core.errors import CannotTell
+from sentinel.slurm.client import Client
+from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.submission import Submission, again, read, shell
+from tests.lab.cluster import Lab
+
+PLAIN = Submission(
+    id="7", name="llm 10b", user="alice", workdir="/work/my runs", command="/work/train.sh a.yaml",
+    options=("--job-name=llm 10b", "--nodes=8"),
+)  # fmt: skip
+
+
+def test_the_line_is_for_a_shell() -> None:
+    """Quoted, in the working directory, without the node that broke it."""
+    line = "cd '/work/my runs' && sbatch '--job-name=llm 10b' --nodes=8 --exclude=n7 /work/train.sh a.yaml"
+    assert shell(PLAIN, "n7") == line
+    excluded = replace(PLAIN, exclude="n[1-2]")
+    assert "--exclude=n[1-2,7]" in again(excluded, "n7")
+    assert "--exclude=n[1-2]" in again(excluded)
+
+
+def test_what_was_typed_is_used_where_its_words_are_known() -> None:
+    """Accounting joins them by blanks: with a blank in a word nobody can tell them apart."""
+    typed = replace(PLAIN, name="llm", line="sbatch -N 8 --signal=B:USR1@60 /work/train.sh a.yaml")
+    rest = ("-N", "8", "--signal=B:USR1@60", "/work/train.sh", "a.yaml")
+    assert again(typed, "n7") == ("sbatch", "--exclude=n7", *rest)
+    for odd in (
+        replace(typed, name="llm 10b"),
+        replace(typed, line="sbatch -x n1 /work/train.sh a.yaml"),
+        replace(typed, line="sbatch --comment='a b' /work/train.sh a.yaml"),
+        replace(typed, line="sbatch /work/other.sh"),
+        replace(typed, line="srun /work/train.sh a.yaml"),
+    ):
+        assert again(odd)[1:3] == PLAIN.options
+
+
+def test_a_script_that_was_piped_is_had_from_slurm() -> None:
+    """It has no path; slurmctld has its text for MinJobAge."""
+    piped = replace(PLAIN, command="", workdir="/w")
+    assert again(piped) == ()
+    assert shell(piped).startswith("cd /w && scontrol write batch_script 7 again-7.sh && sbatch ")
+    assert shell(replace(piped, id="7+1")) == ""
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20), st.text(max_size=10))
+def test_no_text_of_a_user_becomes_shell(name: str, folder: str, command: str, node: str) -> None:
+    """Every word is one word again for the shell, and the command is sbatch."""
+    job = replace(
+        PLAIN, name=name, workdir=f"/{folder}", command=command, options=(f"--job-name={name}",)
+    )
+    words = shlex.split(shell(job, node).replace(" && ", " ; "))
+    assert words[:2] == ["cd", f"/{folder}"]
+    assert f"--job-name={name}" in words
+
+
+def test_an_answer_of_another_form_is_none() -> None:
+    """Cut, or with fewer fields."""
+    with pytest.raises(CannotTell):
+        read(b"a|b1x.\n", "x", "1")
+    assert read(b"", "x", "1") is None
+
+
+def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """What Slurm says of the second is what it says of the first, but for the node it avoids."""
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --comment=x\nexec sleep 300\n")
+    asked = [
+        "--job-name=größtes; touch /tmp/x",
+        "--nodes=2",
+        "--gres=gpu:3",
+        "--time=1:02:03",
+        "--ntasks=4",
+    ]
+    first = _sbatch(fresh, [*asked, str(script), "a.yaml"], tmp_path)
+    before = _submission(fresh, first)
+    assert (before.nodes, before.gpus, before.command) == (2, 6, f"{script} a.yaml")
+    fresh.ask(["scancel", first])
+    line = shell(before, "node-3")
+    done = subprocess.run(
+        ["sh", "-c", line], env={**fresh.env}, capture_output=True, text=True, check=True
+    )
+    after = _submission(fresh, done.stdout.split()[-1])
+    assert after.exclude == "node-3"
+    assert replace(after, id=before.id, exclude="") == before
+
+
+def _sbatch(lab: Lab, words: list[str], folder: object) -> str:
+    done = subprocess.run(
+        ["sbatch", *words],
+        env={**lab.env},
+        cwd=str(folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()[-1]
+
+
+def _submission(lab: Lab, job: str) -> Submission:
+    slurm = Snapshot(Client(limit=20.0, environ=lab.env), SystemClock(), users=None, max_age=1.0)
+    found = slurm.submission(job)
+    assert found is not None
+    return found
