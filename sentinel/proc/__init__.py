@@ -69,7 +69,7 @@ def run(
         child.talk(began + limit)
         status = child.wait(began + limit)
         if status is None:
-            raise TimedOut(*child.give_up(limit), bytes(child.err))
+            raise TimedOut(*child.give_up(limit), child.err)
     except BaseException as error:
         if not isinstance(error, TimedOut):
             child.kill(limit)
@@ -79,8 +79,8 @@ def run(
         child.close()
     done = Done(
         code=os.waitstatus_to_exitcode(status),
-        out=bytes(child.out),
-        err=bytes(child.err),
+        out=child.out,
+        err=child.err,
         seconds=time.monotonic() - began,
     )
     _raise_if_not_started(argv, cwd, done)

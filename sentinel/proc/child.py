@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
@@ -35,18 +36,19 @@ class Child:
         max_output: int,
     ) -> None:
         self.name = visible(shortened(argv[0], 200))
-        self.out, self.err = bytearray(), bytearray()
+        # BytesIO, whose getvalue() hands its buffer on: an answer of 200 MB is held once.
+        self._out, self._err = BytesIO(), BytesIO()
         self._max_output = max_output
         self._stdin = memoryview(stdin)
         self._reaped = False
-        self._reading: dict[int, bytearray] = {}
+        self._reading: dict[int, BytesIO] = {}
         self._writing = -1
         self.pid = self._start(argv, env, cwd)
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> int:
         theirs: list[int] = []
         try:
-            for stream in (self.out, self.err):
+            for stream in (self._out, self._err):
                 ours, their = _pipe()
                 self._reading[ours] = stream
                 theirs.append(their)
@@ -100,11 +102,21 @@ class Child:
             poll.unregister(fd)
             os.close(fd)
             del self._reading[fd]
-        elif len(self.out) + len(self.err) + len(data) > self._max_output:
+        elif self._out.tell() + self._err.tell() + len(data) > self._max_output:
             size = size_text(self._max_output)
             raise TooMuch(f"{self.name} printed more than {size}; it was ended")
         else:
-            self._reading[fd] += data
+            self._reading[fd].write(data)
+
+    @property
+    def out(self) -> bytes:
+        """What it has printed so far; the same object until it prints more."""
+        return self._out.getvalue()
+
+    @property
+    def err(self) -> bytes:
+        """As `out`, of its standard error."""
+        return self._err.getvalue()
 
     def wait(self, deadline: float) -> int | None:
         """The wait status once the command is gone and its output read, else None."""

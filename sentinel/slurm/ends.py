@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.model import JobEnd, Run
+from sentinel.slurm.queue import pieces
 from sentinel.slurm.words import epoch, optional_text, text
 
 LIVE = frozenset(
@@ -71,12 +72,10 @@ def squeue_columns(nonce: str) -> str:
     return ",".join([*fields, f"{_SQUEUE[-1]}:{nonce}."])
 
 
-def read_squeue(out: bytes, nonce: str) -> tuple[Run, ...]:
-    """The job and its array's other elements; CannotTell when the form is another."""
+def read_squeue(out: bytes, nonce: str, start: int = 0) -> tuple[Run, ...]:
+    """The job and its array's other elements, from `start` on; CannotTell when the form is another."""
     mark, last = f"{nonce}|".encode(), f"{nonce}.\n".encode()
-    records = out.split(last)
-    if records.pop():
-        raise CannotTell("squeue's answer about a job is cut off")
+    records = (record for piece in pieces(out, last, start) for record in piece.split(last))
     return _rows((record.split(mark) for record in records), _from_squeue, "squeue")
 
 

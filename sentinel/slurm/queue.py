@@ -59,29 +59,32 @@ def read_list(out: bytes, nonce: str) -> list[Job]:
     squeue prints the header once slurmctld has answered (print_jobs_array() in
     src/squeue/print.c): without it an empty list is no answer, whatever the exit code.
     """
-    return read_jobs(rows(out, nonce), nonce)
+    return read_jobs(out, nonce, header_end(out, nonce))
 
 
-def rows(out: bytes, nonce: str) -> bytes:
-    """What follows the header of an answer to `-o` or `-O`; CannotTell where there is none."""
-    header, mark, rest = out.partition(marks(nonce).record)
-    if not (mark and header.startswith(b"JOBID")):
+def header_end(out: bytes, nonce: str) -> int:
+    """Where the rows begin behind the header of an answer to `-o` or `-O`; CannotTell where there is
+    none. The answer itself is not copied: it may have hundreds of megabytes."""
+    mark = marks(nonce).record
+    found = out.find(mark)
+    if found < 0 or not out.startswith(b"JOBID"):
         raise CannotTell(
-            f"squeue's answer is not in the form asked for: it begins with {text(header)[:80]!r}"
+            f"squeue's answer is not in the form asked for: it begins with {text(out[:80])!r}"
             if out
             else "squeue printed nothing, not even its header, with exit code 0: what stands "
             "before it (a wrapper, command_prefix) has lost its answer"
         )
-    return rest
+    return found + len(mark)
 
 
-def read_jobs(out: bytes, nonce: str) -> list[Job]:
-    """All jobs of an answer; CannotTell unless every record is whole and as asked for."""
+def read_jobs(out: bytes, nonce: str, start: int = 0) -> list[Job]:
+    """All jobs of an answer from `start` on; CannotTell unless every record is whole and as asked
+    for."""
     ends = marks(nonce)
     jobs: list[Job] = []
     reader = _Reader(ends)
     try:
-        for piece in _pieces(out, ends.record):
+        for piece in pieces(out, ends.record, start):
             reader.read(piece.split(ends.record), jobs)
     except ValueError as error:
         raise CannotTell(
@@ -107,9 +110,10 @@ def read_sluids(out: bytes) -> dict[str, str]:
     return {s: job for s, job in found.items() if s != _NO_SLUID and s not in twice}
 
 
-def _pieces(out: bytes, record: bytes) -> Iterator[bytes]:
-    """The answer in pieces of whole records, each without its last mark."""
-    start, size = 0, len(out)
+def pieces(out: bytes, record: bytes, start: int = 0) -> Iterator[bytes]:
+    """The answer from `start` on in pieces of whole records, each without its last mark. ValueError
+    where the last one is cut off."""
+    size = len(out)
     while start < size:
         end = out.rfind(record, start, start + _PIECE)
         if end < 0:

@@ -239,7 +239,7 @@ class Snapshot:
     def _ask_again(self) -> tuple[Run, ...]:
         mark = nonce()
         out = self._squeue("-t", "all", "-O", ends.squeue_columns(mark))
-        return ends.read_squeue(queue.rows(out, mark), mark)
+        return ends.read_squeue(out, mark, queue.header_end(out, mark))
 
     @property
     def _whose(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""How many may come in: connections that are held open must not take what the watching needs.
+"""How many may come in: connections that are held open must not take what the watching needs, nor
+keep others out.
 
 A process has 1,024 file descriptors by default, and every check's child takes some.
 """
@@ -6,15 +7,31 @@ A process has 1,024 file descriptors by default, and every check's child takes s
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from aiohttp import web
 
 MOST = 200
 """Connections at once; a browser has two or three."""
 
+PEER = 100
+"""Of one address: a proxy in front has all, and up to 64 open pages (events.MOST) hold one each."""
+
+RESERVE = 16
+"""Beyond MOST, where every other connection is at work: only `/healthz` is answered there."""
+
 
 class Door(web.TCPSite):
-    """A site that turns away whoever would be one too many."""
+    """A site that always lets the newest in, as long as an older one only waits: who connects and
+    asks nothing, a browser that may ask again. It turns away whoever would be one too many."""
+
+    def __init__(self, runner: web.BaseRunner, host: str, port: int) -> None:
+        super().__init__(runner, host, port)
+        self._peers: dict[asyncio.BaseTransport, str] = {}
+        self._serving: set[asyncio.BaseTransport] = set()
+        self._reserve: set[asyncio.BaseTransport] = set()
 
     async def start(self) -> None:
         """As TCPSite; raises OSError."""
@@ -22,19 +39,60 @@ class Door(web.TCPSite):
         assert server is not None  # the runner was set up
         self._runner._reg_site(self)
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: _Knock(server), self._host, self._port, backlog=self._backlog
+            lambda: _Knock(self, server), self._host, self._port, backlog=self._backlog
         )
+
+    @contextmanager
+    def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[bool]:
+        """While a request of this connection is answered it is not let go of; whether it is one of
+        the reserve."""
+        if transport is None:
+            yield False
+            return
+        self._serving.add(transport)
+        try:
+            yield transport in self._reserve
+        finally:
+            self._serving.discard(transport)
+
+    def admit(self, transport: asyncio.Transport) -> bool:
+        """Whether it may come in; who waited longest makes room, of the address that has most."""
+        self._peers = {t: peer for t, peer in self._peers.items() if not t.is_closing()}
+        self._reserve &= self._peers.keys()
+        peer = str((transport.get_extra_info("peername") or ("",))[0])
+        counts = Counter(self._peers.values())
+        if counts[peer] >= PEER:
+            if not self._let_go(t for t, other in self._peers.items() if other == peer):
+                return False
+        elif len(self._peers) >= MOST:
+            crowded = sorted(self._peers, key=lambda t: -counts[self._peers[t]])
+            if not self._let_go(crowded):
+                if len(self._peers) >= MOST + RESERVE:
+                    return False
+                self._reserve.add(transport)
+        self._peers[transport] = peer
+        return True
+
+    def _let_go(self, oldest_first: Iterable[asyncio.BaseTransport]) -> bool:
+        """End the first that only waits; False where all are being answered."""
+        for transport in oldest_first:
+            if transport not in self._serving:
+                assert isinstance(transport, asyncio.Transport)
+                del self._peers[transport]
+                transport.abort()
+                return True
+        return False
 
 
 class _Knock(asyncio.Protocol):
     """Decides when a connection is there, and lets the server have it or ends it."""
 
-    def __init__(self, server: web.Server) -> None:
-        self._server = server
+    def __init__(self, door: Door, server: web.Server) -> None:
+        self._door, self._server = door, server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        if len(self._server.connections) >= MOST:
+        if not self._door.admit(transport):
             transport.abort()
             return
         handler = self._server()

@@ -75,7 +75,8 @@ class Server:
         self, desk: Desk, clock: Clock, signer: Signer | None, further: Further | None = None
     ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
-        self._rate, self._further = Rate(), further
+        self._rate, self._health_rate, self._further = Rate(), Rate(), further
+        self._door: Door | None = None
         app = web.Application(client_max_size=_BODY, middlewares=[self._guarded])
         app.router.add_get("/healthz", self._health)
         if signer is not None:
@@ -90,7 +91,8 @@ class Server:
         """Begin to serve; raises CannotListen."""
         await self._runner.setup()
         try:
-            await Door(self._runner, host, port).start()
+            self._door = Door(self._runner, host, port)
+            await self._door.start()
         except OSError as error:
             await self._runner.cleanup()
             why = error.strerror or str(error)
@@ -111,8 +113,18 @@ class Server:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """A place while it is answered; where there are too many, only `/healthz` has one."""
+        assert self._door is not None  # it let the request in
+        with self._door.serving(request.transport) as reserve:
+            if reserve and request.path != "/healthz":
+                text = "Too many connections are open. Try again in a moment."
+                return _page(link_pages.message("Busy", text), 503, {"Connection": "close"})
+            return await self._limited(request, handler)
+
+    async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Headers on every answer, a limit of requests, and no trouble told in detail."""
-        rate = (self._further and self._further.rate(request)) or self._rate
+        healthz = self._health_rate if request.path == "/healthz" else None
+        rate = healthz or (self._further and self._further.rate(request)) or self._rate
         wait = rate.wait(request.remote or "", self._clock.now())
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}

@@ -1,7 +1,9 @@
 """Slurm's commands are started in a neutral environment, bounded, and believed when they end well."""
 
+import os
 import shlex
 import subprocess
+import sys
 import time
 
 import pytest
@@ -214,3 +216,37 @@ def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
     stand_ins.script("squeue", "#!/bin/sh\nenv | grep -E '^(SQUEUE|SLURM|LC_)' | sort\n")
     client = Client(environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"])
     assert client.ask("squeue") == b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\n"
+
+
+LARGE = """
+import resource, sys
+from sentinel.core.errors import CannotTell
+from sentinel.slurm import queue
+from sentinel.slurm.client import Client
+
+def peak():
+    return int(next(x for x in open("/proc/self/status") if x.startswith("VmHWM")).split()[1])
+
+before = peak()
+try:
+    queue.read_list(Client(limit=60).ask("squeue"), "m")
+except CannotTell as error:
+    print(peak() - before, error)
+"""
+
+
+@pytest.mark.parametrize("start", ["JOBID m.\\n", "JOBID"], ids=["one row", "no header"])
+def test_a_large_answer_is_held_once(stand_ins: StandIns, start: str) -> None:
+    """64 MiB that are no list of jobs: read and refused in little more memory than that."""
+    stand_ins.script("squeue", f"#!/bin/sh\nprintf '{start}'; head -c {64 << 20} /dev/zero")
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE],
+        env={**os.environ, **stand_ins.env},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    kilobytes, said = done.stdout.split(maxsplit=1)
+    assert "squeue's answer is not in the form asked for" in said
+    assert 64 << 10 < int(kilobytes) < 80 << 10

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -423,6 +424,39 @@ def test_however_many_come_the_watching_keeps_its_files(
         except aiohttp.ClientError:
             time.sleep(0.05)
     pytest.fail("nobody was let in any more")
+
+
+@pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"])
+def test_connections_that_ask_nothing_keep_nobody_out(shown: Stage, source: str) -> None:
+    """260 that are open and silent, of whoever asks too or of another address: the page and
+    /healthz answer, and no more stay open than one address may have."""
+    address = ("127.0.0.1", shown.server.port)
+    with ExitStack() as wires:
+        guests = [
+            wires.enter_context(socket.create_connection(address, source_address=(source, 0)))
+            for _ in range(260)
+        ]
+        for path in ("/", "/healthz"):
+            assert ask(shown, "GET", path)[0] == 200
+        open_still = select.poll()
+        for guest in guests:
+            open_still.register(guest, select.POLLIN | select.POLLHUP)
+        assert 260 - len(open_still.poll(0)) <= connection_limit.PEER
+
+
+def test_a_server_at_work_to_its_limit_still_says_that_it_lives(
+    shown: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection follows an open page: /healthz has a place of its own, other pages wait."""
+    monkeypatch.setattr(connection_limit, "MOST", 3)
+    address = ("127.0.0.1", shown.server.port)
+    with ExitStack() as wires:
+        for _ in range(3):
+            wire = wires.enter_context(socket.create_connection(address))
+            wire.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{address[1]}\r\n\r\n".encode())
+            assert b"200 OK" in wire.recv(1000)
+        assert ask(shown, "GET", "/healthz")[0] == 200
+        assert ask(shown, "GET", "/")[0] == 503
 
 
 def test_answers_are_limited_apart_from_reading() -> None:
