@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.lab import needs
+from tests.lab import machine, needs
 from tests.lab.alertmanager import Alertmanager, why_no_alertmanager
 from tests.lab.cgroups import Cgroups, cgroup_tree
 from tests.lab.cluster import Lab
@@ -29,6 +29,35 @@ for _number in (signal.SIGINT, signal.SIGHUP):
 
 settings.register_profile("sentinel", deadline=None)  # a busy machine is no fault
 settings.load_profile("sentinel")
+
+BEFORE = pytest.StashKey[machine.Facts]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A run has mounts and an /etc of its own; what others see is compared at its end."""
+    if hasattr(config, "workerinput"):  # its parent has done it for both
+        return
+    os.environ[machine.RUN] = os.urandom(8).hex()
+    if os.geteuid() == 0 and not config.option.collectonly:
+        machine.own_mounts()
+        config.stash[BEFORE] = machine.facts()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Whoever leaves something behind on this machine fails the run."""
+    if (before := session.config.stash.get(BEFORE, None)) is None:
+        return
+    mine, unclear = machine.changes(before, os.environ[machine.RUN])
+    out: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    for line in mine:
+        out.write_line(f"LEFT ON THIS MACHINE: {line}", red=True)
+    for line in unclear:
+        out.write_line(f"changed while others ran tests here too: {line}")
+    if mine and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if not (mine or unclear):
+        out.write_line("this machine is as it was before the run")
+
 
 LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 

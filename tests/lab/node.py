@@ -2,6 +2,7 @@
 
 import os
 import stat
+import weakref
 from pathlib import Path
 
 from tests.lab.daemons import Daemon, Daemons
@@ -11,6 +12,7 @@ from tests.lab.slurmconf import GPUS
 INSIDE = """\
 hostname "$1"
 mount --bind "$2/bin/$1" /usr/local/sbin
+[ ! -e /dev/kmsg ] || mount --bind "$2/kmsg/$1" /dev/kmsg
 mkdir -p /run/sshd "$2/munge-$1"
 cp -p "$2/munge/key" "$2/munge-$1/key"
 mount --bind "$2/munge-$1" "$2/munge"
@@ -20,7 +22,8 @@ munged --force --socket="$2/munge/socket" --key-file="$2/munge/key" \
 exec env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
 """
 """Runs as process 1 of the node, so everything in it ends with slurmd. Its munged is its own: one for
-all nodes takes the second use of a credential for a replay, which newer Slurms do not forgive."""
+all nodes takes the second use of a credential for a replay, which newer Slurms do not forgive. So is
+its kernel log: what is written into the real one, a tool that watches this machine believes."""
 
 
 class Node:
@@ -35,6 +38,8 @@ class Node:
         self._space = net.add_host(self._host)
         self._daemon: Daemon | None = None
         self._make_folders()
+        self._kernel = self._kernel_log()
+        self._said = 0
 
     def start(self) -> None:
         """Boot it unless it runs; does not wait until Slurm knows."""
@@ -68,6 +73,13 @@ class Node:
         script.write_text(f'#!/bin/sh\ncat "${{0%/*}}/.{program}.out"\nexit {code}\n')
         script.chmod(0o755)
 
+    def kernel_says(self, text: str, level: int = 6) -> None:
+        """A record of the node's kernel log (Documentation/ABI/testing/dev-kmsg). Unlike the real
+        one's it is read once."""
+        record = f"{level},{self._said},{1_000_000 + self._said},-;{text}\n"
+        os.write(self._kernel, record.encode())
+        self._said += 1
+
     def equip(self) -> None:
         """The stand-ins with which a node begins, and no others."""
         for tool in self.bin.iterdir():
@@ -84,6 +96,16 @@ class Node:
             device = self._folder / f"gpu/{self.name}-{gpu}"
             os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
         self.equip()
+
+    def _kernel_log(self) -> int:
+        """A FIFO, held open as long as this object is there: who reads all that there is then meets
+        EAGAIN, as in /dev/kmsg."""
+        path = self._folder / "kmsg" / self.name
+        path.parent.mkdir(exist_ok=True)
+        os.mkfifo(path, 0o644)
+        held = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        weakref.finalize(self, os.close, held)
+        return held
 
     def _uuid(self, gpu: int) -> str:
         return f"GPU-00000000-0000-0000-{self._host:04x}-{gpu:012x}"

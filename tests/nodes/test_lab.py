@@ -126,9 +126,11 @@ def test_every_part_of_a_probe_is_read_or_says_why_not(nodes: Nodes) -> None:
 
 def test_the_kernel_log_is_read_from_where_it_was_left(nodes: Nodes) -> None:
     """A cursor of the same boot brings only what came after it, and nothing was lost."""
+    nodes.lab.nodes[0].kernel_says("eth0: link up")
     first = whole(nodes.reach().probe(["node-0"], EVERYTHING, limit=30)["node-0"]).kernel
     assert not isinstance(first, Unread | None)
-    Path("/dev/kmsg").write_text("<3>NVRM: Xid (PCI:0000:10:1c): 79, sentinel's test\n")
+    assert [line.text for line in first.lines] == ["eth0: link up"]
+    nodes.lab.nodes[0].kernel_says("NVRM: Xid (PCI:0000:10:1c): 79, sentinel's test", level=3)
     wants = Wants(parts=("kernel",), since=first.cursor)
     second = whole(nodes.reach().probe(["node-0"], wants, limit=30)["node-0"]).kernel
     assert not isinstance(second, Unread | None)

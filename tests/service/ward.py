@@ -55,7 +55,6 @@ class Ward:
     def configure(
         self, more: str = "", timeout: str = "20s", limits: str = "", guard: str = ""
     ) -> None:
-        # The lab's nodes share this machine's kernel log, into which anybody may write.
         keys = f"undrain: true, xids: false, limits: {{cooldown: 0s, share: 100%{limits}}}{more}"
         ssh = {"ssh": self.nodes.config, "known": self.nodes.known}
         self.watch.configure(CONFIG, keys=keys, timeout=timeout, guard=guard, **ssh)
