@@ -16,6 +16,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.core.when import clock_text
 from sentinel.plugin import Check
+from sentinel.slurm.job_states import strange
 from sentinel.slurm.model import Job
 
 
@@ -60,6 +61,8 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = [_slots(chain, entries, now)]
         if chain.in_slurm:
             jobs = [job for job in ctx.slurm.jobs() if job.name in chain.names]
+            if why := strange(jobs):
+                raise CannotTell(visible(why))
             found.insert(0, _links(chain, jobs))
         return Report(findings=tuple(found), coverage=Coverage(of="chains", meant=1))
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Status, covered
+from sentinel.core.text import visible
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
@@ -74,16 +75,20 @@ def chosen(
 
 
 def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
+    from sentinel.checks.users import refuse_lost
     from sentinel.core import hostlist
-    from sentinel.slurm.job_states import Phase, phase
+    from sentinel.slurm.job_states import Phase, phase, strange
 
-    running = [
+    mine = [
         j
         for j in ctx.slurm.jobs()
-        if job in (j.name, j.id, j.job_id)
-        and phase(j.state) in (Phase.RUNNING, Phase.PAUSED)
-        and (users is None or j.user in users)
+        if job in (j.name, j.id, j.job_id) and (users is None or j.user in users)
     ]
+    running = [j for j in mine if phase(j.state) in (Phase.RUNNING, Phase.PAUSED)]
+    if not running and (why := strange(mine)):
+        raise CannotTell(visible(why))
+    if not running and ctx.one_shot:
+        refuse_lost(ctx, job, users)
     names = tuple(dict.fromkeys(n for j in running for n in hostlist.printed(j.nodes)))
     return Chosen(meant=names, names=names, why="" if running else f"no job {job} is running")
 

@@ -24,6 +24,8 @@ PROCESSES = ("ps", "-e", "-o", "pid=,state=,comm=")
 SHOW = ("systemctl", "show", "--property=Id,LoadState,ActiveState,SubState,Result", "--")
 ALIVE = ("active", "reloading", "refreshing")
 DEAD = ("inactive", "failed", "deactivating", "maintenance")
+ALIVE_STATES = "RSIKPW"
+"""Letters of ps(1): running, sleeping, idle, and from older kernels wakekill, parked, waking."""
 AGAIN = 2.0
 """Seconds after which a host is asked again where all of a name wait in the kernel: every process
 does now and then for a moment."""
@@ -106,6 +108,8 @@ def process(host: str, name: str, said: Said) -> Finding:
     states = [s for s in _states(rows, name) if s not in "ZX"]
     if not states:
         return _finding(host, name, Status.CRITICAL, "does not run")
+    if not set(states) & set(ALIVE_STATES + "DTt"):
+        return _finding(host, name, Status.UNKNOWN, f"is in state {states[0]}, not known here")
     if set(states) <= set("DTt"):
         why = "hangs in the kernel (state D)" if "D" in states else "is stopped (state T)"
         return _finding(host, name, Status.WARNING, f"runs, but {why}")

@@ -1,18 +1,19 @@
 """Whose jobs are meant: names, groups with their primary members, or everybody."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
-from sentinel.slurm.job_states import leads, runs
+from sentinel.slurm.job_states import Phase, leads, phase, runs, strange
 from sentinel.slurm.model import Job
 
 EVERYBODY = "*"
 GROUP = "group:"
 LOOKUP = 5.0  # seconds for finding out who the members of a group are
+RECENT = 60.0  # seconds of accounting: what runs, slurmctld itself knows
 
 
 def one_user(users: Sequence[str]) -> bool:
@@ -35,14 +36,34 @@ def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | Non
     return frozenset(names.union(*(_members(g, limit) for g in groups)))
 
 
-def running(ctx: Context, name: str, users: Sequence[str]) -> list[Job]:
-    """The jobs of that very name and of those users that run just now. Raises CannotTell."""
+def running(ctx: Context, name: str, users: Sequence[str], *, before: bool = False) -> list[Job]:
+    """The jobs of that very name and of those users that run just now. Raises CannotTell.
+
+    `before`: one ran at the last look, so that a list without it is not believed the first time.
+    """
     whose = watched(users, min(LOOKUP, ctx.limit / 4))
-    return [
+    mine = [
         job
         for job in ctx.slurm.jobs()
-        if job.name == name and runs(job) and leads(job) and (whose is None or job.user in whose)
+        if job.name == name and leads(job) and (whose is None or job.user in whose)
     ]
+    found = [job for job in mine if runs(job)]
+    if not found and (why := strange(mine)):
+        raise CannotTell(visible(why))
+    if not found and (before or ctx.one_shot):
+        refuse_lost(ctx, name, whose)
+    return found
+
+
+def refuse_lost(ctx: Context, name: str, whose: Collection[str] | None) -> None:
+    """Raises CannotTell where Slurm, asked once more for all that it remembers, has a job of this
+    name that runs: the list was not whole."""
+    for run in ctx.slurm.past((), (name,), RECENT).runs:
+        mine = run.name == name and (whose is None or run.user in whose)
+        if mine and phase(run.state) is Phase.RUNNING:
+            raise CannotTell(
+                f"job {run.id} runs and is not in the list of jobs: the list is not whole"
+            )
 
 
 def _me() -> str:

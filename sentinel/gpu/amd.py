@@ -59,6 +59,7 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
             dram_corrected=_whole(ecc.get("total_correctable_count")),
             dram_uncorrected=_whole(ecc.get("total_uncorrectable_count")),
         ),
+        untold=() if heat else ("temperature",),
     )
 
 

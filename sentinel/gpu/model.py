@@ -55,6 +55,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
     `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
     `throttled`: reasons active now. `troubles`: fields in which the driver complains instead.
+    `untold`: what every known form of the tool tells, if only as N/A, and this output does not.
     """
 
     uuid: str
@@ -93,6 +94,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
     reset_required: bool | None = None
     processes: tuple[Occupant, ...] = ()
     troubles: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 class Inventory(Struct, frozen=True, kw_only=True):

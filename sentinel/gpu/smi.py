@@ -88,6 +88,7 @@ def _gpu(node: Tree) -> Gpu:
         reset_required=yes(node.at("gpu_reset_status/reset_required")),
         processes=tuple(_processes(node)),
         troubles=tuple(dict.fromkeys(_troubles(node))),
+        untold=() if node.at("temperature/gpu_temp") else ("temperature",),
     )
 
 

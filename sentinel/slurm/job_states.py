@@ -4,6 +4,7 @@ Words: `job_state_string()` in src/common/slurm_protocol_defs.c, Slurm 20.11 to 
 the first flag hides the base state; meanings: https://slurm.schedmd.com/job_state_codes.html.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 
 from sentinel.slurm.model import Job
@@ -66,6 +67,15 @@ src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
 def phase(state: str) -> Phase:
     """The phase of a state word; a word that no Slurm we know prints is unclear."""
     return STATES.get(state, Phase.UNCLEAR)
+
+
+def strange(jobs: Iterable[Job]) -> str:
+    """The first of them whose state is a word that no Slurm we know prints: what it does, nobody
+    here can tell. Empty where there is none."""
+    found = (job for job in jobs if job.state not in STATES)
+    return next(
+        (f"job {job.id} is {job.state}, a state that is not known here" for job in found), ""
+    )
 
 
 def leads(job: Job) -> bool:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.users import watched
+from sentinel.checks.users import running, watched
 from sentinel.core.errors import CannotTell
+from sentinel.slurm.model import Run
+from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import check, glance
+from tests.checks.job.making import job as made
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 MY_GROUP = grp.getgrgid(pwd.getpwnam(ME).pw_gid).gr_name
@@ -66,3 +69,27 @@ def test_a_directory_service_that_fails_is_no_empty_group(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(CannotTell, match="exit code 3"):
         watched(["group:six"], 5.0)
+
+
+@pytest.mark.parametrize(("before", "one_shot"), [(True, False), (False, True)])
+def test_a_list_that_lacks_a_job_is_not_believed_the_first_time(
+    before: bool, one_shot: bool
+) -> None:
+    """What slurmctld remembers is asked; after a look without it, and for others' jobs, it is not."""
+    there = Run(job_id="7", id="7", state="RUNNING", name="train", user=ME)
+    slurm = FixedSlurm(jobs=[], ends={"7": there})
+    ctx = context(slurm, one_shot=one_shot)
+    with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
+        running(ctx, "train", [], before=before)
+    assert running(context(slurm), "train", []) == []
+    assert running(ctx, "train", ["eve"], before=before) == []
+    assert running(ctx, "other", [], before=before) == []
+
+
+def test_a_state_that_is_not_known_is_no_end() -> None:
+    """Unless another one of the name runs."""
+    odd = made("7", "HIBERNATING", user=ME)
+    runs = made("8", user=ME)
+    with pytest.raises(CannotTell, match="job 7 is HIBERNATING, a state that is not known here"):
+        running(context(FixedSlurm(jobs=[odd])), "train", [])
+    assert running(context(FixedSlurm(jobs=[odd, runs])), "train", []) == [runs]

@@ -80,7 +80,8 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name or the folder; CannotTell when it cannot be read."""
-        jobs = running(ctx, self.job, self.users) if self.job else []
+        before = bool(ctx.memory)
+        jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         if self.job and not jobs:
             nothing = "no such job is running, so no checkpoint is awaited"
             none = Coverage(of="folders", meant=0, excused="no such job is running")

@@ -61,6 +61,12 @@ def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
         yield Status.WARNING, f"slowed down by the hardware ({', '.join(slow)})"
     if gpu.troubles:
         yield Status.CRITICAL, f"does not answer properly ({'; '.join(gpu.troubles[:3])})"
+    if gpu.untold:
+        what = " and ".join(gpu.untold)
+        yield (
+            Status.UNKNOWN,
+            f"its tool tells no {what} in a form that is known here (is it newer?)",
+        )
 
 
 def _recovery(gpu: Gpu) -> Iterator[Problem]:

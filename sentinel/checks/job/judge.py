@@ -11,13 +11,14 @@ from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.hints import hints
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import last_step, stdout
-from sentinel.checks.job.queue import elements
+from sentinel.checks.job.queue import Queue, elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
 from sentinel.checks.job.view import View
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible
+from sentinel.slurm.job_states import strange
 from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
 from sentinel.slurm.submission import shell
@@ -48,7 +49,15 @@ def _alive(settings: JobSettings, view: View) -> Finding:
         view.finished or view.queue.coming or view.queue.paused
     ):
         status = Status.CRITICAL  # nothing runs, and nothing will
+    if status is Status.OK and (why := _strange(view.queue)):
+        return unknown(settings, view, visible(why))
     return _finding(settings, view, status, "; ".join([*troubles, _state(view), *done]))
+
+
+def _strange(queue: Queue) -> str:
+    """Why nobody can tell what becomes of it, where all there is has a state that is not known."""
+    known = queue.alive or queue.waiting or queue.paused or queue.ending
+    return "" if known else strange(queue.unclear)
 
 
 def _state(view: View) -> str:

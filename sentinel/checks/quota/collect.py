@@ -147,6 +147,9 @@ def _quota(q: Question) -> list[Quota]:
     found = linux.quota(text, q.kind, q.name, {q.mount.point, *_points(q)}, q.now)
     if done.err and not found:
         raise CannotTell(f"quota: {_why(done)}")
+    last = text.rstrip().rpartition("\n")[2].split()
+    if last[0] in ("Disk", "Filesystem") and last[-1] != "none":
+        raise CannotTell("quota: its answer ends before the first file system, and not with none")
     return _enforced(found, q)
 
 

@@ -18,7 +18,7 @@ STATES = {
     "COMPLETING": Status.OK,
     "STAGE_OUT": Status.OK,
     "REVOKED": Status.OK,
-    "SOMETHING_NEW": Status.OK,
+    "SOMETHING_NEW": Status.UNKNOWN,
     "SUSPENDED": Status.WARNING,
     "STOPPED": Status.WARNING,
     "REQUEUE_HOLD": Status.CRITICAL,

@@ -1,0 +1,205 @@
+"""Kinds that ask nodes, and this machine's own tools."""
+
+import re
+
+from sentinel.alerting.observations import Outcome
+from sentinel.checks.fs import Fs
+from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.memory import Memory
+from sentinel.checks.service import Service
+from sentinel.core.settings import FilePath
+from tests.checks.cannot_tell.probes import FALLEN, GPUS, MEMINFO, probe, section
+from tests.checks.cannot_tell.slurm_cases import nodes, queue, slurm, training_runs
+from tests.checks.cannot_tell.world import (
+    DENIED,
+    EMPTY,
+    ERROR,
+    HANG,
+    MIDDLE,
+    NEWER,
+    NOTHING,
+    RECORD,
+    SAYS,
+    Case,
+    World,
+    spoilt,
+)
+
+VERSION_2 = "MARK begin 2\nMARK end\n"
+HOT = GPUS.replace("<gpu_temp>41 C", "<gpu_temp>99 C")
+LOST = GPUS.replace("<attached_gpus>8", "<attached_gpus>7")
+
+
+def in_words_of_the_probe(world: World, name: str, text: str, newer: str) -> str:
+    """A section as probe.sh prints it when the tool behind it has that fault."""
+    fault = world.fault if world.target == name else ""
+    why = {NOTHING: "missing", DENIED: "denied", HANG: "hung"}.get(fault)
+    whole = section(name, text)
+    if why:
+        return f"MARK {name} {why} 0 no answer\n"
+    if fault in (MIDDLE, RECORD):  # on the way here: the probe has counted its lines
+        return spoilt(whole, fault, "\n", "")
+    return section(name, {EMPTY: "", ERROR: SAYS, NEWER: newer}.get(fault, text))
+
+
+def gpu_node(world: World) -> Outcome:
+    """The driver says that one has fallen off the bus; nvidia-smi shows nothing of it yet."""
+    slurm(world)
+    world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
+    kernel = in_words_of_the_probe(
+        world, "kernel", f"kmsg\n6,1,1,-;eth0: up\n{FALLEN}\n", "ebpf\n<6>{1}: eth0: up\n"
+    )
+    gpus = in_words_of_the_probe(
+        world,
+        "gpus",
+        GPUS,
+        GPUS.replace("nvsmi_device_v13", "nvsmi_device_v99")
+        .replace("gpu_temp", "gpu_heat")
+        .replace("<uuid>", "<id>")
+        .replace("</uuid>", "</id>"),
+    )
+    whole = probe()
+    world.node(whole.replace("MARK end", f"{gpus}{kernel}MARK end"), newer=VERSION_2)
+    return world.look("gpu", GpuCheck(nodes="n1", signals=False))
+
+
+def gpu_hot(world: World) -> Outcome:
+    """A GPU at 99 degrees; the kernel says nothing."""
+    slurm(world)
+    world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
+    quiet = section("kernel", "kmsg\n6,1,1,-;eth0: up\n")
+    new = re.sub("gpu_temp>", "gpu_heat>", HOT.replace("device_v13", "device_v99"))
+    gpus = in_words_of_the_probe(world, "gpus", HOT, new)
+    world.node(probe().replace("MARK end", f"{gpus}{quiet}MARK end"), newer=VERSION_2)
+    return world.look("gpu", GpuCheck(nodes="n1", signals=False))
+
+
+def gpu_here(world: World) -> Outcome:
+    new = re.sub("gpu_temp>", "gpu_heat>", HOT.replace("device_v13", "device_v99"))
+    world.says("nvidia-smi", HOT, newer=new)
+    world.says("dmesg", "[    1.000000] eth0: up\n", newer="")
+    return world.look("gpu", GpuCheck())
+
+
+def kernel_here(world: World) -> Outcome:
+    world.says("nvidia-smi", GPUS, newer="")
+    log = f"[    1.000000] eth0: up\n[    2.000000] {FALLEN.partition(';')[2]}\n"
+    world.says("dmesg", log, newer="{1.0} eth0: up\n")
+    return world.look("gpu", GpuCheck())
+
+
+def amd_here(world: World) -> Outcome:
+    listing = (
+        '[\n{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}\n]\n'
+    )
+    metric = '[\n{"gpu": 0, "temperature": {"hotspot": 120}, "ecc": {"total_uncorrectable_count": 2}}\n]\n'
+    world.says("dmesg", "[    1.000000] eth0: up\n", newer="")
+    world.says("amd-smi", listing, when="list", newer='{"gpus": {"0": {}}}\n')
+    world.says(
+        "amd-smi", metric, when="metric", newer='[{"gpu": 0, "heat": {"hotspot": {"K": 393}}}]\n'
+    )
+    return world.look("gpu", GpuCheck(vendor="amd"))
+
+
+def memory_node(world: World) -> Outcome:
+    world.node(probe("memory", MEMINFO), newer=VERSION_2)
+    return world.look("memory", Memory(nodes="n1"))
+
+
+def memory_of_job(world: World) -> Outcome:
+    training_runs(world)
+    world.node(probe("memory", MEMINFO), newer=VERSION_2)
+    return world.look("memory", Memory(job="train", users=["root"]), one_shot=True)
+
+
+def memory_section(world: World) -> Outcome:
+    text = in_words_of_the_probe(world, "memory", MEMINFO, "MemTotal: 1 TB\nMemFree: much\n")
+    world.node(probe().replace("MARK end", f"{text}MARK end"), newer=VERSION_2)
+    return world.look("memory", Memory(nodes="n1"))
+
+
+FULL = "4096 1000000 1000 0 1000000 999999 ext2/ext3\n"
+
+
+def fs_node(world: World) -> Outcome:
+    disk = section("mounts", "/dev/vda1 / ext4 rw,relatime 0 0\n") + in_words_of_the_probe(
+        world, "disk.1", FULL, "blocks=1000000 free=0\n"
+    )
+    world.node(probe().replace("MARK end", f"{disk}MARK end"), newer=VERSION_2)
+    return world.look("fs", Fs(nodes="n1", paths=[FilePath("/data")]))
+
+
+def fs_here(world: World) -> Outcome:
+    """stat(1) is the child that asks statfs(2)."""
+    from sentinel.checks.fs.usage import FORMAT
+
+    values = {
+        "%S": "4096",
+        "%b": "1000000",
+        "%f": "1000",
+        "%a": "0",
+        "%c": "1000000",
+        "%d": "999999",
+        "%T": "ext2/ext3",
+    }
+    full = FORMAT
+    for letter, value in values.items():
+        full = full.replace(letter, value)
+    world.says("stat", full + "\n", newer="blocks=1000000 free=0\n")
+    return world.look("fs", Fs(paths=[FilePath(str(world.home))]))
+
+
+PS = "    1 S systemd\n   77 Z munged\n"
+UNIT = "Id=sssd.service\nLoadState=loaded\nActiveState=failed\nSubState=failed\nResult=exit-code\n"
+
+
+def service_ps(world: World) -> Outcome:
+    world.says("ps", PS, newer="    1 S systemd\n   77 Q munged\n")
+    return world.look("service", Service(processes=["munged"]))
+
+
+def service_units(world: World) -> Outcome:
+    new = UNIT.replace("ActiveState=failed", "ActiveState=hibernating")
+    world.says("systemctl", UNIT, newer=new)
+    return world.look("service", Service(units=["sssd.service"]))
+
+
+def service_node(world: World) -> Outcome:
+    world.says("ps", PS, newer="")
+    world.node()
+    return world.look("service", Service(processes=["munged"], nodes="n1"))
+
+
+def failed_jobs(world: World) -> Outcome:
+    """A node on which a job was lost is known to the ledger; a GPU at 99 degrees is told in any case."""
+    slurm(world)
+    world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
+    world.says("squeue", queue(), when="%o", newer="x", record="§.\n")
+    world.says("sacct", "", when="--delimiter", newer="x")
+    gpus, quiet = section("gpus", HOT), section("kernel", "kmsg\n6,1,1,-;eth0: up\n")
+    world.node(probe().replace("MARK end", f"{gpus}{quiet}MARK end"), newer=VERSION_2)
+    return world.look("gpu", GpuCheck(nodes="n1", signals=True))
+
+
+NO_MARK = (
+    "dmesg has no end mark; what was cut off is newer than what was seen, and read at the next look"
+)
+CASES = [
+    Case(kind="gpu", source=0, asked="ssh", truth="a GPU has fallen off the bus", look=gpu_node),
+    Case(kind="gpu", source=0, asked="kernel", truth="a GPU has fallen off the bus", look=gpu_node),
+    Case(kind="gpu", source=0, asked="gpus", truth="a GPU at 99 degrees", look=gpu_hot),
+    Case(kind="gpu", source=0, asked="nvidia-smi", truth="a GPU at 99 degrees", look=gpu_here),
+    Case(kind="gpu", source=0, asked="dmesg", truth="a GPU has fallen off the bus", look=kernel_here, believed=dict.fromkeys((MIDDLE, RECORD), NO_MARK)),
+    Case(kind="gpu", source=0, asked="amd-smi list", truth="a GPU with errors", look=amd_here),
+    Case(kind="gpu", source=0, asked="amd-smi metric", truth="a GPU with errors", look=amd_here),
+    Case(kind="gpu", source=1, asked="sacct --delimiter", truth="a GPU at 99 degrees", look=failed_jobs),
+    Case(kind="memory", source=0, asked="ssh", truth="no memory is left", look=memory_node),
+    Case(kind="memory", source=0, asked="memory", truth="no memory is left", look=memory_section),
+    Case(kind="memory", source=0, asked="squeue %o", truth="no memory is left", look=memory_of_job),
+    Case(kind="fs", source=0, asked="stat", truth="the disk is full", look=fs_here),
+    Case(kind="fs", source=0, asked="ssh", truth="the disk is full", look=fs_node),
+    Case(kind="fs", source=0, asked="disk.1", truth="the disk is full", look=fs_node),
+    Case(kind="service", source=0, asked="ps", truth="munged is dead", look=service_ps),
+    Case(kind="service", source=0, asked="systemctl", truth="sssd has failed", look=service_units),
+    Case(kind="service", source=0, asked="ssh", truth="munged is dead", look=service_node),
+]  # fmt: skip
