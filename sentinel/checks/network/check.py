@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 
@@ -100,7 +100,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         now = ctx.now.wall / SECOND
         for name, probe in probes.items():
             past = memory.nodes.setdefault(name, NodePast())
-            findings += self._of_node(name, probe, seen[name], usual, past, now)
+            findings += self._of_node(name, probe, seen[name], usual, past, now, memory.bad)
         if not self.nodes or self.nodes == ALL:
             stay = {*probes, *(f.subject for f in findings)}
             memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
@@ -121,6 +121,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         usual: Mapping[str, Link],
         past: NodePast,
         now: float,
+        told: Collection[str],
     ) -> Iterator[Finding]:
         boot = probe.identity.boot if not isinstance(probe.identity, Unread) else ""
         said = _said(probe, past, now)
@@ -143,16 +144,20 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             elif note:
                 notes.append(f"{link.name} {note}")
         if _whole(probe):
-            yield from self._gone(node, there, past, now)
-        for card, told in said.items():
+            yield from self._gone(node, there, past, now, told)
+        for card, words in said.items():
             if not self._ignored(node, card):
-                yield _finding(node, card, [(status, text) for _, status, text in told])
+                yield _finding(node, card, [(status, text) for _, status, text in words])
         yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes)
 
-    def _gone(self, node: str, there: set[str], past: NodePast, now: float) -> Iterator[Finding]:
+    def _gone(
+        self, node: str, there: set[str], past: NodePast, now: float, told: Collection[str]
+    ) -> Iterator[Finding]:
         for name in [n for n in past.links if n not in there]:
             problem, kept = (
-                (None, None) if self._ignored(node, name) else missing(past.links[name], now)
+                (None, None)
+                if self._ignored(node, name)
+                else missing(past.links[name], now, told=f"{node}/{name}" in told)
             )
             if kept is None:
                 del past.links[name]
@@ -241,7 +246,7 @@ def _named(probe: NodeProbe, address: str) -> str:
 def _whole(probe: NodeProbe) -> bool:
     """Everything that was asked for was read; a node without InfiniBand has none to read."""
     parts = {name: part for name, part in probe.unread.items() if name in PARTS}
-    return not any(part.kind != "missing" or name == "network" for name, part in parts.items())
+    return not any(part.kind != "missing" or name != "infiniband" for name, part in parts.items())
 
 
 def _finding(node: str, name: str, problems: list[Problem]) -> Finding:

@@ -146,12 +146,13 @@ def look(
     return problems, note, kept
 
 
-def missing(past: Past, now: float) -> tuple[Problem | None, Past | None]:
-    """A link that was there and is not now: told from its second look on, forgotten in the end."""
+def missing(past: Past, now: float, *, told: bool) -> tuple[Problem | None, Past | None]:
+    """A link that was there and is not now: told from its second look on, and at once where it was
+    down before or was `told` already, since to be gone is not to be well; forgotten in the end."""
     past.gone = past.gone or now
     if now - past.gone > GONE or not past.up:
         return None, None
-    if now == past.gone:
+    if now == past.gone and not (told or past.down):
         return None, past
     return (Status.CRITICAL, f"is not there any more, for {duration_text(now - past.gone)}"), past
 

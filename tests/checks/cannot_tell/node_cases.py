@@ -1,13 +1,16 @@
 """Kinds that ask nodes, and this machine's own tools."""
 
 import re
+from collections.abc import Callable
 
 from sentinel.alerting.observations import Outcome
 from sentinel.checks.fs import Fs
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.memory import Memory
+from sentinel.checks.network import NetworkCheck
 from sentinel.checks.service import Service
 from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
 from tests.checks.cannot_tell.probes import FALLEN, GPUS, MEMINFO, probe, section
 from tests.checks.cannot_tell.slurm_cases import nodes, queue, slurm, training_runs
 from tests.checks.cannot_tell.world import (
@@ -184,6 +187,46 @@ def failed_jobs(world: World) -> Outcome:
 NO_MARK = (
     "dmesg has no end mark; what was cut off is newer than what was seen, and read at the next look"
 )
+PORT = """\
+mlx5_0 1 state {state}
+mlx5_0 1 phys_state {phys}
+mlx5_0 1 rate 400 Gb/sec (4X NDR)
+mlx5_0 1 link_layer InfiniBand
+"""
+ETHERNET = "net eth1 operstate {state}\nnet eth1 speed 100000\nnet eth1 carrier_changes 2\n"
+CARD = "3,2,2,-;mlx5_core 0000:17:00.0: device's health compromised - reached miss count\n"
+
+
+def network(
+    port_up: bool = True, ethernet_up: bool = True, log: str = ""
+) -> Callable[[World], Outcome]:
+    """It was up at first, and is down for longer than it may settle."""
+    check = NetworkCheck(nodes="n1", settle=Duration(0.001))
+
+    def told(world: World, port_up: bool, ethernet_up: bool, log: str) -> None:
+        state, phys = ("4: ACTIVE", "5: LinkUp") if port_up else ("1: DOWN", "2: Polling")
+        parts = (
+            ("infiniband", PORT.format(state=state, phys=phys), "mlx5_0 p1 state=DOWN\n"),
+            ("network", ETHERNET.format(state="up" if ethernet_up else "down"), "eth1: DOWN\n"),
+            ("kernel", f"kmsg\n6,1,1,-;eth0: up\n{log}", "ebpf\n<6>{1}: eth0: up\n"),
+        )
+        whole = "".join(in_words_of_the_probe(world, *part) for part in parts)
+        world.node(probe().replace("MARK end", f"{whole}MARK end"), newer=VERSION_2)
+
+    def look(world: World) -> Outcome:
+        for is_up in (True, False):
+            before = World(world.folder)
+            before.memory = world.memory
+            told(before, is_up or port_up, is_up or ethernet_up, "")
+            seen = before.look("network", check)
+            assert seen.report is not None
+            world.memory = seen.report.memory or {}
+        told(world, port_up, ethernet_up, log)
+        return world.look("network", check)
+
+    return look
+
+
 CASES = [
     Case(kind="gpu", source=0, asked="ssh", truth="a GPU has fallen off the bus", look=gpu_node),
     Case(kind="gpu", source=0, asked="kernel", truth="a GPU has fallen off the bus", look=gpu_node),
@@ -199,6 +242,10 @@ CASES = [
     Case(kind="fs", source=0, asked="stat", truth="the disk is full", look=fs_here),
     Case(kind="fs", source=0, asked="ssh", truth="the disk is full", look=fs_node),
     Case(kind="fs", source=0, asked="disk.1", truth="the disk is full", look=fs_node),
+    Case(kind="network", source=0, asked="ssh", truth="a link is down", look=network(port_up=False)),
+    Case(kind="network", source=0, asked="infiniband", truth="a link is down", look=network(port_up=False)),
+    Case(kind="network", source=0, asked="network", truth="a link is down", look=network(ethernet_up=False)),
+    Case(kind="network", source=0, asked="kernel", truth="a card has failed", look=network(log=CARD)),
     Case(kind="service", source=0, asked="ps", truth="munged is dead", look=service_ps),
     Case(kind="service", source=0, asked="systemctl", truth="sssd has failed", look=service_units),
     Case(kind="service", source=0, asked="ssh", truth="munged is dead", look=service_node),

@@ -24,6 +24,8 @@ NAMES = {
     "sacct --delimiter": "`sacct`",
     "ssh": "the way to the node",
     "kernel": "kernel log of the node",
+    "infiniband": "/sys/class/infiniband of the node",
+    "network": "/sys/class/net of the node",
     "gpus": "`nvidia-smi` on the node",
     "disk.1": "statfs on the node",
     "memory": "meminfo of the node",

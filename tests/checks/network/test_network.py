@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sentinel.checks.network.check import NetworkCheck
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.values import Duration
 from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import (
     Cursor,
@@ -240,3 +241,14 @@ def test_this_machine() -> None:
     """By the same script."""
     report = NetworkCheck().run(context())
     assert report.findings[-1].summary.endswith("links up")
+
+
+def test_a_link_that_is_gone_after_it_was_told_is_not_well_again() -> None:
+    """Its driver was unloaded: the alert goes on, in the words of what is so now."""
+    slow = replace(WELL, rate="200 Gb/sec (4X HDR)")
+    for before in (slow, DOWN):
+        *_, told, gone, still = nights(
+            probe(WELL), probe(before), probe(before), probe(), probe(), settle=Duration(1)
+        )
+        assert list(bad(told)) == list(bad(gone)) == list(bad(still)) == ["n1/mlx5_0/1"]
+        assert "is not there any more" in bad(gone)["n1/mlx5_0/1"][1]
