@@ -180,6 +180,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         past = () if ctx.one_shot else ctx.history(subject, "available_bytes", float(self.window))
         left = heading(level, past, ctx.now, float(self.window))
         status, summary = judge(level, left, self.warn, self.crit)
+        there = f"ssh {node} " if subject == node else ""
         return Finding(
             subject=subject,
             status=status,
@@ -191,7 +192,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "swap_used_percent": level.swap_used_percent,
                 "full_in_seconds": left,
             },
-            commands=("ps -eo pid,user,rss,args --sort=-rss | head",) if status.bad else (),
+            commands=(f"{there}ps -eo pid,user,rss,args --sort=-rss | head",) if status.bad else (),
             labels={"node": node},
         )
 
@@ -223,7 +224,10 @@ def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
         status=worst([finding.status, Status.WARNING]),
         summary=f"{text}; {finding.summary}",
         values={**finding.values, "oom_kills": count},
-        commands=("dmesg -T | grep -i 'killed process'", *finding.commands),
+        commands=(
+            f"ssh {finding.subject} dmesg -T | grep -i 'killed process'",
+            *finding.commands,
+        ),
     )
 
 

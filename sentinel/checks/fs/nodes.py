@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from sentinel.checks.fs.limits import judge
 from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
-from sentinel.checks.fs.verdict import Rules
+from sentinel.checks.fs.verdict import Rules, commands
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Sample, Status, worst
 from sentinel.core.text import visible
@@ -82,24 +84,22 @@ def _of_path(node: str, probe: NodeProbe, path: str, was: bool, rules: Rules) ->
 def _finding(
     node: str, subject: str, status: Status, summary: str, path: str, usage: Usage | None = None
 ) -> Finding:
-    from shlex import quote
-
     values = {} if usage is None else _values(usage)
-    there = f"ssh {node} df -h {quote(visible(path))}"
     return Finding(
         subject=subject,
         status=status,
         summary=summary,
         values=values,
         labels={"node": node},
-        commands=(there,) if status.bad else (),
+        commands=commands(path, False, node) if status.bad else (),
     )
 
 
 def _unread(node: str, subject: str, disk: Unread, path: str) -> Finding:
     """A path that hangs or is not there is bad; one that could not be asked is unknown."""
     if disk.kind in ("hung", "late"):
-        return _finding(node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), path)
+        found = _finding(node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), path)
+        return replace(found, commands=commands(path, True, node))
     if disk.kind == "failed" and "Permission denied" not in disk.why:
         why = "does not exist" if _GONE in disk.why else f"cannot be read: {disk.why}"
         return _finding(node, subject, Status.CRITICAL, visible(why), path)

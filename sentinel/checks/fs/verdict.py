@@ -93,7 +93,9 @@ def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
         status=status,
         summary="; ".join(text for _, text in problems),
         values=values(sight) if not _lost(sight, seen, rules) else {},
-        commands=_commands(sight) if status.bad else (),
+        commands=commands(sight.path, bool(sight.answer and sight.answer.hung))
+        if status.bad
+        else (),
     )
 
 
@@ -176,10 +178,12 @@ def _read_only(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:
     return [(Status.OK, "read-only")]
 
 
-def _commands(sight: Sight) -> tuple[str, ...]:
+def commands(path: str, hung: bool, node: str = "") -> tuple[str, ...]:
+    """What to look at next, on that node where one is named: nothing that would hang as well."""
     from shlex import quote
 
-    path = quote(visible(sight.path))
-    if sight.answer and sight.answer.hung:
-        return (f"grep -F {path} /proc/mounts", "ps -eo pid,stat,wchan:32,args | awk '$2 ~ /D/'")
-    return f"df -h {path}", f"df -i {path}"
+    name = quote(visible(path))
+    look = (f"df -h {name}", f"df -i {name}")
+    if hung:
+        look = (f"grep -F {name} /proc/mounts", "ps -eo stat,pid,wchan:32,args | grep ^D")
+    return tuple(f"ssh {node} {quote(one)}" for one in look) if node else look

@@ -149,7 +149,7 @@ def test_what_is_told_of_a_hang() -> None:
         subject="/x",
         status=Status.CRITICAL,
         summary="hangs: statfs did not answer within 5s",
-        commands=("grep -F /x /proc/mounts", "ps -eo pid,stat,wchan:32,args | awk '$2 ~ /D/'"),
+        commands=("grep -F /x /proc/mounts", "ps -eo stat,pid,wchan:32,args | grep ^D"),
     )
     stuck = Answer(hung=True, stuck=Stuck(17, 2, "b"))
     assert finding(on(stuck), Seen(hangs_since=START), RULES).summary == (
