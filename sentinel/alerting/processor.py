@@ -1,6 +1,6 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 
 from msgspec import Struct
@@ -150,12 +150,13 @@ def digest(
     plan: Plan,
     now: Instant,
     orders: Orders = NO_ORDERS,
+    origin: Callable[[Key], str] = lambda _: "",
 ) -> Batch:
-    """What one transaction has to write about these runs."""
+    """What one transaction has to write about these runs. `origin`: see state_machine.step."""
     work = _Work(alerts, plan, now, orders)
     for outcome in outcomes:
         for key, finding in observations(outcome, alerts, plan.cluster):
-            work.observe(key, finding, plan.policies[outcome.check])
+            work.observe(key, finding, plan.policies[outcome.check], origin(key))
     work.tell({outcome.check for outcome in outcomes})
     return work.batch(outcomes)
 
@@ -214,10 +215,10 @@ class _Work:
         self._transitions: list[Transition] = []
         self._outbox: list[Outgoing] = []
 
-    def observe(self, key: Key, finding: Finding | None, policy: Policy) -> None:
+    def observe(self, key: Key, finding: Finding | None, policy: Policy, origin: str = "") -> None:
         """One step of the life of one alert."""
         before = self._before.get(key)
-        done = step(key, before, finding, policy, self._now)
+        done = step(key, before, finding, policy, self._now, origin)
         if done.alert is None:
             self._alerts.pop(key, None)
         else:

@@ -68,14 +68,20 @@ class Step(Struct, frozen=True):
 
 
 def step(
-    key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
+    key: Key,
+    alert: Alert | None,
+    finding: Finding | None,
+    policy: Policy,
+    now: Instant,
+    origin: str = "",
 ) -> Step:
     """One observation of one subject; `finding` None when a good run no longer reports it.
+    `origin` names a new episode in place of the moment at which it began.
 
     Unknown neither opens nor closes an alert about a subject: only the check itself (the
     empty subject) can be alerted on as unknown, when it stays blind.
     """
-    raw = _raw(key, alert, finding, policy, now)
+    raw = _raw(key, alert, finding, policy, now, origin)
     if alert is not None and alert.flapping:
         return _damped(alert, raw, policy, now)
     return _counted(alert, raw, policy, now)
@@ -104,7 +110,12 @@ def _slack(before: Alert | None, limit: float, now: Instant) -> float:
 
 
 def _raw(
-    key: Key, alert: Alert | None, finding: Finding | None, policy: Policy, now: Instant
+    key: Key,
+    alert: Alert | None,
+    finding: Finding | None,
+    policy: Policy,
+    now: Instant,
+    origin: str,
 ) -> Step:
     if finding is None:
         return _clear(alert, "gone", "no longer reported", policy, now)
@@ -112,7 +123,8 @@ def _raw(
         return Step(alert, None, "cannot tell: nothing changes")
     if finding.status is Status.OK:
         return _clear(alert, "resolved", _good(key, alert, finding.summary), policy, now)
-    seen = _observe(key, alert, finding, policy, now)
+    begun = _begun(key, alert, finding, policy, now, origin)
+    seen = _observe(begun if alert is None or alert.over else alert, finding, policy, now)
     wanted = finding.patience if policy.for_ is None else policy.for_
     waits = remaining(seen, finding, policy, now) > _slack(alert, wanted, now)
     return _worsen(seen, policy, waits, now) if seen.firing else _fire(seen, policy, waits, now)
@@ -173,10 +185,7 @@ def _settled(quiet: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
     return Step(_over(settled, policy, now), transition, "settled, and good")
 
 
-def _observe(
-    key: Key, alert: Alert | None, finding: Finding, policy: Policy, now: Instant
-) -> Alert:
-    before = alert if alert and not alert.over else _begun(key, alert, finding, policy, now)
+def _observe(before: Alert, finding: Finding, policy: Policy, now: Instant) -> Alert:
     return replace(
         before,
         since=before.since if before.runs else now,
@@ -208,11 +217,16 @@ def _beginning(before: Alert, finding: Finding, now: Instant) -> Instant | None:
 
 
 def _begun(
-    key: Key, earlier: Alert | None, finding: Finding, policy: Policy, now: Instant
+    key: Key,
+    earlier: Alert | None,
+    finding: Finding,
+    policy: Policy,
+    now: Instant,
+    origin: str,
 ) -> Alert:
     return Alert(
         key=key,
-        id=_episode(key, now),
+        id=_episode(key, origin or str(now.wall)),
         kind=policy.kind,
         status=finding.status,
         summary=finding.summary,
@@ -276,7 +290,7 @@ def _told(alert: Alert, reason: str, status: Status, now: Instant) -> tuple[Aler
     return replace(alert, count=count), transition
 
 
-def _episode(key: Key, since: Instant) -> str:
-    parts = (key.cluster, key.check, key.subject, str(since.wall))
+def _episode(key: Key, origin: str) -> str:
+    parts = (key.cluster, key.check, key.subject, origin)
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=5).hexdigest()

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any
 
-from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Run, Status, worst
 from sentinel.core.text import visible
 from sentinel.wiring import commands as running
@@ -56,10 +56,11 @@ def _not_begun(*_: object) -> None:
 
 
 def call_tick(args: argparse.Namespace) -> int:
-    """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0."""
+    """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0. 74 where
+    what it saw could not be kept."""
     _log(args.verbose)
     try:
-        runs, delivered = running.tick(
+        runs, delivered, lost = running.tick(
             args.config,
             dry_run=args.dry_run,
             everything=args.all,
@@ -83,6 +84,9 @@ def call_tick(args: argparse.Namespace) -> int:
         print(
             "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr
         )
+    if lost:
+        print(f"sentinel: what this pass saw could not be kept: {visible(lost)}", file=sys.stderr)
+        return StoreError.exit_code
     codes = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
     return codes[worst(r.status for r in runs)] if args.strict else 0
 

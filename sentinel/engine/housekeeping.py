@@ -57,12 +57,14 @@ def news(store: Store) -> tuple[str, ...]:
 
 def writing(store: Store, now: Instant) -> list[str]:
     """Why the state is not written just now; empty while it is."""
-    trouble = getattr(store, "trouble", None)
+    trouble, refused = getattr(store, "trouble", None), getattr(store, "refused", ())
     if trouble is None:
-        return []
+        return list(refused)
     age = duration_text(elapsed(trouble.since, now))
     lost = "; so many that samples are lost" if trouble.lost_detail else ""
-    return [f"{trouble.why}; not written for {age}, {trouble.waiting} writes wait in memory{lost}"]
+    where = trouble.kept_in or "memory, which ends with this process"
+    told = f"{trouble.why}; not written for {age}, {trouble.waiting} writes wait in {where}{lost}"
+    return [told, *refused]
 
 
 class Trouble(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Reports become alerts, transitions and outbox rows, in one transaction."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,8 @@ class Pipeline:
         self._store, self._plan, self._clock = store, plan, clock
         self._alerts: dict[Key, Alert] = {a.key: a for a in store.alerts()}
         self._orders = OrderLog(store)
+        self._written = {run.check: run.at.wall for run in store.runs()}
+        self._unkept: Counter[Key] = Counter()
         self.aside: dict[str, Mapping[str, Any]] = {}
         """What else to remember with the next runs, by its name in the state."""
         self.commits = 0
@@ -108,7 +111,7 @@ class Pipeline:
 
     def _absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         now, aside = self._clock.now(), dict(self.aside)
-        batch = digest(outcomes, self._alerts, self._plan, now, self._said(now))
+        batch = digest(outcomes, self._alerts, self._plan, now, self._said(now), self._origin)
         memory = {**batch.memory, **last_seen.remembered(outcomes, now), **aside}
         self._commit(replace(batch, memory=memory))
         for name, memory_of in aside.items():
@@ -138,11 +141,26 @@ class Pipeline:
             self._commit(batch)
         return batch
 
+    def _origin(self, key: Key) -> str:
+        """Names an alert that begins now by the last run of its check that was kept. Passes that
+        cannot keep anything find the same run each, and so does the first that can again: one
+        trouble has one id for all of them."""
+        ended = self._unkept[key]
+        return f"{self._written.get(key.check, 0)}" + (f" {ended}" if ended else "")
+
+    def _note_kept(self, batch: Batch) -> None:
+        if getattr(self._store, "safe", True):
+            self._written |= {run.check: run.at.wall for run in batch.runs}
+            self._unkept.clear()
+        else:
+            self._unkept.update(t.key for t in batch.transitions if t.status is Status.OK)
+
     def _said(self, now: Instant) -> Orders:
         return self._orders.read(self._alerts.values(), now)
 
     def _commit(self, batch: Batch) -> None:
         self._store.commit(batch)
+        self._note_kept(batch)
         self.commits += 1
         self._alerts.update({a.key: a for a in batch.alerts})
         for key in batch.closed:

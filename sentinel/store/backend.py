@@ -13,6 +13,10 @@ class Backend(Protocol):
     place: str
     dialect: str
 
+    def prepare(self) -> None:
+        """Look at the place before anything is made there; raises StoreError with the remedy.
+        `connect` and `take` do it where nobody has."""
+
     def connect(self) -> Connection:
         """A new connection, with the schema unseen; raises Unavailable or Damaged."""
 

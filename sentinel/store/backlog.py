@@ -1,39 +1,66 @@
 """Writes that wait for the state to come back, in their order."""
 
+import math
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.model import Batch
+from sentinel.core.clock import Instant
+from sentinel.core.model import Batch, Outgoing, Receipt
 from sentinel.core.ports import Store
+from sentinel.store.rows import encode
 
 LIMIT = 100_000  # rows and samples: some 30 MB, an hour of 200 checks a minute
 
 
-class Write(Struct, frozen=True):
-    """One write of the port: the method's name and what it was given."""
+class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One write of the port: the method's name and what it was given. `lead` is none of it: it
+    notes in a journal under which number the state is led from then on."""
 
-    method: str
-    given: tuple[Any, ...]
+    method: Literal["commit", "sent", "failed", "dropped", "prune", "lead"]
+    batch: Batch | None = None
+    rows: tuple[Outgoing, ...] = ()
+    at: Instant | None = None
+    receipt: Receipt | None = None
+    why: str = ""
+    token: int = 0
 
     def apply(self, store: Store) -> None:
         """Do it there."""
-        getattr(store, self.method)(*self.given)
+        if self.method != "lead":
+            getattr(store, self.method)(*self._given())
+
+    def _given(self) -> tuple[Any, ...]:
+        given = {
+            "commit": (self.batch,),
+            "sent": (self.rows, self.at, self.receipt),
+            "failed": (self.rows,),
+            "dropped": (self.rows, self.at, self.why),
+            "prune": (self.at,),
+        }
+        return given[self.method]
 
     def without_samples(self) -> "Write":
         """The same as far as a mirror needs it while all is well."""
-        if self.method != "commit":
-            return self
-        return Write("commit", (replace(self.given[0], samples={}),))
+        return replace(self, batch=replace(self.batch, samples={})) if self.batch else self
 
     @property
     def weight(self) -> int:
         """About how many rows it holds."""
-        if self.method != "commit":
-            return 1 + (len(self.given[0]) if self.method != "prune" else 0)
-        return _rows(self.given[0])
+        return _rows(self.batch) if self.batch else 1 + len(self.rows)
+
+    def encoded(self) -> str:
+        """JSON for a journal: of samples only those that JSON has numbers for. Raises Unstorable."""
+        if self.batch is None or not self.batch.samples:
+            return encode(self)
+        samples = {
+            check: tuple(sample for sample in several if math.isfinite(sample.value))
+            for check, several in self.batch.samples.items()
+        }
+        return encode(replace(self, batch=replace(self.batch, samples=samples)))
 
 
 class Backlog:
@@ -61,10 +88,10 @@ class Backlog:
         self._writes.clear()
         self.overflowed = True
 
-    def replay(self, store: Store) -> None:
-        """Write them there, oldest first; those that were written are not kept."""
+    def replay(self, write: Callable[[Write], None]) -> None:
+        """Write them, oldest first; those that were written are not kept."""
         while self._writes:
-            self._writes[0].apply(store)
+            write(self._writes[0])
             self._weight -= self._writes.popleft().weight
 
 

@@ -1,21 +1,26 @@
 """Watching and telling go on while the state cannot be written.
 
-The one exception to commit before send: on a full disk, a read-only file system or a
-lost connection, writes are kept in memory and repeated in order once writing works.
+On a full disk, a read-only file system, one that hangs or a lost connection, writes go to a journal
+and to memory, and are repeated in order once writing works. Only where no journal can be written
+either, messages are sent before what they rest on is safe.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.clock import Instant
+from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.store.backlog import LIMIT, Write
-from sentinel.store.failover import Pair, Primary
+from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.failover import PATIENCE, Limited, Pair, Primary
 from sentinel.store.memory import MemoryStore
+from sentinel.store.spare import Spare
 from sentinel.store.trouble import Trouble
 
 Delivery = tuple[Outgoing, Instant | None, str]
@@ -34,16 +39,44 @@ class Buffered:
         *,
         limit: int = LIMIT,
         monotonic: Callable[[], float] = time.monotonic,
+        spare: Spare | None = None,
+        patience: float = PATIENCE,
     ) -> None:
-        self._pair = Pair(primary, mirror, limit, monotonic)
+        self._limited = Limited(patience)
+        self._pair = Pair(primary, mirror, limit, monotonic, spare or Spare(), self._limited)
         self._primary, self._turn = primary, self._pair.turn
-        self._orders = Orders()
 
     @property
     def trouble(self) -> Trouble | None:
         """None while the state is written as it should be."""
         with self._turn:
             return self._pair.trouble
+
+    @property
+    def safe(self) -> bool:
+        """Whether all that was written outlives this process."""
+        with self._turn:
+            return self._pair.safe
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Journals that are there and not used, and why."""
+        with self._turn:
+            return self._pair.refused
+
+    def prepare(self, now: Instant, *, mending: bool) -> tuple[str, ...]:
+        """Open now; what a person must hear of it. Raises StoreError for what time will not heal."""
+        try:
+            self._limited.do(self._primary.prepare)
+        except Damaged:
+            if not mending:
+                self.close()
+                raise
+            with suppress(Unavailable):
+                return (self._limited.do(lambda: self._primary.reopen(now)),)
+        except Unavailable:
+            pass  # `lead` tells whether it is still so
+        return ()
 
     def take_notices(self) -> tuple[str, ...]:
         """What a person must hear and was not told yet: a state was set aside."""
@@ -58,7 +91,9 @@ class Buffered:
 
     def close(self) -> None:
         self.release()
-        self._primary.close()
+        with suppress(StoreError):
+            self._limited.do(self._primary.close)
+        self._limited.stop()
 
     # Leading
 
@@ -78,7 +113,7 @@ class Buffered:
 
     def lease_left(self) -> float:
         """Asks nobody and waits for nobody: a connection that hangs must not keep it back."""
-        return self._primary.lease_left()
+        return float("inf") if self._pair.leads_alone else self._primary.lease_left()
 
     @property
     def term(self) -> float:
@@ -134,36 +169,36 @@ class Buffered:
     def orders(self) -> Orders:
         """As last read while the primary cannot be."""
         with self._turn:
-            self._orders = self._pair.first(lambda store: store.orders()) or self._orders
-            return self._orders
+            self._pair.orders = self._pair.first(lambda store: store.orders()) or self._pair.orders
+            return self._pair.orders
 
     # Writing
 
     def silence(self, silence: Silence) -> None:
         """Of a person who waits for the answer: never kept for later."""
-        self._primary.silence(silence)
+        self._limited.do(lambda: self._primary.silence(silence))
 
     def acknowledge(self, ack: Ack) -> None:
         """As `silence`."""
-        self._primary.acknowledge(ack)
+        self._limited.do(lambda: self._primary.acknowledge(ack))
 
     def commit(self, batch: Batch) -> None:
         with self._turn:
             outbox = self._pair.mirror.numbered(batch.outbox)
-            self._pair.write(Write("commit", (replace(batch, outbox=outbox),)), batch.at)
+            self._pair.write(Write(method="commit", batch=replace(batch, outbox=outbox)), batch.at)
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
         with self._turn:
-            self._pair.write(Write("sent", (tuple(rows), now, receipt)), now)
+            self._pair.write(Write(method="sent", rows=tuple(rows), at=now, receipt=receipt), now)
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
         with self._turn:
-            self._pair.write(Write("failed", (tuple(rows),)))
+            self._pair.write(Write(method="failed", rows=tuple(rows)))
 
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         with self._turn:
-            self._pair.write(Write("dropped", (tuple(rows), now, why)), now)
+            self._pair.write(Write(method="dropped", rows=tuple(rows), at=now, why=why), now)
 
     def prune(self, now: Instant) -> None:
         with self._turn:
-            self._pair.write(Write("prune", (now,)), now)
+            self._pair.write(Write(method="prune", at=now), now)

@@ -8,7 +8,12 @@ StoreError
 └── Unstorable    the caller's data have no stored form; trying again is of no use
 """
 
+import errno
+
 from sentinel.core.errors import StoreError
+
+PASSING = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
+"""What a directory says that is full, hurt or away, and may not say later."""
 
 
 class Unavailable(StoreError):

@@ -1,23 +1,38 @@
-"""A store that can fail, and a mirror of it in memory that answers meanwhile."""
+"""A store that can fail, a mirror of it in memory that answers meanwhile, and a journal of what waits."""
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from sentinel.core.clock import Instant
+from sentinel.alerting.silences import Orders
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
+from sentinel.core.model import Batch, Receipt
 from sentinel.core.ports import Store
+from sentinel.proc import threads
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.lease import Lease
 from sentinel.store.memory import MemoryStore
 from sentinel.store.restore import Snapshotting, restore
-from sentinel.store.rows import Snapshot
+from sentinel.store.retention import DAY
+from sentinel.store.rows import Order, Snapshot
+from sentinel.store.spare import MERGED, Begin, Kept, Spare
+from sentinel.store.sql import STANDBY
 from sentinel.store.trouble import Trouble
 
 SPACING = 5.0  # seconds between attempts to write again: each may cost a connect timeout
+PATIENCE = 20.0
+"""Seconds for one answer of the state. A disk that is only busy is asked again after SPACING."""
+
+LONG = 120.0
+"""Seconds for a mirror that is written back as a whole."""
+
 Answer = TypeVar("Answer")
 Thing = TypeVar("Thing")
 
@@ -29,7 +44,39 @@ class Primary(Snapshotting, Protocol):
     def locked(self) -> bool: ...
     @property
     def term(self) -> float: ...
+    def prepare(self) -> None: ...
     def reopen(self, now: Instant) -> str: ...
+
+
+class Limited:
+    """Does what may hang in a thread of its own; one that hangs is left behind, and nothing more
+    is asked until it has ended: two must not write at once."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._worker: threads.Worker | None = None
+        self._stuck: Future[Any] | None = None
+
+    def do(self, work: Callable[[], Answer], patience: float = 0.0) -> Answer:
+        """Raises Unavailable where it takes longer."""
+        if self._stuck is not None and not self._stuck.done():
+            raise Unavailable("the state hangs: a call from before has not ended")
+        self._worker = self._worker or threads.Worker("state's own")
+        future, limit = self._worker.submit(work), patience or self._patience
+        try:
+            self._stuck = None
+            return future.result(limit)
+        except FutureTimeout:
+            if future.done():
+                return future.result()  # in the very last moment, or its own error
+            self._stuck = future
+            raise Unavailable(f"the state hangs: no answer within {limit:.0f} s") from None
+
+    def stop(self) -> None:
+        """The thread ends, unless it hangs."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
 
 
 class Pair:
@@ -37,15 +84,26 @@ class Pair:
     by the one that knows. Whoever calls takes the `turn` first."""
 
     def __init__(
-        self, primary: Primary, mirror: MemoryStore, limit: int, monotonic: Callable[[], float]
+        self,
+        primary: Primary,
+        mirror: MemoryStore,
+        limit: int,
+        monotonic: Callable[[], float],
+        spare: Spare,
+        limited: Limited,
     ) -> None:
         self.primary, self.mirror = primary, mirror
         self.turn = threading.RLock()
         self.notices: list[str] = []
+        self.orders = Orders()
         self._limit, self._monotonic = limit, monotonic
+        self._spare, self._there = spare, limited.do
         self._backlog = Backlog(limit)
         self._holder, self._moment = "", Instant(0)
         self._leads = self._leads_there = self._complete = self._readable = False
+        self._alone = not primary.term
+        self._token = 0
+        self._changed = self._kept = False
         self._trouble: Trouble | None = None
         self._damaged = False
         self._next_try = 0.0
@@ -55,8 +113,27 @@ class Pair:
         """None while the primary takes what is written."""
         if self._trouble is None:
             return None
-        waiting, lost = len(self._backlog), self._backlog.overflowed
-        return replace(self._trouble, waiting=waiting, lost_detail=lost)
+        return replace(
+            self._trouble,
+            waiting=len(self._backlog),
+            lost_detail=self._backlog.overflowed and not self._kept,
+            kept_in=self._spare.path,
+        )
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Journals that are there and not used, and why."""
+        return tuple(self._spare.refused)
+
+    @property
+    def safe(self) -> bool:
+        """Whether what was written outlives this process, here or in a journal."""
+        return self._trouble is None or bool(self._spare.path) or not len(self._backlog)
+
+    @property
+    def leads_alone(self) -> bool:
+        """Whether it leads while the primary is away, because nobody else was seen for a day."""
+        return self._leads and self._alone and self._trouble is not None
 
     def catch_up(self) -> bool:
         """Try to write what waits, at most every SPACING seconds; whether all is well."""
@@ -70,15 +147,19 @@ class Pair:
     # Leading
 
     def lead(self, holder: str, now: Instant) -> int:
-        """The token; 0 where only the lock could be had and the token waits."""
+        """The token; 0 where only a lock could be had and the token waits."""
         self._holder, self._moment = holder, now
         self._trouble, self._backlog = None, Backlog(self._limit)
+        self._changed = self._leads_there = False
+        kept = self._spare.read()
         try:
-            token = self._lead_there()
+            token = self._lead_there(kept)
         except (Unavailable, Damaged) as error:
-            token = self._lead_alone(error)
+            token = self._lead_alone(error, kept)
         self.mirror.lead(holder, now)
         self._leads = True
+        if self._trouble is None and (kept is None or not kept.begin.shadow):
+            self._cast_shadow()
         return token
 
     def release(self) -> None:
@@ -86,16 +167,21 @@ class Pair:
         self._next_try = 0.0
         with suppress(StoreError):
             self.catch_up()
+        if self._leads and self._trouble is None and self._changed:
+            self._cast_shadow()
         self._leads = False
         self.mirror.release()
-        self.primary.release()
+        with suppress(StoreError):
+            self._there(self.primary.release)
+        self._spare.unlock()
 
     def renew(self) -> None:
         """Go on leading; raises why that cannot be written, which is a trouble like any other."""
         self.require_lead()
         if self.catch_up():
             try:
-                self.primary.renew()
+                self._there(self.primary.renew)
+                self._look_for_others()
             except (Unavailable, Damaged) as error:
                 self._note(error)
                 raise
@@ -117,7 +203,7 @@ class Pair:
         if self._trouble is not None:
             return None
         try:
-            return read(self.primary)
+            return self._there(lambda: read(self.primary))
         except (Unavailable, Damaged) as error:
             if not self._leads:
                 raise
@@ -130,7 +216,7 @@ class Pair:
         if self._trouble is None or not self._readable:
             return [], recent
         try:
-            return read(self.primary), recent
+            return self._there(lambda: read(self.primary)), recent
         except StoreError:
             self._readable = False  # each attempt may cost a connect timeout
             return [], recent
@@ -141,6 +227,9 @@ class Pair:
         """Now, or as soon as the primary takes it. Fenced always passes through."""
         self.require_lead()
         self._moment = at or self._moment
+        batch = write.batch
+        if write.rows or (batch and (batch.alerts or batch.closed or batch.outbox)):
+            self._changed = True
         if self.catch_up():
             self._write_there(write)
         else:
@@ -148,7 +237,7 @@ class Pair:
 
     def _write_there(self, write: Write) -> None:
         try:
-            write.apply(self.primary)
+            self._there(lambda: write.apply(self.primary))
         except (Unavailable, Damaged) as error:
             self._note(error)
             self._keep(write)
@@ -160,8 +249,47 @@ class Pair:
 
     def _keep(self, write: Write) -> None:
         """The mirror first: it refuses what no replay could ever write."""
+        if not self._spare.path:
+            self._begin_journal(whole=not len(self._backlog) and not self._backlog.overflowed)
         write.apply(self.mirror)
         self._backlog.add(write)
+        if self._spare.path and not self._spare.keep(write):
+            self._begin_journal(whole=False)  # full: another place, with all that is so now
+
+    def _begin_journal(self, *, whole: bool) -> None:
+        """Whoever keeps a journal leads by its lock too: others may not see that of the state."""
+        with suppress(StoreError):
+            self._lock_spare()
+        self._kept = self._spare.begin(self._begin(whole=whole))
+
+    def _begin(self, **more: Any) -> Begin:
+        orders = self.orders
+        return Begin(
+            at=self._moment,
+            snapshot=self.mirror.snapshot(),
+            orders=(
+                *(Order(silence=s) for s in orders.silences),
+                *(Order(ack=a) for a in orders.acks.values()),
+            ),
+            token=self._token,
+            complete=self._complete,
+            alone=self._alone,
+            **more,
+        )
+
+    def _cast_shadow(self) -> None:
+        """For the next process, should it find nothing of the state: where there is none yet, and
+        when an alert or a message has changed. A pass without news writes nothing."""
+        if self._spare.path or not self._complete:
+            return
+        self._spare.shadow(self._begin(shadow=True))
+        self._changed = False
+
+    def _lock_spare(self) -> None:
+        try:
+            self._spare.lock(Lease(self._holder, self._moment.wall))
+        except StoreBusy as error:
+            raise Fenced(str(error)) from error
 
     # Trouble
 
@@ -178,47 +306,150 @@ class Pair:
     def _repeat(self) -> None:
         try:
             if self._damaged:
-                self._tell(self.primary.reopen(self._moment))
+                self._tell(self._there(lambda: self.primary.reopen(self._moment)))
                 self._damaged = self._leads_there = False
             if not self._leads_there:
-                self.primary.lead(self._holder, self._moment)
-                self._leads_there = True
+                self._take(self._there(lambda: self.primary.lead(self._holder, self._moment)))
         except StoreBusy as error:
             raise Fenced(str(error)) from error
+        self._write_back()
+
+    def _take(self, token: int) -> None:
+        self._token, self._leads_there = token, True
+        self._spare.note(token)
+
+    def _write_back(self) -> None:
+        """What waits; repeating it is harmless, so a crash in between costs nothing."""
+        primary = self.primary
         if self._backlog.overflowed:
-            restore(self.primary, self.mirror, self._moment, self._complete)
-        self._backlog.replay(self.primary)
+            work = lambda: restore(primary, self.mirror, self._moment, self._complete)  # noqa: E731
+            self._there(work, LONG)
+        self._backlog.replay(lambda write: self._there(lambda: write.apply(primary)))
+        if self._spare.path:
+            merged = Batch(at=self._moment, memory={MERGED: {"id": self._spare.id}})
+            self._there(lambda: primary.commit(merged))
+            self._spare.clear()
         self.mirror.forget_samples()
-        self._trouble, self._backlog = None, Backlog(self._limit)
+        self._trouble, self._backlog, self._complete = None, Backlog(self._limit), True
 
     def _tell(self, notice: str) -> None:
         """Once: a disk that breaks every few seconds must not fill the memory."""
         if notice not in self.notices:
             self.notices.append(notice)
 
-    def _lead_there(self) -> int:
+    def _lead_there(self, kept: Kept | None) -> int:
         try:
-            return self._lead_and_load()
+            return self._lead_and_load(kept)
         except Damaged:
-            self._tell(self.primary.reopen(self._moment))
-            return self._lead_and_load()
+            self._tell(self._there(lambda: self.primary.reopen(self._moment)))
+            return self._lead_and_load(kept)
 
-    def _lead_and_load(self) -> int:
-        token = self.primary.lead(self._holder, self._moment)
-        self.mirror.load(self.primary.snapshot())
-        self._leads_there = self._complete = True
+    def _lead_and_load(self, kept: Kept | None) -> int:
+        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        self._token, self._leads_there = token, True
+        if kept is not None and not kept.begin.shadow:
+            self._merge(kept, self._there(self.primary.snapshot))
+        self.mirror.load(self._there(self.primary.snapshot))
+        self._complete = True
+        self._spare.reserve()
+        self._look_for_others()
         return token
 
-    def _lead_alone(self, error: StoreError) -> int:
-        """With the lock alone nobody else leads either: watching may begin."""
+    def _merge(self, kept: Kept, there: Snapshot) -> None:
+        """What an earlier process could not write. Where others led since, only what it sent and
+        what it saw of the past are news: the rest they have seen themselves."""
+        if there.memory.get(MERGED, {}).get("id") == kept.id:
+            self._spare.clear()
+            return
+        current = kept.token == self._token - 1
+        if not kept.token:
+            current = all(run.at.wall <= kept.last.wall for run in there.runs)
+        self._adopt(kept)
+        if current:
+            self._spare.note(self._token)
+            self._write_back()
+            return
+        done = {(r.channel, r.notification.key): o for r, o in self.mirror.finished() if o.sent}
+        past = tuple(reversed(self.mirror.history()))
+        self._there(lambda: self.primary.commit(Batch(at=self._moment, transitions=past)))
+        for row in there.outbox:
+            if outcome := done.get((row.channel, row.notification.key)):
+                receipt = Receipt(outcome.text)
+                sent = lambda row=row, o=outcome, r=receipt: self.primary.sent([row], o.at, r)  # noqa: E731
+                self._there(sent)
+        self._spare.clear()
+        self._backlog = Backlog(self._limit)
+
+    def _adopt(self, kept: Kept) -> None:
+        """Be where the process was that wrote it."""
+        begin, snapshot = kept.begin, kept.begin.snapshot
+        if begin.shadow:
+            snapshot = replace(snapshot, seq=self._moment.wall)  # above all that may be stored
+        self.mirror.load(snapshot)
+        self.mirror.lead(self._holder, self._moment)
+        self._backlog = Backlog(self._limit)
+        self._complete = begin.complete and not begin.shadow
+        if not begin.whole:
+            self._backlog.overflow()
+        for write in kept.writes:
+            write.apply(self.mirror)
+            self._backlog.add(write)
+
+    def _lead_alone(self, error: StoreError, kept: Kept | None) -> int:
+        """With a lock alone nobody else leads either: watching may begin."""
+        if self.primary.term:
+            self._alone = kept is not None and kept.begin.alone
+            if not self._alone:
+                raise error
         if not self.primary.locked:
-            raise error
+            try:
+                self._spare.lock(Lease(self._holder, self._moment.wall))
+            except StoreBusy:
+                raise
+            except StoreError as none:
+                raise Unavailable(f"{error}; {none}") from error
         self._note(error)
-        self._leads_there = self._complete = False
-        try:
-            self.mirror.load(self.primary.snapshot())
-            self._complete = True
-        except StoreError:
+        self._leads_there = False
+        there = self._seen_there()
+        if kept is not None and _newer(kept, there):
+            self._adopt(kept)
+            self._token = kept.token
+        elif there is not None:
+            self.mirror.load(there)
+            self._complete, self._token = True, there.token
+        else:
             # Numbers above all that may be stored, so that rows of both can be told apart.
             self.mirror.load(Snapshot(seq=self._moment.wall))
+            self._complete, self._token = False, 0
+        if kept is not None:
+            self.orders = kept.orders
+        if kept is None or kept.begin.shadow or not _newer(kept, there):
+            self._spare.leave()
         return 0
+
+    def _seen_there(self) -> Snapshot | None:
+        try:
+            return self._there(self.primary.snapshot)
+        except StoreError:
+            return None
+
+    def _look_for_others(self) -> None:
+        """Whether others stand by, or led from another host: where a lease expires they may lead
+        as soon as this one is cut off from the server."""
+        if not self.primary.term:
+            return
+        host = self._holder.partition(" ")[0]
+        seen = self._there(lambda: self.primary.memory(STANDBY))
+        at, before = int(seen.get("at", 0)), seen.get("host", "")
+        if before != host:
+            at = self._moment.wall if before else at
+            note = Batch(at=self._moment, memory={STANDBY: {"at": at, "host": host}})
+            self._there(lambda: self.primary.commit(note))
+        self._alone = abs(self._moment.wall - at) > DAY * SECOND
+
+
+def _newer(kept: Kept, there: Snapshot | None) -> bool:
+    """Whether the journal knows more than the state that can still be read."""
+    if there is None:
+        return True
+    return not kept.begin.shadow and kept.token in (0, there.token)

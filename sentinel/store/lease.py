@@ -111,7 +111,7 @@ class DirectoryLock:
 
     def _locked(self) -> int | None:
         try:
-            file = os.open(self._path, _LOCK_FLAGS, 0o600)
+            file = self._opened()
         except OSError as error:
             raise Unavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
         try:
@@ -122,6 +122,16 @@ class DirectoryLock:
             raise self._explained(error) from error
         os.close(file)
         return None
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self._path, _LOCK_FLAGS, 0o600)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+        return os.open(
+            self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        )  # flock needs no more
 
     def _is(self, file: int) -> bool:
         """A cleaner may have removed the file between open and flock."""

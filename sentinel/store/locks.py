@@ -15,6 +15,7 @@ from tempfile import mkstemp
 from sentinel.core.errors import StoreError
 from sentinel.core.mounts import Mount
 from sentinel.proc.mounts import holding
+from sentinel.store.errors import PASSING, Unavailable
 
 REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
 
@@ -39,6 +40,8 @@ def require_locks(directory: str) -> None:
     try:
         _try_both(directory)
     except OSError as error:
+        if error.errno in PASSING:
+            raise Unavailable(f"{directory}: {error.strerror}") from error
         raise StoreError(
             f"{directory}: this file system has no locks ({error.strerror}); {REMEDY}"
         ) from error

@@ -205,6 +205,10 @@ class MemoryStore:
         """What became of the rows that were done lately."""
         return {row.seq: outcome for row, outcome in self._state.done}
 
+    def finished(self) -> list[tuple[Outgoing, Outcome]]:
+        """Rows that were done lately."""
+        return list(self._state.done)
+
     def forget_samples(self) -> None:
         """They are safe elsewhere."""
         self._state.samples.clear()

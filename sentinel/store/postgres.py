@@ -57,6 +57,9 @@ class PostgresBackend:
         self._engine = _engine(parsed)
         event.listen(self._engine, "connect", self._configure)
 
+    def prepare(self) -> None:
+        """The server is asked when it is needed."""
+
     def _configure(self, connection: Any, _record: object) -> None:
         connection.execute(_SETTINGS.format(int(1000 * min(_IDLE, self.term))))
         connection.commit()

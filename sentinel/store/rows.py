@@ -70,13 +70,15 @@ def digest(*parts: str) -> str:
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """What must never be lost; `seq` is the highest number any outbox row ever had."""
+    """What must never be lost; `seq` is the highest number any outbox row ever had, `token` that
+    of the last leader."""
 
     alerts: tuple[Alert, ...] = ()
     runs: tuple[Run, ...] = ()
     memory: Mapping[str, Mapping[str, Any]] = {}
     outbox: tuple[Outgoing, ...] = ()
     seq: int = 0
+    token: int = 0
 
 
 Row = dict[str, Any]

@@ -181,6 +181,8 @@ def translate(error: Exception, place: str) -> StoreError:
     state = getattr(cause, "sqlstate", None)
     if state == _UNDEFINED_TABLE or (state is None and any(w in told for w in _SQLITE_DAMAGE)):
         return Damaged(f"{place}: damaged: {told}")
+    if "readonly database" in told:  # SQLITE_READONLY
+        told += ": its file system is read-only"
     refused = isinstance(error, DataError | IntegrityError | ProgrammingError)
     if refused and state != _INSUFFICIENT_PRIVILEGE:
         return Unstorable(f"{place}: {told}")

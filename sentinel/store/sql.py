@@ -40,6 +40,12 @@ from sentinel.store.rows import (
 from sentinel.store.session import Session
 from sentinel.store.statements import Inserts
 
+STANDBY = "sentinel/standby"
+"""Under this name the state remembers when another sentinel last wanted to lead (µs UTC)."""
+
+NOTED = 3600.0
+"""Seconds between two such notes."""
+
 
 class SqlStore:
     """core.ports.Store over SQLAlchemy Core; safe to use from several threads.
@@ -57,6 +63,7 @@ class SqlStore:
         self._token: int | None = None
         self._locked_in: int | None = None
         self._until = float("-inf")
+        self._noted = float("-inf")
 
     @property
     def locked(self) -> bool:
@@ -79,7 +86,13 @@ class SqlStore:
     # Leading
 
     def lead(self, holder: str, now: Instant) -> int:
-        lease = Lease(holder, now.wall)
+        try:
+            return self._lead(Lease(holder, now.wall))
+        except StoreBusy:
+            self._note_standby(now)
+            raise
+
+    def _lead(self, lease: Lease) -> int:
         self._lock(lease)
         self._history.forget_ids()
         began = boot_clock()
@@ -93,6 +106,14 @@ class SqlStore:
         self._lease, self._token = lease, token
         self._until = began + TRUSTED * self._backend.term
         return token
+
+    def _note_standby(self, now: Instant) -> None:
+        """Where a lease expires: its leader must not go on when the server is away."""
+        if self._backend.term and boot_clock() - self._noted > NOTED:
+            row = {"key": digest(STANDBY), "body": encode(Remembered(STANDBY, {"at": now.wall}))}
+            with suppress(StoreError), self._session.writing() as connection:
+                _run(connection, self._inserts.memory, [row])
+                self._noted = boot_clock()
 
     @property
     def term(self) -> float:
@@ -310,12 +331,14 @@ def _outbox(connection: Connection) -> list[Outgoing]:
 def _snapshot(connection: Connection) -> Snapshot:
     """All that a running sentinel needs."""
     memory = _bodies(connection, statements.all_memory, Remembered)
+    last = connection.execute(statements.last).one()
     return Snapshot(
         alerts=tuple(_bodies(connection, statements.all_alerts, Alert)),
         runs=tuple(_bodies(connection, statements.all_runs, Run)),
         memory={remembered.check: remembered.memory for remembered in memory},
         outbox=tuple(_outbox(connection)),
-        seq=connection.execute(statements.last_seq).scalar_one(),
+        seq=last.seq,
+        token=last.token,
     )
 
 

@@ -1,23 +1,27 @@
 """A state directory: SQLite for the data, flock for who leads."""
 
 import os
+import sqlite3
 import stat
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from sentinel.core.errors import StoreBusy
-from sentinel.store.errors import Damaged
+from sentinel.core.errors import StoreBusy, StoreError
+from sentinel.store.errors import PASSING, Damaged, Refused, Unavailable
 from sentinel.store.lease import DirectoryLock, Lease
+from sentinel.store.locks import require_locks
 from sentinel.store.mounts import is_local
+from sentinel.trust import believed
 
 FILE = "sentinel.db"
 BUSY = 10.0  # seconds a statement waits for another process's transaction
 _BESIDE = ("-wal", "-shm", "-journal")
 _HEADER = 100  # bytes: https://sqlite.org/fileformat.html#the_database_header
+_REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
 _FULL = 1 << 20  # bytes free below which SQLite's shared memory may not fit
 
 
@@ -33,16 +37,25 @@ class SqliteBackend:
         self._directory = directory
         self.place = os.path.join(directory, FILE)
         self._lock = DirectoryLock(os.path.join(directory, "lock"))
-        local = is_local(directory) if local is None else local
-        self._journal = "wal" if local else "delete"
+        self._local, self._prepared = local, False
         self._inode: tuple[int, int] | None = None
-        url = URL.create("sqlite", database=self.place)
-        arguments = {"isolation_level": None, "timeout": BUSY, "check_same_thread": False}
-        self._engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
+        self._engine = create_engine("sqlite://", poolclass=NullPool, creator=self._opened)
         event.listen(self._engine, "connect", self._configure)
         event.listen(self._engine, "begin", _begin)
 
+    def prepare(self) -> None:
+        if self._prepared:
+            return
+        _make(self._directory)
+        require_writable(self._directory)
+        if self._local is None:
+            self._local = is_local(self._directory)
+            if not self._local and not is_read_only(self._directory):
+                require_locks(self._directory)
+        self._prepared = True
+
     def connect(self) -> Connection:
+        self.prepare()
         self._require_whole()
         _close_to_others(self.place)
         connection = self._engine.connect()
@@ -58,6 +71,7 @@ class SqliteBackend:
             raise Damaged(f"{self.place}: was removed or replaced while in use")
 
     def take(self, connection: Connection | None, lease: Lease) -> bool:
+        self.prepare()
         return self._lock.take(lease)
 
     def drop(self, connection: Connection | None) -> None:
@@ -109,16 +123,74 @@ class SqliteBackend:
             raise
         cursor.close()
 
+    def _opened(self) -> sqlite3.Connection:
+        """On a read-only file system SQLite reads a write-ahead log where one was left, and cannot
+        see that there is none: https://sqlite.org/wal.html#read_only_databases"""
+        how = ""
+        if is_read_only(self._directory):
+            size = _size(self.place + "-wal")
+            how = "?mode=ro" if size else "?immutable=1"
+        return sqlite3.connect(
+            f"file:{quote(self.place)}{how}",
+            uri=True,
+            timeout=BUSY,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
     def _set_pragmas(self, cursor: Any) -> None:
-        if self._journal == "wal" and _is_full(self._directory):
+        cursor.execute("PRAGMA temp_store = MEMORY")
+        if is_read_only(self._directory):
+            return
+        wanted = "wal" if self._local else "delete"
+        if self._local and _is_full(self._directory):
             cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
-        if mode != self._journal:
-            mode = cursor.execute(f"PRAGMA journal_mode = {self._journal}").fetchone()[0]
+        if mode != wanted:
+            mode = cursor.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
         # What survives a power cut: https://sqlite.org/pragma.html#pragma_synchronous
         cursor.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
-        cursor.execute("PRAGMA temp_store = MEMORY")
         cursor.execute("PRAGMA journal_size_limit = 16777216")
+
+
+def _make(directory: str) -> None:
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        raise StoreError(f"{directory}: is not a directory; set state: to one") from error
+    except OSError as error:
+        what = Unavailable if error.errno in PASSING else StoreError
+        raise what(f"{directory}: cannot be made: {error.strerror}; {_REMEDY}") from error
+
+
+def require_writable(directory: str) -> None:
+    """Raises Refused for what this user may not write. That nobody can just now is no refusal."""
+    try:
+        os.stat(directory)
+        if is_read_only(directory):
+            return
+    except OSError as error:
+        raise Unavailable(f"{directory}: {error.strerror}") from error
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        raise Refused(f"{directory}: not writable by uid {os.geteuid()}; {_REMEDY}")
+    for name in (FILE, "lock"):
+        path = os.path.join(directory, name)
+        if os.path.islink(path) and os.lstat(path).st_uid not in believed():
+            raise Refused(f"{path}: is a link of another user, and may lead anywhere; remove it")
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+            raise Refused(f"{path}: not writable by uid {os.geteuid()}; {_REMEDY}")
+
+
+def is_read_only(directory: str) -> bool:
+    """Whether its file system was mounted, or remounted after an error, without writing."""
+    return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _close_to_others(place: str) -> None:

@@ -37,7 +37,7 @@ grant: Update = update(leader).values(
 renew: Update = update(leader).values(expires=bindparam("e"))
 ungrant: Update = update(leader).values(expires=0, body=bindparam("b"))
 counted: Update = update(leader).values(seq=bindparam("s"))
-last_seq = select(leader.c.seq)
+last = select(leader.c.seq, leader.c.token)
 
 all_alerts = select(alerts.c.body).order_by(alerts.c.key)
 all_runs = select(runs.c.body).order_by(runs.c.key)

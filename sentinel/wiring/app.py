@@ -208,7 +208,9 @@ def open_state(
     """The store and what has to be told about it (a damaged file kept aside, where `mending`)."""
     from sentinel.store.opening import open_store
 
-    opened = open_store(state_of(settings), clock.now(), mending=mending)
+    opened = open_store(
+        state_of(settings), clock.now(), mending=mending, spare=settings.spare_state
+    )
     return opened.store, list(opened.notices)
 
 

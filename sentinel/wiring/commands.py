@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
-from sentinel.core.errors import SentinelError
+from sentinel.core.errors import Fenced, SentinelError, StoreBusy, StoreError
 from sentinel.wiring import app
 from sentinel.wiring.runtime import world
 
@@ -36,7 +36,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
 
     settings = app.settings_or_default(path)
     clock = SystemClock()
-    store, notices = app.open_state(settings, clock)
+    store, notices = _opened(settings, clock)
     _welcome(settings)
 
     async def main() -> None:
@@ -44,7 +44,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
         service = Service(engine, lambda: _anew(path, settings, engine.world, clock, dry_run))
         service.listen()
         if not (standby or store.term):
-            await engine.start(holder())
+            await _begun(engine, settings)
         elif not await take_over(
             lambda: engine.start(holder()), service.stopped_within, store.term
         ):
@@ -71,11 +71,11 @@ def deliver(path: str | None) -> bool:
 
     settings = app.load_settings(path)
     clock = SystemClock()
-    store, notices = app.open_state(settings, clock)
+    store, notices = _opened(settings, clock)
 
     async def main() -> bool:
         engine = _engine(settings, store, clock, notices, False)
-        await engine.start(holder())
+        await _begun(engine, settings)
         try:
             return await send(engine)
         finally:
@@ -86,8 +86,9 @@ def deliver(path: str | None) -> bool:
 
 def tick(
     path: str | None, *, dry_run: bool, everything: bool, delivering: bool = True
-) -> tuple[list[Run], bool]:
-    """One pass; the runs made and whether all notifications were delivered."""
+) -> tuple[list[Run], bool, str]:
+    """One pass; the runs made, whether all notifications were delivered, and why what it saw could
+    not be kept, neither in the state nor in a journal."""
     import asyncio
 
     from sentinel.engine.tick import tick as one_pass
@@ -95,11 +96,11 @@ def tick(
 
     settings = app.load_settings(path)
     clock = SystemClock()
-    store, notices = app.open_state(settings, clock)
+    store, notices = _opened(settings, clock)
 
     async def main() -> tuple[list[Run], bool]:
         engine = _engine(settings, store, clock, notices, dry_run)
-        await engine.start(holder())
+        await _begun(engine, settings)
         try:
             done = await one_pass(engine, clock.now(), everything=everything, delivering=delivering)
             await status.write_metrics(engine, settings, clock)
@@ -107,7 +108,40 @@ def tick(
         finally:
             await engine.close()
 
-    return asyncio.run(main())
+    runs, delivered = asyncio.run(main())
+    return runs, delivered, lost(store)
+
+
+def lost(store: Store) -> str:
+    """Why what was written ends with this process; empty where it does not."""
+    trouble = getattr(store, "trouble", None)
+    return "" if trouble is None or getattr(store, "safe", True) else str(trouble.why)
+
+
+def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
+    """The state; what keeps it from being opened is told first."""
+    try:
+        return app.open_state(settings, clock)
+    except StoreError as error:
+        import asyncio
+
+        from sentinel.wiring import cannot_start
+
+        asyncio.run(cannot_start.say(settings, error))
+        raise
+
+
+async def _begun(engine: Engine, settings: Settings) -> None:
+    """Leading; what keeps it from that is told first."""
+    try:
+        await engine.start(holder())
+    except (StoreBusy, Fenced):
+        raise
+    except StoreError as error:
+        from sentinel.wiring import cannot_start
+
+        await cannot_start.say(settings, error)
+        raise
 
 
 def holder() -> str:
@@ -126,7 +160,6 @@ def _engine(
 
 def _cluster(store: Store) -> str:
     """What it was called before; empty where nothing is known."""
-    from sentinel.core.errors import StoreError
     from sentinel.engine.pipeline import CLUSTER
 
     try:

@@ -76,9 +76,15 @@ def test_a_stop_in_good_order_frees_the_lead_at_once(pair: tuple[SqlStore, SqlSt
 def test_a_server_that_is_away_does_not_keep_a_lease_alive(
     postgres: Postgres, postgres_url: str
 ) -> None:
-    """Watching goes on in memory; the right to send ends by this host's own clock."""
+    """Where others stand by, watching goes on and the right to send ends by this host's own clock:
+    they may lead by then."""
     store = open_store(f"{postgres_url}&lease=2s", at()).store
     store.lead("one", at())
+    other = open_store(f"{postgres_url}&lease=2s", at()).store
+    with pytest.raises(StoreBusy):
+        other.lead("two", at())
+    other.close()
+    store.renew()
     postgres.stop()
     try:
         store.commit(told("during"))

@@ -14,11 +14,12 @@ from sentinel.core.errors import StoreError
 from sentinel.store.opening import open_store
 from sentinel.store.retention import DAY, Keep
 from tests.store.disk import Disk
-from tests.store.nouns import at, measured
+from tests.store.nouns import at, measured, summaries, told
 
 AS_NOBODY = """
 import os, sys
 from sentinel.core.errors import StoreError
+from sentinel.store import sqlite
 from sentinel.store.opening import open_store
 from sentinel.testing import START
 os.setuid(65534)
@@ -54,13 +55,27 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 
 
 def test_a_read_only_file_system(disk: Disk) -> None:
-    """Told at once, also to root, with the place and the remedy."""
-    disk.state.mkdir()
+    """What was stored is read, what is new goes to the journal, and the trouble says where."""
+    before = open_store(str(disk.state), at()).store
+    before.lead("before", at())
+    before.commit(told("before"))
+    before.close()
     subprocess.run(["mount", "-o", "remount,ro", str(disk.point)], check=True)
-    with pytest.raises(StoreError, match=rf"{disk.state}: not writable by uid 0; make it writable"):
-        open_store(str(disk.state), at())
-    with pytest.raises(StoreError, match=r"/new: cannot be made: Read-only file system; make it"):
-        open_store(str(disk.point / "new"), at())
+    store = open_store(str(disk.state), at()).store
+    store.lead("test", at())
+    store.commit(told("during"))
+    assert summaries(store.outbox()) == ["before", "during"]
+    assert store.safe
+    assert store.trouble
+    assert "read-only" in store.trouble.why.lower()
+    assert store.trouble.kept_in
+    store.close()
+    subprocess.run(["mount", "-o", "remount,rw", str(disk.point)], check=True)
+    after = open_store(str(disk.state), at()).store
+    after.lead("after", at())
+    assert after.trouble is None
+    assert summaries(after.outbox()) == ["before", "during"]
+    after.close()
 
 
 @pytest.mark.root

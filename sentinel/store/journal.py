@@ -1,0 +1,160 @@
+"""One file of writes that wait: append only, checksummed, its owner's alone.
+
+Each record begins at a block of its own and no block is written twice: a full Btrfs still takes the
+first write to a preallocated block and refuses later ones, which are copies
+(https://btrfs.readthedocs.io/en/latest/ch-swapfile.html, `fallocate` in btrfs(5)). What a power cut
+or a full disk leaves of a record is skipped.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from struct import Struct as Layout
+
+from sentinel.core.text import visible
+from sentinel.store.errors import Refused
+
+BLOCK = 4096
+SIZE = 8 << 20
+"""Bytes that a journal may take."""
+
+RESERVED = 2 << 20
+"""Bytes that are kept free for it where the state lies, while there is room."""
+
+_MAGIC, _VERSION = b"sentinel-journal", 1
+_HEAD = Layout("<16sHHII16s16s")
+"""Magic, version, nothing, number of the record, its length, the journal's id, the digest."""
+
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class Journal:
+    """The records of one file. Raises OSError where it cannot be read or written, and Refused for
+    what another user could have put there or a newer sentinel wrote: never followed, never used."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._id, self._count, self._end = b"", 0, 0
+
+    @property
+    def id(self) -> str:
+        """Names what was begun; empty before."""
+        return self._id.hex()
+
+    def read(self) -> list[bytes]:
+        """All whole records, oldest first; none where the file is not there or was never used."""
+        try:
+            file = _opened(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return []
+        try:
+            if not any(os.pread(file, _HEAD.size, 0)):
+                return []
+            data = os.pread(file, SIZE, 0)
+        finally:
+            os.close(file)
+        return list(self._records(data))
+
+    def begin(self, record: bytes) -> None:
+        """Anew, with this as its first record."""
+        self._id, self._count, self._end = os.urandom(16), 0, 0
+        with suppress(FileNotFoundError):
+            file = _opened(self.path, os.O_RDONLY)  # refuses what is not ours
+            used = any(os.pread(file, SIZE, 0))
+            os.close(file)
+            if used:
+                os.unlink(self.path)
+        self.append(record)
+
+    def append(self, record: bytes) -> None:
+        """When this returns, it outlives a power cut."""
+        head = (_MAGIC, _VERSION, 0, self._count, len(record), self._id)
+        data = _HEAD.pack(*head, _digest(self._id, self._count, record)) + record
+        if self._end + len(data) > SIZE:
+            raise OSError(f"holds {SIZE >> 20} MB already")
+        file = _opened(self.path, os.O_RDWR | os.O_CREAT)
+        try:
+            start, self._end = self._end, _aligned(self._end + len(data))  # also where it fails
+            if os.pwrite(file, data, start) != len(data):
+                raise OSError("only part of a record could be written")
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+        self._count += 1
+
+    def reserve(self) -> None:
+        """Keep room for it; harmless where it is there. A file system that cannot is none the
+        worse: then there is room or not when it is needed."""
+        with suppress(OSError):
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+            try:
+                os.posix_fallocate(file, 0, RESERVED)
+            finally:
+                os.close(file)
+
+    def remove(self) -> None:
+        """Harmless where it is not there."""
+        with suppress(OSError):
+            os.unlink(self.path)
+
+    def _records(self, data: bytes) -> Iterator[bytes]:
+        """In their order, up to the first that is missing; the next one goes behind all that was
+        ever written."""
+        self._id, self._count, at = b"", 0, 0
+        self._end = _aligned(len(data.rstrip(b"\0")))
+        while at < self._end:
+            record = self._record(data, at)
+            if record is None:
+                at += BLOCK
+                continue
+            yield record
+            self._count += 1
+            at = _aligned(at + _HEAD.size + len(record))
+
+    def _record(self, data: bytes, at: int) -> bytes | None:
+        if len(data) - at < _HEAD.size:
+            return None
+        magic, version, _, number, length, name, digest = _HEAD.unpack_from(data, at)
+        record = data[at + _HEAD.size : at + _HEAD.size + length]
+        if magic == _MAGIC and version != _VERSION:
+            raise Refused(f"{visible(self.path)}: a journal of another sentinel: version {version}")
+        if magic != _MAGIC or digest != _digest(name, number, record):
+            return None
+        if not number and not self._id:
+            self._id = name
+        return record if (name, number) == (self._id, self._count) else None
+
+
+def _opened(path: str, how: int) -> int:
+    """The regular file of this user alone that lies there, never what a link leads to."""
+    try:
+        file = os.open(path, how | _FLAGS, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Refused(f"{visible(path)}: is a link and not followed; remove it") from error
+        raise
+    seen = os.fstat(file)
+    why = ""
+    if not stat.S_ISREG(seen.st_mode):
+        why = "is no regular file"
+    elif seen.st_uid != os.geteuid():
+        why = f"belongs to uid {seen.st_uid}"
+    elif stat.S_IMODE(seen.st_mode) & 0o077:
+        why = "is open to others"
+    elif seen.st_nlink > 1:
+        why = "has a second name"
+    if why:
+        os.close(file)
+        raise Refused(f"{visible(path)}: {why}, so it is not used as a journal; remove it")
+    return file
+
+
+def _digest(name: bytes, number: int, record: bytes) -> bytes:
+    return blake2b(record, digest_size=16, key=name + number.to_bytes(4, "little")).digest()
+
+
+def _aligned(size: int) -> int:
+    return -(-size // BLOCK) * BLOCK

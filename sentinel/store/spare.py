@@ -1,0 +1,313 @@
+"""A second place for what cannot be written to the state: a journal, beside it or elsewhere.
+
+Nothing is written there while the state works. One-shots share it, and whoever can write the state
+again reads it back.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.alerting.silences import Orders
+from sentinel.core.clock import Instant
+from sentinel.core.errors import StoreBusy, StoreError
+from sentinel.core.text import visible
+from sentinel.proc import threads
+from sentinel.proc.mounts import holding
+from sentinel.store.backlog import Write
+from sentinel.store.errors import Refused
+from sentinel.store.journal import SIZE, Journal
+from sentinel.store.lease import DirectoryLock, Lease
+from sentinel.store.rows import Order, Snapshot, Unreadable, decode, encode, together
+
+LIMIT = 10.0
+"""Seconds for one look at a place that may lie on a mount that hangs."""
+
+AGAIN = 3600.0
+"""Seconds until the same is said again: a timer or systemd starts a pass far more often."""
+
+MERGED = "sentinel/journal"
+"""Under this name the state remembers which journal it has taken over last."""
+
+Answer = TypeVar("Answer")
+
+
+class Begin(Struct, frozen=True, kw_only=True):
+    """The first record: what was known when the state could not be written any more.
+
+    `token`: the leader's number by then, 0 if not known. `complete`: the snapshot has all that the
+    state had. `whole`: the journal has every write since; else what came before is in the snapshot
+    alone. `alone`: no other sentinel was seen on this state for a day. `order` counts the journals
+    of one outage.
+    """
+
+    at: Instant
+    snapshot: Snapshot
+    orders: tuple[Order, ...] = ()
+    token: int = 0
+    complete: bool = True
+    whole: bool = True
+    alone: bool = True
+    shadow: bool = False
+    order: int = 0
+
+
+class Kept(Struct, frozen=True):
+    """What a journal holds; `token` that of the last leader who took it up."""
+
+    id: str
+    begin: Begin
+    writes: tuple[Write, ...]
+    token: int
+
+    @property
+    def orders(self) -> Orders:
+        """What people had said."""
+        return together(self.begin.orders)
+
+    @property
+    def last(self) -> Instant:
+        """When it was written last."""
+        return max((w.at for w in self.writes if w.at), default=self.begin.at, key=lambda i: i.wall)
+
+
+class Place:
+    """A directory for a journal. `shared`: others put files there too, so it is one in it of this
+    user's own. `slow`: it may lie on a mount that hangs."""
+
+    def __init__(self, folder: str, name: str, *, shared: bool, slow: bool) -> None:
+        self.shared, self._parent = shared, folder if shared else ""
+        self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
+        self.journal = Journal(os.path.join(self.folder, name))
+        self.lock = DirectoryLock(self.journal.path + ".lock")
+        self._slow = slow
+
+    def do(self, work: Callable[[], Answer]) -> Answer:
+        """Within LIMIT; OSError where it takes longer. One that hung is not tried again."""
+        if not self._slow:
+            return work()
+        future = threads.start("journal", work)
+        try:
+            return future.result(LIMIT)
+        except FutureTimeout:
+            self.do = _hung  # type: ignore[method-assign]
+            raise OSError(f"no answer within {LIMIT:.0f} s") from None
+
+    def require(self) -> None:
+        """Make the directory where it is missing. Raises Refused for one that others can change:
+        they could put a link there, or take the journal away."""
+        if self._parent and (not os.path.isdir(self._parent) or _private(self._parent)):
+            raise FileNotFoundError(f"no directory {self._parent} that stays")
+        with suppress(FileExistsError):
+            os.mkdir(self.folder, 0o700)
+        seen = os.lstat(self.folder)
+        if not stat.S_ISDIR(seen.st_mode):
+            raise Refused(f"{visible(self.folder)}: is no directory; remove it")
+        if seen.st_uid != os.geteuid():
+            raise Refused(f"{visible(self.folder)}: belongs to uid {seen.st_uid}; remove it")
+        if self._parent and seen.st_mode & 0o022:
+            raise Refused(f"{visible(self.folder)}: others can write there; chmod go-w")
+
+
+def _hung(work: Callable[[], Answer]) -> Answer:
+    raise OSError("did not answer before")
+
+
+class Spare:
+    """The places for one state, in the order in which they are tried: `beside` it, in its own
+    directory, and `elsewhere`. For one thread."""
+
+    def __init__(self, beside: Place | None = None, elsewhere: Sequence[Place] = ()) -> None:
+        self._beside, self._elsewhere = beside, list(elsewhere)
+        self._places = [beside, *elsewhere] if beside else list(elsewhere)
+        self._open: Place | None = None
+        self._locked: Place | None = None
+        self._order = 0
+        self.refused: list[str] = []
+        """Why a place is not used although something is there, for people."""
+
+    @property
+    def id(self) -> str:
+        """Names the journal that is written just now."""
+        return self._open.journal.id if self._open else ""
+
+    @property
+    def path(self) -> str:
+        """Where writes are kept just now; empty where nowhere."""
+        return self._open.journal.path if self._open else ""
+
+    def read(self) -> Kept | None:
+        """The newest journal of an earlier outage."""
+        self.refused = []
+        found = [(place, kept) for place in self._places if (kept := self._read(place))]
+        if not found:
+            return None
+        self._open, kept = max(found, key=lambda f: (f[1].begin.order, f[1].last.wall))
+        self._order = kept.begin.order
+        return kept
+
+    def begin(self, begin: Begin) -> bool:
+        """Go on in a new journal, in the first place that takes it."""
+        self._order += 1
+        self._open = self._first_that_takes(self._places, replace(begin, order=self._order))
+        return self._open is not None
+
+    def shadow(self, begin: Begin) -> None:
+        """Leave this elsewhere, in one place."""
+        self._first_that_takes(self._elsewhere, begin)
+
+    def leave(self) -> None:
+        """Write no further into the journal that was read."""
+        self._open = None
+
+    def _first_that_takes(self, places: Sequence[Place], begin: Begin) -> Place | None:
+        record = _first(begin)
+        for place in places:
+            try:
+                place.do(place.require)
+                place.do(lambda place=place: place.journal.begin(record))  # type: ignore[misc]
+            except OSError:
+                continue
+            except Refused as error:
+                self._refuse(str(error))
+                continue
+            return place
+        return None
+
+    def keep(self, write: Write) -> bool:
+        """Whether it was written; after a False only `begin` helps."""
+        return self._append(write.encoded())
+
+    def note(self, token: int) -> None:
+        """The state is led under this number from now on, and takes what is kept here."""
+        self._append(Write(method="lead", token=token).encoded())
+
+    def clear(self) -> None:
+        """The state has it all."""
+        for place in self._places:
+            with suppress(OSError):
+                place.do(place.journal.remove)
+        self._open, self._order = None, 0
+        self.reserve()
+
+    def reserve(self) -> None:
+        """Room in the state's own directory, while there is some."""
+        if self._beside is not None:
+            with suppress(OSError):
+                self._beside.do(self._beside.journal.reserve)
+
+    def lock(self, lease: Lease) -> None:
+        """Lead where the lock of the state cannot be had. Raises StoreBusy where another does, and
+        StoreError where there is no place for a lock."""
+        for place in self._elsewhere:
+            try:
+                place.do(place.require)
+                if not place.do(lambda place=place: place.lock.take(lease)):  # type: ignore[misc]
+                    raise StoreBusy(f"another sentinel leads: {place.lock.lease()}")
+            except StoreBusy:
+                raise
+            except (OSError, StoreError) as error:
+                if isinstance(error, Refused):
+                    self._refuse(str(error))
+                continue
+            self._locked = place
+            return
+        raise StoreError("there is no second place for what cannot be written; set spare_state:")
+
+    def unlock(self) -> None:
+        """Harmless where it is not locked."""
+        if self._locked is not None:
+            with suppress(OSError):
+                os.unlink(self._locked.journal.path + ".lock")
+            self._locked.lock.drop()
+            self._locked = None
+
+    def _append(self, record: str) -> bool:
+        place = self._open
+        if place is None:
+            return False
+        try:
+            place.do(lambda: place.journal.append(record.encode()))
+        except (OSError, Refused):
+            self._open = None
+            return False
+        return True
+
+    def _read(self, place: Place) -> Kept | None:
+        try:
+            records = place.do(place.journal.read)
+            return _understood(place.journal.id, records) if records else None
+        except (Refused, Unreadable) as error:
+            if not place.shared:  # what others plant is named when it is in the way, and not before
+                self._refuse(f"{visible(place.journal.path)}: not read: {error}")
+        except OSError:
+            pass
+        return None
+
+    def _refuse(self, why: str) -> None:
+        if why not in self.refused:
+            self.refused.append(why)
+
+
+def places(identity: str, spare: str = "", *, beside: bool) -> Spare:
+    """Those of the state of that name: its directory (`beside`), or its server's address. `spare`:
+    the directory of `spare_state:`."""
+    name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
+    elsewhere = [Place(spare, name, shared=False, slow=True)] if spare else []
+    elsewhere += [Place(folder, name, shared=True, slow=False) for folder in _volatile()]
+    own = Place(identity, "journal", shared=False, slow=True) if beside else None
+    return Spare(own, elsewhere)
+
+
+def said_lately(what: str, now: float) -> bool:
+    """Whether the same was asked within the last hour (`now`: seconds UTC), by any process of this
+    user on this host. False too where nothing can be kept."""
+    name = "said-" + blake2b(what.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    for folder in _volatile():
+        place = Place(folder, name, shared=True, slow=False)
+        with suppress(OSError, ValueError, Refused):
+            place.require()
+            last = place.journal.read()
+            if last and 0 <= now - float(last[-1]) < AGAIN:
+                return True
+            place.journal.begin(str(now).encode())
+            return False
+    return False
+
+
+def _first(begin: Begin) -> bytes:
+    record = encode(begin)
+    if len(record) > SIZE // 2:  # what checks remember is learnt again, alerts are not
+        record = encode(replace(begin, snapshot=replace(begin.snapshot, memory={})))
+    return record.encode()
+
+
+def _understood(name: str, records: list[bytes]) -> Kept:
+    begin = decode(records[0].decode(), Begin)
+    writes = tuple(decode(record.decode(), Write) for record in records[1:])
+    tokens = [begin.token, *(w.token for w in writes if w.method == "lead")]
+    return Kept(name, begin, writes, tokens[-1])
+
+
+def _volatile() -> Iterator[str]:
+    """Directories of this host that are not on its disk, or on another part of it."""
+    if own := os.environ.get("XDG_RUNTIME_DIR", ""):
+        yield own
+    if os.geteuid() == 0:
+        yield "/run"
+    yield from ("/dev/shm", "/tmp")  # noqa: S108
+
+
+def _private(folder: str) -> bool:
+    """Whether it ends with the service: PrivateTmp= of systemd.exec(5)."""
+    with suppress(OSError, ValueError):
+        mount = holding(folder)
+        return mount is not None and "systemd-private-" in mount.root
+    return True

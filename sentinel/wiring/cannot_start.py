@@ -1,0 +1,58 @@
+"""A watchdog that cannot start says so before it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+from sentinel.config.settings import Settings
+from sentinel.core.errors import StoreError
+from sentinel.core.text import visible
+from sentinel.store.spare import said_lately
+from sentinel.wiring import app
+
+if TYPE_CHECKING:
+    from sentinel.core.model import Notification
+
+_LOG = logging.getLogger("sentinel")
+LIMIT = 30.0
+"""Seconds for all channels together."""
+
+
+async def say(settings: Settings, error: StoreError) -> None:
+    """Tell once an hour through all channels that are not for users what keeps it from starting."""
+    if said_lately(f"{app.state_of(settings)}\0{error}", time.time()):
+        return
+    message = _message(settings, f"sentinel does not start, so nothing is watched: {error}")
+    channels = [c for c in settings.channels if not c.plugin.personal]
+    work = [asyncio.ensure_future(c.plugin.send([message])) for c in channels]
+    if work:
+        await asyncio.wait(work, timeout=LIMIT)
+    for channel, sending in zip(channels, work, strict=True):
+        if not sending.done():
+            sending.cancel()
+            _LOG.warning("channel %s: not told in time", channel.name)
+        elif failed := sending.exception():
+            _LOG.warning("channel %s: %s", channel.name, visible(str(failed)))
+
+
+def _message(settings: Settings, what: str) -> Notification:
+    from sentinel.alerting.processor import Plan, notification
+    from sentinel.alerting.state_machine import step
+    from sentinel.clock import SystemClock
+    from sentinel.core.model import Finding, Key, Status
+    from sentinel.engine.housekeeping import NAME, POLICY
+
+    zone = app.zone(settings)
+    plan = Plan(
+        cluster=settings.cluster or os.uname().nodename, policies={}, channels=[], zone=zone
+    )
+    finding = Finding(subject="state", status=Status.CRITICAL, summary=visible(what))
+    key = Key(plan.cluster, NAME, "state")
+    done = step(key, None, finding, POLICY, SystemClock().now(), "start")
+    assert done.alert is not None
+    assert done.transition is not None
+    return notification(done.alert, done.transition, plan)
