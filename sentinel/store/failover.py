@@ -60,7 +60,7 @@ class Limited:
     def do(self, work: Callable[[], Answer], patience: float = 0.0) -> Answer:
         """Raises Unavailable where it takes longer."""
         if self._stuck is not None and not self._stuck.done():
-            raise Unavailable("the state hangs: a call from before has not ended")
+            raise Unavailable(f"the state hangs: no answer for {self._patience:.0f} s and more")
         self._worker = self._worker or threads.Worker("state's own")
         future, limit = self._worker.submit(work), patience or self._patience
         try:
@@ -413,7 +413,9 @@ class Pair:
         there = self._seen_there()
         if kept is not None and _newer(kept, there):
             self._adopt(kept)
-            self._token = kept.token
+            self._token = (
+                0 if kept.begin.shadow else kept.token
+            )  # passes without news left no other
         elif there is not None:
             self.mirror.load(there)
             self._complete, self._token = True, there.token

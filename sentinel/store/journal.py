@@ -89,6 +89,9 @@ class Journal:
         """Keep room for it; harmless where it is there. A file system that cannot is none the
         worse: then there is room or not when it is needed."""
         with suppress(OSError):
+            space = os.statvfs(os.path.dirname(self.path))
+            if space.f_bavail * space.f_frsize < 4 * RESERVED:
+                return
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
             try:
                 os.posix_fallocate(file, 0, RESERVED)

@@ -13,6 +13,7 @@ from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
+from sentinel.store.failover import PATIENCE
 from sentinel.store.memory import MemoryStore
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.spare import places
@@ -30,19 +31,27 @@ class Opened(Struct, frozen=True):
 
 
 def open_store(
-    state: str, now: Instant, keep: Keep = USUAL, *, mending: bool = True, spare: str = ""
+    state: str,
+    now: Instant,
+    keep: Keep = USUAL,
+    *,
+    mending: bool = True,
+    spare: str = "",
+    patience: float = PATIENCE,
 ) -> Opened:
     """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
 
     A damaged file is set aside and told in `notices`: whoever is `mending` must tell people, and
     trust nothing that was done before. A full disk, one that hangs or a server that is away is met
-    again at the first use; `spare` is a further directory for what cannot be written then.
+    again at the first use; `spare` is a further directory for what cannot be written then. One
+    answer of the state may take `patience` seconds.
     Raises StoreError with the remedy for all else.
     """
     backend = _backend(state)
     beside = not backend.needs_session
-    kept = places(os.path.abspath(state) if beside else backend.place, spare, beside=beside)
-    store = Buffered(SqlStore(backend, keep), MemoryStore(keep), spare=kept)
+    name = os.path.abspath(state) if beside else backend.place
+    kept = places(name, spare, beside=beside, patience=patience)
+    store = Buffered(SqlStore(backend, keep), MemoryStore(keep), spare=kept, patience=patience)
     return Opened(store, store.prepare(now, mending=mending))
 
 

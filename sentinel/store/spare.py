@@ -27,9 +27,6 @@ from sentinel.store.journal import SIZE, Journal
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.rows import Order, Snapshot, Unreadable, decode, encode, together
 
-LIMIT = 10.0
-"""Seconds for one look at a place that may lie on a mount that hangs."""
-
 AGAIN = 3600.0
 """Seconds until the same is said again: a timer or systemd starts a pass far more often."""
 
@@ -80,25 +77,25 @@ class Kept(Struct, frozen=True):
 
 class Place:
     """A directory for a journal. `shared`: others put files there too, so it is one in it of this
-    user's own. `slow`: it may lie on a mount that hangs."""
+    user's own. `patience`: seconds for one look at it where it may lie on a mount that hangs."""
 
-    def __init__(self, folder: str, name: str, *, shared: bool, slow: bool) -> None:
+    def __init__(self, folder: str, name: str, *, shared: bool, patience: float = 0.0) -> None:
         self.shared, self._parent = shared, folder if shared else ""
         self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
         self.journal = Journal(os.path.join(self.folder, name))
         self.lock = DirectoryLock(self.journal.path + ".lock")
-        self._slow = slow
+        self._patience = patience
 
     def do(self, work: Callable[[], Answer]) -> Answer:
-        """Within LIMIT; OSError where it takes longer. One that hung is not tried again."""
-        if not self._slow:
+        """OSError where it takes longer. One that hung is not tried again."""
+        if not self._patience:
             return work()
         future = threads.start("journal", work)
         try:
-            return future.result(LIMIT)
+            return future.result(self._patience)
         except FutureTimeout:
             self.do = _hung  # type: ignore[method-assign]
-            raise OSError(f"no answer within {LIMIT:.0f} s") from None
+            raise OSError(f"no answer within {self._patience:.0f} s") from None
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:
@@ -256,13 +253,13 @@ class Spare:
             self.refused.append(why)
 
 
-def places(identity: str, spare: str = "", *, beside: bool) -> Spare:
+def places(identity: str, spare: str = "", *, beside: bool, patience: float) -> Spare:
     """Those of the state of that name: its directory (`beside`), or its server's address. `spare`:
     the directory of `spare_state:`."""
     name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
-    elsewhere = [Place(spare, name, shared=False, slow=True)] if spare else []
-    elsewhere += [Place(folder, name, shared=True, slow=False) for folder in _volatile()]
-    own = Place(identity, "journal", shared=False, slow=True) if beside else None
+    elsewhere = [Place(spare, name, shared=False, patience=patience)] if spare else []
+    elsewhere += [Place(folder, name, shared=True) for folder in _volatile()]
+    own = Place(identity, "journal", shared=False, patience=patience) if beside else None
     return Spare(own, elsewhere)
 
 
@@ -271,7 +268,7 @@ def said_lately(what: str, now: float) -> bool:
     user on this host. False too where nothing can be kept."""
     name = "said-" + blake2b(what.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     for folder in _volatile():
-        place = Place(folder, name, shared=True, slow=False)
+        place = Place(folder, name, shared=True)
         with suppress(OSError, ValueError, Refused):
             place.require()
             last = place.journal.read()

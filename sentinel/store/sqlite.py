@@ -155,6 +155,8 @@ class SqliteBackend:
 
 def _make(directory: str) -> None:
     try:
+        with suppress(FileNotFoundError):
+            os.stat(directory)  # where it cannot be looked at, nothing is said of what it is
         os.makedirs(directory, mode=0o700, exist_ok=True)
     except FileExistsError as error:
         raise StoreError(f"{directory}: is not a directory; set state: to one") from error
