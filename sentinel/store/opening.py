@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -38,6 +40,7 @@ def open_store(
     mending: bool = True,
     spare: str = "",
     patience: float = PATIENCE,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Opened:
     """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
 
@@ -51,7 +54,13 @@ def open_store(
     beside = not backend.needs_session
     name = os.path.abspath(state) if beside else backend.place
     kept = places(name, spare, beside=beside, patience=patience)
-    store = Buffered(SqlStore(backend, keep), MemoryStore(keep), spare=kept, patience=patience)
+    store = Buffered(
+        SqlStore(backend, keep),
+        MemoryStore(keep),
+        monotonic=monotonic,
+        spare=kept,
+        patience=patience,
+    )
     return Opened(store, store.prepare(now, mending=mending))
 
 

@@ -1,19 +1,23 @@
 """The same story told with a state that works and with one that fails for a while."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
-from sentinel.core.model import Notification, Status
+from sentinel.core.model import Notification, Receipt, Status
 from sentinel.engine import housekeeping
 from sentinel.engine.engine import Engine, World
 from sentinel.engine.tick import tick
-from sentinel.store.buffered import Buffered
+from sentinel.store.failover import SPACING
 from sentinel.store.opening import open_store
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Says, world
+from tests.store.ticking import Ticking
 
 EVERY = 2.0
 """Seconds between two passes; alerts of `late` fire after 5 s."""
@@ -22,15 +26,27 @@ Story = Sequence[dict[str, Status]]
 Said = tuple[str, str, str, str, str]
 
 
+class Written(Book):
+    """One that other processes can read."""
+
+    path: Path | None = None
+
+    async def send(self, notifications: Sequence[Notification]) -> Receipt:
+        if self.path is not None:
+            with self.path.open("ab", buffering=0) as file:
+                for notification in notifications:
+                    file.write(msgspec.json.encode(notification) + b"\n")
+        return await super().send(notifications)
+
+
 class Teller:
     """Plays a story, pass by pass, each as a process of its own or all as one service."""
 
     def __init__(self, state: str, *, patience: float = 20.0) -> None:
         self.checks = {"at-once": Says(), "late": Says(), "never": Says()}
-        self.book, self.clock = Book(), ManualClock()
+        self.book, self.clock = Written(), ManualClock()
         self.world = _world(self.checks, self.book)
-        self._state, self._patience = state, patience
-        self.stores: list[Buffered] = []
+        self._state, self._patience, self._monotonic = state, patience, Ticking()
 
     def ticks(self, story: Story, before: Callable[[int], None] = lambda _: None) -> None:
         """One process a pass; `before` each pass the world may change."""
@@ -38,9 +54,34 @@ class Teller:
             before(number)
             asyncio.run(self._service([statuses], lambda _: None))
 
+    def killed(
+        self, story: Story, after: Sequence[float], before: Callable[[int], None], book: Path
+    ) -> None:
+        """One process a pass, ended by a signal after so many seconds, and once more to its end.
+        What was told is read from `book`."""
+        self.book.path = book
+        for number, statuses in enumerate(story):
+            before(number)
+            for seconds in (after[number], 0.0):
+                child = os.fork()
+                if not child:
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                    signal.setitimer(signal.ITIMER_REAL, seconds)
+                    asyncio.run(self._service([statuses], lambda _: None))
+                    os._exit(0)
+                _, code = os.waitpid(child, 0)
+                assert code in (0, signal.SIGALRM if seconds else 0)
+            self.clock.advance(EVERY)
+        lines = book.read_bytes().splitlines() if book.exists() else []
+        self.book.got = [msgspec.json.decode(line, type=Notification) for line in lines]
+
     def service(self, story: Story, before: Callable[[int], None] = lambda _: None) -> None:
         """One process for all."""
         asyncio.run(self._service(story, before))
+
+    def try_again(self) -> None:
+        """The state works again: nobody waits for the next attempt by the clock."""
+        self._monotonic.advance(SPACING)
 
     @property
     def said(self) -> list[Said]:
@@ -53,8 +94,9 @@ class Teller:
         return [(n.reason, n.summary) for n in self.book.got if n.subject == "state"]
 
     async def _service(self, story: Story, before: Callable[[int], None]) -> None:
-        opened = open_store(self._state, self.clock.now(), patience=self._patience)
-        self.stores.append(opened.store)
+        opened = open_store(
+            self._state, self.clock.now(), patience=self._patience, monotonic=self._monotonic
+        )
         engine = Engine(self.world, opened.store, self.clock, opened.notices)
         await engine.start("one host")
         try:

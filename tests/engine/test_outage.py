@@ -1,5 +1,6 @@
 """The state fails for real and comes back: each alert is told once, and so is each end."""
 
+import random
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ import pytest
 
 from tests.engine.outages import Teller, reference, story
 from tests.lab.fuse import Fuse
+from tests.lab.postgres import Postgres
 from tests.store.disk import Disk
 
 
@@ -63,7 +65,7 @@ FAULTS = {"full": full, "read-only": read_only, "broken": broken, "hung": hung}
 
 def play(kind: str, way: str, state: Path, passes: int, begin: int, end: int) -> Teller:
     told = story(passes)
-    teller = Teller(str(state), patience=0.3 if kind == "hung" else 20.0)
+    teller = Teller(str(state), patience=0.15 if kind == "hung" else 20.0)
     with ExitStack() as stack:
 
         def before(number: int) -> None:
@@ -71,8 +73,7 @@ def play(kind: str, way: str, state: Path, passes: int, begin: int, end: int) ->
                 stack.enter_context(FAULTS[kind](state))
             if number == end:
                 stack.close()
-                for store in teller.stores:  # do not wait for the next attempt
-                    store._pair._next_try = 0.0
+                teller.try_again()
 
         getattr(teller, way)(told, before)
     return teller
@@ -99,3 +100,47 @@ def test_told_once_in_a_hundred_passes(disk: Disk, tmp_path: Path, kind: str, wa
     teller = play(kind, way, disk.state, 120, 10, 110)
     assert teller.said == reference(tmp_path / "reference", story(120))
     assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+
+
+@pytest.mark.parametrize("way", ["ticks", "service"])
+def test_a_server_that_is_away(
+    postgres: Postgres, postgres_url: str, tmp_path: Path, way: str
+) -> None:
+    """Who was alone for a day goes on as alone, and nothing is told twice when it is back."""
+    told, teller = story(16), Teller(postgres_url)
+
+    def before(number: int) -> None:
+        if number == 4:
+            postgres.stop()
+        if number == 12:
+            postgres.start()
+            teller.try_again()
+
+    getattr(teller, way)(told, before)
+    assert teller.said == reference(tmp_path / "reference", told)
+    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 30))]
+)
+def test_kills(disk: Disk, tmp_path: Path, seed: int) -> None:
+    """Each pass is killed somewhere and made once more. What was told may be repeated, under the
+    same id; no alert and no end is lost."""
+    chance = random.Random(seed)
+    told, teller = story(16, seed), Teller(str(disk.state))
+    kind = chance.choice(["full", "read-only", "broken"])
+    with ExitStack() as stack:
+
+        def before(number: int) -> None:
+            if number == 4:
+                stack.enter_context(FAULTS[kind](disk.state))
+            if number == 12:
+                stack.close()
+
+        after = [chance.uniform(0.005, 0.12) for _ in told]
+        teller.killed(told, after, before, tmp_path / "book")
+    wanted = reference(tmp_path / "reference", told)
+    assert set(teller.said) == set(wanted)
+    once = list(dict.fromkeys(teller.said))
+    assert once == wanted
