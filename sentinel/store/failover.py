@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -309,20 +310,18 @@ class Pair:
                 self._tell(self._there(lambda: self.primary.reopen(self._moment)))
                 self._damaged = self._leads_there = False
             if not self._leads_there:
-                self._take(self._there(lambda: self.primary.lead(self._holder, self._moment)))
+                self._spare.note(self._there(self.primary.snapshot).token + 1)
+                lead = partial(self.primary.lead, self._holder, self._moment)
+                self._token, self._leads_there = self._there(lead), True
         except StoreBusy as error:
             raise Fenced(str(error)) from error
         self._write_back()
-
-    def _take(self, token: int) -> None:
-        self._token, self._leads_there = token, True
-        self._spare.note(token)
 
     def _write_back(self) -> None:
         """What waits; repeating it is harmless, so a crash in between costs nothing."""
         primary = self.primary
         if self._backlog.overflowed:
-            work = lambda: restore(primary, self.mirror, self._moment, self._complete)  # noqa: E731
+            work = partial(restore, primary, self.mirror, self._moment, self._complete)
             self._there(work, LONG)
         self._backlog.replay(lambda write: self._there(lambda: write.apply(primary)))
         if self._spare.path:
@@ -345,40 +344,49 @@ class Pair:
             return self._lead_and_load(kept)
 
     def _lead_and_load(self, kept: Kept | None) -> int:
-        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
-        self._token, self._leads_there = token, True
+        there = None
         if kept is not None and not kept.begin.shadow:
-            self._merge(kept, self._there(self.primary.snapshot))
+            there = self._there(self.primary.snapshot)
+        if kept is None or there is None:
+            token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        else:
+            token = self._merge(kept, there)
+        self._token, self._leads_there = token, True
         self.mirror.load(self._there(self.primary.snapshot))
         self._complete = True
         self._spare.reserve()
         self._look_for_others()
         return token
 
-    def _merge(self, kept: Kept, there: Snapshot) -> None:
-        """What an earlier process could not write. Where others led since, only what it sent and
-        what it saw of the past are news: the rest they have seen themselves."""
+    def _merge(self, kept: Kept, there: Snapshot) -> int:
+        """Lead, and write what an earlier process could not. Where others led since, only what it
+        sent and what it saw of the past are news: the rest they have seen themselves."""
+        current = _current(kept, there)
+        if current:
+            self._spare.note(there.token + 1)
+        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
         if there.memory.get(MERGED, {}).get("id") == kept.id:
             self._spare.clear()
-            return
-        current = kept.token == self._token - 1
-        if not kept.token:
-            current = all(run.at.wall <= kept.last.wall for run in there.runs)
-        self._adopt(kept)
-        if current:
-            self._spare.note(self._token)
+        elif current and token == there.token + 1:
+            self._adopt(kept)
             self._write_back()
-            return
+        else:
+            self._adopt(kept)
+            self._write_past(there)
+            self._spare.clear()
+        self._backlog = Backlog(self._limit)
+        return token
+
+    def _write_past(self, there: Snapshot) -> None:
         done = {(r.channel, r.notification.key): o for r, o in self.mirror.finished() if o.sent}
         past = tuple(reversed(self.mirror.history()))
         self._there(lambda: self.primary.commit(Batch(at=self._moment, transitions=past)))
         for row in there.outbox:
             if outcome := done.get((row.channel, row.notification.key)):
-                receipt = Receipt(outcome.text)
-                sent = lambda row=row, o=outcome, r=receipt: self.primary.sent([row], o.at, r)  # noqa: E731
-                self._there(sent)
-        self._spare.clear()
-        self._backlog = Backlog(self._limit)
+                told = Write(
+                    method="sent", rows=(row,), at=outcome.at, receipt=Receipt(outcome.text)
+                )
+                self._there(partial(told.apply, self.primary))
 
     def _adopt(self, kept: Kept) -> None:
         """Be where the process was that wrote it."""
@@ -425,7 +433,7 @@ class Pair:
             self._complete, self._token = False, 0
         if kept is not None:
             self.orders = kept.orders
-        if kept is None or kept.begin.shadow or not _newer(kept, there):
+        if kept is None or not _newer(kept, there):
             self._spare.leave()
         return 0
 
@@ -452,6 +460,13 @@ class Pair:
 
 def _newer(kept: Kept, there: Snapshot | None) -> bool:
     """Whether the journal knows more than the state that can still be read."""
-    if there is None:
-        return True
-    return not kept.begin.shadow and kept.token in (0, there.token)
+    return there is None or (not kept.begin.shadow and _current(kept, there))
+
+
+def _current(kept: Kept, there: Snapshot) -> bool:
+    """Whether nobody else led since it was written. It is noted before leading under which number
+    that will be: so the state may have that number or not yet. A number that was never known gives
+    way to any later run."""
+    if kept.token:
+        return kept.token in (there.token, there.token + 1)
+    return all(run.at.wall <= kept.last.wall for run in there.runs)

@@ -146,7 +146,8 @@ class Spare:
         found = [(place, kept) for place in self._places if (kept := self._read(place))]
         if not found:
             return None
-        self._open, kept = max(found, key=lambda f: (f[1].begin.order, f[1].last.wall))
+        place, kept = max(found, key=lambda f: (f[1].begin.order, f[1].last.wall))
+        self._open = None if kept.begin.shadow else place
         self._order = kept.begin.order
         return kept
 

@@ -85,8 +85,8 @@ class Teller:
 
     @property
     def said(self) -> list[Said]:
-        """Of the checks, in the order of telling."""
-        return [_said(n) for n in self.book.got if n.check != housekeeping.NAME]
+        """Of the checks; those of one pass, which run at once, in the order of their names."""
+        return sorted(_said(n) for n in self.book.got if n.check != housekeeping.NAME)
 
     @property
     def own(self) -> list[tuple[str, str]]:
@@ -145,4 +145,4 @@ def _world(checks: dict[str, Says], book: Book) -> World:
 
 
 def _said(n: Notification) -> Said:
-    return n.check, n.reason, n.alert, n.key, n.since
+    return n.at, n.check, n.reason, n.alert, n.key
