@@ -52,7 +52,7 @@ def open_store(
     """
     backend = _backend(state)
     beside = not backend.needs_session
-    name = os.path.abspath(state) if beside else backend.place
+    name = os.path.abspath(state) if beside else _named(state)
     kept = places(name, spare, beside=beside, patience=patience)
     store = Buffered(
         SqlStore(backend, keep),
@@ -83,6 +83,13 @@ def _backend(state: str) -> Backend:
     from sentinel.store.sqlite import SqliteBackend
 
     return SqliteBackend(os.path.abspath(state))
+
+
+def _named(url: str) -> str:
+    """A server's database without the password, which may change."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(password=None).render_as_string()
 
 
 def _ready(state: str) -> Backend:
