@@ -8,12 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf, isfinite, nan
 
-from sentinel.core.text import shortened
-
 MOST_NAMES = 32
 """Names that are told apart in one text; further ones are one."""
 
-NEAR = 40
+NEAR = 24
 """Characters before a value in which its name is looked for."""
 
 LEFT_OUT = "left out"
@@ -40,8 +38,7 @@ _NORMS = (
     re.compile(r"Norm((?:/\w+)*)" + _VALUE),
     re.compile(r"grad(?<=  grad)()" + _VALUE),
 )
-_NAME = re.compile(r"(?:(?<![\w.])[A-Za-z]\w* )?[\w./-]*$")
-_GRADIENT = re.compile(r"(?i)grad|\bgnorm|\| norm")
+_ENDS = "|,;:={}[]()'\"\t\n"
 _COUNTED = re.compile(
     r"number of skipped iterations: +(\d{1,9}) \|(?: +number of nan iterations: +(\d{1,9}))?"
 )
@@ -96,10 +93,12 @@ def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
 def _gradients(text: str) -> Iterator[Loss]:
     for pattern in _NORMS:
         for match in pattern.finditer(text):
-            value = _value(match[2])
-            # An infinite one is usual: a scaled gradient that overflowed is skipped.
-            if _GRADIENT.search(text[max(0, match.start() - 20) : match.start() + 4]):
-                yield match.start(), _name(text, match), 0.0 if value in (inf, -inf) else value
+            at = match.start()
+            before = text[max(0, at - 6) : at]
+            if "rad" in before or before[-1:] == "g" or before[-2:] == "| " or "g" in match[0]:
+                value = _value(match[2])
+                # An infinite one is usual: a scaled gradient that overflowed is skipped.
+                yield at, _name(text, match), 0.0 if value in (inf, -inf) else value
 
 
 def _counts(text: str) -> Iterator[Loss]:
@@ -117,10 +116,12 @@ def _counts(text: str) -> Iterator[Loss]:
 
 
 def _name(text: str, match: "re.Match[str]") -> str:
+    """What is attached to it, and a word before."""
     start = match.start()
-    before = _NAME.search(text[max(0, start - NEAR) : start])
-    word = match[0][: match.end(1) - start]
-    return shortened((before[0] if before else "") + word, 60)
+    before = text[max(0, start - NEAR) : start]
+    *_, word, attached = ["", *before[max(map(before.rfind, _ENDS)) + 1 :].split(" ")]
+    own = attached + text[start : match.end(1)]
+    return f"{word} {own}" if word.replace("/", "").isidentifier() else own
 
 
 def _value(captured: str) -> float:

@@ -15,6 +15,7 @@ from sentinel.checks.log.cadence import (
     with_start,
 )
 from sentinel.checks.log.file_offset import Look, Place
+from sentinel.checks.log.known_troubles import ECHOES, PARTING
 from sentinel.checks.log.losses import counted
 from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.rendezvous import World, joined
@@ -66,7 +67,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     `looked`: when it was last seen, `spacing` the usual seconds between looks, `grown` when the
     file last changed. `steady`: since when every look succeeds. `settled`: advances since the last
     trouble. `asked`: when actions were last asked for. `reading`: what the log is, where that is
-    found out.
+    found out. `done`: the trainer has said that it is.
     """
 
     path: str
@@ -88,6 +89,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     asked: Instant | None = None
     steady: Instant | None = None
     reading: Recognised | None = None
+    done: bool = False
 
     @property
     def moving(self) -> bool:
@@ -223,8 +225,10 @@ class _Step:
             self._seen = replace(seen, world=world, ready=False)
         elif event.what == "ready":
             self._seen = replace(seen, ready=True)
-        elif event.trouble:
-            troubles = (*seen.troubles, event.trouble)[:REMEMBERED]
+        elif event.what == "done":
+            self._seen = replace(seen, done=True)
+        elif event.trouble and not (seen.done and event.trouble.kind in PARTING):
+            troubles = _worth_telling((*seen.troubles, event.trouble))
             self._seen = replace(seen, troubles=troubles, troubled=at, settled=0)
 
     def done(self, sight: Sight) -> tuple[Seen, Learned]:
@@ -252,7 +256,8 @@ class _Step:
         settled = seen.settled + (name != GROWTH)
         troubles = () if settled >= SURE else seen.troubles
         marks = {**seen.marks, name: mark}
-        self._seen = replace(seen, marks=marks, settled=settled, troubles=troubles)
+        done = seen.done and name == GROWTH
+        self._seen = replace(seen, marks=marks, settled=settled, troubles=troubles, done=done)
         if seen.phase and name != GROWTH:
             phase = replace(seen.phase, advances=seen.phase.advances + 1)
             self._seen = replace(self._seen, phase=phase)
@@ -331,6 +336,13 @@ class _Step:
         if counts and speed.rate is not None:
             rates = kept(self._learned.rates.get(name, ()), speed.rate)
             self._learned = replace(self._learned, rates={**self._learned.rates, name: rates})
+
+
+def _worth_telling(troubles: tuple[Trouble, ...]) -> tuple[Trouble, ...]:
+    """The first ones; a cause that comes late takes the place of an echo."""
+    spare = [one for one in troubles if one.kind in ECHOES][::-1]
+    surplus = [*spare, *troubles[::-1]][: max(0, len(troubles) - REMEMBERED)]
+    return tuple(one for one in troubles if not any(one is other for other in surplus))
 
 
 def _moved(places: Mapping[str, Place], looks: Mapping[str, Look]) -> bool:

@@ -5,7 +5,7 @@ the number is looked for, and used only where there is one.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -204,15 +204,3 @@ def _looked_for(known: Recognised, text: str) -> Recognised:
     sure, offered = advancing(text)
     numbers = tuple(Number(name, pattern) for name, pattern in offered)
     return replace(known, number=numbers[0] if sure else None, offered=numbers)
-
-
-def phases_of(rows: Iterable[Trainer] = TRAINERS) -> Mapping[str, tuple[str, str]]:
-    """Every phase of the table by name: the patterns of all lines that begin it, and that end it."""
-    begins: dict[str, dict[str, None]] = {}
-    ends: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for name, (begin, end) in row.phases.items():
-            begins.setdefault(name, {})[begin] = None
-            if end:
-                ends.setdefault(name, {})[end] = None
-    return {name: ("|".join(begins[name]), "|".join(ends.get(name, {}))) for name in begins}

@@ -11,34 +11,26 @@ from msgspec import Struct
 from sentinel.checks.log.losses import losses
 from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase, by_line
+from sentinel.checks.log.trainers import DONE, phases_of
 from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
-What = Literal["number", "begin", "end", "loss", "member", "ready", "trouble"]
+What = Literal["number", "begin", "end", "loss", "member", "ready", "trouble", "done"]
 
 _MEMBER = re.compile(
     r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d{1,9}), MEMBER: \d{1,9}/(\d{1,9})\b"
 )
 _READY = re.compile(r"All distributed processes registered|Starting with \d+ processes")
 
-KNOWN_PHASES = {
-    # Megatron-LM, DeepSpeed, torchtitan, Hugging Face's Trainer, Orbax (JAX), in this order
-    "checkpoint": (
-        r"saving checkpoint at iteration|\[Torch\] Saving \S+|Saving the checkpoint"
-        r"|Saving (?:model )?checkpoint to|Started (?:async )?saving checkpoint",
-        r"successfully saved checkpoint|\[Torch\] Saved \S+|Finished saving the checkpoint"
-        r"|Finished (?:async[ _])?sav(?:ing|e)\b",
-    ),
-    "evaluation": (
-        r"\*\*\* ?Running (?:Evaluation|Prediction)|Running validation|Starting validation"
-        r"|Sanity Checking|Validation DataLoader|Evaluating (?:on|iter)",
-        r"validation loss at iteration|Finished validation",
-    ),
-}
+KNOWN_PHASES = phases_of()
 _WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating")
 """One of them is in every line that the patterns above find."""
+
+
+_END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed", "done training",
+              "training is done")  # fmt: skip
 
 
 class Event(Struct, frozen=True):
@@ -92,6 +84,7 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
         *_phases(text, patterns.phases),
         *(Event(at, "loss", name, value) for at, name, value in losses(text, patterns.loss)),
         *_members(text),
+        *_ends(text),
     ]
     found = patterns.finder.find(text, path, node)
     events += [Event(position, "trouble", trouble=one) for position, one in found]
@@ -124,6 +117,11 @@ def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
         yield from (Event(m.start(), "begin", name) for m in phase.begin.finditer(text))
         if phase.end:
             yield from (Event(m.start(), "end", name) for m in phase.end.finditer(text))
+
+
+def _ends(text: str) -> Iterable[Event]:
+    if any(word in text for word in _END_WORDS):
+        yield from (Event(match.start(), "done") for match in DONE.finditer(text))
 
 
 def _members(text: str) -> Iterable[Event]:

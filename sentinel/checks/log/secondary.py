@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen
 from sentinel.checks.log.speed import usual
@@ -61,15 +62,20 @@ def lines(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
 
 
 def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
-    """The first trouble in a few words: `NCCL connection on node-3, to node-7`."""
+    """The first trouble that is no echo of another, in a few words: `NCCL connection on node-3,
+    to node-7`."""
     if not troubles:
         return ""
-    first = troubles[0]
+    first = _first(troubles)
     where = f" on {first.where}" if first.host and not first.rank else ""
     where = f" of {first.where}" if first.rank else where
     peer = visible(nodes.get(first.peer) or first.peer)
     more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
     return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{more}"
+
+
+def _first(troubles: tuple[Trouble, ...]) -> Trouble:
+    return next((one for one in troubles if one.kind not in ECHOES), troubles[0])
 
 
 def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
@@ -93,6 +99,7 @@ def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:
     if not seen.troubles:
         return Aside(topic="errors", status=Status.OK, summary="none since it last advanced")
     peers = sorted({nodes.get(one.peer, "") for one in seen.troubles} - {""})
+    first = _first(seen.troubles)
     return Aside(
         topic="errors",
         status=Status.WARNING,
@@ -100,8 +107,8 @@ def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:
         details=lines(seen.troubles, nodes),
         values={
             "count": len(seen.troubles),
-            "rank": seen.troubles[0].rank or None,
-            "host": seen.troubles[0].host or None,
+            "rank": first.rank or None,
+            "host": first.host or None,
             "peers": ",".join(peers) or None,
         },
     )

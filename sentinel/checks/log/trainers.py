@@ -4,6 +4,7 @@
 line has it, so a fork stands before what it is made from.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -33,7 +34,7 @@ class Trainer(Struct, frozen=True, kw_only=True):
     needs: A pattern that has to be somewhere in the log, where the line alone does not tell.
     variants: Patterns elsewhere in the log that give it a further name.
     covers: Rows that its own lines would also look like, or that it is made from.
-    whole: Its line always has the loss, unless that is NaN or the step was skipped.
+    done: A line that says that the training has reached its end.
     phases: Lines that begin and end a stretch without progress.
     """
 
@@ -48,7 +49,7 @@ class Trainer(Struct, frozen=True, kw_only=True):
     needs: str = ""
     variants: Mapping[str, str] = {}
     covers: tuple[str, ...] = ()
-    whole: bool = False
+    done: str = ""
     phases: Mapping[str, tuple[str, str]] = {}
 
 
@@ -67,7 +68,6 @@ TRAINERS = (
         norm="grad_norm",
         seconds=(r"elapsed time per iteration \(ms\): ([\d.]+)", 1e-3),
         covers=("Megatron-LM", "Megatron-DeepSpeed", "DeepSpeed"),
-        whole=True,
         phases=_MEGATRON_PHASES,
     ),
     Trainer(
@@ -82,12 +82,12 @@ TRAINERS = (
         norm="grad norm",
         seconds=(r"elapsed time per iteration \(s\): ([\d.]+)", 1.0),
         covers=("Megatron-LM", "DeepSpeed"),
-        whole=True,
         phases=_MEGATRON_PHASES,
     ),
     Trainer(
         name="Megatron-LM",
         source="megatron/training/training.py of NVIDIA/Megatron-LM, training_log",
+        done=r"\[after training is done\]",
         words=("elapsed time per iteration",),
         numbers={"iteration": r"iteration +(\d+)/ *\d+ \|[^\n]{0,200}elapsed time per iteration"},
         loss="lm loss",
@@ -98,7 +98,6 @@ TRAINERS = (
             r"|deepspeed\.initialize|DeepSpeedEngine|deepspeed_config": "Megatron-DeepSpeed"
         },
         covers=("DeepSpeed",),
-        whole=True,
         phases=_MEGATRON_PHASES,
     ),
     Trainer(
@@ -115,14 +114,12 @@ TRAINERS = (
         norm="grad_norm",
         seconds=(r"train_step_timing in s[=:] ?([\d.]+)", 1.0),
         covers=("Lightning", "Megatron-LM"),
-        phases={
-            EVALUATION: (r"Validation: iteration|Validation DataLoader", r"Training epoch \d+,"),
-        },
     ),
     Trainer(
         name="Lightning",
         source="src/lightning/pytorch/callbacks/progress/tqdm_progress.py and rich_progress.py of"
         " Lightning-AI/pytorch-lightning",
+        done=r"`Trainer\.fit` stopped: `max_",
         words=("Epoch ",),
         numbers={
             "batch": rf"Epoch \d+: *(?:{BAR})?(\d+)(?:/\d+|it) \[",
@@ -133,12 +130,13 @@ TRAINERS = (
         needs=r"v_num[=:]|LOCAL_RANK: \d+ - CUDA_VISIBLE_DEVICES|GPU available: |Lightning|"
         r"lightning",
         phases={
-            EVALUATION: (r"Sanity Checking|Validation DataLoader|Validating: ", r"Epoch \d+: "),
+            EVALUATION: (r"Sanity Checking|Validation DataLoader", r""),
         },
     ),
     Trainer(
         name="torchtitan",
         source="torchtitan/components/metrics.py of pytorch/torchtitan, MetricsProcessor.log",
+        done=r"Training completed",
         words=("memory: ",),
         numbers={
             "step": r"(?<!validate )step: +(\d+) +loss: +\S+ +(?:grad_norm: +\S+ +)?memory: +[\d.]+GiB"
@@ -161,7 +159,6 @@ TRAINERS = (
         loss="loss",
         norm="grad",
         seconds=(r"  iter: +([\d.]+)", 1.0),
-        phases={CHECKPOINT: (r"Saving to: ", r"State dict saved|Saved dataloader state")},
     ),
     Trainer(
         name="OLMo",
@@ -172,27 +169,18 @@ TRAINERS = (
         loss="train/CrossEntropyLoss",
         norm="optim/total_grad_norm",
         seconds=(r"throughput/device/batches_per_second=([\d.]+)", -1.0),
-        phases={
-            CHECKPOINT: (r"Saving (?:unsharded |sharded )?checkpoint", r"[Cc]heckpoint saved to"),
-        },
     ),
     Trainer(
         name="metaseq or fairseq",
         source="metaseq/logging/progress_bar/json_progress_bar.py of facebookresearch/metaseq;"
         " fairseq/logging/progress_bar.py of facebookresearch/fairseq, JsonProgressBar",
         variants={r"\bfairseq[._]": "fairseq", r"\bmetaseq\b": "metaseq"},
+        done=r"\| done training in ",
         words=("train_inner | {",),
         numbers={"num_updates": r'train_inner \| \{[^\n]{0,2000}"num_updates": "?(\d+)'},
         loss="loss",
         norm="gnorm",
         seconds=(r'"ups": "?([\d.]+)', -1.0),
-        phases={
-            CHECKPOINT: (
-                r"[Ss]av(?:ing|ed) checkpoint|Preparing to save checkpoint",
-                r"[Ss]aved checkpoint|done writing checkpoint|[Ff]inished saving",
-            ),
-            EVALUATION: (r'begin validation on "', r"\| valid \| "),
-        },
     ),
     Trainer(
         name="fairseq",
@@ -253,7 +241,6 @@ TRAINERS = (
         numbers={"iter": r"(?:^|[\s:])iter (\d+): loss [-+.\w]+, time [\d.]+ ?m?s"},
         loss="loss",
         seconds=(r", time ([\d.]+)ms", 1e-3),
-        phases={CHECKPOINT: (r"^saving checkpoint to ", r"")},
     ),
     Trainer(
         name="litgpt",
@@ -265,7 +252,6 @@ TRAINERS = (
         },
         loss="loss train",
         seconds=(r"iter time: ([\d.]+) ?ms", 1e-3),
-        phases={EVALUATION: (r"^Validating \.\.\.", r"val loss \S+, val time")},
     ),
     Trainer(
         name="nanotron",
@@ -277,7 +263,6 @@ TRAINERS = (
         },
         loss="lm_loss",
         norm="grad_norm",
-        phases={CHECKPOINT: (r"Saving checkpoint at ", r"")},
     ),
     Trainer(
         name="LLM Foundry/Composer",
@@ -290,7 +275,6 @@ TRAINERS = (
         loss="loss/train/total",
         norm="l2_norm/grad/global",
         seconds=(r"Train throughput/batches_per_sec: ([\d.]+)", -1.0),
-        phases={EVALUATION: (r"\[Eval batch=1/\d+\]", r"Eval metrics/|Train time/batch")},
     ),
     Trainer(
         name="MaxText",
@@ -301,7 +285,7 @@ TRAINERS = (
         seconds=(r"completed step: \d+, seconds: +([\d.]+)", 1.0),
         phases={
             CHECKPOINT: (
-                r"Started (?:async )?saving checkpoint|saved a checkpoint at step",
+                r"Started (?:async )?saving checkpoint",
                 r"Finished (?:async[ _])?sav(?:ing|e)\b",
             ),
         },
@@ -325,12 +309,12 @@ TRAINERS = (
         loss="Actor Loss",
         seconds=(r"\|E2E latency=([\d.]+)s", 1.0),
         covers=("DeepSpeed",),
-        phases={EVALUATION: (r"\*{5} Evaluating \w+, Epoch", r"Beginning of Epoch|^ppl: ")},
     ),
     Trainer(
         name="Hugging Face Trainer",
         source="src/transformers/trainer_callback.py of huggingface/transformers, ProgressCallback"
         " and PrinterCallback",
+        done=r"'train_runtime': ",
         words=("'epoch': ",),
         numbers={
             "step": BARE_BAR,
@@ -343,8 +327,8 @@ TRAINERS = (
         variants={r"(?i)\baxolotl\b": "axolotl"},
         covers=("DeepSpeed", "accelerate"),
         phases={
-            CHECKPOINT: (r"Saving model checkpoint to", r""),
-            EVALUATION: (r"\*\*\* ?Running (?:Evaluation|Prediction)", r"'eval_runtime': "),
+            CHECKPOINT: (r"Saving (?:model )?checkpoint to", r""),
+            EVALUATION: (r"\*\*\* ?Running (?:Evaluation|Prediction)", r""),
         },
     ),
     Trainer(
@@ -355,7 +339,6 @@ TRAINERS = (
         numbers={"step": rf"(?:^|Steps: ) *{BAR}(\d+)/\d+ \["},
         needs=r"Total optimization steps = |\[accelerate[.\]]|accelerate\.(?:utils|commands|accelerator)",
         loss="loss",
-        phases={CHECKPOINT: (r"Saving current state to ", r"")},
     ),
     Trainer(
         name="DeepSpeed",
@@ -381,6 +364,7 @@ TRAINERS = (
     Trainer(
         name="MLPerf (MLLOG)",
         source="mlperf_logging/mllog/mllog.py and constants.py of mlcommons/logging",
+        done=r'"key": "run_stop"[^\n]{0,400}"status": "success"',
         words=(":::MLL",),
         numbers={
             "samples": r':::MLL[^\n]{0,300}"key": "(?:tracked_stats|train_loss|throughput)"'
@@ -390,7 +374,6 @@ TRAINERS = (
         },
         tier="library",
         loss="train_loss",
-        phases={EVALUATION: (r'"key": "eval_start"', r'"key": "eval_stop"')},
     ),
     Trainer(
         name="tqdm",
@@ -410,4 +393,17 @@ TRAINERS = (
     ),
 )
 
-BY_NAME = {row.name: row for row in TRAINERS}
+DONE = re.compile("|".join(row.done for row in TRAINERS if row.done))
+"""That a training has reached its end, in the words of any trainer."""
+
+
+def phases_of() -> Mapping[str, tuple[str, str]]:
+    """Every phase by its name: the patterns of all lines that begin it, and that end it."""
+    begins: dict[str, dict[str, None]] = {}
+    ends: dict[str, dict[str, None]] = {}
+    for row in TRAINERS:
+        for name, (begin, end) in row.phases.items():
+            begins.setdefault(name, {})[begin] = None
+            if end:
+                ends.setdefault(name, {})[end] = None
+    return {name: ("|".join(begins[name]), "|".join(ends.get(name, {}))) for name in begins}

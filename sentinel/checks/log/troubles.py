@@ -1,14 +1,10 @@
-"""Lines that say that something has gone wrong, as data. Pure.
-
-The texts are those of PyTorch (c10d and the caching allocator), NCCL (src/misc/socket.cc,
-src/transport/net_ib), glibc's signal names, slurmstepd and the kernel.
-"""
+"""Lines that say that something has gone wrong: which of the known ones, from whom. Pure."""
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sentinel.checks.log.known_troubles import AFTER, GATES, KINDS, Kind
 from sentinel.checks.log.origin import Origin, origin
 from sentinel.core.text import shortened, visible
 
@@ -21,53 +17,6 @@ BEFORE = 150
 
 MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
-
-
-class Kind(Struct, frozen=True):
-    """A sort of trouble: its name, the text that shows it, and words of which one is in any such
-    text: looking for words costs a hundredth of looking for the pattern."""
-
-    name: str
-    pattern: str
-    words: tuple[str, ...]
-
-    def hits(self, text: str) -> Iterator[tuple[int, str]]:
-        """Where it is found, with the name."""
-        if any(word in text for word in self.words):
-            yield from ((match.start(), self.name) for match in re.finditer(self.pattern, text))
-
-
-KINDS = (
-    Kind("CUDA out of memory", r"CUDA out of memory|OutOfMemoryError", ("ut of memory", "OutOfM")),
-    Kind("CUDA error", r"CUDA error: |CUDA driver error", ("CUDA error", "CUDA driver error")),
-    Kind("NCCL timeout", r"Watchdog caught collective operation timeout", ("Watchdog caught",)),
-    Kind(
-        "NCCL connection",
-        r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
-        r"|Call to \w+ (?:from|to) \S+ failed)|Connect to \S+<\d+> failed",
-        ("onnect to ", "closed by remote peer", "Call to "),
-    ),
-    Kind("NCCL network", r"NET/IBP? ?: ?Got completion (?:from peer|with)", ("Got completion",)),
-    Kind(
-        "NCCL error",
-        r"NCCL error|nccl(?:System|Remote|Internal|UnhandledCuda)Error",
-        ("NCCL error", "ncclSys", "ncclRem", "ncclInt", "ncclUnh"),
-    ),
-    Kind("bus error", r"\bBus error\b|\bSIGBUS\b", ("Bus error", "SIGBUS")),
-    Kind("segmentation fault", r"\bSegmentation fault\b|\bSIGSEGV\b", ("Segmentation", "SIGSEGV")),
-    Kind(
-        "host out of memory",
-        r"oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal",
-        ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal"),
-    ),
-    Kind(
-        "disk",
-        r"No space left on device|Disk quota exceeded|Stale file handle",
-        ("No space left", "quota exceeded", "Stale file"),
-    ),
-    Kind("file system", r"Input/output error", ("Input/output error",)),
-    Kind("Python traceback", r"Traceback \(most recent call last\)", ("Traceback (most",)),
-)
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
@@ -106,7 +55,7 @@ class Finder:
         found: list[tuple[int, Trouble]] = []
         counts: dict[str, int] = {}
         end = -1
-        for position, name in self._hits(text):
+        for position, name, kind in self._hits(text):
             if position <= end or counts.get(name, 0) == MOST:
                 continue
             begin, end = _line(text, position)
@@ -116,14 +65,28 @@ class Finder:
                 continue
             counts[name] = counts.get(name, 0) + 1
             shown = _shown(near, min(LONGEST, position - begin))
-            found.append((position, _trouble(name, shown, origin(head, node), near, path)))
+            source = _named(kind, text[max(begin, position - BEFORE) : position + AFTER]) or origin(
+                head, node
+            )
+            found.append((position, _trouble(name, shown, source, near, path)))
         return found
 
-    def _hits(self, text: str) -> list[tuple[int, str]]:
+    def _hits(self, text: str) -> list[tuple[int, str, Kind | None]]:
         """By position; of two on one place the more specific kind, which stands first."""
-        hits = [(m.start(), name) for name, p in self._own.items() for m in p.finditer(text)]
-        hits += [hit for kind in self._known for hit in kind.hits(text)]
-        return sorted(hits, key=lambda hit: hit[0])
+        hits = [(m.start(), name, None) for name, p in self._own.items() for m in p.finditer(text)]
+        suspect = self._known if any(gate in text for gate in GATES) else ()
+        known = [hit for kind in suspect for hit in kind.hits(text)]
+        every = [*hits, *((at, kind.name, kind) for at, kind in known)]
+        return sorted(every, key=lambda hit: hit[0])
+
+
+def _named(kind: Kind | None, near: str) -> Origin | None:
+    """Who is named by what is said, rather than by the line's own marks."""
+    match = re.search(kind.names, near) if kind and kind.names else None
+    if not match:
+        return None
+    said = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
+    return Origin(host=said.get("host", ""), rank=said.get("rank", ""))
 
 
 def _trouble(name: str, shown: str, source: Origin, near: str, path: str) -> Trouble:

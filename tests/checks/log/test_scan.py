@@ -151,7 +151,7 @@ WHOLE = (
         pytest.param("v_num=0, loss=nan.0, val_loss=1.23]", ["loss"], id="Lightning, two names"),
         pytest.param("reduced_train_loss: nan | val_loss: 1.2", ["reduced_train_loss"], id="NeMo"),
         pytest.param("train/CrossEntropyLoss=nan", ["train/CrossEntropyLoss"], id="OLMo"),
-        pytest.param("train/CE loss=nan", ["CE loss"], id="OLMo-core"),
+        pytest.param("train/CE loss=nan", ["train/CE loss"], id="OLMo-core"),
         pytest.param("\t Train loss/train/total: nan", ["Train loss/train/total"], id="Composer"),
         pytest.param(
             "step 9: train loss 4.1, val loss nan", ["val loss"], id="nanoGPT, evaluation"

@@ -182,3 +182,21 @@ def test_a_finite_loss_of_another_name_does_not_make_up_for_a_nan() -> None:
         "train_loss is NaN or infinite, the last 3 times",
     )
     assert said("loss", *looks, look(4, "train_loss=2.0\n"))[0] is Status.OK
+
+
+def test_the_cause_is_told_before_what_follows_upon_it() -> None:
+    """Even where it stands after more followers than are kept."""
+    echoes = "".join(f"[rank{n}]: Traceback (most recent call last):\n" for n in range(9))
+    seen, _ = story(look(1, echoes + "[rank7]: RuntimeError: CUDA error: an illegal address\n"))
+    assert cause(seen.troubles, {}) == "CUDA error of rank 7 and 4 more"
+
+
+def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> None:
+    """A full disk is, also then; and so is everything once it trains again."""
+    end = "step 9\n'train_runtime': 7.1\nsrun: error: node-1: task 3: Exited with exit code 134\n"
+    assert said("errors", look(1, end))[0] is Status.OK
+    assert (
+        said("errors", look(1, end + "[Errno 28] No space left on device\n"))[0] is Status.WARNING
+    )
+    again = "step 10\nsrun: error: node-1: task 3: Killed\n"
+    assert said("errors", look(1, end), look(2, again))[0] is Status.WARNING

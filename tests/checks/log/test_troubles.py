@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from sentinel.checks.log.known_troubles import GATES, KINDS
 from sentinel.checks.log.origin import Origin, origin
 from sentinel.checks.log.peers import address, named, node_of, resolved
 from sentinel.checks.log.troubles import MOST, Finder
@@ -159,3 +160,96 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
     assert resolved("10.0.0.9", names, ["node-3"]) == "node-3"
     assert resolved("node-3", {}, ["node-3"]) == "node-3"
     assert resolved("10.0.0.7", names, ["node-3"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "origin_"),
+    [
+        pytest.param(
+            "[rank5]:[E309 03:12:05 ProcessGroupNCCL.cpp:1834] [PG ID 0 PG GUID 0 Rank 5] Received a"
+            " dump signal due to a collective timeout from  rank 2 and we will try our best",
+            "collective timeout of another rank", Origin("", "2"), id="who was late",
+        ),
+        pytest.param(
+            "[rank5]:[E] [PG 0 Rank 5] Received a dump signal due to a collective timeout from this"
+            " local rank", "NCCL timeout", Origin("", "5"), id="late itself",
+        ),
+        pytest.param(
+            "[rank1]: ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress",
+            "NCCL heartbeat", Origin("", "1"), id="watchdog",
+        ),
+        pytest.param("[rank3]: Heartbeat monitor timed out! Process will be terminated",
+                     "NCCL heartbeat", Origin("", "3"), id="heartbeat monitor"),
+        pytest.param("ProcessGroupNCCL preparing to dump debug info.", "NCCL flight recorder",
+                     Origin("", ""), id="flight recorder"),
+        pytest.param(
+            "Root Cause (first observed failure):\n[0]:\n  time      : 2026-03-08_03:12:05\n  host"
+            "      : node-3\n  rank      : 17 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)",
+            "rank died", Origin("node-3", "17"), id="ChildFailedError's table",
+        ),
+        pytest.param("srun: error: node-7: task 56: Killed", "rank died", Origin("node-7", "56"),
+                     id="srun"),
+        pytest.param(
+            "slurmstepd: error: *** JOB 4711 ON node-3 CANCELLED AT 2026-03-08T03:12:05 DUE TO NODE"
+            " FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***", "node failure", Origin("node-3", ""),
+            id="a node",
+        ),
+        pytest.param("slurmstepd: error: *** STEP 7.0 ON node-3 CANCELLED AT 2026-03-08T03:12:05"
+                     " DUE TO TIME LIMIT ***", "time limit", Origin("", ""), id="time limit"),
+        pytest.param("jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Mosaic failed",
+                     "JAX runtime error", Origin("", ""), id="JAX"),
+        pytest.param("XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate",
+                     "CUDA out of memory", Origin("", ""), id="JAX out of memory"),
+        pytest.param("The following tasks are unhealthy (stopped sending heartbeats):\n"
+                     "/job:jax_worker/replica:0/task:12", "JAX coordination", Origin("", "12"),
+                     id="a task of JAX"),
+        pytest.param("Memory access fault by GPU node-4 (Agent handle: 0x5) on address 0x7",
+                     "ROCm error", Origin("", ""), id="ROCm"),
+        pytest.param(":0:rocdevice.cpp: HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted",
+                     "ROCm error", Origin("", ""), id="HSA"),
+        pytest.param("RuntimeError: CUDA error: uncorrectable ECC error encountered", "GPU memory error",
+                     Origin("", ""), id="ECC, as CUDA says it"),
+        pytest.param("NCCL WARN Cuda failure 'uncorrectable NVLink error detected'", "GPU memory error",
+                     Origin("", ""), id="NVLink"),
+        pytest.param("OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/l/x'",
+                     "file system", Origin("", ""), id="Lustre that evicted"),
+        pytest.param("OSError: [Errno 116] Stale file handle: '/nfs/x'", "disk", Origin("", ""),
+                     id="NFS"),
+        pytest.param("RuntimeError: [../gloo/transport/tcp/pair.cc:534] Connection closed by peer"
+                     " [10.0.0.9]:4711", "Gloo connection", Origin("", ""), id="Gloo"),
+        pytest.param("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for"
+                     " clients. 63/64 clients joined.", "rendezvous", Origin("", ""), id="store"),
+        pytest.param("Exception: Current loss scale already at minimum - cannot decrease scale"
+                     " anymore.", "loss scale", Origin("", ""), id="DeepSpeed's loss scale"),
+        pytest.param("mpirun noticed that process rank 3 with PID 4711 on node node-1 exited on"
+                     " signal 9", "rank died", Origin("node-1", "3"), id="mpirun"),
+        pytest.param("/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed   python t.py",
+                     "host out of memory", Origin("", ""), id="bash"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origin_: Origin) -> None:
+    """The rank that a message blames stands before the rank that says it."""
+    (_, one), *_ = Finder({}, []).find(f"fine\n{line}\nfine\n")
+    assert (one.kind, one.host, one.rank) == (kind, origin_.host, origin_.rank)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[W socket.cpp:755] [c10d] The client socket has failed to connect to [node-6]:29500",
+        "Import of quick_gelu from megatron failed with: Traceback (most recent call last):",
+        "srun: error: node-7: task 56: Exited with exit code 0",
+        "flight recorder enabled, watchdog timeout 600 s, heartbeat timeout 480 s",
+        "params: assert_finite=True fail_on_error=False errors=0 ERROR_HANDLING=1",
+    ],
+)
+def test_what_successful_runs_print_is_no_trouble(line: str) -> None:
+    """Of thousands of real runs."""
+    assert Finder({}, []).find(line) == []
+
+
+def test_every_kind_can_be_found_by_a_word_of_its_own_and_names_its_source() -> None:
+    """The words only save time: none of them may hide a kind."""
+    assert all(kind.source and kind.words for kind in KINDS)
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    assert all(gate for gate in GATES)

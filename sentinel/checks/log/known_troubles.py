@@ -1,0 +1,274 @@
+"""The errors of trainings that are known, as data: one row a sort, the more specific first.
+
+Texts are those of the programs' sources, which `source` names.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+C10D = "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"
+ELASTIC = "PyTorch, torch/distributed/elastic/multiprocessing"
+CUDA = "CUDA, driver_types.h and cuda.h; PyTorch, c10/cuda/CUDACachingAllocator.cpp"
+NCCL = "NCCL, src/misc/socket.cc, src/transport/net_ib, src/init.cc"
+SLURM = "Slurm, src/slurmd/slurmstepd/req.c, src/srun/libsrun/launch.c"
+ERRNO = "glibc, strerror(3), as Python's OSError prints it"
+
+AFTER = 1500
+"""Characters after the text in which a table that follows it names who it was."""
+
+
+class Kind(Struct, frozen=True):
+    """One row.
+
+    name: What it is called in messages.
+    pattern: The text that shows it.
+    words: Words of which one is in any such text: looking for them costs a hundredth.
+    source: Who prints it, and where.
+    names: A pattern on and after that text whose groups `rank` and `host` say whose fault it is, where
+        the line comes from somebody else.
+    echo: Whether it follows upon another trouble: that one is told first.
+    parting: Whether it is usual when a training that has reached its end is taken apart.
+    """
+
+    name: str
+    pattern: str
+    words: tuple[str, ...]
+    source: str
+    names: str = ""
+    echo: bool = False
+    parting: bool = False
+
+    def hits(self, text: str) -> "Iterator[tuple[int, Kind]]":
+        """Where it is found."""
+        if any(word in text for word in self.words):
+            yield from ((match.start(), self) for match in re.finditer(self.pattern, text))
+
+
+KINDS = (
+    Kind(
+        "CUDA out of memory",
+        r"(?:CUDA|HIP) out of memory|OutOfMemoryError|(?:XlaRuntimeError: )?RESOURCE_EXHAUSTED: Out of memory"
+        r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
+        ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED"),
+        CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
+    ),
+    Kind(
+        "GPU memory error",
+        r"(?:CUDA error: |Cuda failure ')?uncorrectable (?:ECC|NVLink) error|(?:CUDA_ERROR_|cudaError)(?:ECC|Ecc)_?[Uu]ncorrectable"
+        r"|CUDA_ERROR_ECC_UNCORRECTABLE|CUDA_ERROR_NVLINK_UNCORRECTABLE|HSA_STATUS_ERROR_MEMORY_FAULT",
+        ("uncorrectable", "ncorrectable", "UNCORRECTABLE", "MEMORY_FAULT"),
+        CUDA + "; ROCR-Runtime, hsa.h",
+    ),
+    Kind(
+        "GPU lost",
+        r"GPU has fallen off the bus|NVRM: Xid|Unable to determine the device handle for GPU"
+        r"|GPU is lost",
+        ("fallen off", "NVRM: Xid", "device handle for GPU", "GPU is lost"),
+        "NVIDIA driver, NVRM; nvidia-smi",
+    ),
+    Kind(
+        "ROCm error",
+        r"HSA_STATUS_ERROR\w*|Memory access fault by GPU node|HIP error: |hipError[A-Z]\w+",
+        ("HSA_STATUS_ERROR", "Memory access fault", "HIP error", "hipError"),
+        "ROCR-Runtime, hsa.h and runtime.cpp; HIP, hip_runtime_api.h",
+    ),
+    Kind(
+        "CUDA error",
+        r"CUDA error: |CUDA driver error|CUDA runtime error|[Cc]uda failure '|CUDA_ERROR_[A-Z_]+"
+        r"|CUBLAS_STATUS_(?!SUCCESS)[A-Z_]+ when calling|CUDNN_STATUS_(?!SUCCESS)[A-Z_]+"
+        r"|device-side assert triggered",
+        ("CUDA error", "CUDA driver error", "untime error", "uda failure", "CUDA_ERROR_",
+         "CUBLAS_STATUS", "CUDNN_STATUS", "device-side assert"),
+        CUDA,
+    ),
+    Kind(
+        "collective timeout of another rank",
+        r"Received a dump signal due to a collective timeout from +rank \d+",
+        ("Received a dump signal",),
+        C10D,
+        names=r"from +rank (?P<rank>\d+)",
+    ),
+    Kind(
+        "collective mismatch",
+        r"Detected mismatch between collectives on ranks|Ranks? [\d, ]{1,200} failed to pass"
+        r" monitoredBarrier",
+        ("Detected mismatch", "failed to pass monitored"),
+        "PyTorch, torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp, ProcessGroupGloo.cpp",
+        names=r"Ranks? (?P<rank>\d+) failed",
+    ),
+    Kind(
+        "NCCL timeout",
+        r"Watchdog caught collective operation timeout|Timeout at NCCL work|"
+        r"Received a dump signal due to a collective timeout from this local rank",
+        ("Watchdog caught", "Timeout at NCCL work", "Received a dump signal"),
+        C10D,
+    ),
+    Kind(
+        "NCCL heartbeat",
+        r"[Hh]eartbeat monitor timed out|ProcessGroupNCCL's watchdog got stuck"
+        r"|detected no heartbeat of its watchdog|ProcessGroupNCCL's watchdog (?:thread )?hang",
+        ("eartbeat monitor timed out", "watchdog got stuck", "no heartbeat of its", "watchdog"),
+        C10D,
+        parting=True,
+    ),
+    Kind(
+        "NCCL flight recorder",
+        r"Observed flight recorder dump signal|ProcessGroupNCCL (?:is )?preparing to dump debug info"
+        r"|ProcessGroupNCCL dumping nccl trace to|because FlightRecorder is disabled"
+        r"|Received a dump signal from this local rank",
+        ("flight recorder dump", "to dump debug info", "dumping nccl trace", "FlightRecorder is",
+         "Received a dump signal"),
+        C10D + "; FlightRecorder.cpp",
+        echo=True,
+        parting=True,
+    ),
+    Kind(
+        "NCCL connection",
+        r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
+        r"|Call to \w+ (?:from|to) \S+ failed)|Connect to \S+<\d+> failed",
+        ("onnect to ", "closed by remote peer", "Call to "),
+        NCCL,
+        parting=True,
+    ),
+    Kind(
+        "NCCL network",
+        r"NET/IBP? ?: ?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
+        r" error|device fatal))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
+        r"|local QP operation error",
+        ("Got completion", "async event", "RETRY_EXC", "retry counter", "QP operation err"),
+        NCCL + "; rdma-core, libibverbs/verbs.c",
+    ),
+    Kind(
+        "NCCL error",
+        r"NCCL error|nccl(?:System|Remote|Internal|UnhandledCuda)Error",
+        ("NCCL error", "ncclSys", "ncclRem", "ncclInt", "ncclUnh"),
+        NCCL,
+        parting=True,
+    ),
+    Kind(
+        "NCCL abort",
+        r"NCCL communicator was aborted|Some NCCL operations have failed or timed out"
+        r"|we are taking the entire process down",
+        ("communicator was aborted", "operations have failed or timed", "entire process down"),
+        C10D,
+        echo=True,
+        parting=True,
+    ),
+    Kind(
+        "Gloo connection",
+        r"gloo/transport/tcp/\w+\.cc:\d+\] .{0,100}(?:Connection (?:closed by peer|reset by peer"
+        r"|refused)|timed out|Timed out)|Gloo connectFullMesh failed",
+        ("gloo/transport", "connectFullMesh failed"),
+        "Gloo, gloo/transport/tcp/pair.cc",
+        parting=True,
+    ),
+    Kind(
+        "rendezvous",
+        r"client socket has timed out|server socket has failed to (?:bind|listen)"
+        r"|Timed out after \d+ seconds waiting for clients|RendezvousTimeoutError"
+        r"|torch\.distributed\.Dist(?:Store|Network)Error",
+        ("client socket has", "server socket has", "waiting for clients", "RendezvousTimeout",
+         "DistStoreError", "DistNetworkError"),
+        "PyTorch, torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp",
+        parting=True,
+    ),
+    Kind(
+        "JAX coordination",
+        r"JAX distributed service detected fatal errors|stopped sending heartbeats"
+        r"|CoordinationService .{0,100}[Hh]eartbeat timeout",
+        ("JAX distributed service detected", "stopped sending heart", "eartbeat timeout"),
+        "XLA, xla/pjrt/distributed/client.cc, xla/tsl/distributed_runtime/coordination",
+        names=r"/task:(?P<rank>\d+)",
+    ),
+    Kind(
+        "JAX runtime error",
+        r"XlaRuntimeError|JaxRuntimeError",
+        ("XlaRuntimeError", "JaxRuntimeError"),
+        "JAX, jaxlib/xla_client.py",
+    ),
+    Kind("bus error", r"\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error",
+         ("Bus error", "SIGBUS", "expected bus error"),
+         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp"),
+    Kind("segmentation fault", r"\bSegmentation fault\b|\bSIGSEGV\b",
+         ("Segmentation", "SIGSEGV"), "glibc, string/strsignal"),
+    Kind(
+        "host out of memory",
+        r"oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal"
+        r"|line \d+: +\d+ Killed\b",
+        ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal", " Killed"),
+        SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py; bash, jobs.c",
+    ),
+    Kind(
+        "node failure",
+        r"DUE TO NODE FAILURE|srun: error: Node failure on \S+",
+        ("DUE TO NODE", "Node failure on"),
+        SLURM,
+        names=r"(?:ON|failure on) (?P<host>[\w.-]+)",
+    ),
+    Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
+    Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
+    Kind(
+        "disk",
+        r"No space left on device|Disk quota exceeded|Stale file handle|Read-only file system",
+        ("No space left", "quota exceeded", "Stale file", "Read-only file system"),
+        ERRNO,
+    ),
+    Kind(
+        "file system",
+        r"Input/output error|LustreError: |Cannot send after transport endpoint shutdown"
+        r"|Transport endpoint is not connected|Remote I/O error|nfs: server \S+ not responding"
+        r"|\[Errno 110\] Connection timed out: '/",
+        ("put/output error", "LustreError", "transport endpoint", "ransport endpoint", "Remote I/O",
+         "not responding", "[Errno 110]"),
+        ERRNO + "; Lustre, libcfs_debug.h; Linux, net/sunrpc/clnt.c",
+    ),
+    Kind(
+        "data loading",
+        r"DataLoader worker \(pid\(s\) [\d, ]{1,200}\) exited unexpectedly"
+        r"|DataLoader timed out after \d+ seconds",
+        ("exited unexpectedly", "DataLoader timed out"),
+        "PyTorch, torch/utils/data/dataloader.py",
+    ),
+    Kind(
+        "loss scale",
+        r"Current loss scale already at minimum|Minimum loss scale reached"
+        r"|found NaN in (?:local|the) (?:grad|forward)|Unexpected result nan",
+        ("loss scale already at", "inimum loss scale", "found NaN in", "Unexpected result nan"),
+        "DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py; fairseq,"
+        " fairseq/optim/dynamic_loss_scaler.py; Megatron-LM, megatron/core/rerun_state_machine.py",
+    ),
+    Kind(
+        "rank died",
+        r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
+        r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code 0\b)"
+        r"|mpirun noticed that process rank \d+|exits with return code = -?[1-9]",
+        ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ",
+         "mpirun noticed", "exits with return code"),
+        ELASTIC + "/errors/__init__.py and api.py; " + SLURM
+        + "; Open MPI, help-mpirun.txt; DeepSpeed, deepspeed/launcher/launch.py",
+        names=r"Root Cause[^\n]{0,40}\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,60}host +: (?P<host>[\w.-]+)\n"
+        r"[^\n]{0,60}rank +: (?P<rank>\d+)|srun: error: (?P<host2>[\w.-]+): tasks? (?P<rank2>\d+)"
+        r"|process rank (?P<rank3>\d+) with PID \d+ on node (?P<host3>[\w.-]+)",
+        echo=True,
+        parting=True,
+    ),
+    Kind("Python traceback", r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
+         "CPython, Lib/traceback.py", echo=True, parting=True),
+)  # fmt: skip
+GATES = (
+    "rror", "ERR", "STATUS_", "ailed", "ailure", "ut of memory", "Of Mem", "oom", "illed", "atchdog",
+    "imed out", "imeout", "dump", "Recorder", "fallen off", "Xid", "device handle", "GPU is lost",
+    "access fault", "Got completion", "async event", "retry counter", "assert", "mismatch", " peer",
+    "gloo", "aborted", "entire process", "heartbeat", "SIGBUS", "SIGSEGV", "egmentation", "No space",
+    "quota", "Stale", "Read-only", "ransport endp", "not respond", "unexpectedly", "mpirun",
+    "exits with", "inimum", "NaN in", "result nan", "Root Cause", "Traceback", "DUE TO",
+)  # fmt: skip
+"""One of them is in whatever any pattern above finds: most texts hold none."""
+
+ECHOES = frozenset(kind.name for kind in KINDS if kind.echo)
+"""What follows upon another trouble, by name."""
+
+PARTING = frozenset(kind.name for kind in KINDS if kind.parting)
+"""What says nothing once the trainer has said that it is done, by name."""
