@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.measure import machine
+from benchmarks.real.forms import print_forms
 from benchmarks.real.hangs import Hang, Outcome, training
 from benchmarks.real.logs import Run, runs
 from tests.replay.simulate import DAY, GIVE_UP, RULES
@@ -39,7 +40,8 @@ def main() -> None:
         )
         for several, outcome in zip(named.values(), found, strict=True):
             by_kind.setdefault(several[0].kind, Outcome()).add(outcome)
-    tables(by_kind)
+        tables(by_kind)
+        print_forms(asked.place, workers)
 
 
 def tables(by_kind: dict[str, Outcome]) -> None:
