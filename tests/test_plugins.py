@@ -118,3 +118,38 @@ def test_a_kind_that_does_not_load_is_named_and_the_rest_works(site: Path, tmp_p
         for path in broken.iterdir():
             path.unlink()
         broken.rmdir()
+
+
+def test_a_foreign_channel_that_fails_keeps_its_message_and_no_other(
+    tmp_path: Path,
+) -> None:
+    """Raising anything, not loading, or raising where it is only asked what it is like: what it was
+    given waits, with the reason, and the others deliver."""
+    hooks = {
+        "raising": "async def send(self, notifications):\n        raise RuntimeError('no luck')",
+        "asked": "async def send(self, notifications): ...\n"
+        "    @property\n    def personal(self):\n        return 1 / 0",
+        "absent": "async def send(self): ...",
+    }
+    for name, hook in hooks.items():
+        text = f"from sentinel.plugin import Channel\n\n\nclass Kind(Channel, frozen=True):\n    {hook}\n"
+        (tmp_path / f"{name}.py").write_text(text)
+        about = tmp_path / f"{name}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[sentinel.channels]\n{name} = {name}:Kind\n")
+    config = tmp_path / "sentinel.yaml"
+    channels = ", ".join(f"{name}: {{kind: {name}}}" for name in hooks)
+    config.write_text(
+        f"cluster: lab\nstate: {tmp_path}/state\n"
+        "checks: {ages: {kind: exec, command: [/bin/false]}}\n"
+        f"channels: {{{channels}, out: {{kind: file, path: {tmp_path}/out}}}}\n"
+    )
+    tick = _sentinel(tmp_path, "tick", "-c", str(config))
+    assert tick.returncode == 0, tick.stderr
+    assert json.loads((tmp_path / "out").read_text().splitlines()[0])["check"] == "ages"
+    rows = json.loads(_sentinel(tmp_path, "status", "--json", "-c", str(config)).stdout)["unsent"]
+    why = {row["channel"]: row["error"] for row in rows}
+    assert "no luck" in why["raising"]
+    assert "`personal`" in why["asked"]
+    assert "`send` is called as send(self, notifications)" in why["absent"]

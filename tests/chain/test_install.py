@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain.folder import Place
-from sentinel.chain.install import BadWish, Wish, chain_of, this_command
-from sentinel.chain.link_script import link_script
+from sentinel.chain.install import BadWish, Wish, chain_of, link_script, this_command
 from sentinel.chain.model import Chain
 from sentinel.slurm.client import Client
 from tests.lab import needs

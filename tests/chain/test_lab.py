@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.chain.link_script import link_script
+from sentinel.chain.install import link_script
 from sentinel.chain.mend import Submit
 from sentinel.chain.queue import Queue
 from sentinel.chain.script_book import Book, read, write

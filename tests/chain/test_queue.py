@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.chain.folder import Place
-from sentinel.chain.link_script import link_script
+from sentinel.chain.install import link_script
 from sentinel.chain.mend import Submit
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Queue, Refused

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from sentinel.chain import script_book
 from sentinel.chain.script_book import BadBook
-from sentinel.chain.script_directory import Directory, Pass, run
-from sentinel.chain.scripts_run import NoUser, one
+from sentinel.chain.scripts_run import Directory, NoUser, Pass, one, run
 from sentinel.chain.submitter import Submitter
 from sentinel.checks.cron import CronCheck, Logs
 from sentinel.clock import SystemClock

@@ -55,7 +55,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("clean.md", "the two newest complete ones", ("sentinel.clean.rules:TWO",)),
     ("clean.md", "forward by more than a minute nothing", ("sentinel.checks.clean.check:LEAP",)),
     ("drained.md", "at least four letters", ("sentinel.checks.drained.check:SHORTEST_PREFIX",)),
-    ("drained.md", "no error since an hour before", ("sentinel.checks.drained.gpus:LOOK_BACK",)),
+    ("drained.md", "no error since an hour before", ("sentinel.checks.drained.proof:LOOK_BACK",)),
     ("drained.md", "looks more than ten minutes apart", ("sentinel.nodes.history:CLOSE",)),
     ("drained.md", "not after ten minutes needs", ("sentinel.slurm.job_states:EXPEDITED",)),
     # who is told, and when

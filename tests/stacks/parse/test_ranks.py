@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.stacks.parse import Process
-from sentinel.stacks.parse.ranks import Seat, seats
+from sentinel.stacks.parse.group import Seat, seats
 from tests.stacks.parse.making import ODD, dump, python, step, torchrun
 
 Seats = Sequence[Seat]
