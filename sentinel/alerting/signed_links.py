@@ -10,6 +10,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Mapping
 from typing import Literal, get_args
+from urllib.parse import quote
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
@@ -54,6 +55,10 @@ class Signer(Struct, frozen=True):
         claims = {DEEDS[deed]: Claim(deed, alert, channel, ends) for deed in get_args(Deed)}
         base = f"{self.url.rstrip('/')}{PATH}"
         return {word: f"{base}{self.token(c)}/" for word, c in claims.items()}
+
+    def page(self, alert: str) -> str:
+        """The address of the alert's page; who opens it has to log in there as for any page."""
+        return f"{self.url.rstrip('/')}/alerts/{quote(alert, safe='')}"
 
     def token(self, claim: Claim) -> str:
         """The claim with its signature, for an address."""

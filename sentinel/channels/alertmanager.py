@@ -168,6 +168,7 @@ def _annotations(n: Notification) -> dict[str, str]:
         "runbook": c.runbook,
         "runbook_url": address_of(c.runbook),
         "note": c.note,
+        "page": one_line(n.page, 2000),
         "sentinel_alert": one_line(n.alert, _LABEL),
     }
     return {name: text for name, text in parts.items() if text}

@@ -106,7 +106,8 @@ def buttons(message: Message) -> list[tuple[str, str]]:
         return []
     (n,) = message.notifications
     runbook = address_of(n.runbook)
-    return [*n.links.items(), *([("Runbook", runbook)] if runbook else [])]
+    page = [("Open", n.page)] if n.page else []
+    return [*n.links.items(), *page, *([("Runbook", runbook)] if runbook else [])]
 
 
 def quiet(message: Message) -> bool:

@@ -112,6 +112,8 @@ def _body(c: Card) -> Iterator[Text]:
         yield Text(f"note: {c.note}")
     if c.runbook:
         yield Text(f"runbook: {c.runbook}")
+    for word, address in c.links:
+        yield Text(f"{word.lower()}: {address}")
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -154,13 +154,14 @@ def _events(n: Notification) -> Iterator[dict[str, Any]]:
 
 
 def _event(n: Notification, action: str) -> dict[str, Any]:
-    link = address_of(one_line(n.runbook, 2000))
+    pages = {"Runbook": address_of(one_line(n.runbook, 2000)), "Alert": one_line(n.page, 2000)}
+    links = [{"href": href, "text": word} for word, href in pages.items() if href]
     return {
         "event_action": action,
         "dedup_key": incident(n),
         "client": "sentinel",
         "payload": _payload(n, card(n)),
-        **({"links": [{"href": link, "text": "Runbook"}]} if link and action == "trigger" else {}),
+        **({"links": links} if links and action == "trigger" else {}),
     }
 
 
@@ -184,7 +185,7 @@ def _details(n: Notification, c: Card) -> dict[str, str]:
         **dict(render.facts(c)),
         "note": one_line(n.note, _WORDS),
         "last lines": "\n".join(c.lines),
-        "look closer": "\n".join(c.commands),
+        "what to do": "\n".join(c.commands),
         "runbook": c.runbook,
         "more": "\n".join(c.more),
     }

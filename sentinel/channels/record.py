@@ -42,6 +42,7 @@ _LINES = (
     "alert",
     "runbook",
     "note",
+    "page",
 )
 
 

@@ -243,6 +243,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     The fields up to `key` are the documented line of the `file` channel and the body of
     `webhook`; the rest is what a person needs at three in the morning. `links`: what they may
     do from a phone, by the word for it; keys to that deed, given to channels for people only.
+    `page`: the address of the alert's page, where one is served.
     """
 
     at: str
@@ -265,6 +266,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     note: str = ""
     dry_run: bool = False
     links: Mapping[str, str] = {}
+    page: str = ""
 
 
 class Receipt(Struct, frozen=True):

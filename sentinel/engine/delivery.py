@@ -289,12 +289,20 @@ class Delivery:
             raise ChannelError(f"internal error: {error!r}", reason="internal") from error
 
     def _signed(self, name: str, message: list[Notification]) -> list[Notification]:
-        """With links by which a person may answer, where there are such; never stored."""
-        if self.signer is None or not self.channels[name].links:
+        """With the address of the alert's page, and for people with links by which they may
+        answer, where there are such; never stored."""
+        signer, now = self.signer, self._clock.now()
+        if signer is None:
             return message
-        now = self._clock.now()
+        personal = self.channels[name].links
         return [
-            replace(n, links=self.signer.links(n.alert, name, now)) if answerable(n) else n
+            replace(
+                n,
+                page=signer.page(n.alert),
+                links=signer.links(n.alert, name, now) if personal else {},
+            )
+            if answerable(n)
+            else n
             for n in message
         ]
 

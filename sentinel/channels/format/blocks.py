@@ -95,18 +95,18 @@ def _blocks(c: Card) -> Iterator[Block]:
     if c.dry_run:
         yield Block("strong", "Dry run: nothing was acted upon.", 8)
     yield Block("line", c.summary)
-    rows = (f"{name} {value}" for name, value in facts(c) if name != "cluster")
-    yield Block("dim", shortened(" · ".join(rows), _FACTS), 5)
     if c.note:
         yield Block("line", shortened(c.note, _ITEM), 7)
-    if c.lines:
-        yield Block("code", "\n".join(c.lines), _LOG)
-    if c.commands:
-        yield Block("code", "\n".join(c.commands), 3)
-    if c.runbook:
-        yield Block("line", f"Runbook: {c.runbook}", 6)
     for word, url in c.links:
         yield Block("line", word, 6, url)
+    rows = (f"{name} {value}" for name, value in facts(c) if name != "cluster")
+    yield Block("dim", shortened(" · ".join(rows), _FACTS), 5)
+    if c.runbook:
+        yield Block("line", f"Runbook: {c.runbook}", 6)
+    if c.commands:
+        yield Block("code", "\n".join(c.commands), 3)
+    if c.lines:
+        yield Block("code", "\n".join(c.lines), _LOG)
     if c.more:
         yield Block("code", "\n".join(c.more), 4)
 

@@ -71,11 +71,14 @@ def _page(title: str, body: str) -> str:
 def _card(c: Card) -> str:
     colour = _COLOURS.get(c.tone, _COLOURS["info"])
     dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
-    parts = "".join(_part(c, name, lines) for name, lines in text.sections(c))
+    parts = "".join(
+        _section(name, lines, _code if name in _MONOSPACED else _plain)
+        for name, lines in text.sections(c)
+    )
     return (
         f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
         f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
-        f"{dry}{_heading(c, colour)}{_facts(c)}{parts}</div>\n"
+        f"{dry}{_heading(c, colour)}{_answers(c)}{_facts(c)}{parts}</div>\n"
     )
 
 
@@ -103,22 +106,24 @@ def _row(name: str, value: str) -> str:
     )
 
 
-def _part(c: Card, name: str, lines: Sequence[str]) -> str:
-    if name != "Answer":
-        return _section(name, lines, _code if name in _MONOSPACED else _plain)
+def _answers(c: Card) -> str:
+    """Who has it already, and the buttons: within the first screen of a phone."""
+    note = f'<p style="{_plain}margin:0 0 10px;">{escape(c.note)}</p>\n' if c.note else ""
+    if not c.links:
+        return note
     buttons = "".join(
         f'<a class="button" href="{escape(url)}" style="{_BUTTON}">{escape(word)}</a>'
         for word, url in c.links
     )
-    return f'<p style="margin:14px 0 0;">{buttons}</p>\n'
+    return f'{note}<p style="margin:0 0 8px;">{buttons}</p>\n'
 
 
 def _section(heading: str, lines: Sequence[str], style: str) -> str:
-    content = "\n".join(_linked(line) for line in lines)
-    return (
-        f'<p class="dim" style="{_DIM}margin-top:14px;">{escape(heading)}</p>\n'
-        f'<div{" class=code" if style is _code else ""} style="{style}">{content}</div>\n'
-    )
+    """Commands each in a box of its own: on a phone every one of them runs over several lines."""
+    boxes = lines if heading == "What to do" else ["\n".join(lines)]
+    mark = " class=code" if style is _code else ""
+    content = "".join(f'<div{mark} style="{style}">{_linked(box)}</div>\n' for box in boxes)
+    return f'<p class="dim" style="{_DIM}margin-top:14px;">{escape(heading)}</p>\n{content}'
 
 
 def _linked(line: str) -> str:
@@ -136,8 +141,8 @@ _code = (
     f"border-radius:4px;line-height:19px;white-space:pre-wrap;{_MONO}{_WRAP}"
 )
 _BUTTON = (
-    "display:inline-block;margin:0 8px 6px 0;padding:9px 16px;border-radius:6px;"
+    "display:inline-block;margin:0 7px 6px 0;padding:9px 11px;border-radius:6px;font-size:14px;"
     "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
-_MONOSPACED = ("Last lines", "Look closer", "More")
+_MONOSPACED = ("Last lines", "What to do", "More")

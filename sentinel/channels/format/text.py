@@ -73,8 +73,13 @@ def card(notification: Notification) -> Card:
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
         more=_more(n, ended or n.reason in ("action", "ack")),
-        links=() if ended else tuple(n.links.items()),
+        links=() if ended else _links(n),
     )
+
+
+def _links(n: Notification) -> tuple[tuple[str, str], ...]:
+    page = one_line(n.page, _SUMMARY)
+    return (*n.links.items(), *([("Open", page)] if page else []))
 
 
 def last_lines(text: str, count: int = LINES) -> tuple[str, ...]:
@@ -120,7 +125,7 @@ def _facts(n: Notification) -> Iterator[tuple[str, str]]:
     if n.status is Status.UNKNOWN and not ends(n):
         yield "severity", n.severity.value
     for name, value in n.values.items():
-        if value != 0 or isinstance(value, bool):  # nothing to know, and six of them with a job
+        if value is not None and (value != 0 or isinstance(value, bool)):  # nothing to know
             yield fact(name, value)
     for name, label in n.labels.items():
         if name not in n.values:
@@ -254,13 +259,12 @@ def further(cards: Sequence[Card]) -> Iterator[str]:
 
 
 def sections(c: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The parts of a card below its facts: heading and lines, empty ones left out."""
+    """The parts of a card below its facts, in the order in which people need them: heading and
+    lines, empty ones left out."""
     parts = (
-        ("Last lines", c.lines),
-        ("Look closer", c.commands),
-        ("Note", (c.note,) if c.note else ()),
         ("Runbook", (c.runbook,) if c.runbook else ()),
-        ("Answer", tuple(f"{word}: {url}" for word, url in c.links)),
+        ("What to do", c.commands),
+        ("Last lines", c.lines),
         ("More", c.more),
     )
     return (part for part in parts if part[1])
@@ -270,7 +274,7 @@ def facts(c: Card) -> list[tuple[str, str]]:
     """When and where it is, then what was measured."""
     since = f"{c.began} ({c.age} ago)" if c.age else c.began
     rows = [("lasted", f"{c.age}, since {c.began}") if c.ended and c.age else ("since", since)]
-    return [*rows, *([("cluster", c.cluster)] if c.cluster else []), *c.facts]
+    return [*rows, *c.facts, *([("cluster", c.cluster)] if c.cluster else [])]
 
 
 def _single(c: Card) -> str:
@@ -309,6 +313,9 @@ def _paragraphs(c: Card) -> Iterator[str]:
         yield "DRY RUN: nothing was acted upon.\n"
     yield f"{c.word}  {c.title}"
     yield f"{c.summary}\n"
+    yield from (f"Note: {line}\n" for line in [c.note] if line)
+    if c.links:
+        yield "\n".join(f"{word}: {url}" for word, url in c.links) + "\n"
     rows = facts(c)
     width = max(len(name) for name, _ in rows)
     yield from (f"{name:<{width}}  {value}" for name, value in rows)

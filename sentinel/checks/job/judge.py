@@ -10,7 +10,7 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.hints import hints
 from sentinel.checks.job.memory import Gone, Memory
-from sentinel.checks.job.output import last_step, stdout
+from sentinel.checks.job.output import cause, last_step, stdout
 from sentinel.checks.job.queue import Queue, elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
@@ -122,6 +122,8 @@ def _stopped(gone: Gone) -> str:
 def _circumstances(view: View) -> Iterator[tuple[str, str]]:
     """Why it is told when it is."""
     last = last_run(view.memory)
+    if last and (why := cause(last.tail or "")):
+        yield "cause", why
     if last and (step := last_step(last.tail or "")):
         yield "last_step", step
     if view.maintenance is not None:

@@ -14,6 +14,10 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _TROUBLE = re.compile(
     r"(?i)error|exception|traceback|fatal|abort|killed|fail|signal|oom|out of memory"
 )
+_CAUSE = re.compile(
+    r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b|\bCUDA error|Segmentation fault|Bus error|"
+    r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"
+)
 _STEP = re.compile(
     r"(?i)\b((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}(\d[\d,]*)"
 )
@@ -34,6 +38,12 @@ def condensed(lines: Sequence[str]) -> list[str]:
                 del kept[at]
             kept[first] = f"{lines[first]}   (and {len(places) - 1} more like it)"
     return [kept[at] for at in sorted(kept)]
+
+
+def cause(text: str) -> str:
+    """The first line that names an error, by which the others followed; empty where none does."""
+    found = (line.strip() for line in text.splitlines() if _CAUSE.search(line))
+    return next(found, "")
 
 
 def last_step(text: str) -> str:

@@ -24,9 +24,9 @@ def test_one_alert_in_the_order_of_reading() -> None:
             "since 2026-09-30 03:12:05 +02:00 (25m ago) · exit code 1 · idle 25m"
             " · user alice · node r12n07",
         ),
-        ("code", "rank 0: NCCL WARN"),
-        ("code", "scontrol show job 4242"),
         ("line", "Runbook: Call https://wiki.example.org/oncall"),
+        ("code", "scontrol show job 4242"),
+        ("code", "rank 0: NCCL WARN"),
         ("code", "sentinel explain 01J9"),
     ]
 

@@ -352,3 +352,19 @@ def test_the_worst_stands_first() -> None:
     for body in (text(many), html(many)):
         assert body.index("worst") < body.index("mild")
     assert subject(many).startswith("CRITICAL 26 alerts")
+
+
+def test_what_people_need_first_comes_first() -> None:
+    """What, who has it, how to answer, since when, what to do, then the log."""
+    n = notification(
+        note="acknowledged by bob",
+        links={"Acknowledge": "https://s.example.org/a/t/"},
+        page="https://s.example.org/alerts/01J9",
+        runbook="Call bob",
+        details="a log line",
+    )
+    body = text([n])
+    wanted = (n.summary, "acknowledged by bob", "Acknowledge: https", "Open: https://s.example.org/alerts/01J9",
+              "since ", "Call bob", n.commands[0], "a log line", "sentinel explain")  # fmt: skip
+    places = [body.index(part) for part in wanted]
+    assert places == sorted(places)

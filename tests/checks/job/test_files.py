@@ -233,3 +233,10 @@ def test_followers_are_counted_and_not_shown(tmp_path: Path) -> None:
     tail = finding.details.splitlines()[1:]
     assert tail == [*steps[-5:], cause, f"{follow[0]}   (and 899 more like it)", tail[-1]]
     assert finding.values["last_step"] == "iteration 399"
+
+
+def test_the_cause_is_the_first_line_that_names_an_error(tmp_path: Path) -> None:
+    """Not the progress before it, and not what follows."""
+    out = tmp_path / "out"
+    out.write_text("iteration 3 error rate 0.1\n[rank2]: ValueError: bad batch\nRuntimeError: x\n")
+    assert dead(out).values["cause"] == "[rank2]: ValueError: bad batch"
