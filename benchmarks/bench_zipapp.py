@@ -89,6 +89,9 @@ def _mounted(folder: Path, point: Path) -> Iterator[Path]:
         yield point
     finally:
         subprocess.run(["fusermount3", "-u", "-z", str(point)], check=False)
+        # A mount namespace that began meanwhile (a service of systemd, a node of a lab) has a copy
+        # of the mount, for which the server would stay. Nothing is written: it may be killed.
+        server.kill()
         server.wait(10)
 
 
