@@ -13,6 +13,7 @@ from benchmarks.measure import machine
 from benchmarks.real.forms import print_forms
 from benchmarks.real.hangs import Hang, Outcome, training
 from benchmarks.real.logs import Run, runs
+from benchmarks.real.slowdowns import SOON, Slowdowns, slowdowns
 from tests.replay.simulate import DAY, GIVE_UP, RULES
 
 RATE = 3.0
@@ -27,6 +28,8 @@ def main() -> None:
     parser.add_argument("--hangs", type=int, default=2, help="in each run (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--slower", type=float, default=5, help="percent (default %(default)s)")
+    parser.add_argument("--days", type=float, default=20, help="resampled from each training")
     asked = parser.parse_args()
     print(machine())
     known = runs(asked.place)
@@ -34,13 +37,17 @@ def main() -> None:
     for run in known:
         named.setdefault(run.training, []).append(run)
     by_kind: dict[str, Outcome] = {}
+    slower: dict[str, Slowdowns] = {}
+    seeds, count = range(asked.seed, asked.seed + len(named)), len(named)
     with ProcessPoolExecutor(asked.workers) as workers:
-        found = workers.map(
-            training, named.values(), range(asked.seed, 10**9), [asked.hangs] * len(named)
-        )
-        for several, outcome in zip(named.values(), found, strict=True):
+        hung = workers.map(training, named.values(), seeds, [asked.hangs] * count)
+        shares, days = [asked.slower / 100] * count, [asked.days] * count
+        slow = workers.map(slowdowns, named.values(), seeds, shares, days)
+        for several, outcome, one in zip(named.values(), hung, slow, strict=True):
             by_kind.setdefault(several[0].kind, Outcome()).add(outcome)
+            slower.setdefault(several[0].kind, Slowdowns()).add(one)
         tables(by_kind)
+        slowdown_table(slower)
         print_forms(asked.place, workers)
 
 
@@ -67,6 +74,32 @@ def tables(by_kind: dict[str, Outcome]) -> None:
         bound = (len(where) or RATE) / (total.healthy / DAY)
         print(f"{rule}: {len(where)} false alarms, {bound:.2g} a day")
         print(*(f"  {one}" for one in where[:20]), sep="\n")
+
+
+def slowdown_table(by_kind: dict[str, Slowdowns]) -> None:
+    """What the detector of small slowdowns says of the same runs."""
+    total = Slowdowns()
+    print(
+        "\ntraining         values  days | told, messages | injected seen median | least"
+        " | resampled: days told"
+    )
+    for kind, found in sorted(by_kind.items()):
+        print(slowdown_line(kind, found))
+        total.add(found)
+    print(slowdown_line("all", total))
+    print(f"told, at most: {(len(total.false) or RATE) / (total.days or 1):.2g} a day")
+    print(*(f"  {one}" for one in total.false[:20]), sep="\n")
+
+
+def slowdown_line(name: str, found: Slowdowns) -> str:
+    """`seen`: of those injected, within 200 values; `least`: the median of what could be seen."""
+    seen = [count for count in found.told if count is not None and count <= SOON]
+    least = f"{100 * statistics.median(found.least):.1f} %" if found.least else "-"
+    return (
+        f"{name:<16}{found.values:>7}{found.days:>6.1f} | {len(found.false):>4}{found.messages:>10} | "
+        f"{len(found.told):>8}{len(seen):>5}{statistics.median(seen) if seen else '-':>7}"
+        f" | {least:>6} | {found.resampled:>15.0f}{found.resampled_false:>5}"
+    )
 
 
 def line(name: str, outcome: Outcome, hangs: Sequence[Hang]) -> str:

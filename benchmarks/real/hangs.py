@@ -72,7 +72,7 @@ class _Loose(Struct, frozen=True):
 
 def training(several: Sequence[Run], seed: int, hangs: int) -> Outcome:
     """The jobs of one name one after the other, each with so many hangs in other worlds."""
-    random, watcher, outcome = Random(seed), Watcher(_progress(several[0])), Outcome()
+    random, watcher, outcome = Random(seed), Watcher(progress_of(several[0])), Outcome()
     loose: list[_Loose] = []
     longest = 0.0
     for number, run in enumerate(several, 1):
@@ -87,7 +87,7 @@ def training(several: Sequence[Run], seed: int, hangs: int) -> Outcome:
     return outcome
 
 
-def _progress(run: Run) -> str:
+def progress_of(run: Run) -> str:
     """The number that is written most often."""
     text = run.path.read_text(errors="replace")
     often = max(NUMBERS, key=lambda name: text.count(f'"{name}"'))

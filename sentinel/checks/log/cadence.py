@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import pauses
 from sentinel.checks.log.pauses import Pause, Rhythm
+from sentinel.checks.log.slowdown import Pace
 from sentinel.core.values import duration_text
 
 WINDOW = 3 * 3600.0  # seconds watched
@@ -122,7 +123,8 @@ def _raised(cadence: Cadence) -> Cadence:
 class Learned(Struct, frozen=True, kw_only=True):
     """What is kept of a training from job to job: quiets by name of the number, the lengths of
     phases by name, and rates (see speed) by name of the number. `starts`: seconds from a job's
-    start to its first advance; `jobs`: seconds from each one's first advance to its last.
+    start to its first advance; `jobs`: seconds from each one's first advance to its last;
+    `pace`: its step times.
     """
 
     quiets: dict[str, Cadence] = {}
@@ -130,6 +132,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     rates: dict[str, tuple[float, ...]] = {}
     starts: tuple[float, ...] = ()
     jobs: dict[str, float] = {}
+    pace: Pace = Pace()
 
     def shown(self, job: str) -> bool:
         """Whether another job got as far as this one has."""

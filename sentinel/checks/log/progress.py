@@ -20,6 +20,7 @@ from sentinel.checks.log.losses import counted
 from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.rendezvous import World, joined
 from sentinel.checks.log.scan import Event
+from sentinel.checks.log.slowdown import noted
 from sentinel.checks.log.speed import Speed, kept, measured
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.clock import SECOND, Instant, elapsed
@@ -66,7 +67,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     `started` tells a requeued job from its former run, whose log says nothing about it.
     `looked`: when it was last seen, `spacing` the usual seconds between looks, `grown` when the
     file last changed. `steady`: since when every look succeeds. `settled`: advances since the last
-    trouble. `asked`: when actions were last asked for. `reading`: what the log is, where that is
+    trouble. `asked`: when actions were last asked for. `nodes`: where it runs, as Slurm
+    lists them. `reading`: what the log is, where that is
     found out. `done`: the trainer has said that it is.
     """
 
@@ -88,6 +90,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     speed: Speed | None = None
     asked: Instant | None = None
     steady: Instant | None = None
+    nodes: str = ""
     reading: Recognised | None = None
     done: bool = False
 
@@ -196,6 +199,7 @@ class _Step:
     def __init__(self, seen: Seen, at: Instant, learned: Learned) -> None:
         self._before, self._at, self._learned = seen, at, learned
         self._seen = seen
+        self._paces: list[float] = []
         self._spacing = elapsed(seen.looked, at)
         self._timed = bool(seen.places) and self._spacing <= 3 * seen.spacing
 
@@ -220,6 +224,8 @@ class _Step:
             self._seen = replace(self._seen, marks=marks)
         elif event.what == "loss":
             self._seen = replace(seen, losses=counted(seen.losses, event.name, event.value))
+        elif event.what == "pace":
+            self._paces.append(event.value)
         elif event.what == "member":
             world = joined(seen.world, int(event.value), int(event.name))
             self._seen = replace(seen, world=world, ready=False)
@@ -235,10 +241,13 @@ class _Step:
         """Both memories after this look."""
         self._learn_quiets()
         self._learn_start(sight)
+        self._learn_pace(sight)
         self._learn_speed()
         usual = self._before.spacing
         spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual)
-        seen = replace(self._seen, looked=self._at, spacing=spacing, places={**sight.places})
+        nodes = sight.job.nodes if sight.job else ""
+        after = replace(self._seen, looked=self._at, spacing=spacing, nodes=nodes)
+        seen = replace(after, places={**sight.places})
         seen = seen if seen.steady else replace(seen, steady=self._at)
         return _settled(seen, self._at), self._learned
 
@@ -298,6 +307,12 @@ class _Step:
 
     def _from_the_start(self, sight: Sight) -> bool:
         return sight.age - elapsed(self._before.first, self._at) <= LONGEST_LOOK
+
+    def _learn_pace(self, sight: Sight) -> None:
+        if self._paces:
+            pace, nodes = self._learned.pace, sight.job.nodes if sight.job else ""
+            found = noted(pace, self._paces, self._at, self._seen.key, nodes)
+            self._learned = replace(self._learned, pace=found)
 
     def _advanced(self) -> float:
         """Seconds between the last two advances, or nothing where none came just now."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.log import words
+from sentinel.checks.log import slowdown, words
 from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.file_offset import Place
@@ -56,11 +56,14 @@ class Pass:
         self._deadline = time.monotonic() + ctx.limit * SHARE
         self._files = Files(min(LOOKUP, ctx.limit / 4), ctx.limit * SHARE, memory.stuck)
         self._learned = dict(memory.learned)
+        self._trial = memory.trying(ctx.now)
+        self._wishes = replace(plan.wishes, silent=self._trial.silent(ctx.now))
         self._beats: dict[str, Beat] = {}
 
     def rest(self, finding: Finding) -> Report:
         """No job runs: what was learned stays, and so do the places in logs that go on."""
-        rest = replace(self._memory, logs={}, beats={}, told=(), places=self._places({}))
+        places, trial = self._places({}), self._trial
+        rest = replace(self._memory, logs={}, beats={}, told=(), places=places, trial=trial)
         none = Coverage(of="logs", meant=0, excused="no such job is running")
         return Report(findings=(finding,), coverage=none, memory=self._kept(rest))
 
@@ -79,6 +82,7 @@ class Pass:
             places=self._places(logs),
             beats=self._beats,
             told=told,
+            trial=self._trial,
         )
         return Report(
             findings=findings,
@@ -107,10 +111,20 @@ class Pass:
             seen=seen,
             verdict=words.weighed(verdict, testimony),
             testimony=testimony if verdict.hung else Testimony(),
-            asides=tuple(asides(seen, learned, self._plan.wishes, names)),
+            asides=tuple(asides(seen, learned, self._wishes, names)),
             peers=names,
             at_risk=self._at_risk(look, verdict),
+            slower=self._slower(seen, learned),
         )
+
+    def _slower(self, seen: Seen, learned: Learned) -> str:
+        """While it is tried out it is only noted, then told once for all that it would have been."""
+        pace, now = learned.pace, self._ctx.now
+        told = slowdown.words(pace, now, seen.nodes) if pace.job == seen.key else ""
+        if not self._trial.silent(now):
+            return told or self._trial.words(now)
+        self._trial = self._trial.noted(pace.since, told)
+        return ""
 
     def _rules(self, look: Sight) -> Rules:
         """A log whose number was found out is judged by it."""

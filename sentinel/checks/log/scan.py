@@ -11,14 +11,15 @@ from msgspec import Struct
 from sentinel.checks.log.losses import losses
 from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase, by_line
-from sentinel.checks.log.trainers import DONE, phases_of
+from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
 from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
-What = Literal["number", "begin", "end", "loss", "member", "ready", "trouble", "done"]
+What = Literal["number", "begin", "end", "loss", "pace", "member", "ready", "trouble", "done"]
 
+_SECONDS = [(one, re.compile(one.seconds[0]), one.seconds[1]) for one in TRAINERS if one.seconds]
 _MEMBER = re.compile(
     r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d{1,9}), MEMBER: \d{1,9}/(\d{1,9})\b"
 )
@@ -34,7 +35,8 @@ _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed
 
 
 class Event(Struct, frozen=True):
-    """Something in the text; `name` of a number or phase, `value` of a number, loss or rank."""
+    """Something in the text; `name` of a number or phase, `value` of a number, loss or rank, or
+    the seconds of a step."""
 
     at: int
     what: What
@@ -83,6 +85,7 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
         *_numbers(text, patterns.numbers),
         *_phases(text, patterns.phases),
         *(Event(at, "loss", name, value) for at, name, value in losses(text, patterns.loss)),
+        *_paces(text),
         *_members(text),
         *_ends(text),
     ]
@@ -122,6 +125,22 @@ def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
 def _ends(text: str) -> Iterable[Event]:
     if any(word in text for word in _END_WORDS):
         yield from (Event(match.start(), "done") for match in DONE.finditer(text))
+
+
+def _paces(text: str) -> list[Event]:
+    """Step times as one trainer prints them: a library's beside it would count them twice."""
+    for known, pattern, unit in _SECONDS:
+        if any(word in text for word in known.words) and (found := [*pattern.finditer(text)]):
+            values = [(match.start(), float(match[1])) for match in found if _plain(match[1])]
+            return [
+                Event(at, "pace", value=v * unit if unit > 0 else -unit / v) for at, v in values
+            ]
+    return []
+
+
+def _plain(captured: str) -> bool:
+    """Whether it is a time: `1.2.3`, a lone point and 0 are none."""
+    return captured.count(".") <= 1 and any(digit in captured for digit in "123456789")
 
 
 def _members(text: str) -> Iterable[Event]:

@@ -12,12 +12,13 @@ from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen
+from sentinel.checks.log.slowdown import MESSAGE, words
 from sentinel.checks.log.speed import usual
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
 
-TOPICS = ("loss", "errors", "speed")
+TOPICS = ("loss", "errors", "speed", "step time")
 """The second words of the subjects."""
 
 
@@ -44,15 +45,18 @@ class Aside(Struct, frozen=True, kw_only=True):
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
-    """`nan_after` losses in a row; `slower_than` percent of the usual rate, None: never."""
+    """`nan_after` losses in a row; `slower_than` percent of the usual rate, None: never;
+    `silent`: what watches step times is tried out."""
 
     nan_after: int
     slower_than: float | None
+    silent: bool = False
 
 
 def asides(seen: Seen, learned: Learned, wishes: Wishes, nodes: Mapping[str, str]) -> list[Aside]:
     """Everything there is to say; `nodes`: the node's name for an address in an error."""
     said = [_loss(seen, wishes), _errors(seen, nodes), _speed(seen, learned, wishes)]
+    said.append(_pace(seen, learned, wishes))
     return [one for one in said if one]
 
 
@@ -129,6 +133,22 @@ def _speed(seen: Seen, learned: Learned, wishes: Wishes) -> Aside | None:
     limit = f" (slow below {wishes.slower_than:g}%)" if slow else ""
     status = Status.WARNING if slow else Status.OK
     return Aside(topic="speed", status=status, summary=f"at {told}{limit}", values=numbers)
+
+
+def _pace(seen: Seen, learned: Learned, wishes: Wishes) -> Aside | None:
+    """A warning from a tenth on, or from where people asked for it."""
+    pace, asked = learned.pace, wishes.slower_than
+    if not pace.usual or pace.job != seen.key or wishes.silent:
+        return None
+    numbers: dict[str, Value] = {"percent": round(100 * pace.share, 1)}
+    if not pace.told:
+        least = f"from {100 * pace.least:.1f}% on a change would be told"
+        told = f"as usual, {pace.usual:.3g} s; {least}"
+        return Aside(topic="step time", status=Status.OK, summary=told, values=numbers)
+    limit = MESSAGE if asked is None else min(MESSAGE, 100 / asked - 1)
+    status = Status.WARNING if pace.share >= limit else Status.OK
+    told = words(pace, seen.looked, seen.nodes)
+    return Aside(topic="step time", status=status, summary=told, values=numbers)
 
 
 def _per(rate: float) -> str:

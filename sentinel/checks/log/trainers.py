@@ -374,6 +374,7 @@ TRAINERS = (
         },
         tier="library",
         loss="train_loss",
+        seconds=(r'"train_step_time": ([\d.]+)', 1.0),
     ),
     Trainer(
         name="tqdm",

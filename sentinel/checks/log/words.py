@@ -25,7 +25,7 @@ DOUBT = 2.0  # times the limit for which a witness that contradicts is believed
 class Watched(Struct, frozen=True, kw_only=True):
     """One log with what was seen, what is remembered, and what that means.
 
-    `at_risk`: the work that its hang costs, in words.
+    `at_risk`: the work that its hang costs, in words; `slower`: that its steps take longer.
     """
 
     sight: Sight
@@ -35,6 +35,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     asides: tuple[Aside, ...] = ()
     peers: Mapping[str, str] = {}
     at_risk: str = ""
+    slower: str = ""
 
 
 def weighed(verdict: Verdict, testimony: Testimony) -> Verdict:
@@ -113,6 +114,7 @@ def _summary(one: Watched) -> str:
         one.verdict.summary,
         f"before that: {why}" if why else "",
         one.at_risk,
+        one.slower,
         f"{one.sight.unread}, so errors in it go unseen" if one.sight.unread else "",
     ]
     return "; ".join(part for part in parts if part)
