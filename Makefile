@@ -22,6 +22,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: .venv/.run ## set everything up and start the service on its embedded default
+	@echo "Watching. It stays silent while all is well; Ctrl-C ends it." >&2
 	@exec $(BIN)/sentinel run
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
@@ -97,15 +98,18 @@ endef
 
 .venv/.made:
 	$(need-python)
+	@echo "1 of 2: making .venv (about 15 s)" >&2
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@
 
 .venv/.run: pyproject.toml | .venv/.made
+	@echo "2 of 2: installing sentinel and what it needs into it (about a minute)" >&2
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/.run
+	@echo "installing what the tests need (about two minutes)" >&2
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 

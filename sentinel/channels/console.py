@@ -30,6 +30,10 @@ _STYLES = {
 }
 
 
+PRINTED: set[str] = set()
+"""The checks whose alerts this process has printed: `tick` says nothing of them a second time."""
+
+
 class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Prints each alert on standard output, in colour on a terminal (NO_COLOR is honoured).
 
@@ -53,6 +57,7 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         text = "".join(paint(card(n), colour, width) for n in notifications)
         try:
             await aside(id(stream), lambda: _write(stream, text), self.timeout)
+            PRINTED.update(n.check for n in notifications)
         except (asyncio.TimeoutError, TimeoutError, Occupied):
             why = "takes nothing more: a terminal held with Ctrl-S, or a full pipe?"
             raise ChannelError(f"standard output {why}", reason="timeout") from None

@@ -43,6 +43,8 @@ COMMANDS = {
     "cron": "cron",
     "doctor": "doctor",
     "plugins": "plugins",
+    "completion": "manual",
+    "man": "manual",
 }
 
 
@@ -60,10 +62,22 @@ class Parser(argparse.ArgumentParser):
         print(f"{self.prog}: {message}\nTry '{self.prog} --help'.", file=sys.stderr)
         raise SystemExit(USAGE)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """With the nearest word in place of all there are. argparse calls it for commands and for
+        options with choices."""
+        if action.choices is not None and value not in action.choices:
+            from sentinel.cli.manual import elsewhere
+            from sentinel.config.wording import did_you_mean
+
+            hint = elsewhere(self, str(value)) or did_you_mean(str(value), action.choices)
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code, whatever becomes of it."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
@@ -104,7 +118,7 @@ def _parser(words: Sequence[str]) -> Parser:
     parser = Parser(
         prog="sentinel",
         description="Watches Slurm jobs, logs, disks and nodes; tells people; sets right what it may.",
-        epilog="Start with: sentinel check fs · sentinel config init · sentinel run",
+        epilog="Start with: sentinel init. More about a command: sentinel help COMMAND.",
     )
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")

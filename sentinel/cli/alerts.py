@@ -9,7 +9,7 @@ from sentinel.alerting.processor import iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
 from sentinel.cli.common import verb
-from sentinel.cli.state import State
+from sentinel.cli.state import State, named_alerts
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Status, Transition
 from sentinel.core.text import shortened, visible, visible_lines
@@ -19,15 +19,26 @@ from sentinel.status.silences import said
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    parser = commands.add_parser("alerts", help="alerts now and before")
+    parser = commands.add_parser(
+        "alerts", help="what is wrong now, what was told before, acknowledge and silence"
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     verb(actions, "list", "pending and firing alerts", call_list)
     history = verb(actions, "history", "what was told, newest first", call_history)
-    history.add_argument("-n", "--limit", type=_count, default=50, metavar="N")
+    history.add_argument(
+        "-n", "--limit", type=_count, default=50, metavar="N", help="show so many lines (50)"
+    )
     verb(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
     orders.add(actions)
-    explain = verb(commands, "explain", "why an alert fired, and who was told when", call_explain)
-    explain.add_argument("alert", metavar="ALERT")
+    explain = verb(
+        commands,
+        "explain",
+        "why an alert fired and who was told, or why a check is silent",
+        call_explain,
+    )
+    explain.add_argument(
+        "alert", metavar="ALERT|CHECK", help="the alert's id or name, or the name of a check"
+    )
 
 
 def call_list(args: argparse.Namespace) -> int:
@@ -55,8 +66,14 @@ def call_history(args: argparse.Namespace) -> int:
 
 
 def call_explain(args: argparse.Namespace) -> int:
-    """One alert with its time line and deliveries; ids may be shortened or a message's key."""
+    """One alert with its time line and deliveries: by its id, which may be shortened, a message's
+    key, or its name. A check of that name without such an alert: why it is silent."""
     with State(args.config) as state:
+        check = next((c for c in state.settings.checks if c.name == args.alert), None)
+        if check is not None and len(named_alerts(state.now_alerts(), args.alert)) != 1:
+            from sentinel.cli import silent
+
+            return silent.explain(check, state, as_json=args.json)
         alert = state.find(args.alert)
         facts = {
             "alert": alert,

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
     """The parser of one action, with --config and --json."""
     parser = verbs.add_parser(name, help=text)
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.set_defaults(call=function)
     return parser

@@ -17,20 +17,31 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser("config", help="write, check and show the configuration")
     parser.set_defaults(call=lambda _args: _usage(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    init = commands.add_parser("init", help="write a commented configuration that works")
+    init = commands.add_parser(
+        "init", help="write a commented configuration that works; `sentinel init` does more"
+    )
     init.add_argument(
         "file", nargs="?", metavar="FILE",
         help="default: ~/.config/sentinel/sentinel.yaml; root: /etc/sentinel/sentinel.yaml",
     )  # fmt: skip
-    init.add_argument("--cluster", default="", metavar="NAME", help="label on every message")
-    init.add_argument("--user", default="", metavar="NAME", help="whose jobs; default: you")
+    init.add_argument(
+        "--cluster", default="", metavar="NAME", help="the cluster's name, a label on every message"
+    )
+    init.add_argument(
+        "--user", default="", metavar="NAME", help="whose jobs are watched; default: yours"
+    )
     init.set_defaults(call=init_command)
     for name, call, text in (
-        ("check", check_command, "tell every error with its line; exit 2 if there is one"),
-        ("show", show_command, "what is in effect, defaults included, without secrets"),
+        ("check", check_command, "find every mistake in the file; exit 2 if there is one"),
+        ("show", show_command, "print all settings in effect, with defaults and without secrets"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("-c", "--config", metavar="FILE")
+        command.add_argument(
+            "-c",
+            "--config",
+            metavar="FILE",
+            help="the configuration; default: the one that applies",
+        )
         command.set_defaults(call=call)
         if name == "check":
             command.add_argument(
@@ -48,11 +59,13 @@ def register(subparsers: Any) -> None:
                 action="store_true",
                 help="the next runs and windows, also in the nights when clocks change",
             )
-    migrate = commands.add_parser("migrate", help="a file of a former version: show what changes")
+    migrate = commands.add_parser(
+        "migrate", help="bring a file of an earlier version up to date: show what would change"
+    )
     migrate.add_argument("file", nargs="?", metavar="FILE", help="default: the one that applies")
     migrate.add_argument("--write", action="store_true", help="change the file")
     migrate.set_defaults(call=migrate_command)
-    schema = commands.add_parser("schema", help="JSON Schema of the file, for editors")
+    schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
     schema.set_defaults(call=schema_command)
 
 

@@ -11,14 +11,18 @@ OK, NOT_WELL = 0, 1
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    parser = commands.add_parser("cron", help="be called on time without cron or a daemon")
+    parser = commands.add_parser("cron", help="let Slurm, a timer or crontab call sentinel on time")
     parser.set_defaults(call=lambda _args: _usage(parser))
     sub = parser.add_subparsers(title="commands", metavar="COMMAND")
     _install(sub)
     for name, call, text in (
-        ("status", call_status, "links, lateness, gaps; exit 1 when nothing goes on"),
-        ("ensure", call_ensure, "mend a chain that is broken; harmless any number of times"),
-        ("remove", call_remove, "end it and take it away"),
+        (
+            "status",
+            call_status,
+            "what waits, what ran late, what was missed; exit 1 when nothing will run",
+        ),
+        ("ensure", call_ensure, "repair a broken chain; you may call it as often as you like"),
+        ("remove", call_remove, "uninstall it"),
     ):
         command = sub.add_parser(name, help=text)
         _where(command)
@@ -26,9 +30,18 @@ def register(commands: Any) -> None:
         if name == "status":
             command.add_argument("--json", action="store_true", help="one JSON document")
     run = sub.add_parser("run", help="submit the scripts of cron directories that are due")
-    run.add_argument("-c", "--config", metavar="FILE")
-    run.add_argument("--base", action="append", metavar="DIR", help="holds cron.hourly, …")
-    run.add_argument("--trust", action="append", metavar="USER", help="whose scripts run too")
+    run.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
+    run.add_argument(
+        "--base",
+        action="append",
+        metavar="DIR",
+        help="the directory that holds cron.hourly and the like",
+    )
+    run.add_argument(
+        "--trust", action="append", metavar="USER", help="run the scripts of this user too"
+    )
     run.add_argument("--dry-run", action="store_true", help="say what would be submitted")
     run.set_defaults(call=call_run)
     link = sub.add_parser("link", help="what each link, timer or crontab entry calls")
@@ -37,16 +50,31 @@ def register(commands: Any) -> None:
 
 
 def _install(sub: Any) -> None:
-    install = sub.add_parser("install", help="begin: a chain of jobs, or timer, crontab, scrontab")
+    install = sub.add_parser(
+        "install", help="install a chain of jobs, a timer, or a line in crontab or scrontab"
+    )
     _where(install)
     modes = ["chain", "relay", "scrontab", "systemd", "crontab"]
-    install.add_argument("--mode", choices=modes, default="chain")
-    install.add_argument("--every", default="10m", metavar="TIME", help="default 10m")
-    install.add_argument("--time", default="", metavar="TIME", help="limit of a job; default 2h")
-    install.add_argument("--strands", type=int, default=3, help="1 where few jobs may be queued")
+    install.add_argument(
+        "--mode", choices=modes, default="chain", help="what calls sentinel (chain)"
+    )
+    install.add_argument(
+        "--every", default="10m", metavar="TIME", help="time between two passes (10m)"
+    )
+    install.add_argument("--time", default="", metavar="TIME", help="time limit of a job (2h)")
+    install.add_argument(
+        "--strands",
+        type=int,
+        default=3,
+        help="jobs that wait at a time (3); take 1 where you may queue few",
+    )
     for option in ("account", "partition", "qos"):
-        install.add_argument(f"--{option}", default="", metavar="NAME")
-    install.add_argument("--sbatch", action="append", default=[], metavar="OPTION")
+        install.add_argument(
+            f"--{option}", default="", metavar="NAME", help=f"the {option} that the jobs run under"
+        )
+    install.add_argument(
+        "--sbatch", action="append", default=[], metavar="OPTION", help="one more option of sbatch"
+    )
     install.add_argument(
         "--no-deliver", action="store_true", help="messages wait for `sentinel deliver` elsewhere"
     )
@@ -203,9 +231,11 @@ def _client(settings: Any) -> Any:
 
 
 def _where(parser: Any) -> None:
-    parser.add_argument("-c", "--config", metavar="FILE")
     parser.add_argument(
-        "--dir", default="", metavar="DIR", help="of the chain; default: STATE/chain"
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
+    parser.add_argument(
+        "--dir", default="", metavar="DIR", help="the folder of the chain; default: STATE/chain"
     )
 
 

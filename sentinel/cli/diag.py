@@ -48,7 +48,9 @@ def register(commands: Any) -> None:
     shown = verb(verbs, "show", "what the newest run on a node proved, fault by fault", call_show)
     shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
     here = verb(verbs, "here", "this machine's GPUs, quickly: for epilogs", call_here)
-    here.add_argument("--level", type=int, choices=(1, 2, 3, 4), default=1)
+    here.add_argument(
+        "--level", type=int, choices=(1, 2, 3, 4), default=1, help="level of the test (1)"
+    )
     here.add_argument("--limit", default="90", metavar="SECONDS", help="then it is ended (90)")
     here.add_argument("--gpus", default="", metavar="LIST", help="like 0,1: those of a job")
     for one in (run, listed, shown, here):

@@ -17,7 +17,9 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor", help="what this environment can and cannot do, with remedies"
     )
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.set_defaults(call=call)
 

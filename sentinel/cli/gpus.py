@@ -38,7 +38,7 @@ def _add_words(verbs: Any) -> None:
     _gpu(clearing)
     clearing.set_defaults(mark="")
     for parser in (marking, clearing):
-        parser.add_argument("--reason", required=True, metavar="TEXT")
+        parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it is kept")
 
 
 def _add_lists(verbs: Any) -> None:

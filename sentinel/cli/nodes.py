@@ -108,7 +108,9 @@ def register(commands: Any) -> None:
         change = verb(verbs, name, text, call_change)
         change.set_defaults(action=name)
         change.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
-        change.add_argument("--reason", default="", metavar="TEXT", required=name == "drain")
+        change.add_argument(
+            "--reason", default="", metavar="TEXT", required=name == "drain", help="why; it is kept"
+        )
         change.add_argument("--dry-run", action="store_true", help="say what would be done and why")
         change.add_argument("--force", action="store_true", help="caps and switches do not count")
     _add_switches(verbs)
@@ -253,7 +255,7 @@ def _add_switches(verbs: Any) -> None:
         switch.add_argument("verb", choices=choices)
         if name == "maintenance":
             switch.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; until `off`")
-            switch.add_argument("--reason", default="", metavar="TEXT")
+            switch.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept")
 
 
 def _show_switches(

@@ -17,13 +17,17 @@ def register(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     test = actions.add_parser("test", help="a real message; tells what each server answered")
     test.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
-    test.add_argument("-c", "--config", metavar="FILE")
+    test.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     test.set_defaults(call=call)
     look = actions.add_parser("preview", help="what messages look like; sends nothing")
     look.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
     look.add_argument("--sample", choices=SAMPLES, help="default: all of them")
     look.add_argument("--html", metavar="FILE", help="write the HTML of one sample there")
-    look.add_argument("-c", "--config", metavar="FILE")
+    look.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     look.set_defaults(call=preview)
 
 

@@ -21,20 +21,27 @@ from sentinel.wiring.app import BadCall
 
 def add(actions: Any) -> None:
     """Add the parsers below `alerts`."""
-    ack = _parser(actions, "ack", "you have it: no repeats, no escalation, until it ends", call_ack)
-    ack.add_argument("alert", metavar="ALERT")
-    ack.add_argument("--note", default="", metavar="TEXT")
-    quiet = _parser(actions, "silence", "tell nobody of what matches, for a while", call_silence)
+    ack = _parser(
+        actions,
+        "ack",
+        "say that you take care of it: no repeats and no escalation until it is over",
+        call_ack,
+    )
+    ack.add_argument("alert", metavar="ALERT", help="its id, or its check or subject")
+    ack.add_argument("--note", default="", metavar="TEXT", help="what others should know")
+    quiet = _parser(
+        actions, "silence", "send nothing about what matches, until a time", call_silence
+    )
     quiet.add_argument(
-        "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, or check=, kind=, subject=, "
+        "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, a check's name, or check=, kind=, subject=, "
         "severity=, node= (a host list), user=, partition=, job=, or a label; values may hold * and ?; "
         "!=, =~ and !~ as in Alertmanager"
     )  # fmt: skip
     quiet.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; it always ends")
     quiet.add_argument("--until", metavar="MOMENT", help="e.g. 2026-12-24T18:00")
-    quiet.add_argument("--reason", default="", metavar="TEXT")
+    quiet.add_argument("--reason", default="", metavar="TEXT", help="why; others see it")
     over = _parser(actions, "unsilence", "end a silence now", call_unsilence)
-    over.add_argument("silence", metavar="SILENCE")
+    over.add_argument("silence", metavar="SILENCE", help="its id, as `alerts list` shows it")
 
 
 def call_ack(args: argparse.Namespace) -> int:
@@ -82,7 +89,9 @@ def call_unsilence(args: argparse.Namespace) -> int:
 
 def _parser(actions: Any, name: str, text: str, function: Any) -> Any:
     parser = actions.add_parser(name, help=text)
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     parser.add_argument("--who", default="", metavar="NAME", help="default: you")
     parser.set_defaults(call=function)
     return parser
@@ -103,6 +112,8 @@ def _end(args: argparse.Namespace, state: State) -> int:
 
 def _match(words: Sequence[str], state: State) -> Match:
     if len(words) == 1 and not is_matcher(words[0]):
+        if words[0] in {c.name for c in state.settings.checks}:
+            return Match(check=[words[0]])
         return exactly(find(state.store.alerts(), state.find(words[0])).key)
     found = [one for text in words for one in _matchers(text)]
     keys: dict[str, list[str]] = {}
@@ -121,7 +132,9 @@ def _match(words: Sequence[str], state: State) -> Match:
 
 def _matchers(text: str) -> list[Matcher]:
     if not is_matcher(text) or text.endswith("="):
-        raise BadCall(f"{text!r} is neither an alert's id nor KEY=VALUE such as check=scratch")
+        raise BadCall(
+            f"{text!r} is neither an alert's id or name nor KEY=VALUE such as check=scratch"
+        )
     try:
         return matchers(text)
     except Invalid as error:

@@ -4,6 +4,7 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
@@ -17,23 +18,33 @@ TEMPFAIL = 75
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    run = commands.add_parser("run", help="the service: watch, tell, until SIGTERM")
+    run = commands.add_parser("run", help="the service: watches and tells until you end it")
     _common(run)
     run.add_argument(
-        "--standby", action="store_true", help="where another leads, wait and take over"
+        "--standby",
+        action="store_true",
+        help="while another sentinel leads, wait, and take over when it is gone",
     )
     run.set_defaults(call=call_run)
     tick = commands.add_parser("tick", help="one pass over the checks that are due, then exit")
     _common(tick)
     tick.add_argument("--all", action="store_true", help="every check, due or not")
     tick.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    tick.add_argument("--strict", action="store_true", help="exit code by the worst status")
+    tick.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with the code of the worst check: 0 ok to 3 unknown",
+    )
     tick.add_argument(
         "--no-deliver", action="store_true", help="leave messages to `sentinel deliver`"
     )
     tick.set_defaults(call=call_tick)
-    deliver = commands.add_parser("deliver", help="send what waits, from where there is a way out")
-    deliver.add_argument("-c", "--config", metavar="FILE")
+    deliver = commands.add_parser(
+        "deliver", help="send the messages that wait, from a host that can send them"
+    )
+    deliver.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     deliver.add_argument("-v", "--verbose", action="store_true", help="log more")
     deliver.set_defaults(call=call_deliver)
 
@@ -58,7 +69,7 @@ def _not_begun(*_: object) -> None:
 def call_tick(args: argparse.Namespace) -> int:
     """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0. 74 where
     what it saw could not be kept."""
-    _log(args.verbose)
+    _log(args.verbose, quiet=sys.stderr.isatty() and not args.json)
     try:
         runs, delivered, lost = running.tick(
             args.config,
@@ -78,7 +89,7 @@ def call_tick(args: argparse.Namespace) -> int:
             )
         )
     else:
-        for run in runs:
+        for run in _untold(runs):
             print(visible(f"{run.status.value.upper():<9}{run.check}: {run.summary}"))
     if not delivered:
         print(
@@ -89,6 +100,14 @@ def call_tick(args: argparse.Namespace) -> int:
         return StoreError.exit_code
     codes = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
     return codes[worst(r.status for r in runs)] if args.strict else 0
+
+
+def _untold(runs: Sequence[Run]) -> list[Run]:
+    """On a terminal those that the `console` channel has not just printed there."""
+    console = sys.modules.get("sentinel.channels.console")
+    if console is None or not sys.stdout.isatty():
+        return list(runs)
+    return [run for run in runs if run.check not in console.PRINTED]
 
 
 def call_deliver(args: argparse.Namespace) -> int:
@@ -107,9 +126,13 @@ def call_deliver(args: argparse.Namespace) -> int:
 
 
 def _common(parser: Any) -> None:
-    parser.add_argument("-c", "--config", metavar="FILE", help="default: see sentinel config check")
     parser.add_argument(
-        "--dry-run", action="store_true", help="act on nothing; say what would be done"
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="change nothing on the cluster; say what would be done",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
 
@@ -124,7 +147,12 @@ def _row(run: Run) -> dict[str, object]:
     }
 
 
-def _log(verbose: bool) -> None:
+def _log(verbose: bool, *, quiet: bool = False) -> None:
+    """`quiet`: a person reads what is printed, so the log does not say the same again."""
+    import logging
+
     from sentinel.cli.logs import configure
 
     configure(verbose)
+    if quiet and not verbose:
+        logging.getLogger("sentinel").setLevel(logging.WARNING)

@@ -19,7 +19,9 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "job", metavar="JOBID", help="4711, 4711_3 for an array's element, 4711+1 for a part"
     )
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     parser.add_argument(
         "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"
     )

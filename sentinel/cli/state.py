@@ -1,12 +1,15 @@
 """The state as commands by hand see it."""
 
 import sys
+from collections.abc import Iterable
 
 from sentinel.alerting.silences import Silence
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
+from sentinel.core.model import Alert
 from sentinel.core.ports import Store
+from sentinel.core.text import visible
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.wiring import app
 from sentinel.wiring.app import BadCall
@@ -75,11 +78,34 @@ class State:
 
         return (*self.by_hand(), *standing(self.settings.silences, self.now, self.zone))
 
+    def now_alerts(self) -> list[Alert]:
+        """Those that are pending or firing."""
+        return [alert for alert in self.store.alerts() if not alert.over]
+
     def find(self, word: str) -> str:
-        """The alert's full id from an id, its beginning, or a message's key."""
-        ids = {a.id for a in self.store.alerts()} | {t.alert for t in self.store.history(10_000)}
+        """The alert's full id from an id, its beginning, or a message's key; or by name, the check's
+        or the subject's (or both: `disks /scratch`), where one alert of that name is there now.
+        Raises BadCall."""
+        now = self.now_alerts()
+        ids = {a.id for a in now} | {t.alert for t in self.store.history(10_000)}
         fitting = {i for i in ids if word and i.startswith(word)} or ids & {word.rpartition("-")[0]}
-        if len(fitting) != 1:
-            several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id"
-            raise BadCall(f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history")
-        return fitting.pop()
+        if len(fitting) == 1:
+            return fitting.pop()
+        named = named_alerts(now, word)
+        if len(named) == 1:
+            return named[0].id
+        if named:
+            some = "; ".join(f"{a.id} {visible(a.key.subject)}" for a in named[:8])
+            raise BadCall(f"{word!r} has {len(named)} alerts; name one: {some}")
+        several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id or name"
+        raise BadCall(f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history")
+
+
+def named_alerts(alerts: Iterable[Alert], word: str) -> list[Alert]:
+    """Those that people call so: by check, by subject, or by both."""
+    return [
+        alert
+        for alert in alerts
+        if word
+        and word in (alert.key.check, alert.key.subject, f"{alert.key.check} {alert.key.subject}")
+    ]

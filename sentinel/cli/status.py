@@ -20,7 +20,9 @@ MORE = ("disks", "jobs", "queue", "nodes", "nodes_seen", "nodes_trouble", "gpus"
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser("status", help="what fires, last and next runs, unsent messages")
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     form.add_argument("--metrics", action="store_true", help="as Prometheus reads it")

@@ -1,6 +1,7 @@
 """What people look at on a terminal: rich tables, inert text."""
 
 import os
+import sys
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +19,10 @@ COLOURS = {
 }
 
 
+UNBOUNDED = 100_000
+"""Columns: no row is longer."""
+
+
 class _Glass(Console):
     """rich ends the process with 1 when nobody reads any more: that is an answer of checks."""
 
@@ -27,9 +32,12 @@ class _Glass(Console):
 
 def console() -> Console:
     """To stdout; rich honours NO_COLOR and the terminal's width, but prints nothing for COLUMNS=0,
-    which some terminals of containers and schedulers say."""
+    which some terminals of containers and schedulers say. What is piped is not wrapped: grep and
+    awk want whole rows; $COLUMNS says otherwise."""
     columns = os.environ.get("COLUMNS", "")
     width = 80 if columns.isdigit() and not int(columns) else None
+    if not columns and not sys.stdout.isatty():
+        width = UNBOUNDED
     return _Glass(highlight=False, emoji=False, markup=False, width=width)
 
 

@@ -17,7 +17,9 @@ FOOT = 1
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser("top", help="status, live: sort, filter, open, acknowledge")
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    )
     parser.add_argument(
         "--every", type=_seconds, default=INTERVAL, metavar="TIME", help="how often; default 2s"
     )

@@ -67,13 +67,13 @@ WRONG = [
     (["silence", "check=bad", "--until", "soon"], "'soon' is no moment; write it like 2026-12-24T18:00"),
     (["silence", "check=bad", "--for", "2x"], "'2x' is no duration; write it like 90s, 15m, 2h or 3d"),
     (["silence", "check=bad", "--for", "1h", "--until", "2099-01-01"], "a silence always ends: give --for 2h or --until 2026-12-24T18:00"),
-    (["silence", "check=", "--for", "1h"], "'check=' is neither an alert's id nor KEY=VALUE such as check=scratch"),
+    (["silence", "check=", "--for", "1h"], "'check=' is neither an alert's id or name nor KEY=VALUE such as check=scratch"),
     (["silence", "node=gpu-[16-01]", "--for", "1h"], "'gpu-[16-01]' is no list of nodes: the range 16-01 runs backwards; a pattern is written node=~ and a regular expression"),
     (["silence", "subject=gpu-[01-16]", "--for", "1h"], "'gpu-[01-16]': brackets stand for one character here, not for numbers; write node=gpu-[01-16] for nodes, or subject=~ and a regular expression"),
     (["silence", "node=~gpu-(", "--for", "1h"], "'gpu-(' is no regular expression: missing ), unterminated subpattern at position 4"),
-    (["silence", "check=bad", "nonsense", "--for", "1h"], "'nonsense' is neither an alert's id nor KEY=VALUE such as check=scratch"),
-    (["silence", "bad", "--for", "1h"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
-    (["ack", "bad"], "no alert has the id 'bad'; see: sentinel alerts list, sentinel alerts history"),
+    (["silence", "check=bad", "nonsense", "--for", "1h"], "'nonsense' is neither an alert's id or name nor KEY=VALUE such as check=scratch"),
+    (["silence", "gone", "--for", "1h"], "no alert has the id or name 'gone'; see: sentinel alerts list, sentinel alerts history"),
+    (["ack", "gone"], "no alert has the id or name 'gone'; see: sentinel alerts list, sentinel alerts history"),
     (["silence", "check=bad", "--for", "59s"], "a silence is from 1m to 90d; longer ones belong into the file: silences"),
     (["silence", "check=bad", "--for", "91d"], "a silence is from 1m to 90d; longer ones belong into the file: silences"),
     (["unsilence", "x"], "no silence 'x' is in force; there are: none"),
@@ -185,3 +185,35 @@ def test_a_node_that_is_down_mutes_that_node_and_a_route_takes_a_host_list(
         return sorted(json.loads(line)["check"] for line in lines)
 
     assert (told("book"), told("rack")) == (["down", "gpu-b", "gpu-c"], ["gpu-b"])
+
+
+def test_alerts_are_called_by_name(say: Say, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their check or subject, as people call them; of a check that is fine, why it is silent."""
+    assert "acknowledged by" in say("ack", "bad")[1]
+    code, said = say("silence", "ok", "--for", "1h")
+    assert (code, "silenced until" in said) == (0, True)
+    for word in ("ok", "bad"):
+        assert main(["explain", word, "-c", "sentinel.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "ok (exec) is ok: last run" in said
+    assert 'command: [/bin/sh, "-c", "exit 0"]' in said
+    assert "no alert: nothing is wrong" in said
+    assert "book would be told" in said
+    assert "silence " in said
+    assert "firing critical: bad" in said
+    assert say("ack", "nothing")[0] == 64
+
+
+def test_a_name_with_several_alerts_asks_for_one(
+    say: Say, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the ids to choose from; `explain` shows all of the check."""
+    config = CONFIG.replace("  bad:", "  many: {kind: fs, paths: [/no/a, /no/b]}\n  bad:")
+    (tmp_path / "sentinel.yaml").write_text(config)
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    capsys.readouterr()
+    code, said = say("ack", "many")
+    assert (code, "'many' has 2 alerts; name one" in said) == (64, True)
+    assert say("ack", "many /no/a")[0] == 0
+    assert main(["explain", "many", "-c", "sentinel.yaml"]) == 0
+    assert capsys.readouterr().out.count("fires: /no/") == 2

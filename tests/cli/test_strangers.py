@@ -133,7 +133,7 @@ def test_an_id_that_is_empty_is_none(ticked: Shell) -> None:
     """`alerts ack "$ID"` in a script that has lost its ID, while only one alert is there."""
     assert len(json.loads(ticked.run("alerts", "list", "--json").stdout)) == 1
     for words in (["explain", ""], ["alerts", "ack", ""], ["alerts", "silence", "", "--for", "1h"]):
-        assert "no alert has the id ''" in ticked.wrong(*words)
+        assert "no alert has the id or name ''" in ticked.wrong(*words)
     [alert] = json.loads(ticked.run("alerts", "list", "--json").stdout)
     assert alert["acknowledged_by"] is None
 

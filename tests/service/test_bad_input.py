@@ -168,7 +168,7 @@ WRONG_CALLS = {
     ("alerts",): "ACTION",
     ("alerts", "bogus"): "invalid choice",
     ("explain",): "ALERT",
-    ("explain", "zz"): "no alert has the id 'zz'",
+    ("explain", "zz"): "no alert has the id or name 'zz'",
     ("notify",): "ACTION",
     ("config", "bogus"): "invalid choice",
 }

@@ -1,0 +1,172 @@
+"""What the parsers know about the commands, in other forms: completion for shells, a man page."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def register(commands: Any) -> None:
+    """Add the parsers."""
+    completion = commands.add_parser(
+        "completion",
+        help="a script that lets your shell complete commands and options",
+        description="Prints the script. For bash: sentinel completion bash "
+        ">~/.local/share/bash-completion/completions/sentinel. For zsh: sentinel completion zsh "
+        ">DIR/_sentinel, where DIR is in $fpath. For fish: sentinel completion fish "
+        ">~/.config/fish/completions/sentinel.fish.",
+    )
+    completion.add_argument("shell", choices=SHELLS, help="the shell that you use")
+    completion.set_defaults(call=call_completion)
+    man = commands.add_parser(
+        "man",
+        help="the manual page",
+        description="Prints the manual page. Read it with: sentinel man | man -l -. Install it with: "
+        "sentinel man >~/.local/share/man/man1/sentinel.1",
+    )
+    man.set_defaults(call=call_man)
+
+
+def call_completion(args: argparse.Namespace) -> int:
+    """The script for that shell."""
+    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell]([*commands(_all())]), end="")
+    return 0
+
+
+def call_man(_args: argparse.Namespace) -> int:
+    """roff for man(7)."""
+    from sentinel import __version__
+
+    print("\n".join(_man([*commands(_all())], __version__)))
+    return 0
+
+
+class Command(Struct, frozen=True):
+    """A command by its words (none: sentinel itself), what it does, the words that may follow, its
+    options with what they do, and its usage."""
+
+    words: tuple[str, ...]
+    text: str
+    below: dict[str, str]
+    options: dict[str, str]
+    usage: str
+
+
+def commands(parser: Any, words: tuple[str, ...] = (), text: str = "") -> Iterator[Command]:
+    """Every command that there is, the outer ones first."""
+    below, parsers, options = dict[str, str](), dict[str, Any](), dict[str, str]()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            parsers |= action.choices
+            below |= {name: helps.get(name, "") for name in action.choices}
+        elif action.option_strings and action.help is not argparse.SUPPRESS:
+            options |= dict.fromkeys(action.option_strings, action.help or "")
+        elif action.choices:
+            below |= dict.fromkeys(map(str, action.choices), "")
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    yield Command(words, text or parser.description or "", below, options, usage)
+    for name, inner in parsers.items():
+        yield from commands(inner, (*words, name), inner.description or below[name])
+
+
+def elsewhere(parser: Any, word: str) -> str:
+    """` (did you mean 'sentinel alerts ack'?)` for a word that is a command of another one."""
+    found = [c.words for c in commands(parser) if c.words[1:] == (word,)]
+    return f" (did you mean '{parser.prog} {' '.join(found[0])}'?)" if found else ""
+
+
+def _all() -> Any:
+    from sentinel.cli import _parser
+
+    return _parser([])
+
+
+_BASH = """\
+# bash completion for sentinel; made by `sentinel completion bash`
+_sentinel() {
+    local word path="" next
+    COMPREPLY=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case "$path $word" in
+%s
+        esac
+    done
+    case "$path" in
+%s
+    esac
+    COMPREPLY=($(compgen -W "$next" -- "${COMP_WORDS[COMP_CWORD]}"))
+    [ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o filenames -F _sentinel sentinel
+"""
+
+
+def _bash(found: list[Command]) -> str:
+    deeper = "\n".join(
+        f'        "{"".join(f" {word}" for word in c.words)}") path="$path $word" ;;'
+        for c in found
+        if c.words
+    )
+    after = "\n".join(
+        f'    "{"".join(f" {word}" for word in c.words)}") next="{" ".join((*c.below, *c.options))}" ;;'
+        for c in found
+    )
+    return _BASH % (deeper, after)
+
+
+def _zsh(found: list[Command]) -> str:
+    """By zsh's own reader of bash completions (zshcompsys(1), bashcompinit)."""
+    head = "#compdef sentinel\nautoload -U +X bashcompinit && bashcompinit\n"
+    return head + _bash(found)
+
+
+def _fish(found: list[Command]) -> str:
+    lines = ["# fish completion for sentinel; made by `sentinel completion fish`"]
+    for c in found:
+        beneath = {*c.below}
+        seen = [f"__fish_seen_subcommand_from {word}" for word in c.words]
+        unless = [f"not __fish_seen_subcommand_from {' '.join(sorted(beneath))}"] if beneath else []
+        when = f"-n {_quoted('; and '.join((*seen, *unless)))}" if seen or unless else ""
+        for word, text in c.below.items():
+            lines.append(f"complete -c sentinel -f {when} -a {word} -d {_quoted(text)}")
+        for option, text in c.options.items():
+            sort = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            lines.append(f"complete -c sentinel {when} {sort} -d {_quoted(text)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A word of fish, whose single quotes know \\\\ and \\'."""
+    escaped = " ".join(text.split()).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _man(found: list[Command], version: str) -> Iterator[str]:
+    """man(7); https://man7.org/linux/man-pages/man7/man-pages.7.html has the order of sections."""
+    yield f'.TH SENTINEL 1 "" "sentinel {version}" "User Commands"'
+    yield ".SH NAME\nsentinel \\- watchdog for Slurm clusters that train large models"
+    yield f".SH SYNOPSIS\n.B sentinel\n{_roff(found[0].usage.removeprefix('sentinel'))}"
+    yield f".SH DESCRIPTION\n{_roff(found[0].text)}"
+    yield ".SH COMMANDS"
+    for c in found[1:]:
+        yield f".SS {_roff('sentinel ' + ' '.join(c.words))}"
+        yield f"{_roff(c.text)}\n.PP\n.nf\n{_roff(c.usage)}\n.fi"
+        for option, text in c.options.items():
+            if option not in ("-h", "--help") and text:
+                yield f".TP\n.B {_roff(option)}\n{_roff(text)}"
+    yield (
+        ".SH EXIT STATUS\nOf\n.B sentinel check:\n0 ok, 1 warning, 2 critical, 3 unknown. A wrong call "
+        "is 64, a missing or wrong configuration 78."
+    )
+    yield ".SH FILES\n.I ~/.config/sentinel/sentinel.yaml\n.br\n.I /etc/sentinel/sentinel.yaml"
+
+
+def _roff(text: str) -> str:
+    """No line of it is a request, no backslash an escape."""
+    line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
+    line = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in line)
+    return f"\\&{line}" if line[:1] in (".", "'") else line

@@ -1,0 +1,112 @@
+"""`sentinel explain CHECK`: what a check saw last, with which limits, and why nothing is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sentinel.alerting.processor import iso
+from sentinel.cli.state import State, named_alerts
+from sentinel.core.clock import elapsed
+from sentinel.core.model import Run
+from sentinel.core.settings import CheckConfig
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.status.last_seen import key, recalled
+
+
+def explain(check: CheckConfig, state: State, *, as_json: bool) -> int:
+    """Print it; 0."""
+    facts = _facts(check, state)
+    print(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+    return 0
+
+
+def _facts(check: CheckConfig, state: State) -> dict[str, Any]:
+    run = next((r for r in state.store.runs() if r.check == check.name), None)
+    look = recalled(state.store.memory(key(check.name)))
+    alerts = named_alerts(state.now_alerts(), check.name)
+    return {
+        "check": check.name,
+        "kind": check.common.kind,
+        "status": run.status.value if run else None,
+        "ran": iso(run.at, state.zone) if run else None,
+        "ago": duration_text(elapsed(run.at, state.now)) if run else None,
+        "every": _every(check),
+        "summary": visible(run.summary) if run else "",
+        "seen": [
+            {"subject": visible(f.subject), "status": f.status.value, "summary": visible(f.summary)}
+            for f in (look.findings if look else ())
+        ],
+        "seen_at": iso(look.at, state.zone) if look else None,
+        "settings": _settings(check),
+        "alerts": [
+            {"alert": a.id, "subject": visible(a.key.subject), "firing": a.firing} for a in alerts
+        ],
+        "told": _told(check, state),
+        "held_back": _held(check, state, run),
+    }
+
+
+def _every(check: CheckConfig) -> str:
+    if check.common.cron is not None:
+        return f"cron: {check.common.cron}"
+    from sentinel.engine.runner import every
+
+    return f"every {duration_text(every(check))}"
+
+
+def _settings(check: CheckConfig) -> dict[str, Any]:
+    """Its keys as in `config show`: the limits by which it judges are among them."""
+    from sentinel.config.display import Shown
+
+    shown = Shown({})
+    own, common = shown.plain(check.plugin, ()), shown.plain(check.common, ())
+    return {**own, **{k: common[k] for k in ("for", "keep_firing_for", "severity") if k in common}}
+
+
+def _told(check: CheckConfig, state: State) -> list[str]:
+    """The channels that hear of it at any severity, at once or later."""
+    from sentinel.config.route_preview import rehearse
+
+    rows = [row for row in rehearse(state.settings, state.now) if row.check == check.name]
+    return list(dict.fromkeys(c for row in rows for c in (*row.channels, *row.later)))
+
+
+def _held(check: CheckConfig, state: State, run: Run | None) -> list[str]:
+    """What keeps it from telling anything, beside that all is well."""
+    found = []
+    if run is None:
+        found.append("it has not run yet; sentinel status says what calls it")
+    elif run.blind:
+        found.append("it could not see everything when it ran last")
+    for silence in state.silences():
+        if not silence.match.check or check.name in silence.match.check:
+            until = iso(state.now.__class__(wall=silence.ends), state.zone)
+            found.append(f"silence {silence.id} may hold it back until {until}: {silence.reason}")
+    return [visible(line) for line in found]
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["ran"]:
+        yield (
+            f"{facts['check']} ({facts['kind']}) is {facts['status']}: last run {facts['ago']} ago, "
+            f"{facts['every']}"
+        )
+    else:
+        yield f"{facts['check']} ({facts['kind']}): never run, {facts['every']}"
+    if facts["seen_at"]:
+        yield f"what was seen at {facts['seen_at']}:"
+        yield from (f"  {f['status']}: {f['subject']}: {f['summary']}" for f in facts["seen"])
+    yield "with these limits and settings:"
+    from sentinel.config.yamltext import written
+
+    yield from (f"  {line}" for line in written(facts["settings"]).splitlines())
+    for alert in facts["alerts"]:
+        state = "fires" if alert["firing"] else "is pending"
+        yield f"alert {alert['alert']} {state}: {alert['subject']}; see: sentinel explain {alert['alert']}"
+    if not facts["alerts"] and facts["ran"]:
+        yield "no alert: nothing is wrong, so nobody is told"
+    yield f"when something is: {', '.join(map(visible, facts['told'])) or 'NOBODY'} would be told"
+    yield from (f"note: {line}" for line in facts["held_back"])
