@@ -16,7 +16,7 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs
 
-.PHONY: help run test test-long mutants check format lab demo bench pictures pyz service clean packages
+.PHONY: help run test test-long mutants check format lab demo bench docs pictures pyz service clean packages
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,9 @@ demo: .venv/.dev packages ## a night on that cluster, told as it happens (about 
 
 bench: .venv/.dev packages ## measure, and print the ratios
 	$(BIN)/python -m benchmarks
+
+docs: .venv/.docs ## build the documentation as a site into build/site; every link is checked
+	$(BIN)/mkdocs build --quiet --strict
 
 pictures: .venv/.dev packages ## make the pictures of the documentation anew
 	$(BIN)/python -m docs.pictures
@@ -111,6 +114,10 @@ endef
 .venv/.dev: pyproject.toml | .venv/.run
 	@echo "installing what the tests need (about two minutes)" >&2
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/.docs: pyproject.toml | .venv/.made
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 packages:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from docs.pictures_page import page
+from docs.pictures_page import mail, page
 from docs.pictures_terminal import PLACE, draw, terminal
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
@@ -45,6 +45,7 @@ def main() -> None:
         )
         night(lab, folder)
         lab.reset()
+        mail(PLACE)
         page(lab, folder, PLACE, lambda: submit(lab, folder / "train.sh", "lives"))
     draw("check-fs", [("sentinel check fs", terminal(["check", "fs"], dict(os.environ)))])
 

@@ -50,6 +50,31 @@ def page(lab: Lab, folder: Path, place: Path, submit: Callable[[], str]) -> None
         lab.ask(["scontrol", "update", "nodename=node-3", "state=resume"])
 
 
+def mail(place: Path) -> None:
+    """The mail about a training that died, as a mail program of that width shows it."""
+    from playwright.sync_api import sync_playwright
+
+    from sentinel.channels.email import Email
+    from sentinel.channels.format.examples import SAMPLES
+    from sentinel.config.default import from_data
+    from sentinel.wiring import app
+
+    block = {"kind": "email", "to": ["you@example.org"], "from": "you@example.org", "host": "x"}
+    settings = from_data({"channels": {"mail": block}}, app.CHECKS, app.CHANNELS)
+    channel: Email = settings.channels[0].plugin
+    html = dict(channel.preview(SAMPLES["firing"]))["html"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for width, name in ((800, "mail"), (360, "mail-phone")):
+            window = browser.new_page(viewport={"width": width, "height": 640})
+            window.set_content(html)
+            window.screenshot(path=place / f"{name}.png", full_page=True)
+            print(place / f"{name}.png")
+        browser.close()
+
+
 def _shoot(place: Path) -> None:
     from playwright.sync_api import sync_playwright
 

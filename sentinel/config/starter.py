@@ -87,14 +87,14 @@ _MAIL = """\
 
 _CHANNELS = """
 channels:
-%s%s  # book: {kind: file, path: $HOME/sentinel-alerts.jsonl}   # one JSON object a line
-
+%s%s
 # Without routes every channel hears everything. The first route that matches decides.
 # routes:
 #   - {match: {severity: critical}, to: [%s], repeat: 4h}
 #   - {to: [%s]}
 """
 
+_BOOK = "  # book: {kind: file, path: $HOME/sentinel-alerts.jsonl}   # one JSON object a line\n"
 _CONSOLE = "  terminal: {kind: console}\n"
 
 
@@ -195,10 +195,12 @@ def _cluster_checks(here: Surroundings) -> str:
 def _channels(here: Surroundings, user: str) -> tuple[str, str, str, str]:
     """The channels, the example of one more, and names for the examples of routes."""
     if not here.channels:
-        return _CONSOLE, _MAIL % flow([f"{user}@example.org"]), "mail", "terminal"
+        return _CONSOLE, _MAIL % flow([f"{user}@example.org"]) + _BOOK, "mail", "terminal"
     text = "".join(f"  {line}\n" for line in written(dict(here.channels)).splitlines())
     name = next(iter(here.channels))
-    return text, "", name, name
+    example = "" if "mail" in here.channels else _MAIL % flow([f"{user}@example.org"])
+    book = "" if "book" in here.channels else _BOOK
+    return text, example + book, "mail" if example else name, name
 
 
 def _job(here: Surroundings, user: str) -> str:

@@ -14,6 +14,8 @@ from sentinel.core.errors import SentinelError, StoreBusy
 from sentinel.core.text import visible
 
 NAME = "init.json"
+BOOK = "alerts.jsonl"
+"""What is told where nobody has an address yet."""
 
 
 class NotMade(SentinelError):
@@ -110,7 +112,7 @@ def _state(record: Record) -> Iterator[str]:
         return
     _alone(record.state)
     for name in sorted(os.listdir(record.state)):
-        if name.startswith("sentinel.db") or name in (NAME, "lock", "sentinel.lock"):
+        if name.startswith(("sentinel.db", BOOK)) or name in (NAME, "lock"):
             os.unlink(os.path.join(record.state, name))
     yield f"{visible(record.state)}: removed"
 

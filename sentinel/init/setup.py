@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.chain import install
-from sentinel.config.places import SERVICE, new
+from sentinel.config.places import ENVIRONMENT, SERVICE, new
 from sentinel.config.settings import Settings
 from sentinel.config.starter import make_folder, starter, write_new
 from sentinel.core.errors import CannotTell, Invalid, SentinelError
@@ -74,7 +74,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         if self.told:
             yield f"  send     one test message now, later alerts: {visible(self.told.words)}"
         else:
-            yield "  send     nothing: alerts appear on the terminal only (--mail or --webhook changes that)"
+            yield f"  send     nothing: alerts go into {visible(self.wanted.state)}/{record.BOOK} (or name --mail, --webhook)"
         yield "It switches on nothing that changes your cluster. Take it all away: sentinel init --undo"
         for other in self.way.others:
             yield f"  (not {visible(shortened(other, 200))})"
@@ -82,7 +82,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def place(config: str) -> str:
     """The file that is written."""
-    return os.path.abspath(config) if config else new(os.environ)
+    wanted = config or os.environ.get(ENVIRONMENT, "")
+    return os.path.abspath(wanted) if wanted else new(os.environ)
 
 
 def plan(wishes: Wishes, progress: Progress) -> Plan:
@@ -91,9 +92,9 @@ def plan(wishes: Wishes, progress: Progress) -> Plan:
     progress("looking at Slurm, your jobs, their logs and file systems")
     service = wishes.file == SERVICE
     found = survey(wishes.user, job=wishes.job, service=service)
-    if told:
-        found = replace(found, here=replace(found.here, channels={told.name: told.block}))
     state = SERVICE_STATE if service else app.state_of(Settings())
+    channels = {told.name: told.block} if told else _nobody(state)
+    found = replace(found, here=replace(found.here, channels=channels))
     wanted = Wanted(
         config=wishes.file,
         folder=os.path.join(state, "chain"),
@@ -158,6 +159,12 @@ def _told(wishes: Wishes, progress: Progress) -> Told | None:
         return tell.by_webhook(wishes.webhook) if wishes.webhook else None
     except Invalid as error:
         raise app.BadCall(str(error)) from error
+
+
+def _nobody(state: str) -> dict[str, dict[str, str]]:
+    """Where no address is known yet: whoever looks finds what was told."""
+    book = {"kind": "file", "path": os.path.join(state, record.BOOK)}
+    return {"terminal": {"kind": "console"}, "book": book}
 
 
 def _options(found: Found) -> tuple[str, ...]:
