@@ -104,16 +104,17 @@ def _config(record: Record) -> str:
 
 
 def _state(record: Record) -> Iterator[str]:
-    """Only a state that `init` made: an older one holds what somebody may want."""
+    """The files of a state that `init` made: an older one holds what somebody may want."""
     path = os.path.join(record.state, NAME)
     if record.state not in record.folders:
         os.unlink(path)
         yield f"{visible(record.state)}: kept, because it was there before"
         return
     _alone(record.state)
-    for name in sorted(os.listdir(record.state)):
-        if name.startswith(("sentinel.db", BOOK)) or name in (NAME, "lock"):
-            os.unlink(os.path.join(record.state, name))
+    with os.scandir(record.state) as found:
+        files = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]
+    for file in sorted(files, key=lambda file: file == path):  # the record last
+        os.unlink(file)
     yield f"{visible(record.state)}: removed"
 
 
