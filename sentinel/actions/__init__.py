@@ -14,5 +14,6 @@ KINDS = {
     "hold": "sentinel.actions.hold:Hold",
     "killswitch": "sentinel.actions.killswitch:Killswitch",
     "requeue": "sentinel.actions.requeue:Requeue",
+    "resubmit": "sentinel.actions.resubmit:Resubmit",
     "stacks": "sentinel.actions.stacks:Stacks",
 }

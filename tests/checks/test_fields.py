@@ -286,7 +286,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "min_gpus": 9, "min_nodes": 9, "queued": 5,
         "done_when": {"file": "@/tracker"}, "starts_within": "1m", "restarts": "1 in 1w",
         "on_storm": ({"restarts": "1 in 1w"}, ["hold"]), "checkpoints": {"path": "@/ckpt"},
-        "kill_switch": "@/tracker", "pulse_log": "@/pulse",
+        "kill_switch": "@/tracker", "pulse_log": "@/pulse", "on_death": ["resubmit"],
     },
     "log": {
         "path": "/x/log", "job": "other", "users": ["bob"], "stale_after": "1h",

@@ -213,3 +213,24 @@ def body(mail: Mail) -> str:
     part = mail.message.get_body(("plain",))
     assert part is not None
     return str(part.get_content()).replace("\r\n", "\n")
+
+
+@pytest.mark.long
+def test_a_training_that_died_is_submitted_again_and_that_is_told(
+    night: Watch, fresh: Lab, smtp: SmtpServer
+) -> None:
+    """Opt-in; once, as it was, and never two at a time."""
+    script = night.folder / "train.sh"
+    script.write_text("#!/bin/sh\necho iteration 5; sleep 3; echo RuntimeError: NCCL; exit 1\n")
+    configure(night, smtp, wait="", more="on_death: [resubmit]")
+    job = fresh.ask(["sbatch", "--parsable", "-Jtrain", "-N2", str(script), "x"]).strip()
+    fresh.wait_state(job, "RUNNING")
+    assert night.say("tick").returncode == 0
+    fresh.wait_state(job, "FAILED")
+    assert night.say("tick", "--all", limit=120).returncode == 0
+    rows = fresh.ask(
+        ["squeue", "-h", "-t", "all", "-n", "train", "-O", "JobID,NumNodes,Command:200"]
+    )
+    again = [row.split() for row in rows.splitlines() if not row.startswith(job)]
+    assert [(row[1], row[2:]) for row in again] == [("2", [str(script), "x"])]
+    assert any("resubmit" in subject(mail) for mail in smtp.mails)

@@ -88,13 +88,13 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return watched(self.whose)
 
     def grants(self) -> Mapping[str, Limits | None]:
-        """Naming an action in `on_storm` switches it on, within its own limits."""
-        return dict.fromkeys(map(str, self.on_storm))
+        """Naming an action in `on_storm` or `on_death` switches it on, within its own limits."""
+        return dict.fromkeys(map(str, (*self.on_storm, *self.on_death)))
 
     @property
     def may_ask(self) -> bool:
         """Whether it ever asks for an action, as it is configured."""
-        return bool(self.on_storm)
+        return bool(self.on_storm or self.on_death)
 
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
         """The path and the line (without newline) to append to it; None without `pulse_log`."""

@@ -33,7 +33,9 @@ def is_dead(queue: Queue) -> bool:
 
 
 def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
-    if not settings.kill_switch or not view.queue.pending:
+    if not settings.kill_switch:
+        return structs.replace(view, kill_switch=False)
+    if not (view.queue.pending or (settings.on_death and is_dead(view.queue))):
         return view
     try:
         there = files.there(settings.kill_switch)

@@ -224,7 +224,7 @@ def _commands(view: View) -> tuple[str, ...]:
     how = last.how if last else None
     books = bool(how and how.accounting) or any(g.end and g.end.source == "sacct" for g in told_of)
     asked = ids if books else []
-    again = shell(how, _node(view)) if how else ""
+    again = shell(how, culprit(view)) if how else ""
     return (
         *([again] if again.isprintable() and again else []),
         *(
@@ -249,12 +249,12 @@ def _labels(settings: JobSettings, view: View) -> Mapping[str, str]:
         "job": seen.name if seen else settings.name or "",
         "user": seen.user if seen else "",
         "partition": seen.partition if seen else settings.partition or "",
-        "node": _node(view),
+        "node": culprit(view),
     }
     return {key: visible(text) for key, text in labels.items() if text}
 
 
-def _node(view: View) -> str:
+def culprit(view: View) -> str:
     """The node that failed, or the one node that a job runs or ran on."""
     alive, gone = view.queue.alive, view.memory.gone
     if alive:

@@ -9,10 +9,11 @@ from msgspec import Struct, structs
 from sentinel.checks.job.done import last_run
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.gather import is_dead, with_files
-from sentinel.checks.job.judge import judge
+from sentinel.checks.job.judge import culprit, judge
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.queue import arranged, held_up
 from sentinel.checks.job.recall import LATE
+from sentinel.checks.job.revival import revival
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.storm import requests
 from sentinel.checks.job.succession import by_owner, maintenance
@@ -70,7 +71,10 @@ class Round:
         if is_dead(view.queue) and not view.finished:
             view = self._with_circumstances(view)
         finding = judge(self._settings, view)
-        return Seen(finding, *requests(self._settings, view, finding))
+        held, memory = requests(self._settings, view, finding)
+        view = structs.replace(view, memory=memory)
+        anew, memory = revival(self._settings, view, finding, culprit(view))
+        return Seen(finding, (*held, *anew), memory)
 
     def _with_submission(self, view: View, last: Gone) -> View:
         """How it was submitted, asked while slurmctld remembers it."""

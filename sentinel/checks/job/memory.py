@@ -82,12 +82,20 @@ class Followed(Struct, frozen=True):
     longest: float = 0.0
 
 
+class Revival(Struct, frozen=True):
+    """A job for which another one was asked for, when, and the step at which it died."""
+
+    job: str
+    at: Instant
+    step: str
+
+
 class Memory(Struct, frozen=True, kw_only=True):
     """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
 
     `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
     when it was last looked at; `recalled`: when a second look was last taken. `followed`: what
-    came after its ends, by their kind.
+    came after its ends, by their kind. `revived`: what was to be submitted again.
     """
 
     seen: tuple[Seen, ...] = ()
@@ -100,6 +108,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     recalled: Instant | None = None
     stuck: dict[str, Stuck] = {}
     followed: dict[str, Followed] = {}
+    revived: tuple[Revival, ...] = ()
 
     def without_stuck(self) -> "Memory":
         """Where what hangs is remembered once for many."""

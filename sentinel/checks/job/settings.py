@@ -76,6 +76,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     starts_within: A warning when nothing runs and the next job is expected later than this.
     restarts: A warning when jobs were started anew that often, like `3 in 1h`.
     on_storm: Then also hold what is pending.
+    on_death: Submit a training of your own again that has died, at most three times a day.
     checkpoints: Where they lie: a death then says how much work is at risk.
     kill_switch: A file that makes the training stop; a warning when it is there while jobs are queued.
     pulse_log: A file that gets one line per run.
@@ -93,6 +94,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     starts_within: Duration | None = None
     restarts: str | None = None
     on_storm: list[Literal["hold"]] = []
+    on_death: list[Literal["resubmit"]] = []
     checkpoints: Where | None = None
     kill_switch: FilePath | None = None
     pulse_log: FilePath | None = None

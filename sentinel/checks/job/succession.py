@@ -102,12 +102,13 @@ def _expanded(nodes: str) -> Sequence[str]:
 
 def learned(before: Memory, memory: Memory, jobs: Sequence[Job], now: Instant) -> Memory:
     """The memory with what has followed the last end: a job that was submitted since, or the same
-    one requeued. `before` and `memory` are those before and after this look at the `jobs`."""
+    one requeued; what sentinel itself has submitted again says nothing. `before` and `memory` are those before and after this look at the `jobs`."""
     last = last_run(before)
     if last is not None and any(job.job_id == last.seen.job_id for job in jobs):
         return _noted(memory, last, elapsed(last.at, now))
     last = last_run(memory)
-    if last is None or last.followed or not last.asked:
+    ours = last is not None and any(one.job == last.seen.id for one in memory.revived)
+    if last is None or last.followed or not last.asked or ours:
         return memory
     seen = before.looked or last.at  # what nobody remembers ended after it was looked at last
     ended = (last.end.ended if last.end else None) or seen.wall // SECOND

@@ -1,0 +1,58 @@
+"""`resubmit`: a training that has died is submitted again, as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+from typing import ClassVar
+
+from sentinel.actions.jobs import changed, found
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look, Reply
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import JobHands, JobView
+from sentinel.core.text import visible
+from sentinel.core.values import Duration, Rate, Share
+from sentinel.plugin import Action
+from sentinel.slurm.job_states import Phase, phase
+
+ONCE = Limits(per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0))
+"""Each job once: what dies again is another job, of which the check has to ask anew."""
+
+
+class Resubmit(Action, frozen=True):
+    """Submits a job of sentinel's own user again: `workdir`, and `words` of sbatch's as JSON.
+
+    With `--dependency=singleton`: where somebody else has submitted one of that name meanwhile, it
+    waits for that, and no two run at once.
+    """
+
+    limits: ClassVar[Limits] = ONCE
+    asks_anew: ClassVar[bool] = True
+    leaves_no_trace: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, view: JobView) -> Look:
+        """Only what is over, and belongs to whoever runs sentinel."""
+        job = found(request, view)
+        over = job is None or phase(job.state) is Phase.OVER
+        state = "gone from Slurm" if job is None else visible(job.state)
+        why = "" if over else f"it is {state}, and not over"
+        return Look(
+            text=state, not_ready=why or _foreign(request.params.get("user", "")), mark=state
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        program, *words = json.loads(request.params["words"])
+        chdir = f"--chdir={request.params['workdir']}"
+        return ((program, "--dependency=singleton", chdir, *words),)
+
+    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
+        """The command; there are no processes to look at."""
+        return changed(hands, self.commands(request))
+
+
+def _foreign(user: str) -> str:
+    """Slurm would run it as whoever asks: nobody's job becomes somebody else's."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    return "" if user == me else f"it belongs to {visible(user)}, and sentinel runs as {me}"

@@ -1,0 +1,129 @@
+"""`on_death: [resubmit]`: what is submitted again, how often, and what never is."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.core.model import ActionRequest
+from sentinel.core.settings import FilePath
+from sentinel.slurm.submission import Submission
+from sentinel.testing import FixedSlurm, context
+from tests.checks.job.making import HOUR, Watch, check, ended, job
+
+CURABLE = "iteration {step} loss 2.1\nRuntimeError: NCCL communicator was aborted\n"
+
+
+class Dying:
+    """A training of this user that dies again and again, with what its output says at the end."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.watch = Watch(check(users=["root"], on_death=["resubmit"], **settings))
+        self.out, self.number = folder / "out", 10
+
+    def dies(self, said: str, state: str = "FAILED", **end: Any) -> list[ActionRequest]:
+        """Runs, dies, is looked at, and once more half a minute later: what is wished for."""
+        self.number += 1
+        ident, now = str(self.number), self.watch.clock.now().wall // 10**6
+        self.watch.look(job(ident, user="root", started=now - HOUR, submitted=now - 26 * HOUR))
+        self.watch.clock.advance(60)
+        self.out.write_text(said)
+        os.utime(self.out, (now + 50, now + 50))
+        over = ended(ident, state, stdout=str(self.out), started=now - HOUR, ended=now + 50, **end)
+        how = Submission(id=ident, name="train", user="root", workdir="/w", command="/w/t.sh a",
+                         options=("--nodes=8",), nodes=8)  # fmt: skip
+        slurm = FixedSlurm(jobs=[], ends={ident: over}, submissions={ident: how})
+        wishes = [*self._wishes(slurm)]
+        assert wishes == [], "nothing is done before the second look"
+        self.watch.clock.advance(30)
+        found = [*self._wishes(slurm)]
+        self.watch.clock.advance(30)
+        assert [*self._wishes(slurm)] == [], "and it is asked for once"
+        return found
+
+    def _wishes(self, slurm: FixedSlurm) -> tuple[ActionRequest, ...]:
+        report = self.watch.check.run(
+            context(slurm, self.watch.clock.now(), memory=self.watch.memory, limit=10.0)
+        )
+        self.watch.memory = report.memory or {}
+        return report.requests
+
+
+def test_it_is_submitted_as_it_was_without_the_node_that_failed(tmp_path: Path) -> None:
+    """Script, arguments, options and directory of the job that died."""
+    (wish,) = Dying(tmp_path).dies(CURABLE.format(step=5), "NODE_FAIL", failed_node="n7")
+    assert (wish.action, wish.target, wish.params["workdir"]) == ("resubmit", "11", "/w")
+    assert json.loads(wish.params["words"]) == [
+        "sbatch",
+        "--nodes=8",
+        "--exclude=n7",
+        "/w/t.sh",
+        "a",
+    ]
+
+
+def test_three_times_a_day_and_never_twice_at_the_same_step(tmp_path: Path) -> None:
+    """A step that is not known is one step."""
+    dying = Dying(tmp_path)
+    steps = ["10", "10", "20", "30", "40"]
+    asked = [bool(dying.dies(CURABLE.format(step=step))) for step in steps]
+    assert asked == [True, False, True, True, False]
+    dying.watch.clock.advance(24 * HOUR)
+    assert dying.dies(CURABLE.format(step=50))
+    other = Dying(tmp_path)
+    assert [bool(other.dies("RuntimeError: x\n")) for _ in range(2)] == [True, False]
+
+
+NEVER = [
+    ("ModuleNotFoundError: No module named 'apex'", "FAILED", {}),
+    ("ImportError: cannot import name 'x'", "FAILED", {}),
+    ("AssertionError: batch", "FAILED", {}),
+    ("torch.cuda.OutOfMemoryError: CUDA out of memory.", "FAILED", {}),
+    ("slurmstepd: error: Detected 1 oom_kill event", "FAILED", {}),
+    ("iteration 7", "OUT_OF_MEMORY", {}),
+    ("iteration 7", "CANCELLED", {}),
+    ("iteration 7", "CANCELLED", {"cancelled_by": "admin"}),
+    ("iteration 7", "COMPLETED", {"exit_code": 0}),
+    ("iteration 7", "FAILED", {"signal": 9}),
+    ("iteration 7", "FAILED", {"exit_code": 137}),
+    ("", "FAILED", {"exit_code": 1}),
+    ("it said nothing of what went wrong", "FAILED", {"exit_code": 1}),
+]
+
+
+@pytest.mark.parametrize(("said", "state", "end"), NEVER)
+def test_what_would_die_again_is_not(
+    tmp_path: Path, said: str, state: str, end: dict[str, Any]
+) -> None:
+    """Mistakes of the program, its memory, and what somebody has ended."""
+    assert Dying(tmp_path).dies(said, state, **end) == []
+
+
+def test_never_while_the_kill_switch_stands(tmp_path: Path) -> None:
+    """Nor while nobody can see whether it does."""
+    switch = tmp_path / "KILL"
+    dying = Dying(tmp_path, kill_switch=FilePath(switch))
+    assert dying.dies(CURABLE.format(step=5))
+    switch.touch()
+    assert dying.dies(CURABLE.format(step=6)) == []
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert Dying(tmp_path, kill_switch=FilePath(loop / "x")).dies(CURABLE.format(step=5)) == []
+
+
+def test_without_the_word_nothing_is_asked_for(tmp_path: Path) -> None:
+    """It is opt-in."""
+    dying = Dying(tmp_path)
+    dying.watch = Watch(check(users=["root"]))
+    assert dying.dies(CURABLE.format(step=5)) == []
+
+
+def test_what_sentinel_submits_again_teaches_no_gap(tmp_path: Path) -> None:
+    """Else the second death would be taken for a gap, and told an hour later."""
+    dying = Dying(tmp_path)
+    assert dying.dies(CURABLE.format(step=5))
+    now = dying.watch.clock.now().wall // 10**6
+    dying.watch.look(job("99", user="root", started=now, submitted=now - 1))
+    assert dying.watch.memory["followed"] == {}
