@@ -1,5 +1,6 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 
@@ -7,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.announcements import Bulletin
+from sentinel.alerting.incidents import Causes, importance, joined, stands_still
 from sentinel.alerting.observations import Outcome, observations
 from sentinel.alerting.owners import LABEL, apart
 from sentinel.alerting.routing import Listener, audience, unrouted
@@ -46,6 +48,16 @@ class Plan(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
+SETTLE = 300.0
+"""Seconds after the end of a cause in which what it explained may end as well, untold: a check that
+could not see has to run once more, every five minutes as a rule."""
+
+PART = "told with its cause:"
+"""How `held` begins of an alert that its cause explains."""
+
+NAMED = 5
+"""Alerts of an incident that its message names."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LAST = 253_402_214_400_000_000  # 9999-12-31 UTC: datetime ends a day later
 
@@ -66,6 +78,7 @@ def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "
         since=iso(alert.began or alert.since, plan.zone),
         key=transition.id,
         alert=alert.id,
+        incident=alert.incident or alert.id,
         details=alert.details if not over else "",
         commands=alert.commands if not over else (),
         labels=alert.labels,
@@ -212,6 +225,8 @@ class _Work:
         self._fresh: dict[Key, Transition] = {}
         self._changes: list[tuple[Key, Alert, Transition]] = []
         self._muting: Inhibition | None = None
+        self._explains: Causes | None = None
+        self._members: Counter[str] = Counter()
         self._transitions: list[Transition] = []
         self._outbox: list[Outgoing] = []
 
@@ -247,21 +262,32 @@ class _Work:
     def tell(self, checks: Container[str]) -> None:
         """Tell of what has changed, then give every channel what it is owed about the alerts of
         these checks."""
+        self._join()
         for change in self._changes:
             self._tell_change(*change)
         for key, alert in list(self._alerts.items()):
             if alert.firing and key.check in checks:
                 self._alerts[key] = self._tell_owed(key, alert)
 
+    def _join(self) -> None:
+        """Give each alert its incident, when all of the batch was observed."""
+        self._explains = Causes(self._alerts.values())
+        for alert in list(joined(self._alerts, self._explains)):
+            self._alerts[alert.key] = alert
+        self._members = Counter(a.incident for a in self._alerts.values() if a.firing)
+
     def batch(self, outcomes: Sequence[Outcome]) -> Batch:
         """All of it, as one transaction."""
         reports = [(o.check, o.report) for o in outcomes if o.report is not None]
         changed = (a for k, a in self._alerts.items() if a != self._before.get(k))
+        incidents = {a.id: a.incident for a in (*self._before.values(), *self._alerts.values())}
         return Batch(
             at=self._now,
             alerts=tuple(changed),
             closed=tuple(k for k in self._before if k not in self._alerts),
-            transitions=tuple(self._transitions),
+            transitions=tuple(
+                replace(t, incident=incidents.get(t.alert) or t.alert) for t in self._transitions
+            ),
             outbox=tuple(self._outbox),
             memory={check: r.memory for check, r in reports if r.memory is not None},
             samples={check: r.samples for check, r in reports if r.samples},
@@ -279,6 +305,8 @@ class _Work:
             self._alerts[key] = told
 
     def _tell_owed(self, key: Key, alert: Alert) -> Alert:
+        if alert.held.startswith(PART) and not alert.freed and not self._cause(alert):
+            alert = replace(alert, freed=self._now)
         held = self._mute(alert)
         alert = alert if held == alert.held else replace(alert, held=held)
         if held:
@@ -317,8 +345,20 @@ class _Work:
             why = f": {silence.reason}" if silence.reason else ""
             until = iso(Instant(wall=silence.ends), self._plan.zone)
             return f"silenced until {until} by {silence.who or 'somebody'}{why}"
-        cause = self._inhibition().explains(alert)
-        return f"muted while {cause.key.check} {cause.key.subject} fires" if cause else ""
+        if cause := self._inhibition().explains(alert):
+            return f"muted while {_named(cause)} fires"
+        if cause := self._cause(alert):
+            return f"{PART} {_named(cause)}"
+        if alert.freed is not None and elapsed(alert.freed, self._now) < SETTLE:
+            return "its cause is over; muted until it has been looked at again"
+        return ""
+
+    def _cause(self, alert: Alert) -> Alert | None:
+        """What explains it; nothing explains away that a training is dead or hangs."""
+        if self._explains is None or stands_still(alert.kind, alert.key.subject, alert.severity):
+            return None
+        root = self._explains.root(alert)
+        return root if root.key != alert.key else None
 
     def _send(
         self,
@@ -330,6 +370,8 @@ class _Work:
         message = notification(alert, transition, self._plan, self._note(alert))
         for name in names:
             how = heard.get(name) or unrouted(alert)
+            if self._members[alert.incident] > 1:
+                how = replace(how, group=f"incident\0{alert.incident}")
             personal = name in self._plan.personal
             self._outbox.append(
                 Outgoing(
@@ -353,7 +395,25 @@ class _Work:
     def _note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
         by = f"acknowledged by {ack.said}" if ack else ""
-        return "; ".join(part for part in (self._mute(alert), by) if part)
+        return "; ".join(part for part in (self._mute(alert), by, self._story(alert)) if part)
+
+    def _story(self, alert: Alert) -> str:
+        """What else belongs to the incident: of the cause its effects, of an effect its cause."""
+        if self._members[alert.incident] < 2:
+            return ""
+        others = [a for a in self._alerts.values() if a.firing and a.incident == alert.incident]
+        if alert.id != alert.incident:
+            cause = next((a for a in others if a.id == alert.incident), None)
+            return f"same incident as {_named(cause)}: {cause.summary}" if cause else ""
+        others = [a for a in others if a.id != alert.id]
+        others.sort(key=lambda a: importance(a.kind, a.key.subject, a.severity, a.status))
+        names = ", ".join(_named(a) for a in others[:NAMED])
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        return f"same incident: {names}{more}"
+
+
+def _named(alert: Alert) -> str:
+    return " ".join(filter(None, (alert.key.check, alert.key.subject)))
 
 
 def _run(outcome: Outcome, now: Instant) -> Run:

@@ -150,7 +150,8 @@ def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str
 def _add_thread(
     mail: EmailMessage, notifications: Sequence[Notification], addresses: Addresses
 ) -> None:
-    """The id comes from the keys, so that a repeated mail is the same mail.
+    """The id comes from the keys, so that a repeated mail is the same mail. Alerts of one incident
+    are one thread.
 
     All mails of an alert answer one id that no mail bears, as Alertmanager does it: the
     first may have gone to others. A mail about several refers to the ids of them all, the oldest
@@ -162,7 +163,9 @@ def _add_thread(
     keys = [n.key for n in notifications]
     mail["Message-ID"] = f"<{_digest(*keys, *addresses.recipients)}@{place}>"
     told = sorted((n for n in notifications if n.alert), key=lambda n: n.since)
-    threads = list(dict.fromkeys(f"<{_digest(n.cluster, n.alert)}@{place}>" for n in told))
+    names = [n.incident or n.alert for n in told] + [n.alert for n in told]
+    about = dict.fromkeys(zip([n.cluster for n in told] * 2, names, strict=True))
+    threads = [f"<{_digest(cluster, name)}@{place}>" for cluster, name in about]
     if threads:
         mail["In-Reply-To"] = threads[0]
         mail["References"] = " ".join(threads[:_THREADS])

@@ -40,6 +40,7 @@ _LINES = (
     "since",
     "key",
     "alert",
+    "incident",
     "runbook",
     "note",
     "page",

@@ -34,6 +34,7 @@ COMMANDS = {
     "top": "top",
     "alerts": "alerts",
     "explain": "alerts",
+    "incidents": "incidents",
     "nodes": "nodes",
     "stacks": "stacks",
     "diag": "diag",

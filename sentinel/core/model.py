@@ -188,6 +188,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     there. `held` says why somebody is not told just now. `changes` are the wall clocks of its
     last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
     kept only to notice flapping. `acked`: those who know of it have heard that somebody has it.
+    `incident`: the id of the alert that is its cause, or its own. `freed`: since when its cause is over,
+    while nobody has been told of it.
     """
 
     key: Key
@@ -216,6 +218,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     flapping: bool = False
     over: bool = False
     acked: bool = False
+    incident: str = ""
+    freed: Instant | None = None
 
 
 class Transition(Struct, frozen=True, kw_only=True):
@@ -235,6 +239,7 @@ class Transition(Struct, frozen=True, kw_only=True):
     summary: str
     at: Instant
     since: Instant
+    incident: str = ""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
@@ -244,6 +249,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     `webhook`; the rest is what a person needs at three in the morning. `links`: what they may
     do from a phone, by the word for it; keys to that deed, given to channels for people only.
     `page`: the address of the alert's page, where one is served.
+    `incident`: what alerts of one cause have in common.
     """
 
     at: str
@@ -267,6 +273,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     links: Mapping[str, str] = {}
     page: str = ""
+    incident: str = ""
 
 
 class Receipt(Struct, frozen=True):

@@ -21,6 +21,7 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     """An alert that fires, or does not yet. `told`: the channels that know, and since when."""
 
     id: str
+    incident: str = ""
     cluster: str
     check: str
     kind: str

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.actions.model import ActionRecord
+from sentinel.alerting.incidents import weight
 from sentinel.alerting.silences import Silence, silenced, standing
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Panel
@@ -70,19 +71,18 @@ def _silences(m: Material) -> tuple[Silence, ...]:
 
 
 def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
-    told = [_alert(a, m, quiet) for a in m.alerts if not a.over]
-    return tuple(
-        sorted(
-            told,
-            key=lambda a: (a.state != "firing", a.quiet, -a.tone.rank, a.since, a.check),
-        )
-    )
+    """Those that fire and nobody has yet first; of these what matters most, the oldest first."""
+    alerts = sorted((a for a in m.alerts if not a.over), key=lambda a: (a.since.wall, a.key))
+    alerts.sort(key=lambda a: weight(a, m.now))
+    told = [_alert(a, m, quiet) for a in alerts]
+    return tuple(sorted(told, key=lambda a: (a.state != "firing", a.quiet)))
 
 
 def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
     ack, silence = m.orders.acks.get(alert.id), silenced(alert, quiet, m.now)
     return AlertFact(
         id=alert.id,
+        incident=alert.incident or alert.id,
         cluster=visible(alert.key.cluster),
         check=visible(alert.key.check),
         kind=alert.kind,

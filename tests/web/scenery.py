@@ -67,6 +67,8 @@ def ledger() -> MemoryGpus:
         made.see([Sighting(uuid=uuid, node=node, slot=f"0000:{slot}a:00.0", model=model)], began)
     for number, (subject, what, text) in enumerate(HAPPENED):
         node, at = "gpu00003", shifted(START, 60.0 * number - HOUR)
+        if what == "drained":
+            at = shifted(at, -3 * 86_400.0)
         made.record(
             [GpuEvent(id=str(number), subject=subject, what=what, at=at, node=node, text=text)]
         )
@@ -78,6 +80,7 @@ HAPPENED = (
     ("GPU-0-gpu00003", "xid 79", "GPU has fallen off the bus, once more"),
     ("GPU-0-gpu00003", "diag fail", "level 2: memory: 3 errors"),
     ("node:gpu00003", "diag fail", "level 2: pcie: the bandwidth is 3 GB/s, below 10"),
+    ("node:gpu00003", "drained", "bad dimm (by root)"),
 )
 
 

@@ -35,7 +35,8 @@ def test_the_ledger_page_and_the_metrics_tell_who_is_under_suspicion() -> None:
         page = ask(s, "GET", "/gpus")[1]
         told = ask(s, "GET", "/metrics")[1]
         rows = ask(s, "GET", "/api/v1/gpus")[1]
-    assert 'sentinel_gpus{standing="lemon"} 2.0' in told
+    assert 'sentinel_gpus{standing="lemon"} 1.0' in told
+    assert 'sentinel_gpus{standing="suspect"} 1.0' in told
     for text in (page, rows):
         assert "GPU-0-gpu00003" in text
         assert "node:gpu00003" in text
@@ -50,7 +51,7 @@ def test_a_mark_of_a_person_is_on_the_ledger_page() -> None:
     found = {g.subject: g for g in told.gpus}
     assert found["GPU-0-gpu00003"].judged == "good"
     assert found["GPU-0-gpu00003"].reason == "replaced by the vendor"
-    assert told.gpu_standings == {"good": 1, "lemon": 1}
+    assert told.gpu_standings == {"good": 1, "suspect": 1}
     assert b'standing="good"' in metrics(told)
 
 

@@ -11,6 +11,7 @@ from shlex import quote
 
 from msgspec import Struct
 
+from sentinel.alerting.incidents import stands_still
 from sentinel.alerting.outbox import ends
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import one_line, shortened, visible
@@ -234,8 +235,13 @@ def text_of(cards: Sequence[Card]) -> str:
 
 
 def worst_first(notifications: Sequence[Notification]) -> list[Notification]:
-    """As they were among equals: of very many only the first are shown in full."""
-    return sorted(notifications, key=lambda n: _TONES.index(tone(n)))
+    """Trainings that stand still come first, equals as they were: of very many only the first are
+    shown in full."""
+    return sorted(notifications, key=lambda n: (not _stands_still(n), _TONES.index(tone(n))))
+
+
+def _stands_still(n: Notification) -> bool:
+    return not ends(n) and stands_still(n.kind, n.subject, n.severity)
 
 
 def ranked(notifications: Sequence[Notification]) -> list[Card]:

@@ -1,0 +1,179 @@
+"""Incidents: alerts of one cause are one story. Pure.
+
+An incident is the alerts that bear the same `incident`, the id of the alert that is its cause. It
+has no state of its own, so it lives and ends with them. What joins what is data, RULES: a cause that
+fires now, and something that both name (Slurm, a node, a path). Nothing is joined by a guess.
+
+A training that is dead or hangs joins, and is told as if it had not: to its own people, at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.model import Alert, Key, Status
+
+JOIN = 1800.0
+"""Seconds after a cause began to fire, or before, within which others join it. What happens later
+is news of its own, even where the cause still lasts."""
+
+TRAININGS = ("job", "log")
+"""Kinds whose critical alerts say that a training is dead or stands still."""
+
+_SLURM = re.compile(r"\b(?:slurm\w*|squeue|sinfo|scontrol|sacct|sdiag|munge)\b", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d+(?:[.:]\d+)*\s?(?:ms|[smhdw]\b)?")
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """Alerts of kinds `causes` explain those of kinds `effects` (empty: all) that share a link.
+
+    blind: the cause is Slurm's own trouble, the effect a check that cannot see and names Slurm.
+    words: both are checks that cannot see, for the same reason; the oldest stands for all.
+    node: the cause is about the node that the effect bears as its label.
+    path: the cause is about a file system or directory in which the effect's file lies.
+    """
+
+    link: Literal["blind", "words", "node", "path"]
+    causes: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+
+
+RULES = (
+    Rule(link="blind", causes=("slurm",)),
+    Rule(
+        link="node",
+        causes=("nodes",),
+        effects=("gpu", "fs", "memory", "service", "network", "diag", "drained", "job", "log"),
+    ),
+    Rule(
+        link="path",
+        causes=("fs", "quota"),
+        effects=("job", "log", "checkpoint", "du", "clean", "cron", "chain"),
+    ),
+    Rule(link="words"),
+)
+"""Sorted by how much they explain: the first that fits decides."""
+
+
+def stands_still(kind: str, subject: str, severity: Status) -> bool:
+    """Whether a training is dead or hangs: never muted by its cause."""
+    return kind in TRAININGS and bool(subject) and severity is Status.CRITICAL
+
+
+def importance(
+    kind: str, subject: str, severity: Status, status: Status, gpus: float = 0, hours: float = 0
+) -> tuple[int, float]:
+    """Smaller comes first: trainings that stand still, by GPU-hours at risk; then what is critical,
+    what cannot be seen, and what may become worse."""
+    if stands_still(kind, subject, severity):
+        return 0, -max(gpus, 1.0) * max(hours, 0.0)
+    if status is Status.UNKNOWN:
+        return 2, 0.0
+    return (1 if severity is Status.CRITICAL else 3), 0.0
+
+
+def weight(alert: Alert, now: Instant) -> tuple[int, float]:
+    """The importance of an alert now."""
+    gpus = alert.values.get("gpus")
+    return importance(
+        alert.kind,
+        alert.key.subject,
+        alert.severity,
+        alert.status,
+        float(gpus) if isinstance(gpus, (int, float)) else 0.0,
+        elapsed(alert.since, now) / 3600,
+    )
+
+
+class Causes:
+    """Which of these alerts explain which, found once for many questions."""
+
+    def __init__(self, alerts: Iterable[Alert], rules: Iterable[Rule] = RULES) -> None:
+        self._rules = tuple(rules)
+        self._found: dict[tuple[int, str], Alert] = {}
+        for alert in sorted((a for a in alerts if a.firing), key=lambda a: (a.since.wall, a.key)):
+            for number, rule in enumerate(self._rules):
+                if not rule.causes or alert.kind in rule.causes:
+                    for link in _as_cause(rule, alert):
+                        self._found.setdefault((number, link), alert)
+
+    def of(self, alert: Alert) -> Alert | None:
+        """The firing alert that explains this one; None where none does."""
+        for number, rule in enumerate(self._rules):
+            if rule.effects and alert.kind not in rule.effects:
+                continue
+            for link in _as_effect(rule, alert):
+                cause = self._found.get((number, link))
+                if cause is not None and cause.key != alert.key and _in_time(cause, alert):
+                    return cause
+        return None
+
+    def root(self, alert: Alert) -> Alert:
+        """The last cause of the chain; the alert itself where nothing explains it, or where the
+        chain leads round in a circle."""
+        seen, at = {alert.key}, alert
+        while (cause := self.of(at)) is not None:
+            if cause.key in seen:
+                return alert
+            seen.add(cause.key)
+            at = cause
+        return at
+
+
+def joined(alerts: Mapping[Key, Alert], causes: Causes) -> Iterator[Alert]:
+    """The firing alerts that have to bear another incident than they do. One that has joined a
+    cause stays with it; one that stood alone may still join."""
+    for alert in alerts.values():
+        if alert.firing and alert.incident in ("", alert.id):
+            root = causes.root(alert)
+            incident = root.incident or root.id
+            if incident != alert.incident:
+                yield replace(alert, incident=incident)
+
+
+def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:
+    if rule.link == "blind":
+        yield ""
+    elif rule.link == "words":
+        yield from _reason(alert)
+    elif alert.key.subject and rule.link == "node":
+        yield alert.key.subject
+    elif rule.link == "path" and alert.severity is Status.CRITICAL:
+        yield alert.key.subject.rstrip("/") or "/"
+
+
+def _as_effect(rule: Rule, alert: Alert) -> Iterator[str]:
+    if rule.link == "blind":
+        if _blind(alert) and _SLURM.search(alert.summary):
+            yield ""
+    elif rule.link == "words":
+        yield from _reason(alert)
+    elif rule.link == "node":
+        if node := alert.labels.get("node"):
+            yield node
+    else:
+        for path in (alert.key.subject, str(alert.values.get("path") or "")):
+            while path.startswith("/"):
+                yield path.rstrip("/") or "/"
+                path = "" if path == "/" else path.rpartition("/")[0] or "/"
+
+
+def _blind(alert: Alert) -> bool:
+    return not alert.key.subject and alert.status is Status.UNKNOWN
+
+
+def _reason(alert: Alert) -> Iterator[str]:
+    """Why a check cannot see, without its numbers: times and counts differ from check to check."""
+    if _blind(alert):
+        yield _NUMBERS.sub("", alert.summary)
+
+
+def _in_time(cause: Alert, effect: Alert) -> bool:
+    began = cause.fired or cause.since
+    return abs((effect.fired or effect.since).wall - began.wall) <= JOIN * SECOND

@@ -1,0 +1,220 @@
+"""Alerts of one cause are one story: what joins, what is told all the same, and what ends it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from sentinel.alerting.incidents import JOIN, Causes, Rule, importance
+from sentinel.alerting.observations import Outcome
+from sentinel.alerting.processor import SETTLE, Plan, digest, review
+from sentinel.alerting.state_machine import Policy
+from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
+from sentinel.testing import START
+
+KINDS = {
+    "slurm": "slurm", "nodes": "nodes", "fs": "fs", "gpus": "gpu", "mounts": "fs", "log": "log", "log2": "log",
+    "train": "job", "ckpt": "checkpoint", **{f"c{n}": "job" for n in range(11)},
+}  # fmt: skip
+PLAN = Plan(
+    cluster="c",
+    channels=["mail"],
+    policies={n: Policy(kind=k, blind_after=1) for n, k in KINDS.items()},
+)
+OK, WARNING, CRITICAL, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
+BLIND = "squeue: slurmctld cannot be reached: no answer within {}s"
+
+
+def saw(check: str, subject: str = "", status: Status = CRITICAL, words: str = "bad", **more: Any) -> Outcome:  # fmt: skip
+    """A run that saw one thing; about an empty subject it is the check that cannot see."""
+    if not subject:
+        return Outcome(
+            check=check, kind=KINDS[check], seconds=0.1, report=None,
+            itself=Finding(subject="", status=status, summary=words),
+        )  # fmt: skip
+    found = Finding(subject=subject, status=status, summary=words, **more)
+    report = Report(findings=(found,), coverage=Coverage(of="things", meant=1))
+    fine = Finding(subject="", status=OK, summary="")
+    return Outcome(check=check, kind=KINDS[check], seconds=0.1, report=report, itself=fine)
+
+
+def blind(check: str, seconds: int = 5) -> Outcome:
+    return saw(check, status=UNKNOWN, words=BLIND.format(seconds))
+
+
+def sees(check: str) -> Outcome:
+    return saw(check, "x", OK)
+
+
+class Night:
+    """The alerts of one channel over time."""
+
+    def __init__(self, plan: Plan = PLAN) -> None:
+        self.alerts: dict[Key, Alert] = {}
+        self.plan, self.now = plan, START
+
+    def pass_(self, *outcomes: Outcome, after: float = 60) -> list[Outgoing]:
+        """What is told of these runs."""
+        self.now = shifted(self.now, after)
+        return self._kept(digest(outcomes, self.alerts, self.plan, self.now))
+
+    def later(self, seconds: float) -> list[Outgoing]:
+        self.now = shifted(self.now, seconds)
+        return self._kept(review(self.alerts, self.plan, self.now))
+
+    def _kept(self, batch: Any) -> list[Outgoing]:
+        self.alerts |= {a.key: a for a in batch.alerts}
+        for key in batch.closed:
+            self.alerts.pop(key, None)
+        return list(batch.outbox)
+
+
+def said(rows: Sequence[Outgoing]) -> list[tuple[str, str, str]]:
+    return [(r.notification.check, r.notification.subject, r.notification.reason) for r in rows]
+
+
+def test_a_slurmctld_that_hangs_is_one_message_and_one_end() -> None:
+    """Twelve checks cannot see; they see again one after the other, a while after it is back."""
+    night, checks = Night(), [f"c{n}" for n in range(11)]
+    began = night.pass_(saw("slurm", "ctl", words="no answer"), *map(blind, checks))
+    assert said(began) == [("slurm", "ctl", "firing")]
+    assert "same incident: c0, c1, c2, c3, c4 and 6 more" in began[0].notification.note
+    assert len({a.incident for a in night.alerts.values()}) == 1
+    over = night.pass_(saw("slurm", "ctl", OK))
+    assert said(over) == [("slurm", "ctl", "resolved")]
+    assert said(night.later(30)) == []
+    assert [said(night.pass_(sees(check), after=5)) for check in checks] == [[]] * 11
+
+
+def test_blindness_that_came_first_is_told_once() -> None:
+    """Before Slurm's own check has run, or where there is none: for one reason, with other times."""
+    night = Night()
+    rows = night.pass_(*(blind(f"c{n}", seconds=n) for n in range(11)))
+    assert said(rows) == [("c0", "", "firing")]
+    assert len(said(night.pass_(saw("slurm", "ctl")))) == 1
+
+
+def test_what_is_blind_for_another_reason_is_told() -> None:
+    """And what stays blind when its cause is over, after it has had time to look again."""
+    night = Night()
+    other = saw("gpus", status=UNKNOWN, words="ssh: no route")
+    assert len(said(night.pass_(saw("slurm", "ctl"), blind("c0"), other))) == 2
+    assert said(night.pass_(saw("slurm", "ctl", OK), blind("c0"))) == [("slurm", "ctl", "resolved")]
+    assert said(night.later(SETTLE + 1)) == [("c0", "", "firing")]
+
+
+def test_a_node_that_dies_under_a_training() -> None:
+    """One incident, one thread; the training is told, GPUs and mounts are not."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    rows = night.pass_(
+        saw("nodes", "n3", words="DOWN"), saw("gpus", "GPU-1", **on), saw("mounts", "n3:/s", **on),
+        saw("train", "llm", words="NODE_FAIL on n3", **on),
+    )  # fmt: skip
+    assert sorted(said(rows)) == [("nodes", "n3", "firing"), ("train", "llm", "firing")]
+    assert len({r.notification.incident for r in rows}) == len({r.group for r in rows}) == 1
+    by_check = {r.notification.check: r.notification.note for r in rows}
+    assert by_check["nodes"].startswith("same incident: train llm, ")
+    assert by_check["train"] == "same incident as nodes n3: DOWN"
+
+
+def test_a_full_file_system_under_trainings() -> None:
+    """By the path in which their files lie."""
+    night = Night()
+    rows = night.pass_(
+        saw("fs", "/scratch"), saw("log", "llm", values={"path": "/scratch/a/log"}),
+        saw("ckpt", "/scratch/a", WARNING), saw("log2", "other", values={"path": "/home/b/log"}),
+    )  # fmt: skip
+    assert ("ckpt", "/scratch/a", "firing") not in said(rows)
+    assert len(rows) == 3
+    alerts = {k.subject: a.incident for k, a in night.alerts.items()}
+    assert alerts["/scratch"] == alerts["llm"] == alerts["/scratch/a"] != alerts["other"]
+
+
+def test_nothing_joins_what_was_told_long_ago() -> None:
+    """A node that was acknowledged yesterday explains nothing of today."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    night.pass_(saw("nodes", "n3"))
+    rows = night.pass_(saw("gpus", "GPU-1", **on), after=JOIN + 61)
+    assert said(rows) == [("gpus", "GPU-1", "firing")]
+    assert len({a.incident for a in night.alerts.values()}) == 2
+
+
+def test_what_began_a_little_before_its_cause_joins_it() -> None:
+    """The GPUs were seen to be gone before Slurm gave the node up."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    first = night.pass_(saw("train", "llm", **on))
+    night.pass_(saw("nodes", "n3"))
+    assert len({a.incident for a in night.alerts.values()}) == 1
+    over = night.pass_(saw("train", "llm", OK, **on))
+    assert over[0].notification.alert == first[0].notification.alert  # machines keep their object
+
+
+def alert(check: str, subject: str, status: Status, at: float, **labels: str) -> Alert:
+    moment = Instant(wall=int(at * SECOND))
+    return Alert(
+        key=Key("c", check, subject), id=f"{check}{subject}", kind=KINDS[check], status=status,
+        severity=status, summary="slurmctld", since=moment, last=moment, fired=moment, firing=True,
+        labels=labels,
+    )  # fmt: skip
+
+
+ALERTS = some.lists(
+    some.builds(
+        alert,
+        some.sampled_from(sorted(KINDS)),
+        some.sampled_from(["", "n1", "n2", "/", "/s", "/s/a", "llm"]),
+        some.sampled_from([WARNING, CRITICAL, UNKNOWN]),
+        some.floats(0, 4 * JOIN),
+        node=some.sampled_from(["", "n1", "n2"]),
+    ),
+    unique_by=lambda a: a.key,
+)
+CIRCLE = (
+    Rule(link="node", causes=("nodes", "gpu", "job"), effects=("nodes", "gpu", "job")),
+    Rule(link="path", causes=("fs", "checkpoint"), effects=("fs", "checkpoint")),
+    Rule(link="words"),
+)
+
+
+@given(ALERTS, some.booleans())
+def test_a_root_is_its_own_cause_whatever_the_rules(alerts: list[Alert], circle: bool) -> None:
+    """Rules in a circle explain nothing away: every alert has a root among those that fire, and not
+    all of them are muted."""
+    causes = Causes(alerts, CIRCLE) if circle else Causes(alerts)
+    roots = {a.key: causes.root(a) for a in alerts}
+    assert {r.key for r in roots.values()} <= set(roots)
+    if alerts:
+        assert any(root.key == key for key, root in roots.items())
+    assert all(causes.root(root).key == root.key for root in roots.values())
+
+
+@given(some.lists(some.sampled_from(sorted(KINDS)), min_size=1, max_size=12), some.data())
+def test_a_dead_training_is_always_told(checks: list[str], data: Any) -> None:
+    """Whatever else fires before, with or after it."""
+    night = Night()
+    for check in checks:
+        subject = data.draw(some.sampled_from(["n1", "/s", "llm"]))
+        status = data.draw(some.sampled_from([WARNING, CRITICAL, UNKNOWN]))
+        night.pass_(
+            saw(check, subject, status, labels={"node": "n1"}),
+            after=data.draw(some.floats(0, 3600)),
+        )
+    dead = saw("train", "the one", labels={"node": "n1"}, values={"path": "/s/x"})
+    assert ("train", "the one", "firing") in said(night.pass_(dead))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (("job", "llm", CRITICAL, CRITICAL, 64, 2), ("job", "llm", CRITICAL, CRITICAL, 8, 2)),
+        (("job", "llm", CRITICAL, CRITICAL, 1, 0), ("gpu", "GPU", CRITICAL, CRITICAL, 0, 0)),
+        (("gpu", "GPU", CRITICAL, CRITICAL, 0, 0), ("job", "", WARNING, UNKNOWN, 0, 0)),
+        (("fs", "/", WARNING, UNKNOWN, 0, 0), ("job", "llm", WARNING, WARNING, 64, 9)),
+    ],
+)
+def test_trainings_that_stand_still_come_first(first: Any, then: Any) -> None:
+    """Then what is critical, what cannot be seen, and the rest."""
+    assert importance(*first) < importance(*then)
