@@ -133,7 +133,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         the queue cannot be read.
         """
         memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        jobs = running(ctx, self.job, self.users) if self.job else []
+        before = bool(memory.logs)
+        jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         nothing = "no such job is running, so there is no log to watch"
         finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
         if self.job and EVERYBODY in self.users:
