@@ -194,6 +194,8 @@ def _training(seen: Seen) -> Iterator[str]:
         yield f"           log {visible(seen.log)}"
     if seen.last:
         yield f"           its last line: {visible(shortened(seen.last, 120))}"
+    yield f"           written by {visible(seen.trainer) or 'a trainer that was not recognised'}"
+    yield f"           its progress: {visible(seen.number) or 'no number was recognised, so only growth counts'}"
     folder = seen.training.checkpoints
     yield f"           checkpoints {visible(folder) if folder else 'not found'}"
 

@@ -48,14 +48,16 @@ _STEP = re.compile(
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """A training that runs: its newest job, how many GPUs, and its log with that log's last line."""
+    """A training that runs: its newest job, how many GPUs, its log with that log's last line, and
+    as far as they are recognised who wrote it and which number advances."""
 
     training: Training
     job: Job
     gpus: int = 0
     log: str = ""
     last: str = ""
-    folders: tuple[str, ...] = ()
+    trainer: str = ""
+    number: str = ""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -167,6 +169,7 @@ def _gpus(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[str]) -> Seen:
+    from sentinel.checks.log.recognition import recognise
     from sentinel.slurm.filename_patterns import output_of
 
     log, text = "", ""
@@ -176,7 +179,7 @@ def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[st
         text = _end_of(log, job.user) if log else ""
     except CannotTell as error:
         trouble.append(f"the log of {job.name} cannot be read: {error}")
-    folders = tuple(dict.fromkeys(_folders(text, _script(snapshot, job))))
+    folders, known = dict.fromkeys(_folders(text, _script(snapshot, job))), recognise(text)
     found = next((folder for folder in folders if _holds_checkpoints(folder)), "")
     lines = text.rstrip().splitlines()
     return Seen(
@@ -185,7 +188,8 @@ def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[st
         gpus=gpus,
         log=log,
         last=lines[-1] if lines else "",
-        folders=folders,
+        trainer=known.trainer,
+        number=known.number.name if known.number else "",
     )
 
 

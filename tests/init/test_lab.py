@@ -19,7 +19,9 @@ SCRIPT = """\
 #!/bin/sh
 mkdir -p {work}/ckpt/step_100 && echo x >{work}/ckpt/step_100/model.pt
 touch -d '1 hour ago' {work}/ckpt/step_100/model.pt {work}/ckpt/step_100
-echo "iteration 100 loss 2.1"
+for i in 98 99 100; do
+    echo " [2026-11-22 10:0$((i % 10)):00] iteration      $i/  500000 | consumed samples: ${{i}}00 | elapsed time per iteration (ms): 900.1 | learning rate: 1.0E-04 | global batch size: 256 | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 0.5 |"
+done
 echo "saving checkpoint to {work}/ckpt/step_100"
 exec sleep 600
 """
@@ -68,7 +70,9 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     assert f"checkpoints {work}/ckpt" in done.stdout
     assert f"This is the message that you will get when {NAME} dies:" in done.stdout
     assert f"job {job} FAILED with exit code 1" in done.stdout
-    assert "iteration 100 loss 2.1" in done.stdout
+    assert "lm loss: 2.1E+00" in done.stdout
+    assert "its progress: " in done.stdout
+    assert "no number was recognised" not in done.stdout
     proof = done.stdout.partition("What is watched:")[2]
     assert "chain, one pass every 10m" in proof or "a chain of small Slurm jobs" in proof
     assert "how a job ended, once Slurm has forgotten it" in proof
