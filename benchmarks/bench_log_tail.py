@@ -56,9 +56,9 @@ def write(path: Path, size: int) -> None:
 class Watch:
     """The check as the service runs it, memory handed from pass to pass."""
 
-    def __init__(self, path: Path) -> None:
-        progress = re.compile(r"iteration\s+(\d+)/")
-        self._check = Log(path=FilePath(path), progress=progress)
+    def __init__(self, path: Path, *, recognised: bool = False) -> None:
+        known = re.compile(r"iteration\s+(\d+)/")
+        self._check = Log(path=FilePath(path), progress="auto" if recognised else known)
         self._now, self._memory = START, {}  # type: ignore[var-annotated]
 
     def look(self) -> Report:
@@ -73,6 +73,8 @@ def measure(path: Path) -> None:
     """The first pass, one that finds nothing new, one with a minute's lines, one with a MiB."""
     watch = Watch(path)
     row(f"{path.stem}: first pass ({MOST >> 20} MiB is read)", timed([watch.look]))
+    first = [Watch(path, recognised=True).look for _ in range(7)]
+    row(f"{path.stem}: first pass, trainer recognised", timed(first), "goal: below 150 ms")
     row(f"{path.stem}: nothing new", timed([watch.look] * PASSES), f"goal: below {GOAL}")
     row(
         f"{path.stem}: 20 new lines",

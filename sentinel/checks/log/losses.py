@@ -85,20 +85,27 @@ def _telling(found: list[Loss]) -> Iterator[Loss]:
 
 
 def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
+    """All that is no number, and of what is one the first of those that look alike."""
     for pattern in patterns:
+        alike = set[str]()
         for match in pattern.finditer(text):
-            yield match.start(), _name(text, match), _value(match[2])
+            at = match.start()
+            form = text[max(0, at - 8) : match.end(1)]
+            if match[2].lstrip("+-")[:1].isdigit():
+                if form in alike:
+                    continue
+                alike.add(form)
+            else:
+                alike.clear()
+            yield at, _name(text, match), _value(match[2])
 
 
 def _gradients(text: str) -> Iterator[Loss]:
-    for pattern in _NORMS:
-        for match in pattern.finditer(text):
-            at = match.start()
-            before = text[max(0, at - 6) : at]
-            if "rad" in before or before[-1:] == "g" or before[-2:] == "| " or "g" in match[0]:
-                value = _value(match[2])
-                # An infinite one is usual: a scaled gradient that overflowed is skipped.
-                yield at, _name(text, match), 0.0 if value in (inf, -inf) else value
+    """An infinite one is usual: a scaled gradient that overflowed is skipped."""
+    for at, name, value in _of(_NORMS, text):
+        before = text[max(0, at - 6) : at]
+        if "rad" in before or before[-1:] == "g" or before[-2:] == "| " or text[at] == "g":
+            yield at, name, 0.0 if value in (inf, -inf) else value
 
 
 def _counts(text: str) -> Iterator[Loss]:

@@ -16,6 +16,9 @@ from sentinel.checks.log.trainers import TRAINERS, Trainer
 MOST = 2**19
 """Characters that are looked at: the newest of a text, and as many of the log's beginning."""
 
+NEWEST = 2**17
+"""Characters of its end in which it is looked for what its lines tell."""
+
 MARK = re.compile(
     r"^wandb: (?:Tracking run|Currently logged in|Syncing run|Run |🚀|⭐|View )", re.M
 )
@@ -115,7 +118,7 @@ def recognise(text: str, head: str = "") -> Recognised:
         changed=order[1].row.name if len(order) > 1 and not mixed else "",
         mixed=tuple(one.row.name for one in order) if mixed else (),
     )
-    known = _what_else(known, text, first.row if first else None)
+    known = _what_else(known, text[-NEWEST:], first.row if first else None)
     return known if known.number or mixed else _looked_for(known, text)
 
 
