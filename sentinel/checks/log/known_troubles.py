@@ -242,7 +242,7 @@ KINDS = (
     Kind(
         "rank died",
         r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
-        r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code 0\b)"
+        r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code [01]\b)"
         r"|mpirun noticed that process rank \d+|exits with return code = -?[1-9]",
         ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ",
          "mpirun noticed", "exits with return code"),

@@ -19,6 +19,10 @@ MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
 
 
+DIAGNOSTIC = re.compile(r"UCX +(?:DIAG|DEBUG|INFO)\b")
+"""Errors of system calls that UCX gets over by itself: src/ucs/debug/log.c of openucx/ucx."""
+
+
 class Trouble(Struct, frozen=True, kw_only=True):
     """One line that was found; `line` is made visible and short. `peer`: an address in it."""
 
@@ -61,7 +65,11 @@ class Finder:
             begin, end = _line(text, position)
             head = text[begin : min(end, begin + LONGEST)]
             near = text[max(begin, position - LONGEST) : min(end, position + LONGEST)]
-            if any(pattern.search(part) for pattern in self._ignore for part in {head, near}):
+            if any(
+                pattern.search(part)
+                for pattern in (*self._ignore, DIAGNOSTIC)
+                for part in {head, near}
+            ):
                 continue
             counts[name] = counts.get(name, 0) + 1
             shown = _shown(near, min(LONGEST, position - begin))

@@ -239,6 +239,7 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
         "[W socket.cpp:755] [c10d] The client socket has failed to connect to [node-6]:29500",
         "Import of quick_gelu from megatron failed with: Traceback (most recent call last):",
         "srun: error: node-7: task 56: Exited with exit code 0",
+        "srun: error: node-7: task 56: Exited with exit code 1",
         "flight recorder enabled, watchdog timeout 600 s, heartbeat timeout 480 s",
         "params: assert_finite=True fail_on_error=False errors=0 ERROR_HANDLING=1",
     ],
