@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.guard import ALWAYS, RULES, judge, newest, trip
+from sentinel.actions.guard import ALWAYS, RULES, Case, crowded, judge, newest, trip
 from sentinel.actions.limits import BreakerSettings, Limits
 from sentinel.actions.model import (
     ActionRecord,
@@ -291,6 +291,20 @@ def test_without_partitions_the_share_is_of_all_nodes() -> None:
     assert asked(*three, nodes=40).allowed
     assert asked(*three, nodes=30).why == "3 of all 30 nodes within the last hour, at most 3"
     assert asked(*three, nodes=0).allowed
+
+
+def test_what_is_looked_at_once_more_before_a_change_are_all_caps_on_others() -> None:
+    """This hour's number, the partition's share, and whoever else gives nodes back."""
+
+    def said(*records: ActionRecord, back: tuple[Reading, ...] = (), **limits: Any) -> str:
+        past = Past(records=records, returned=back)
+        return crowded(Case(REQUEST, past, replace(LIMITS, **limits), CALM, START))
+
+    two = [before(900 + n, f"n{n}") for n in (2, 3)]
+    assert said(*two) == ""
+    assert said(*two, per_hour=2) == "2 within the last hour, at most 2"
+    assert said(*two, share=Share(5)).startswith("2 of 40 nodes of partition prod")
+    assert "not by this sentinel" in said(back=(returned("n5", 10),))
 
 
 def test_the_newest_record_of_a_wish() -> None:

@@ -21,7 +21,15 @@ from tests.lab.systemd import ROOT
 ROOMS = {
     "gpu": ["gpu", "checks/gpu", "store/gpu_*", "cli/gpu*", "cli/ledger.py"],
     "diag": ["checks/diag", "actions/diag.py", "cli/diag*", "cli/gpu_bundle.py"],
-    "chain": ["chain", "checks/chain*", "checks/cron*", "cli/cron.py", "doctor/cron.py"],
+    "chain": [
+        "chain",
+        "checks/chain*",
+        "checks/cron*",
+        "cli/cron.py",
+        "doctor/cron.py",
+        "init",
+        "cli/init.py",
+    ],
     "stacks": ["stacks", "actions/stacks.py", "cli/stacks.py"],
     "web": ["web"],
     "fs": ["checks/fs", "checks/quota", "checks/du", "cli/disks.py", "cli/history.py"],
