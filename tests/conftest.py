@@ -2,7 +2,9 @@
 
 import itertools
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -38,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):  # its parent has done it for both
         return
     os.environ[machine.RUN] = os.urandom(8).hex()
+    os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="sentinel-tests-")  # for journals
     if os.geteuid() == 0 and not config.option.collectonly:
         machine.own_mounts()
         config.stash[BEFORE] = machine.facts()
@@ -47,6 +50,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Whoever leaves something behind on this machine fails the run."""
     if (before := session.config.stash.get(BEFORE, None)) is None:
         return
+    shutil.rmtree(os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
     mine, unclear = machine.changes(before, os.environ[machine.RUN])
     out: Any = session.config.pluginmanager.get_plugin("terminalreporter")
     for line in mine:

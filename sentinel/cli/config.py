@@ -45,6 +45,9 @@ def register(subparsers: Any) -> None:
         command.set_defaults(call=call)
         if name == "check":
             command.add_argument(
+                "-q", "--quiet", action="store_true", help="only errors: for hooks"
+            )
+            command.add_argument(
                 "--routes",
                 action="store_true",
                 help="who would hear of each check, and where nobody",
@@ -107,7 +110,8 @@ def check_command(args: argparse.Namespace) -> int:
         print(error)
         return HAS_ERRORS
     checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
-    print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
+    if not args.quiet:
+        print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
     if args.routes:
         _show_routes(loaded.settings)
     if args.times:

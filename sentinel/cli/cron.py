@@ -206,9 +206,9 @@ def _named(args: argparse.Namespace) -> list[str]:
 
 
 def _settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
-    from sentinel.wiring import app
+    from sentinel.wiring import app, last_good
 
-    settings = _settings_of(args.config, quiet=quiet)
+    settings = last_good.known(args.config, quiet=quiet)
     return settings, args.dir or app.chain_folder(settings)
 
 

@@ -325,14 +325,16 @@ def load(
     env: Mapping[str, str] | None = None,
     actions: Registry | None = None,
     strict: bool = False,
+    text: bytes | None = None,
 ) -> Loaded:
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
     `check_cron` raises Invalid for a text that is no schedule. A check or channel whose kind does not
-    load is there, and says so when it is run; `strict`: it is an error.
+    load is there, and says so when it is run; `strict`: it is an error. `text` is read in place of
+    the file, as if it stood there.
     """
     collector = Collector(path)
-    data, mode = _bytes(path, collector)
+    data, mode = _bytes(path, collector) if text is None else (text, 0)
     root = read(data, collector)
     folder = os.path.dirname(os.path.abspath(path))
     converter = Converter(collector, Sources(os.environ if env is None else env, folder))

@@ -23,6 +23,9 @@ from sentinel.proc import threads
 NAME = "sentinel"
 """The name and kind of this check; no configured check may take it."""
 
+CONFIGURATION = "configuration"
+"""The subject of what is wrong with the file."""
+
 POLICY = Policy(kind=NAME)
 PATIENCE = 300.0
 """Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
@@ -112,6 +115,23 @@ def _state(troubles: list[str]) -> Finding:
     return Finding(subject="state", status=Status.CRITICAL, summary=summary)
 
 
+def _configuration(invalid: str) -> Finding:
+    """`invalid`: a line for each error, with file and line."""
+    if not invalid:
+        return Finding(subject=CONFIGURATION, status=Status.OK, summary="valid")
+    first, *others = invalid.splitlines()
+    more = f" (and {len(others)} more)" if others else ""
+    return Finding(
+        subject=CONFIGURATION,
+        status=Status.WARNING,
+        summary=visible(
+            f"{first}{more}; until the file is valid the last good one is in force, without actions"
+        ),
+        details="\n".join(visible(line) for line in others),
+        commands=("sentinel config check",),
+    )
+
+
 def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) -> Finding:
     subject = f"channel {name}"
     if name not in channels:
@@ -168,6 +188,7 @@ class Upkeep:
         own = [self._errands.trouble] if self._errands.trouble else []
         state = [*self._notices.current(now), *troubles, *own, *writing(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
+        more = [*more, _configuration(world.invalid)]
         return outcome(state, channels, world.channels, now, more, memory)
 
     async def tidy(self, world: World) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class World(Struct, kw_only=True):
-    """All that a configuration turns into; a reload replaces it as a whole."""
+    """All that a configuration turns into; a reload replaces it as a whole. `invalid`: what is wrong
+    with the file, while this is of the last one that was valid; nothing is done then."""
 
     checks: Mapping[str, CheckConfig]
     channels: Mapping[str, Channel]
@@ -38,3 +39,4 @@ class World(Struct, kw_only=True):
     peer: PeerWatch | None = None
     gpus: Gpus | None = None
     sight: Sight | None = None
+    invalid: str = ""

@@ -161,6 +161,14 @@ class Service:
                 _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
             else:
                 await self._engine.switch(world)
+                self._engine.troubled.set()  # what is wrong with the file, or is no more
+                if world.invalid:
+                    _LOG.error(
+                        "configuration not reloaded, the old one stays in force, without "
+                        "actions:\n%s",
+                        world.invalid,
+                    )
+                    return
                 self._plan()
                 _LOG.info("configuration reloaded: %d checks", len(world.checks))
             finally:

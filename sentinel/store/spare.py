@@ -259,17 +259,21 @@ def places(identity: str, spare: str = "", *, beside: bool, patience: float) -> 
     the directory of `spare_state:`."""
     name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
     elsewhere = [Place(spare, name, shared=False, patience=patience)] if spare else []
-    elsewhere += [Place(folder, name, shared=True) for folder in _volatile()]
+    elsewhere += volatile_places(name)
     own = Place(identity, "journal", shared=False, patience=patience) if beside else None
     return Spare(own, elsewhere)
+
+
+def volatile_places(name: str) -> list[Place]:
+    """Those of this host that need no configuration."""
+    return [Place(folder, name, shared=True) for folder in _volatile()]
 
 
 def said_lately(what: str, now: float) -> bool:
     """Whether the same was asked within the last hour (`now`: seconds UTC), by any process of this
     user on this host. False too where nothing can be kept."""
     name = "said-" + blake2b(what.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    for folder in _volatile():
-        place = Place(folder, name, shared=True)
+    for place in volatile_places(name):
         with suppress(OSError, ValueError, Refused):
             place.require()
             last = place.journal.read()

@@ -103,7 +103,14 @@ def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
         return None
     if not path and not quiet:
         print(f"sentinel: configuration: {visible(found)}", file=sys.stderr)
-    loaded = config.load(found, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS)
+    return settings_from(found)
+
+
+def settings_from(path: str, text: bytes | None = None) -> Settings:
+    """Those of that file, or of a text in its place; raises ConfigError."""
+    from sentinel import config
+
+    loaded = config.load(path, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS, text=text)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return with_chain(loaded.settings)

@@ -6,10 +6,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sentinel.clock import SystemClock
+from sentinel.config import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.core.errors import Fenced, SentinelError, StoreBusy, StoreError
-from sentinel.wiring import app
+from sentinel.wiring import app, last_good
 from sentinel.wiring.runtime import world
 
 if TYPE_CHECKING:
@@ -34,13 +37,13 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
     from sentinel.engine.leader_election import take_over
     from sentinel.engine.service import Service
 
-    settings = app.settings_or_default(path)
+    settings, invalid = last_good.settings(path, default=True)
     clock = SystemClock()
     store, notices = _opened(settings, clock)
     _welcome(settings)
 
     async def main() -> None:
-        engine = _engine(settings, store, clock, notices, dry_run)
+        engine = _engine(settings, store, clock, notices, dry_run, invalid)
         service = Service(engine, lambda: _anew(path, settings, engine.world, clock, dry_run))
         service.listen()
         if not (standby or store.term):
@@ -69,12 +72,12 @@ def deliver(path: str | None) -> bool:
 
     from sentinel.engine.tick import deliver as send
 
-    settings = app.load_settings(path)
+    settings, invalid = last_good.settings(path)
     clock = SystemClock()
     store, notices = _opened(settings, clock)
 
     async def main() -> bool:
-        engine = _engine(settings, store, clock, notices, False)
+        engine = _engine(settings, store, clock, notices, False, invalid)
         await _begun(engine, settings)
         try:
             return await send(engine)
@@ -94,12 +97,12 @@ def tick(
     from sentinel.engine.tick import tick as one_pass
     from sentinel.wiring import status
 
-    settings = app.load_settings(path)
+    settings, invalid = last_good.settings(path)
     clock = SystemClock()
     store, notices = _opened(settings, clock)
 
     async def main() -> tuple[list[Run], bool]:
-        engine = _engine(settings, store, clock, notices, dry_run)
+        engine = _engine(settings, store, clock, notices, dry_run, invalid)
         await _begun(engine, settings)
         try:
             done = await one_pass(engine, clock.now(), everything=everything, delivering=delivering)
@@ -151,11 +154,16 @@ def holder() -> str:
 
 
 def _engine(
-    settings: Settings, store: Store, clock: SystemClock, notices: list[str], dry: bool
+    settings: Settings,
+    store: Store,
+    clock: SystemClock,
+    notices: list[str],
+    dry: bool,
+    invalid: str,
 ) -> Engine:
     from sentinel.engine.engine import Engine
 
-    return Engine(world(settings, clock, dry, _cluster(store)), store, clock, notices)
+    return Engine(world(settings, clock, dry, _cluster(store), invalid), store, clock, notices)
 
 
 def _cluster(store: Store) -> str:
@@ -172,8 +180,12 @@ def _anew(
     path: str | None, begun: Settings, before: World, clock: SystemClock, dry_run: bool
 ) -> World:
     """The world of the file as it is now; raises SentinelError. What the process was `begun` with
-    holds until it ends: its state, which the log of actions must not leave, and what it serves."""
-    settings = app.load_settings(path)
+    holds until it ends: its state, which the log of actions must not leave, and what it serves. A
+    file with errors leaves the world as it is, but for actions."""
+    try:
+        settings = last_good.checked(path)
+    except ConfigError as error:
+        return replace(before, invalid=str(error), deeds=None)
     if app.state_of(settings) != app.state_of(begun):
         raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
     if (settings.web, settings.metrics) != (begun.web, begun.metrics):

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from sentinel.gpu.ledger import Gpus
 
 
-def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = "") -> World:
-    """Everything a configuration turns into. `cluster`: its name so far, if Slurm does not say."""
+def world(
+    settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = "", invalid: str = ""
+) -> World:
+    """Everything a configuration turns into. `cluster`: its name so far, if Slurm does not say;
+    `invalid`: why its file is not this one."""
     from sentinel.alerting.processor import Plan
     from sentinel.engine import housekeeping
     from sentinel.engine.cluster_snapshot import Sight
@@ -48,7 +51,8 @@ def world(settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = 
         common={c.name: c.common for c in settings.channels},
         pulse=_pulse(settings),
         remote=LazyRemote(settings),
-        deeds=_deeds(settings, slurm, clock, dry_run),
+        deeds=None if invalid else _deeds(settings, slurm, clock, dry_run),
+        invalid=invalid,
         calendar=slurm if settings.slurm.maintenance else None,
         peer=_peer(settings),
         gpus=_gpus(settings),

@@ -1,0 +1,110 @@
+"""The last configuration that was valid: what runs goes on with it while the file has errors.
+
+A copy lies beside the state and, as the name of the state may be what is wrong, outside of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from hashlib import blake2b
+
+from sentinel.config import ConfigError
+from sentinel.config.settings import Settings
+from sentinel.config.sources import contents, expanded
+from sentinel.core.errors import Invalid
+from sentinel.store.errors import Refused
+from sentinel.store.journal import SIZE
+from sentinel.store.spare import Place, volatile_places
+from sentinel.wiring import app
+
+_STATE = re.compile(r"^state:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def settings(path: str | None, *, default: bool = False) -> tuple[Settings, str]:
+    """The configuration that applies, and what is wrong with its file: then it is the last good
+    one. `default`: the built-in one where there is no file. Raises as app.load_settings does where
+    no good one was kept."""
+    try:
+        found = app.settings_or_default(path) if default else app.load_settings(path)
+    except ConfigError as error:
+        kept = _kept(path)
+        if kept is None:
+            raise
+        print(
+            f"{error}\nsentinel: going on with the last configuration that was valid; "
+            "actions are off until the file is",
+            file=sys.stderr,
+        )
+        return kept, str(error)
+    _keep(found)
+    return found, ""
+
+
+def checked(path: str | None) -> Settings:
+    """Those of the file, which is the last good one from now on; raises ConfigError."""
+    found = app.load_settings(path)
+    _keep(found)
+    return found
+
+
+def known(path: str | None, *, quiet: bool = False) -> Settings:
+    """For what only has to find the state: also a file with errors is read so far, and no copy is
+    kept."""
+    try:
+        return app.settings_or_default(path, quiet=quiet)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return _kept(path) or Settings(path=_file(path), state=_state_named(_file(path)))
+
+
+def _keep(found: Settings) -> None:
+    """Written where it has changed only; that it cannot be is no reason not to watch."""
+    if not found.path:
+        return
+    with suppress(OSError):
+        text, _ = contents(found.path, SIZE // 2)
+        beside, *elsewhere = _places(found.path, app.chain_folder(found))
+        _write(beside, text)
+        any(_write(place, text) for place in elsewhere)  # one is enough
+
+
+def _write(place: Place, text: bytes) -> bool:
+    with suppress(OSError, Refused):
+        place.require()
+        if place.journal.read() != [text]:
+            place.journal.begin(text)
+        return True
+    return False
+
+
+def _kept(path: str | None) -> Settings | None:
+    file = _file(path)
+    for place in _places(file, app.chain_folder(Settings(state=_state_named(file)))):
+        with suppress(OSError, Refused, ConfigError):
+            for text in place.journal.read()[:1]:
+                return app.settings_from(file, text)
+    return None
+
+
+def _places(file: str, chain: str) -> list[Place]:
+    text = os.path.abspath(file).encode("utf-8", "surrogateescape")
+    name = "configuration-" + blake2b(text, digest_size=6).hexdigest()
+    return [Place(os.path.dirname(chain), name, shared=False), *volatile_places(name)]
+
+
+def _file(path: str | None) -> str:
+    from sentinel.config import find
+
+    return find(path, os.environ) or ""
+
+
+def _state_named(file: str) -> str:
+    """What a file with errors says of `state:`, as far as that can be read."""
+    with suppress(OSError, Invalid):
+        data, _ = contents(file, SIZE)
+        if found := _STATE.search(data.decode("utf-8", "replace")):
+            return expanded(found[1], os.environ)
+    return ""
