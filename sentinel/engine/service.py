@@ -164,7 +164,7 @@ class Service:
                 self._engine.troubled.set()  # what is wrong with the file, or is no more
                 if world.invalid:
                     _LOG.error(
-                        "configuration not reloaded, the old one stays in force, without "
+                        "configuration not reloaded, the old one stays in force without "
                         "actions:\n%s",
                         world.invalid,
                     )

@@ -183,11 +183,12 @@ def _anew(
     holds until it ends: its state, which the log of actions must not leave, and what it serves. A
     file with errors leaves the world as it is, but for actions."""
     try:
-        settings = last_good.checked(path)
+        settings = app.load_settings(path)
     except ConfigError as error:
         return replace(before, invalid=str(error), deeds=None)
     if app.state_of(settings) != app.state_of(begun):
         raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
+    last_good.keep(settings)
     if (settings.web, settings.metrics) != (begun.web, begun.metrics):
         print("sentinel: web, metrics: what is new is taken up by a restart", file=sys.stderr)
     return world(settings, clock, dry_run, before.plan.cluster)

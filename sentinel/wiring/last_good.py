@@ -39,15 +39,8 @@ def settings(path: str | None, *, default: bool = False) -> tuple[Settings, str]
             file=sys.stderr,
         )
         return kept, str(error)
-    _keep(found)
+    keep(found)
     return found, ""
-
-
-def checked(path: str | None) -> Settings:
-    """Those of the file, which is the last good one from now on; raises ConfigError."""
-    found = app.load_settings(path)
-    _keep(found)
-    return found
 
 
 def known(path: str | None, *, quiet: bool = False) -> Settings:
@@ -60,8 +53,8 @@ def known(path: str | None, *, quiet: bool = False) -> Settings:
         return _kept(path) or Settings(path=_file(path), state=_state_named(_file(path)))
 
 
-def _keep(found: Settings) -> None:
-    """Written where it has changed only; that it cannot be is no reason not to watch."""
+def keep(found: Settings) -> None:
+    """As the last good one from now on. Written where it has changed only; that it cannot be is no reason not to watch."""
     if not found.path:
         return
     with suppress(OSError):
