@@ -13,6 +13,9 @@ INSIDE = """\
 hostname "$1"
 mount --bind "$2/bin/$1" /usr/local/sbin
 [ ! -e /dev/kmsg ] || mount --bind "$2/kmsg/$1" /dev/kmsg
+for file in .bashrc .bash_profile .profile; do
+    [ ! -e "/root/$file" ] || mount --bind /dev/null "/root/$file"
+done
 mkdir -p /run/sshd "$2/munge-$1"
 cp -p "$2/munge/key" "$2/munge-$1/key"
 mount --bind "$2/munge-$1" "$2/munge"
@@ -23,7 +26,9 @@ exec env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
 """
 """Runs as process 1 of the node, so everything in it ends with slurmd. Its munged is its own: one for
 all nodes takes the second use of a credential for a replay, which newer Slurms do not forgive. So is
-its kernel log: what is written into the real one, a tool that watches this machine believes."""
+its kernel log: what is written into the real one, a tool that watches this machine believes. The files
+with which root's logins begin are this machine's own affair: what they do (pyenv's rehash takes a lock in
+root's home) must neither be done nor be killed halfway by a test."""
 
 
 class Node:
