@@ -16,7 +16,7 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql faketime prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs
 
-.PHONY: help run test test-long mutants check format lab demo bench docs pictures pyz service clean packages
+.PHONY: help run test test-long mutants torture check format lab demo bench docs pictures pyz service clean packages
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -34,6 +34,9 @@ test-long: .venv/.dev packages ## the long ones, which CI runs too
 
 mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+torture: .venv/.dev packages ## faults of all kinds beside a real cluster; counts the harm (ARGS="--minutes N --seed S")
+	@$(BIN)/python -m tests.torture $(ARGS)
 
 check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/ruff format --check $(SOURCES)

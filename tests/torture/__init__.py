@@ -1,0 +1,1 @@
+"""What may befall a cluster and its sentinel at any moment, and whether harm comes of it."""
