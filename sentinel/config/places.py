@@ -49,7 +49,7 @@ def searched(env: Mapping[str, str]) -> str:
     """One sentence for the person who has no configuration yet."""
     return (
         f"no configuration found; looked for -c FILE, ${ENVIRONMENT}, {', '.join(places(env))}; "
-        "`sentinel config init` writes one"
+        "`sentinel init` sets everything up, `sentinel config init` writes only the file"
     )
 
 

@@ -246,6 +246,6 @@ def _welcome(settings: Settings) -> None:
     print(
         f"sentinel: no configuration file: watching this machine's disks; {slurm}; "
         f"alerts on the terminal; {known}\n"
-        "sentinel: write a configuration with: sentinel config init",
+        "sentinel: set everything up with: sentinel init (a file alone: sentinel config init)",
         file=sys.stderr,
     )

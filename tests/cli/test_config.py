@@ -72,7 +72,7 @@ def test_without_any_file_the_places_are_told(tmp_path: Path, call: Call, comman
     assert (done.returncode, done.stdout) == (78, "")
     assert "looked for -c FILE, $SENTINEL_CONFIG, " in done.stderr
     assert f"{tmp_path}/.config/sentinel/sentinel.yaml" in done.stderr
-    assert "`sentinel config init` writes one" in done.stderr
+    assert "`sentinel config init` writes only the file" in done.stderr
 
 
 def test_the_file_of_the_environment_is_used(tmp_path: Path, call: Call) -> None:

@@ -48,7 +48,7 @@ def test_nothing_found_is_none_and_a_sentence_with_all_places(home: Path) -> Non
     assert searched({"HOME": "/h"}) == (
         f"no configuration found; looked for -c FILE, $SENTINEL_CONFIG, {here}"
         "/h/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml; "
-        "`sentinel config init` writes one"
+        "`sentinel init` sets everything up, `sentinel config init` writes only the file"
     )
 
 
