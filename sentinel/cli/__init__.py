@@ -118,7 +118,7 @@ def _run(words: Sequence[str]) -> int:
 def _parser(words: Sequence[str]) -> Parser:
     parser = Parser(
         prog="sentinel",
-        description="Watches Slurm jobs, logs, disks and nodes; tells people; sets right what it may.",
+        description="Watches Slurm jobs, logs, disks and nodes, and tells people.",
         epilog="Start with: sentinel init. More about a command: sentinel help COMMAND.",
     )
     parser.add_argument("--version", action="version", version=f"sentinel {__version__}")

@@ -23,7 +23,7 @@ def register(commands: Any) -> None:
     """Add the parsers."""
     init = commands.add_parser(
         "init",
-        help="set everything up: looks at what runs, says what it will do, and asks once",
+        help="set everything up: looks, says what it will do, asks once",
         description="Looks at your jobs, finds a way to tell you and something that calls sentinel "
         "on time. It shows what it will write, install, submit and send, asks once, does it, and "
         "ends with a proof of what is watched. It never switches on anything that changes your "

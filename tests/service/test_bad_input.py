@@ -296,4 +296,4 @@ def no_slurm(watch: Watch) -> Path:
 
 def assert_plain(text: str) -> None:
     assert "Traceback" not in text
-    assert 0 < len(text.splitlines()) < 35
+    assert 0 < len(text.splitlines()) < 40
