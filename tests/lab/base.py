@@ -116,6 +116,7 @@ class Cluster(Client):
         self.munge = Munge(self.folder / "munge", self._daemons)
         self.munge.start()
         self._net = Network(self.index, self._ledger)
+        self.subnet = self._net.subnet
         self._net.up()
         self.controller = Controller(self.folder, self._net, self._daemons)
         self.accounting = Accounting(self.folder, self._net, self._daemons)

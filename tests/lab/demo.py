@@ -122,6 +122,7 @@ def main(*, fast: bool = False) -> int:
     with tempfile.TemporaryDirectory(prefix="sentinel-demo-") as name:
         tell.heading("A Slurm cluster of four nodes with eight GPUs each starts on this machine")
         with Lab() as lab, SmtpServer(Path(name)) as smtp:
+            tell.show(f"Its network is {lab.subnet}: nobody on this machine had an address there.")
             tell.show(lab.ask(["sinfo"]))
             missing = play(lab, smtp, Path(name), tell)
     for what in missing:
