@@ -17,7 +17,7 @@ from sentinel.proc import TimedOut, run
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _START = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from sentinel.clean.program import main; sys.exit(main())"
 )
 LOOKING, REMOVING = 90.0, 100.0

@@ -259,5 +259,10 @@ def culprit(view: View) -> str:
     alive, gone = view.queue.alive, view.memory.gone
     if alive:
         return alive[0].nodes if alive[0].node_count == 1 else ""
-    end = _main(view.memory).end if gone else None
-    return (end.failed_node or "") if end else ""
+    if not gone:
+        return ""
+    last = _main(view.memory)
+    end, seen = last.end, last.seen
+    if end is None or end.failed_node or end.state != "NODE_FAIL":
+        return (end.failed_node or "") if end else ""
+    return seen.nodes if "[" not in seen.nodes and "," not in seen.nodes else ""

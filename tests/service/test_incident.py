@@ -1,0 +1,75 @@
+"""One cause, one message: what a night on the cluster sends when Slurm hangs or a node dies."""
+
+import json
+
+from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
+from tests.service.watch import Watch
+
+NAMES = [f"team{n}" for n in range(10)]
+CONFIG = """\
+slurm: {{timeout: 2s}}
+checks:
+  slurm: {{kind: slurm, every: 1s, for: 0s}}
+  nodes: {{kind: nodes, every: 1s, for: 0s, each: true}}
+  training: {{kind: job, every: 1s, name: train, for: 0s}}
+{more}
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+"""
+
+
+def watching(night: Watch, lab: Lab) -> list[str]:
+    """Thirteen checks that ask Slurm, all of them well, and the job that one of them watches."""
+    jobs = [lab.sbatch("exec sleep 600", name=name, no_requeue=True) for name in ["train", *NAMES]]
+    more = "\n".join(f"  {n}: {{kind: job, every: 1s, name: {n}, for: 0s}}" for n in NAMES)
+    night.configure(CONFIG, more=more)
+    return jobs
+
+
+def test_a_slurmctld_that_hangs_is_one_incident(night: Watch, fresh: Lab) -> None:
+    """At most two messages when it begins and two when it ends, with thirteen checks that ask it;
+    no check is told as blind by itself, and every job is alive all the while."""
+    watching(night, fresh)
+    service = night.run()
+
+    def well() -> bool:
+        checks = night.status()["checks"]
+        return all(check["status"] == "ok" for check in checks)
+
+    service.wait_for(well, "all well", 60)
+    assert night.book == []
+    fresh.stop_controller()
+    night.wait_told(service, 1, check="slurm", reason="firing")
+    service.wait_for(lambda: _members(night) >= 11, "eleven that cannot see", 60)
+    assert len(night.book) <= 2, night.book
+    fresh.cont_controller()
+    night.wait_told(service, 1, check="slurm", reason="resolved")
+    service.wait_for(lambda: _members(night) == 0, "the end of the incident", 60)
+    assert len(night.book) <= 4, night.book
+    assert len({line["incident"] for line in night.told(check="slurm")}) == 1
+
+
+def test_a_node_that_dies_under_a_training_is_one_incident(night: Watch, fresh: Lab) -> None:
+    """The training is told, and the node; both in one incident."""
+    job, *_ = watching(night, fresh)
+    node = ""
+
+    def runs() -> bool:
+        nonlocal node
+        node = fresh.run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
+        return bool(node)
+
+    wait_until(runs, "the training runs")
+    service = night.run()
+    service.wait_for(lambda: "train" in night.say("status").stdout, "a first look")
+    fresh.crash_node(int(node.rpartition("-")[2]))
+    night.wait_told(service, 1, 90, check="training", reason="firing")
+    night.wait_told(service, 1, 90, check="nodes", subject=node, reason="firing")
+    told = {line["check"]: line["incident"] for line in night.book if line["subject"]}
+    assert told["training"] == told["nodes"], json.dumps(night.book)
+
+
+def _members(night: Watch) -> int:
+    out = night.say("incidents", "--json").stdout
+    return max((row["alerts"] for row in json.loads(out)), default=0)
