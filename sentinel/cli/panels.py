@@ -45,7 +45,7 @@ def watch(f: Facts) -> Text:
     return Text(f"no service or tick is at work: this is the state alone{age}", style="bold yellow")
 
 
-def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableType:
+def alerts(rows: Sequence[AlertFact], now: float, chosen: int | None = None) -> RenderableType:
     """The worst first, as facts has them. Where one is `chosen` it is marked, and each has one line:
     it must not be pushed off the screen by those above it."""
     if not rows:
@@ -60,7 +60,7 @@ def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableTy
         word = (
             Text("pending") if a.state == "pending" else Text(a.tone.value, style=COLOURS[a.tone])
         )
-        summary = _said_of(a)
+        summary = _said_of(a, now)
         if chosen is not None:
             summary.no_wrap, summary.overflow = True, "ellipsis"
         style = "reverse" if number == chosen else ""
@@ -75,7 +75,7 @@ def alerts(rows: Sequence[AlertFact], chosen: int | None = None) -> RenderableTy
     return table
 
 
-def _said_of(a: AlertFact) -> Text:
+def _said_of(a: AlertFact, now: float) -> Text:
     """Whether somebody cares comes first: the end may be cut off."""
     text = Text()
     if a.acknowledged_by:
@@ -83,7 +83,14 @@ def _said_of(a: AlertFact) -> Text:
         text.append(f"[{a.acknowledged_by} has it{note}] ", style="cyan")
     if a.silenced_until is not None:
         text.append("[silenced] ", style="cyan")
+    if a.stale:
+        text.append(f"[{unseen(a, now)}] ", style="dim")
     return text.append(shortened(a.summary, WIDE), style="default")
+
+
+def unseen(row: AlertFact | DiskFact | JobFact, now: float) -> str:
+    """How old a row is that is not current, and why."""
+    return f"seen {duration_text(int(max(0.0, now - row.seen)))} ago: {shortened(row.stale, 120)}"
 
 
 def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
@@ -119,7 +126,9 @@ def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
         ran = f"{duration_text(int(max(0, f.at - c.ran)))} ago" if c.ran is not None else "never"
         following = stamp(c.next, zone)[-8:] if c.next is not None else "never"
         status = Text(c.status.value, style=COLOURS[c.status]) if c.status else Text("–")
-        summary = Text(shortened(c.summary, WIDE))
+        summary = Text(shortened(c.summary, WIDE), style="dim" if c.stale else "")
+        if c.stale:
+            summary.append(f" [{c.stale}]", style=COLOURS[Status.UNKNOWN])
         if c.blind:
             summary.append(
                 f" [blind for {duration_text(c.blind_s)}]", style=COLOURS[Status.UNKNOWN]
@@ -128,7 +137,7 @@ def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
     return table
 
 
-def disks(rows: Sequence[DiskFact]) -> RenderableType:
+def disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
     """With bars, and the time to full where it is foreseen."""
     if not rows:
         return Text("no check has looked at a file system yet", style="dim")
@@ -149,7 +158,10 @@ def disks(rows: Sequence[DiskFact]) -> RenderableType:
             Text(size_text(d.free_bytes) if d.free_bytes is not None else "?"),
             Text(inodes),
             Text(duration_text(d.full_in_s) if d.full_in_s is not None else "–"),
-            Text(d.status.value, style=COLOURS[d.status]),
+            Text(d.status.value, style=COLOURS[d.status]).append(
+                f" {unseen(d, now)}" if d.stale else "", style="dim"
+            ),
+            style="dim" if d.stale else "",
         )
     return table
 
@@ -157,7 +169,7 @@ def disks(rows: Sequence[DiskFact]) -> RenderableType:
 def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     """Trainings with step, rate, and the time since the last one."""
     queue = ", ".join(f"{n} {state.lower()}" for state, n in sorted(f.queue.items()))
-    parts: list[RenderableType] = [Text(f"queue: {queue}", style="dim")] if queue else []
+    parts: list[RenderableType] = [Text(f"queue: {queue}{_old(f)}", style="dim")] if queue else []
     if not rows:
         parts.append(Text("no check has looked at a job yet", style="dim"))
         return Group(*parts)
@@ -172,7 +184,8 @@ def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
             Text(j.pace),
             Text(moved),
             Text(j.status.value, style=COLOURS[j.status]),
-            Text(shortened(j.summary, WIDE)),
+            Text(f"[{unseen(j, f.at)}] " if j.stale else "").append(shortened(j.summary, WIDE)),
+            style="dim" if j.stale else "",
         )
     return Group(*parts, table)
 
@@ -184,7 +197,7 @@ def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
     line = Text()
     for state, count in f.node_states.items():
         line.append(f"{count} {state}  ", style=STATES.get(state, ""))
-    line.append(f"as of {duration_text(int(max(0, f.at - f.nodes_seen)))} ago", style="dim")
+    line.append(f"{_as_of(f)}{', not current' if f.nodes_trouble else ''}", style="dim")
     parts: list[RenderableType] = [line]
     if f.nodes_trouble:
         parts.append(Text(f.nodes_trouble, style=COLOURS[Status.UNKNOWN]))
@@ -199,6 +212,14 @@ def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
             table.add_row(Text(g.state, style=style), str(g.count), which, Text(reason), since)
         parts.append(table)
     return Group(*parts)
+
+
+def _as_of(f: Facts) -> str:
+    return f"as of {duration_text(int(max(0.0, f.at - (f.nodes_seen or f.at))))} ago"
+
+
+def _old(f: Facts) -> str:
+    return f", {_as_of(f)}, not current" if f.nodes_trouble else ""
 
 
 def gpus(f: Facts) -> Table:

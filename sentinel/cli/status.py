@@ -2,11 +2,12 @@
 
 import argparse
 import json
+from datetime import datetime
 from typing import Any
 
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.model import Alert, Outgoing, Run
+from sentinel.core.model import Outgoing
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
@@ -62,46 +63,41 @@ def _document(state: State, found: Any) -> dict[str, Any]:
         "state": app.state_shown(state.settings),
         "leader": store.leader(),
         "notices": list(found.notices),
-        "alerts": [_alert(a, now) for a in store.alerts() if not a.over],
-        "checks": _checks(state.settings, {r.check: r for r in store.runs()}, now),
+        "alerts": [_alert(a) for a in found.alerts],
+        "checks": [_check(c, found.at, state.zone) for c in found.checks],
         "unsent": [_unsent(row, now) for row in store.outbox()],
         **{name: told[name] for name in MORE},
         "actions": told["actions"][:SHOWN],
     }
 
 
-def _alert(alert: Alert, now: Instant) -> dict[str, Any]:
+def _alert(a: Any) -> dict[str, Any]:
     return {
-        "id": alert.id,
-        "check": alert.key.check,
-        "subject": visible(alert.key.subject),
-        "status": alert.status.value,
-        "state": "firing" if alert.firing else "pending",
-        "for_s": round(elapsed(alert.since, now)),
-        "summary": visible(alert.summary),
-        "told": sorted(alert.told),
+        "id": a.id,
+        "incident": a.incident,
+        "check": a.check,
+        "subject": a.subject,
+        "status": a.status.value,
+        "state": a.state,
+        "for_s": round(a.for_s),
+        "seen": a.seen,
+        "stale": a.stale,
+        "summary": a.summary,
+        "told": sorted(a.told),
     }
 
 
-def _checks(settings: Any, runs: dict[str, Run], now: Instant) -> list[dict[str, Any]]:
-    from sentinel.engine.schedule import next_run
-
-    zone = app.zone(settings)
-    rows = []
-    for check in settings.checks:
-        run = runs.get(check.name)
-        following = next_run(check, run.at if run else None, now, zone)
-        rows.append(
-            {
-                "check": check.name,
-                "kind": check.common.kind,
-                "status": run.status.value if run else None,
-                "summary": visible(run.summary) if run else "has not run yet",
-                "ran_s_ago": round(elapsed(run.at, now)) if run else None,
-                "next_run": following.astimezone(zone).isoformat(timespec="seconds"),
-            }
-        )
-    return rows
+def _check(c: Any, now: float, zone: Any) -> dict[str, Any]:
+    following = None if c.next is None else datetime.fromtimestamp(c.next, zone)
+    return {
+        "check": c.name,
+        "kind": c.kind,
+        "status": c.status.value if c.status else None,
+        "stale": c.stale,
+        "summary": c.summary,
+        "ran_s_ago": None if c.ran is None else round(max(0.0, now - c.ran)),
+        "next_run": following.isoformat(timespec="seconds") if following else None,
+    }
 
 
 def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
@@ -126,10 +122,10 @@ def show(f: Any, state: State) -> None:
     by = f"configuration: {app.by_what(state.settings)}; state in {app.state_shown(state.settings)}"
     out.print(Text.assemble(panels.watch(f), f"; {by}"))
     out.print(panels.headline(f))
-    sections = [("alerts", panels.alerts(f.alerts), True)]
+    sections = [("alerts", panels.alerts(f.alerts, f.at), True)]
     sections += [
         ("checks", panels.checks(f.checks, f, zone), bool(f.checks)),
-        ("file systems", panels.disks(f.disks[:SHOWN]), bool(f.disks)),
+        ("file systems", panels.disks(f.disks[:SHOWN], f.at), bool(f.disks)),
         ("jobs", panels.jobs(f.jobs[:SHOWN], f), bool(f.jobs)),
         ("nodes", panels.nodes(f, f.nodes[:SHOWN]), f.nodes_seen is not None),
         ("GPUs under suspicion", panels.gpus(f), bool(f.gpus)),

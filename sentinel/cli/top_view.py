@@ -142,7 +142,7 @@ def body(view: View, f: Facts, zone: tzinfo, height: int) -> RenderableType:
     if TABS[view.tab] == "alerts":
         rows = alerts(view, f)
         first = max(0, min(view.chosen - height // 2, len(rows) - height))
-        return panels.alerts(rows[first : first + height], view.chosen - first)
+        return panels.alerts(rows[first : first + height], f.at, view.chosen - first)
     return _other(TABS[view.tab], view.chosen, f, zone)
 
 
@@ -150,7 +150,7 @@ def _other(tab: str, first: int, f: Facts, zone: tzinfo) -> RenderableType:
     pages: dict[str, Callable[[], RenderableType]] = {
         "checks": lambda: panels.checks(f.checks[_from(first, f.checks) :], f, zone),
         "jobs": lambda: panels.jobs(f.jobs[_from(first, f.jobs) :], f),
-        "files": lambda: panels.disks(f.disks[_from(first, f.disks) :]),
+        "files": lambda: panels.disks(f.disks[_from(first, f.disks) :], f.at),
         "nodes": lambda: panels.nodes(f, f.nodes[_from(first, f.nodes) :]),
         "gpus": lambda: (
             panels.gpus(f) if f.gpus else Text("no GPU is under suspicion", style="dim")

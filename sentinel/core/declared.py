@@ -23,8 +23,8 @@ class Metric(Struct, frozen=True):
     (https://prometheus.io/docs/practices/naming/), and a percent becomes a ratio. `subject`: what the
     label is called that holds the finding's subject; empty: none does. `labels`: labels of the
     finding that the series has too. `moves`: what time does to it until the next run: a time that
-    grows (`up`) or shrinks (`down`); `rate`: what is told is its growth per second over half an
-    hour. Raises ValueError for what Prometheus would not take.
+    grows (`up`) or shrinks (`down`); `rate`: what is told is its growth per second of the last
+    minutes. Raises ValueError for what Prometheus would not take.
     """
 
     value: str
@@ -63,6 +63,7 @@ OWN = frozenset(
         "check_last_run_timestamp_seconds",
         "check_next_run_timestamp_seconds",
         "check_blind_seconds",
+        "check_seen_timestamp_seconds",
         "alerts",
         "alerts_quiet",
         "silences",
@@ -114,7 +115,7 @@ TRAINING = (
     Metric(
         "progress",
         "training_progress_per_second",
-        "How fast, over half an hour.",
+        "How fast, of the last minutes; 0 where it stands still.",
         moves="rate",
     ),
     Metric(

@@ -76,6 +76,12 @@ class CheckConfig(Struct, frozen=True, kw_only=True):
     common: Common
     plugin: Any
 
+    @property
+    def limit(self) -> float:
+        """Seconds one run may take, as configured or else the kind's own default."""
+        own: float = self.plugin.TIMEOUT
+        return float(own if self.common.timeout is None else self.common.timeout)
+
 
 class ChannelCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys every channel takes. `fallback`: the channel that gets what this one does not

@@ -28,7 +28,7 @@ from sentinel.engine.delivery import Delivery
 from sentinel.engine.external_events import Hearing
 from sentinel.engine.housekeeping import Upkeep
 from sentinel.engine.pipeline import Pipeline
-from sentinel.engine.runner import Runner, conclude, is_due, limit
+from sentinel.engine.runner import Runner, conclude, is_due
 from sentinel.engine.runtime import World as World
 from sentinel.proc import threads
 from sentinel.status import last_seen
@@ -287,7 +287,7 @@ class Engine:
         ctx = Context(
             name=config.name,
             now=self._clock.now(),
-            limit=limit(config),
+            limit=config.limit,
             slurm=self.world.slurm,
             memory=await self._db.call(self._store.memory, config.name),
             history=self._history(config.name),

@@ -32,12 +32,6 @@ def every(check: CheckConfig) -> float:
     return float(own if check.common.every is None else check.common.every)
 
 
-def limit(check: CheckConfig) -> float:
-    """Seconds one run may take, as configured or else the kind's own default."""
-    own: float = check.plugin.TIMEOUT
-    return float(own if check.common.timeout is None else check.common.timeout)
-
-
 def follow(check: CheckConfig) -> float | None:
     """Seconds between the runs of a kind that has work under way beside its `cron`; else None."""
     found: float | None = check.plugin.FOLLOW

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import isfinite
+from statistics import median
 
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.text import visible
 from sentinel.status.collect import Material
+from sentinel.status.freshness import unseen
 from sentinel.status.last_seen import CheckLook, Shown
 from sentinel.status.types import MetricFact, Series
 
@@ -15,14 +19,24 @@ MOST = 200
 """Series of one name that one check may make: no check pushes out another's."""
 
 
+RECENT = 300.0
+"""Seconds that a speed is of: what was before a slowdown must not hide it."""
+
+STILL = 3.0
+"""So many times as long as between two steps, and it stands still."""
+
+
 def told(m: Material) -> tuple[MetricFact, ...]:
-    """By name; where two kinds declare one name with other labels, the first has it."""
+    """By name; where two kinds declare one name with other labels, the first has it. What is not
+    current is left out: a number without its age is taken for that of now."""
     found: dict[str, tuple[Metric, dict[tuple[str, ...], float]]] = {}
     for check in m.around.checks:
         look = m.looks.get(check.name)
-        for metric in check.plugin.METRICS if look else ():
+        if look is None or unseen(check, look.at, m):
+            continue
+        for metric in check.plugin.METRICS:
             first, rows = found.setdefault(metric.name, (metric, {}))
-            if look and first.all_labels == metric.all_labels:
+            if first.all_labels == metric.all_labels:
                 rows.update(_series(metric, check.name, look, m))
     return tuple(_fact(metric, rows) for metric, rows in found.values() if rows)
 
@@ -50,20 +64,38 @@ def _numbers(
             yield metric.value, rate
         return
     for key, value in finding.values.items():
-        if metric.value in (key, ANY) and isinstance(value, int | float):
+        if metric.value in (key, ANY) and isinstance(value, int | float) and isfinite(value):
             yield key, float(value)
 
 
 def pace(points: Sequence[tuple[Instant, float]]) -> float | None:
-    """Steps a second since the number last fell (a restart counts anew); None if it cannot be
-    told."""
-    start = 0
-    for place in range(1, len(points)):
-        if points[place][1] < points[place - 1][1]:
-            start = place
-    rising = points[start:]
-    seconds = elapsed(rising[0][0], rising[-1][0]) if rising else 0.0
-    return (rising[-1][1] - rising[0][1]) / seconds if seconds > 0 else None
+    """Steps a second over the last RECENT seconds, or as many as two steps take; 0 where it stands
+    still. Counted since the number last fell (a restart counts anew); None if it cannot be told."""
+    steps, seen = _steps([p for p in points if isfinite(p[1])])
+    if not steps or elapsed(steps[0][0], seen) <= 0:
+        return None
+    if len(steps) == 1:
+        return 0.0
+    end, final = steps[-1]
+    usual = median(elapsed(a[0], b[0]) for a, b in pairwise(steps))
+    still = elapsed(end, seen)
+    if still > STILL * usual:
+        return 0.0
+    earlier = [s for s in steps[:-1] if elapsed(s[0], end) >= RECENT] or steps[:1]
+    since, before = earlier[-1]
+    seconds = elapsed(since, end) + (still if still > usual else 0.0)
+    return (final - before) / seconds if seconds > 0 else None
+
+
+def _steps(points: Sequence[tuple[Instant, float]]) -> tuple[list[tuple[Instant, float]], Instant]:
+    """When each number was first seen since it last fell, and when it was looked at last."""
+    steps: list[tuple[Instant, float]] = []
+    for at, value in points:
+        if steps and value < steps[-1][1]:
+            steps = []
+        if not steps or value > steps[-1][1]:
+            steps.append((at, value))
+    return steps, points[-1][0] if points else Instant(wall=0)
 
 
 def _labels(metric: Metric, finding: Shown, key: str) -> Iterator[str]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from html import escape
+from math import ceil, floor, isfinite, log10
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Point = tuple[float, float]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 220, 74, 14, 12, 26
 MOST = 400
 """Points of a line: more than there are pixels between them nobody sees."""
+
+LEAST = 0.02
+"""The share of a number that the height of a plot spans at least: noise is not drawn as a cliff."""
 
 
 class Plot(Struct, frozen=True, kw_only=True):
@@ -37,12 +42,10 @@ class _Scale:
         last = (
             plot.now if plot.ahead is None else min(plot.ahead[2], plot.now + max(span, 43_200.0))
         )
-        values = [p[1] for p in plot.points] + [
-            v for v in (plot.limit, plot.floor) if v is not None
-        ]
-        self.low, self.high = min(values, default=0.0), max(values, default=1.0)
-        if self.low == self.high:
-            self.low, self.high = self.low - 1, self.high + 1
+        values = [p[1] for p in plot.points]
+        values += [v for v in (plot.limit, plot.floor) if v is not None]
+        self.ticks = ticks(min(values, default=0.0), max(values, default=1.0))
+        self.low, self.high = self.ticks[0], self.ticks[-1]
         self.first, self.last = first, max(last, first + 1)
 
     def x(self, at: float) -> float:
@@ -56,6 +59,7 @@ class _Scale:
 
 def svg(plot: Plot) -> str:
     """The picture; a sentence where there is too little to draw."""
+    plot = replace(plot, points=[p for p in plot.points if isfinite(p[1])])
     if len(plot.points) < 2:
         return "<p>Too little history to draw yet.</p>"
     scale = _Scale(plot)
@@ -67,6 +71,21 @@ def svg(plot: Plot) -> str:
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">'
         f'{_axes(plot, scale)}{_future(plot, scale)}<polyline class="line" points="{line}"/></svg>'
     )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Two to seven round numbers, the first not above the smallest and the last not below the
+    largest; a constant lies between two of them, and what was never below zero stays above it."""
+    least = max(max(abs(low), abs(high)) * LEAST, 1e-300) if low or high else 1.0
+    if high - low < least:
+        middle, positive = (low + high) / 2, low >= 0
+        low, high = middle - least / 2, middle + least / 2
+        low = max(low, 0.0) if positive else low
+    rough = (high - low) / 4
+    power = 10.0 ** floor(log10(rough))
+    step = next(power * n for n in (1, 2, 5, 10) if power * n >= rough * 0.999)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return [n * step for n in range(first, last + 1)]
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:
@@ -85,7 +104,7 @@ def thinned(points: Sequence[Point]) -> list[Point]:
 def _axes(plot: Plot, scale: _Scale) -> str:
     low, high = HEIGHT - BOTTOM, TOP
     lines = f'<path class="axis" d="M{LEFT} {high}V{low}H{WIDTH - RIGHT}" fill="none"/>'
-    for value in (scale.low, (scale.low + scale.high) / 2, scale.high):
+    for value in scale.ticks:
         text = escape(plot.words(value))
         lines += (
             f'<text x="{LEFT - 6}" y="{scale.y(value) + 4:.1f}" text-anchor="end">{text}</text>'

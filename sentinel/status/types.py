@@ -18,7 +18,10 @@ State = Literal["firing", "pending"]
 
 
 class AlertFact(Struct, frozen=True, kw_only=True):
-    """An alert that fires, or does not yet. `told`: the channels that know, and since when."""
+    """An alert that fires, or does not yet. `told`: the channels that know, and since when.
+
+    `seen`: when its check last saw it; `stale`: why that is not current, empty where it is.
+    """
 
     id: str
     incident: str = ""
@@ -32,6 +35,8 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     since: float
     for_s: float
     summary: str
+    seen: float = 0.0
+    stale: str = ""
     details: str = ""
     commands: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
@@ -57,7 +62,9 @@ class AlertFact(Struct, frozen=True, kw_only=True):
 
 
 class CheckFact(Struct, frozen=True, kw_only=True):
-    """A configured check with its last run. `panel`: where its findings are shown. `blind_s`: for how long it has not seen all."""
+    """A configured check with its last run. `panel`: where its findings are shown. `blind_s`: for
+    how long it has not seen all. `seen`: when it last saw something; `stale`: why its last run is
+    not current, which makes its status unknown."""
 
     name: str
     kind: str
@@ -67,18 +74,22 @@ class CheckFact(Struct, frozen=True, kw_only=True):
     ran: float | None = None
     duration_s: float | None = None
     next: float | None = None
+    seen: float | None = None
+    stale: str = ""
     blind: bool = False
     blind_s: float = 0.0
 
 
 class DiskFact(Struct, frozen=True, kw_only=True):
-    """A file system. `full_in_s` with its early and late bounds: see the forecast of `fs`."""
+    """A file system as it was `seen`; `stale`: why that is not current, which makes its status
+    unknown. `full_in_s` with its early and late bounds: see the forecast of `fs`."""
 
     check: str
     path: str
     status: Status
     summary: str
     seen: float
+    stale: str = ""
     used_percent: float | None = None
     free_bytes: float | None = None
     size_bytes: float | None = None
@@ -89,7 +100,9 @@ class DiskFact(Struct, frozen=True, kw_only=True):
 
 
 class JobFact(Struct, frozen=True, kw_only=True):
-    """A training that is watched, by its queue or its log. `rate` in steps a second."""
+    """A training that is watched, by its queue or its log, as it was `seen`. `rate` in steps a
+    second over the last minutes. `stale`: why it is not current, which makes its status unknown and
+    leaves out how fast it is and how long it has been quiet."""
 
     check: str
     kind: str
@@ -97,6 +110,7 @@ class JobFact(Struct, frozen=True, kw_only=True):
     status: Status
     summary: str
     seen: float
+    stale: str = ""
     job: str = ""
     running: float | None = None
     queued: float | None = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 
 from msgspec.structs import replace
 
@@ -14,9 +15,10 @@ from sentinel.alerting.incidents import weight
 from sentinel.alerting.silences import Silence, silenced, standing
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Panel
-from sentinel.core.model import Alert, Outgoing, worst
+from sentinel.core.model import Alert, Outgoing, Status, worst
+from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
-from sentinel.status import metrics, silences
+from sentinel.status import freshness, metrics, silences
 from sentinel.status.collect import Material
 from sentinel.status.last_seen import CheckLook, NodeGroup, Shown
 from sentinel.status.node_states import rank, reason_class, state_word
@@ -55,7 +57,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         queue=dict(m.nodes.jobs) if m.nodes else {},
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
-        nodes_trouble=visible(m.nodes.trouble) if m.nodes else "",
+        nodes_trouble=freshness.nodes_trouble(m),
         gpus=tuple(sorted(_gpus(m), key=lambda g: -g.score)),
         gpu_standings=_standings(m),
         actions=tuple(action(r) for r in m.records),
@@ -74,11 +76,14 @@ def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
     """Those that fire and nobody has yet first; of these what matters most, the oldest first."""
     alerts = sorted((a for a in m.alerts if not a.over), key=lambda a: (a.since.wall, a.key))
     alerts.sort(key=lambda a: weight(a, m.now))
-    told = [_alert(a, m, quiet) for a in alerts]
+    checks = {check.name: check for check in m.around.checks}
+    told = [_alert(a, checks.get(a.key.check), m, quiet) for a in alerts]
     return tuple(sorted(told, key=lambda a: (a.state != "firing", a.quiet)))
 
 
-def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
+def _alert(
+    alert: Alert, check: CheckConfig | None, m: Material, quiet: Sequence[Silence]
+) -> AlertFact:
     ack, silence = m.orders.acks.get(alert.id), silenced(alert, quiet, m.now)
     return AlertFact(
         id=alert.id,
@@ -93,6 +98,8 @@ def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
         since=alert.since.wall / SECOND,
         for_s=round(elapsed(alert.since, m.now), 1),
         summary=visible(alert.summary),
+        seen=alert.last.wall / SECOND,
+        stale=freshness.unseen(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),
         commands=tuple(visible(c) for c in alert.commands),
         labels={visible(k): visible(v) for k, v in alert.labels.items()},
@@ -111,19 +118,21 @@ def _alert(alert: Alert, m: Material, quiet: Sequence[Silence]) -> AlertFact:
 def _checks(m: Material) -> Iterator[CheckFact]:
     blind = {a.key.check: a.since for a in m.alerts if not a.key.subject and not a.over}
     for check in m.around.checks:
-        run = m.runs.get(check.name)
+        run, look = m.runs.get(check.name), m.looks.get(check.name)
         next_run = m.around.next_run(check, run.at if run else None, m.now, m.around.zone)
         fact = CheckFact(
             name=visible(check.name),
             kind=check.common.kind,
             panel=check.plugin.PANEL,
             next=_stamp(next_run.timestamp()),
+            seen=look.at.wall / SECOND if look else None,
         )
         if run is not None:
-            since = blind.get(check.name, run.at)
+            since, stale = blind.get(check.name, run.at), freshness.overdue(check, run.at, m)
             fact = replace(
                 fact,
-                status=run.status,
+                status=Status.UNKNOWN if stale else run.status,
+                stale=stale,
                 summary=visible(run.summary),
                 ran=run.at.wall / SECOND,
                 duration_s=round(run.duration, 4),
@@ -138,17 +147,19 @@ def _stamp(seconds: float) -> float | None:
     return seconds if seconds < 250_000_000_000 else None
 
 
-def _seen(m: Material, panel: Panel) -> Iterator[tuple[str, str, CheckLook, Shown]]:
-    """Every finding of that panel that was seen last: its check, the kind of that, when, itself."""
+def _seen(m: Material, panel: Panel) -> Iterator[tuple[CheckConfig, str, CheckLook, Shown]]:
+    """Every finding of that panel that was seen last: its check, why it is not current, when,
+    itself."""
     for check in m.around.checks:
         look = m.looks.get(check.name)
         if look is not None and panel == check.plugin.PANEL:
+            stale = freshness.unseen(check, look.at, m)
             for finding in look.findings:
-                yield check.name, check.common.kind, look, finding
+                yield check, stale, look, finding
 
 
 def _disks(m: Material) -> Iterator[DiskFact]:
-    for check, _, look, f in _seen(m, "disks"):
+    for check, stale, look, f in _seen(m, "disks"):
         names = [n for n in DiskFact.__struct_fields__ if n.endswith(("_percent", "_bytes", "_s"))]
         numbers = {name: number(f.values, name) for name in names}
         age = elapsed(look.at, m.now)
@@ -156,30 +167,33 @@ def _disks(m: Material) -> Iterator[DiskFact]:
             left = numbers[name]
             numbers[name] = None if left is None else max(0.0, left - age)
         yield DiskFact(
-            check=visible(check),
+            check=visible(check.name),
             path=visible(f.subject),
-            status=f.status,
+            status=Status.UNKNOWN if stale else f.status,
             summary=visible(f.summary),
             seen=look.at.wall / SECOND,
+            stale=stale,
             **numbers,
         )
 
 
 def _jobs(m: Material) -> Iterator[JobFact]:
-    for check, kind, look, f in _seen(m, "jobs"):
-        quiet = number(f.values, "quiet_seconds")
+    for check, stale, look, f in _seen(m, "jobs"):
+        quiet = None if stale else number(f.values, "quiet_seconds")
+        paces = () if stale else m.paces.get((check.name, f.subject, "progress"), ())
         yield JobFact(
-            check=visible(check),
-            kind=kind,
+            check=visible(check.name),
+            kind=check.common.kind,
             subject=visible(f.subject),
-            status=f.status,
+            status=Status.UNKNOWN if stale else f.status,
             summary=visible(f.summary),
             seen=look.at.wall / SECOND,
+            stale=stale,
             job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
             running=number(f.values, "running"),
             queued=number(f.values, "queued"),
             progress=number(f.values, "progress"),
-            rate=metrics.pace(m.paces.get((check, f.subject, "progress"), ())),
+            rate=metrics.pace(paces),
             quiet_s=None if quiet is None else quiet + elapsed(look.at, m.now),
             limit_s=number(f.values, "limit_seconds"),
             phase=visible(str(f.values.get("phase") or "")),
@@ -259,6 +273,8 @@ def _unsent(row: Outgoing, now: Instant) -> UnsentFact:
 
 
 def number(values: Numbers, name: str) -> float | None:
-    """The number of that name; None where it is no number."""
+    """The number of that name; None where it is no number, or none that is finite."""
     found = values.get(name)
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    return float(found) if isfinite(found) else None

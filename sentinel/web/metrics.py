@@ -62,7 +62,13 @@ def _checks(f: Facts) -> Iterator[Metric]:
     names = ("check", "kind")
     states = [((c.name, c.kind, s.value), float(c.status is s)) for c in ran for s in Status]
     labels, most = (*names, "status"), MOST * len(Status)
-    yield _gauge("check_status", "1 for the status of the last run.", labels, states, most)
+    yield _gauge(
+        "check_status",
+        "1 for the status of the last run; unknown where that is overdue.",
+        labels,
+        states,
+        most,
+    )
     told = (
         ("check_duration_seconds", "How long the last run took.", "duration_s"),
         ("check_last_run_timestamp_seconds", "When it last ran.", "ran"),
@@ -71,6 +77,8 @@ def _checks(f: Facts) -> Iterator[Metric]:
     )
     for name, text, field in told:
         yield _gauge(name, text, names, [(_named(c), getattr(c, field)) for c in ran])
+    seen, text = "check_seen_timestamp_seconds", "When it last saw something."
+    yield _gauge(seen, text, names, [(_named(c), c.seen) for c in f.checks])
 
 
 def _named(check: CheckFact) -> tuple[str, str]:
@@ -108,17 +116,23 @@ def _outbox(f: Facts) -> Iterator[Metric]:
 def _cluster(f: Facts) -> Iterator[Metric]:
     if f.nodes_seen is None:
         return
+    yield _gauge(
+        "nodes_seen_timestamp_seconds",
+        "When Slurm last told of its nodes.",
+        (),
+        [((), f.nodes_seen)],
+    )
+    if f.nodes_trouble:
+        return
     reasons = Counter[tuple[str, ...]]()
     for group in f.nodes:
         if group.reason_class != "none":
             reasons[(group.state, group.reason_class)] += group.count
     states = {(state,): float(n) for state, n in f.node_states.items()}
-    seen = "nodes_seen_timestamp_seconds"
     yield _gauge("nodes", "Nodes by state.", ("state",), list(states.items()))
     yield _gauge(
         "nodes_with_reason", "Nodes by class of reason.", ("state", "reason"), _counted(reasons)
     )
-    yield _gauge(seen, "When Slurm last told of its nodes.", (), [((), f.nodes_seen)])
     jobs = {(state.lower(),): float(n) for state, n in f.queue.items()}
     yield _gauge("jobs", "Jobs in the queue that are watched.", ("state",), list(jobs.items()))
 

@@ -200,11 +200,11 @@ def _stamp(groups: Sequence[NodesFact]) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1f}%"
+    return f"{value:.4g}%"
 
 
 def _plain(value: float) -> str:
-    return f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
 
 
 def _kept(folder: str, jobs: set[str]) -> list[Kept]:

@@ -183,14 +183,14 @@ def describe_options(kind: str) -> list[str]:
 def look(check: CheckConfig, settings: Settings | None) -> Outcome:
     """One run of one check, without state."""
     from sentinel.core.ports import Context
-    from sentinel.engine.runner import Runner, limit
+    from sentinel.engine.runner import Runner
 
     clock = SystemClock()
     surroundings = LazySettings(lambda: settings or readable_settings(None, quiet=True))
     ctx = Context(
         name=check.name,
         now=clock.now(),
-        limit=limit(check),
+        limit=check.limit,
         slurm=LazySlurm(surroundings, [check], clock),
         remote=LazyRemote(surroundings),
         one_shot=True,

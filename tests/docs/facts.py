@@ -98,7 +98,9 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("metrics.md", "writes it every 15 seconds", ("sentinel.engine.service:HOUSEKEEPING",)),
     ("metrics.md", "of the newest 50", ("sentinel.status.collect:RECENT",)),
     ("metrics.md", "at most 200 a metric", ("sentinel.web.metrics:MOST",)),
-    ("metrics.md", "fast, over half an hour", ("sentinel.status.collect:PACE",)),
+    ("web.md", "that of the last 5 minutes", ("sentinel.status.metrics:RECENT",)),
+    ("web.md", "its `timeout`, and 30 seconds", ("sentinel.status.freshness:TOLERANCE",)),
+    ("web.md", "stand for 2 minutes", ("sentinel.status.freshness:NODES_EVERY",)),
     (
         "web.md",
         "(1 minute to 90 days) need",

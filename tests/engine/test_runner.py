@@ -12,7 +12,7 @@ from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration, Size
-from sentinel.engine.runner import Runner, every, limit
+from sentinel.engine.runner import Runner, every
 from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, context
 from tests.kinds import PlainCheck
@@ -219,10 +219,10 @@ def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() 
         EVERY = 300.0
         TIMEOUT = 5.0
 
-    assert (every(config(Says())), limit(config(Says()))) == (60.0, 30.0)
-    assert (every(config(Own())), limit(config(Own()))) == (300.0, 5.0)
+    assert (every(config(Says())), config(Says()).limit) == (60.0, 30.0)
+    assert (every(config(Own())), config(Own()).limit) == (300.0, 5.0)
     file = config(Own(), every=Duration(7), timeout=Duration(3))
-    assert (every(file), limit(file)) == (7.0, 3.0)
+    assert (every(file), file.limit) == (7.0, 3.0)
 
 
 def test_what_leaves_a_run_is_plain_data() -> None:

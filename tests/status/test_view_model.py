@@ -1,5 +1,6 @@
 """What is shown is what is stored; what is not known is not made up."""
 
+from collections.abc import Sequence
 from datetime import timezone
 
 import pytest
@@ -12,17 +13,17 @@ from sentinel.core.clock import shifted
 from sentinel.core.model import Batch, Run, Status
 from sentinel.status import last_seen
 from sentinel.status.collect import gather
-from sentinel.status.last_seen import CheckLook
+from sentinel.status.last_seen import CheckLook, NodeLook, grouped
 from sentinel.status.metrics import pace
 from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
-from sentinel.status.plot import MOST, Plot, svg, thinned
+from sentinel.status.plot import MOST, Plot, svg, thinned, ticks
 from sentinel.status.types import CheckFact, JobFact, NodesFact
 from sentinel.status.view_model import facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from sentinel.web.grid import CELL, at, cells, columns, natural, picture
 from sentinel.web.views import _overview
-from tests.web.scenery import alert, around, disk, scene, store
+from tests.web.scenery import alert, around, disk, nodes, scene, store
 
 
 def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
@@ -130,9 +131,86 @@ def test_a_blind_run_leaves_what_was_seen_before() -> None:
     assert next(c for c in f.checks if c.name == "scratch").blind_s == 120.0
 
 
+BLIND = Run(
+    check="progress",
+    kind="log",
+    at=shifted(START, 40),
+    status=Status.UNKNOWN,
+    summary="squeue: Slurm does not answer",
+    duration=1,
+    blind=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "run", "why"),
+    [
+        (59.0, None, ""),
+        (89.0, None, ""),
+        (3600.0, None, "its check has not run since, and should have"),
+        (41.0, BLIND, "squeue: Slurm does not answer"),
+        (3600.0, BLIND, "squeue: Slurm does not answer"),
+        (41.0, replace(BLIND, blind=False, at=START), ""),
+        (41.0, replace(BLIND, at=START), ""),
+    ],
+)
+def test_what_nobody_sees_now_is_not_told_as_current(
+    after: float, run: Run | None, why: str
+) -> None:
+    """Slurm is dead, or the service is: no training runs well, whatever it did when it was seen."""
+    state = store([alert(1, "gpu00001")])
+    state.lead("x", START)
+    state.commit(Batch(at=START, runs=(run,) if run else ()))
+    f = facts(gather(state, around(), shifted(START, after)))
+    [one] = [j for j in f.jobs if j.check == "progress"]
+    assert (one.stale, one.seen) == (why, START.wall / 1e6)
+    assert one.status is (Status.UNKNOWN if why else Status.OK)
+    assert (one.rate is None, one.quiet_s is None) == (bool(why), bool(why))
+    late = after > 1000
+    assert {d.stale for d in f.disks} == {OVERDUE if late else ""}
+    assert {d.status for d in f.disks} == {Status.UNKNOWN if late else Status.WARNING}
+    assert {a.stale for a in f.alerts} == {OVERDUE if late else ""}
+    overdue = {c.name for c in f.checks if c.stale}
+    assert overdue == ({c.name for c in f.checks} if late else set())
+    assert {c.status for c in f.checks if c.stale} <= {Status.UNKNOWN}
+    assert bool(f.nodes_trouble) is late
+
+
+OVERDUE = "its check has not run since, and should have"
+
+
+def test_nodes_that_slurm_does_not_tell_of_say_why() -> None:
+    """With Slurm's own words where there are some."""
+    state = store([])
+    state.lead("x", START)
+    dead = NodeLook(at=START, groups=grouped(nodes()), trouble="sinfo: no answer")
+    state.commit(Batch(at=START, memory={last_seen.NODES: to_builtins(dead)}))
+    assert facts(gather(state, around(), START)).nodes_trouble == "sinfo: no answer"
+
+
+def test_numbers_that_are_none_are_not_shown() -> None:
+    """A plugin may say NaN or infinity; neither is a size nor a time."""
+    odd = {"used_percent": float("nan"), "free_bytes": float("inf"), "size_bytes": True}
+    state = store([])
+    state.lead("x", START)
+    look = CheckLook(at=START, findings=(replace(disk(), values=odd),))
+    state.commit(Batch(at=START, memory={last_seen.key("scratch"): to_builtins(look)}))
+    [d] = facts(gather(state, around(), START)).disks
+    assert (d.used_percent, d.free_bytes, d.size_bytes) == (None, None, None)
+
+
+def every(seconds: float, values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(n * seconds, value) for n, value in enumerate(values)]
+
+
 @pytest.mark.parametrize(
     ("points", "rate"),
     [
+        (every(60, [*range(0, 250, 10), *[240] * 5]), 0.0),
+        (every(30, [*range(0, 1000, 10), *[990] * 60]), 0.0),
+        (every(30, [*range(0, 6000, 100), *range(5900, 5930, 2)]), 2 / 30),
+        (every(60, [0, 0, 0, 0, 0, 50, 50, 50, 50, 50, 100, 100, 100, 100, 100, 150]), 50 / 300),
+        (every(60, [*range(0, 250, 10), float("nan"), float("inf")]), 1 / 6),
         ([], None),
         ([(0, 5)], None),
         ([(0, 5), (0, 9)], None),
@@ -141,11 +219,13 @@ def test_a_blind_run_leaves_what_was_seen_before() -> None:
         ([(0, 5), (60, 5)], 0.0),
     ],
 )
-def test_a_pace_counts_from_the_last_restart(
+def test_a_pace_is_of_the_last_minutes_since_the_last_restart(
     points: list[tuple[float, float]], rate: float | None
 ) -> None:
-    """A number that falls is another run of the training."""
-    assert pace([(shifted(START, t), v) for t, v in points]) == rate
+    """A number that falls is another run; what stands still has no speed, however fast it was; a
+    log that says its step every few minutes has one."""
+    told = pace([(shifted(START, t), v) for t, v in points])
+    assert told == (None if rate is None else pytest.approx(rate))
 
 
 @pytest.mark.parametrize(
@@ -238,6 +318,21 @@ def test_a_plot_keeps_peaks_and_has_a_bounded_number_of_points() -> None:
     plot = Plot(title="<b>", points=points, now=20_000.0, words=str, zone=timezone.utc)
     assert "<b>" not in svg(plot)
     assert "Too little" in svg(replace(plot, points=points[:1]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0.0, 100.0), (5e12, 5e12), (5e12, 5e12 + 1), (0.0, 0.0), (1e-6, 3e-6), (79_000.0, 79_354.0),
+     (-1.0, -1.0), (-3.0, 7.0), (0.0, 5e-324), (1e300, 1.2e300)],
+)  # fmt: skip
+def test_an_axis_has_a_few_round_numbers_that_differ(low: float, high: float) -> None:
+    """Flat, tiny and constant series too; a free space of one byte more or less is no cliff."""
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 7
+    assert found[0] <= low <= high <= found[-1]
+    assert found[0] >= 0 or low < 0
+    assert found[-1] - found[0] >= 0.019 * max(abs(low), abs(high))
+    assert len({f"{n:.4g}" for n in found}) == len(found)
 
 
 def test_a_look_is_bounded_and_keeps_the_worst() -> None:

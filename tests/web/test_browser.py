@@ -169,12 +169,14 @@ def test_an_open_page_finds_its_way_back(chromium: Browser) -> None:
         with page.expect_response(lambda r: r.status == 502, timeout=10_000):
             s.server._further._events.close()  # type: ignore[union-attr]
         page.wait_for_selector("#live:text-matches('^not live: ')", timeout=10_000)
+        page.wait_for_selector("#lost:text-matches('^Not live: .* All this is as of ')")
         s.fire.status = Status.CRITICAL
         s.do(s.engine.check("late"))
         page.unroute("**/events")
         page.unroute(f"{s.url}/")
         page.wait_for_selector("#alerts a:text('late /late')", timeout=10_000)
         page.wait_for_selector(LIVE)
+        page.wait_for_selector("#lost", state="hidden")
 
 
 def test_a_page_that_is_told_nothing_does_not_look_live(chromium: Browser) -> None:

@@ -16,17 +16,22 @@ from sentinel.checks.exec import Exec
 from sentinel.checks.fs import Fs
 from sentinel.checks.log import Log
 from sentinel.checks.memory import Memory
+from sentinel.core.clock import shifted
 from sentinel.core.declared import ANY, OWN, Metric
 from sentinel.core.model import Status
 from sentinel.plugin import Check
+from sentinel.status.collect import gather
 from sentinel.status.last_seen import Shown
 from sentinel.status.metrics import MOST
 from sentinel.status.types import Count, Facts, Vitals
+from sentinel.status.view_model import facts
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import START
 from sentinel.web.metrics import LABEL, metrics
 from sentinel.web.textfile import write
 from sentinel.wiring.app import CHECKS
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, disk, looked, progress, scene
+from tests.web.scenery import alert, around, disk, looked, progress, scene, store
 
 PLACE = Path(__file__).parents[2] / "config" / "prometheus"
 VITALS = Vitals(
@@ -111,6 +116,25 @@ def test_a_number_that_is_not_known_is_no_series() -> None:
     found = families(looked({"scratch": (Fs, [unknown])}))
     assert "sentinel_filesystem_full_seconds" not in found
     assert list(found["sentinel_filesystem_free_bytes"].values()) == [0.0]
+
+
+def test_what_is_not_current_is_no_series() -> None:
+    """Slurm and the service are dead for an hour: what was seen says when, and no number is told."""
+    old = facts_at(store([alert(1, "gpu00003")]), 3600)
+    found = families(old)
+    assert "sentinel_filesystem_used_ratio" in families(facts_at(store([]), 0))
+    gone = ("filesystem_", "training_", "nodes{", "nodes_with", "jobs")
+    assert [n for n in found if n.removeprefix("sentinel_").startswith(gone)] == []
+    assert "sentinel_nodes" not in found
+    seen = START.wall / 1e6
+    assert one(old, "check_seen_timestamp_seconds", check="scratch", kind="fs") == seen
+    assert one(old, "nodes_seen_timestamp_seconds") == seen
+    assert one(old, "check_status", check="scratch", kind="fs", status="ok") == 0
+    assert one(old, "check_status", check="scratch", kind="fs", status="unknown") == 1
+
+
+def facts_at(state: MemoryStore, after: float) -> Facts:
+    return facts(gather(state, around(), shifted(START, after)))
 
 
 def test_nodes_are_counted_by_state_and_class_of_reason() -> None:

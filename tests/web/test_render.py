@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.cli import panels
+from sentinel.cli.screen import rendered
+from sentinel.core.clock import shifted
 from sentinel.core.model import Status
+from sentinel.status.collect import gather
 from sentinel.status.types import Facts, SilenceFact
+from sentinel.status.view_model import facts
+from sentinel.testing import START
 from sentinel.web import render
 from tests.packaging.test_pyz import builder
+from tests.web.scenery import alert, around, store
 
 PACKAGE = Path(render.__file__).parent.parent
 LOOK = """\
@@ -75,3 +82,18 @@ def test_the_builder_of_the_zipapp_leaves_every_file_of_the_page(tmp_path: Path)
     }
     assert len(wanted) > 10
     assert wanted <= names
+
+
+def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> None:
+    """Of the page, `status` and `top` alike: the service has been dead for an hour."""
+    old = facts(gather(store([alert(1, "gpu00003")]), around(), shifted(START, 3600)))
+    page = render.Pages(timezone.utc)
+    for here, rows in (("/files", 1), ("/jobs", 2)):
+        text = page.page("list.html", old, here, name="x")
+        assert text.count('<tr class="stale">') == rows
+        assert text.count('ago</span> <span class="small">its check has not run since') == rows
+        assert 'class="b ok"' not in text
+    told = [panels.alerts(old.alerts, old.at), panels.disks(old.disks, old.at)]
+    for table in (*told, panels.jobs(old.jobs, old)):
+        assert "seen 1h ago: its check has not run since" in " ".join(rendered(table, 300, False))
+    assert "not current" in " ".join(rendered(panels.nodes(old, old.nodes), 300, False))

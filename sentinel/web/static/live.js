@@ -10,7 +10,13 @@
   let busy = false, again = false, events = null, watch = 0;
 
   const say = (text) => { if (sign && sign.textContent !== text) sign.textContent = text; };
-  const lost = (why) => say(`not live: ${why}`);
+  const banner = document.getElementById("lost"), clock = document.getElementById("clock");
+  const lost = (why) => {
+    say(`not live: ${why}`);
+    if (banner.hidden) banner.textContent = `Not live: ${why}. All this is as of ${clock.textContent}.`;
+    banner.hidden = false;
+  };
+  const alive = () => { say("live"); banner.hidden = true; };
 
   const typing = (part) => {
     const at = document.activeElement;
@@ -44,7 +50,7 @@
     const limit = new AbortController(), late = setTimeout(() => limit.abort(), ANSWER);
     try {
       const answer = await fetch(here, {cache: "no-store", signal: limit.signal});
-      if (answer.ok) { swap(new DOMParser().parseFromString(await answer.text(), "text/html")); say("live"); }
+      if (answer.ok) { swap(new DOMParser().parseFromString(await answer.text(), "text/html")); alive(); }
       else lost(`sentinel answers ${answer.status}`);
     } catch { lost("no answer from sentinel"); }
     clearTimeout(late);
