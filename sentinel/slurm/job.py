@@ -12,6 +12,8 @@ from sentinel.core.text import shortened, visible
 from sentinel.slurm import nodes, queue
 from sentinel.slurm.client import Client
 from sentinel.slurm.complaints import complaint
+from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
+from sentinel.slurm.filename_patterns import output_of
 from sentinel.slurm.job_states import Phase, phase
 from sentinel.slurm.model import Job, Node
 from sentinel.slurm.words import nonce
@@ -66,6 +68,17 @@ def find_job(client: Client, job_id: str) -> Job:
     if not chosen:
         raise NoJob(f"Slurm knows no job {visible(shortened(job_id, 40))} (see: squeue --me)")
     return chosen[0]
+
+
+def log_path(client: Client, job: Job) -> str:
+    """The file to which the job's output goes; raises CannotTell."""
+    mark = nonce()
+    columns = squeue_columns(mark)
+    out = client.ask("squeue", "-h", "-a", "--states=all", "-j", job.job_id, "-O", columns)
+    found = chosen(read_squeue(out, mark), job.job_id)
+    if found is None or not found.stdout:
+        raise CannotTell("Slurm does not tell where the job writes")
+    return output_of(found.stdout, job)
 
 
 def rows(client: Client, job_id: str) -> list[Job]:

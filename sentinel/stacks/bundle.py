@@ -16,11 +16,9 @@ from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import visible, visible_lines
 from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
-from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
-from sentinel.slurm.filename_patterns import output_of
-from sentinel.slurm.job import Target
-from sentinel.slurm.words import nonce
+from sentinel.slurm.job import Target, log_path
 from sentinel.stacks.parse import Dump, grouped, headline, lines
+from sentinel.stacks.recordings import Found
 
 KEPT = 100
 """Folders that are kept; the oldest go."""
@@ -38,12 +36,19 @@ class NotSaved(SentinelError):
     exit_code = 73
 
 
-def save(folder: str, client: Client, target: Target, dump: Dump) -> str:
-    """Write what is known into a new folder below `folder`; its path. Raises NotSaved."""
+def save(
+    folder: str, client: Client, target: Target, dump: Dump, recorded: Found | None = None
+) -> str:
+    """Write what is known into a new folder below `folder`; its path. Raises NotSaved.
+    `recorded`: the flight recorder's dumps."""
     try:
         place = _place(folder, dump)
         _write(place, "stacks.txt", "\n".join(lines(dump)))
         _write_packed(place, "stacks.json.gz", msgspec.json.encode(plain(dump)))
+        if recorded and recorded.words:
+            _write(place, "flight-recorder.txt", f"{recorded.words}\n{visible(recorded.place)}")
+            data = msgspec.json.encode(recorded)
+            _write_packed(place, "flight-recorder.json.gz", data)
         _write(place, "job.txt", _told(client, "scontrol", "show", "job", target.job.job_id))
         _write(place, "steps.txt", _told(client, "scontrol", "show", "step", target.job.job_id))
         _write(place, "nodes.txt", _told(client, "scontrol", "show", "node", target.job.nodes))
@@ -111,24 +116,13 @@ def _told(client: Client, *argv: str) -> str:
 
 def _log(client: Client, target: Target) -> str:
     try:
-        path = _log_path(client, target)
+        path = log_path(client, target.job)
         text = tail_of(path, TAIL, target.job.user, _look, target.job.started)
     except CannotTell as error:
         return f"not known: {error}"
     if text is None:
         return f"not known: there is no {visible(path)}"
     return f"{visible(path)}\n{visible_lines(text)}"
-
-
-def _log_path(client: Client, target: Target) -> str:
-    mark = nonce()
-    out = client.ask(
-        "squeue", "-h", "-a", "--states=all", "-j", target.job.job_id, "-O", squeue_columns(mark)
-    )
-    found = chosen(read_squeue(out, mark), target.job.job_id)
-    if found is None or not found.stdout:
-        raise CannotTell("Slurm does not tell where the job writes")
-    return output_of(found.stdout, target.job)
 
 
 def _look(argv: Sequence[str]) -> proc.Done:

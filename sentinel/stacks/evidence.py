@@ -11,6 +11,7 @@ from sentinel.slurm.client import Client
 from sentinel.stacks.bundle import NotSaved, save
 from sentinel.stacks.gather import Asked, Looker
 from sentinel.stacks.parse import headline
+from sentinel.stacks.recordings import of_job
 
 
 def taker(looker: Looker, client: Client, folder: str) -> Callable[[str], Reply]:
@@ -22,10 +23,12 @@ def taker(looker: Looker, client: Client, folder: str) -> Callable[[str], Reply]
             target, dump = looker.look(Asked(job=job))
         except SentinelError as error:
             return Reply(Answer.REFUSED, f"no stacks: {error}")
+        recorded = of_job(client, target, dump)
+        said = f"flight recorder: {recorded.words}; " if recorded.words else ""
         try:
-            where = f"evidence in {save(folder, client, target, dump)}"
+            where = f"evidence in {save(folder, client, target, dump, recorded)}"
         except NotSaved as error:
             where = str(error)
-        return Reply(Answer.ACCEPTED, visible(f"{headline(dump)}; {where}"))
+        return Reply(Answer.ACCEPTED, visible(f"{said}{headline(dump)}; {where}"))
 
     return take

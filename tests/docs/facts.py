@@ -154,6 +154,8 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("log.md", "stands still for 3 s", ("sentinel.checks.log.ask:PAUSE",)),
     ("log.md", "to the job's nodes (32 of", ("sentinel.checks.log.ask:MOST_NODES",)),
     ("stacks.md", "innermost five frames agree", ("sentinel.stacks.parse.group:DEPTH",)),
+    ("stacks.md", "within 10 minutes of the newest", ("sentinel.stacks.recordings:TOGETHER",)),
+    ("stacks.md", "has at most 32 MiB", ("sentinel.stacks.parse.flight_recorder:MOST",)),
     # disks, GPUs, diagnoses
     ("fs.md", "`stat -f`, 32 at a time", ("sentinel.checks.fs.probe:PARALLEL",)),
     ("fs.md", "ten times the usual", ("sentinel.checks.fs.write_probe:SLOWER",)),

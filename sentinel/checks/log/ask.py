@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Testimony, heard
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -52,6 +52,23 @@ def ask_nodes(
     except SentinelError:
         return Testimony()
     return heard(answers, job.user, phase)
+
+
+def ask_recorder(log: str, job: Job, quiet: float, now: Instant, limit: float) -> Testimony:
+    """What PyTorch's flight recorder left beside the log since the last advance; nothing where
+    there is none."""
+    try:
+        from sentinel.stacks.recordings import Order, beside, read
+    except ModuleNotFoundError:
+        return Testimony()
+    places = beside(log)
+    since = max(float(job.started or 0), now.wall / SECOND - quiet)
+    try:
+        found = read(Order(places=places, user=job.user, since=since, limit=min(LIMIT, limit)))
+    except CannotTell as error:
+        return Testimony(words=str(error))
+    words = f"flight recorder: {found.words}" if found.recordings else ""
+    return Testimony(words=words, confirms=bool(found.standstill.culprits))
 
 
 def names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.log import slowdown, words
-from sentinel.checks.log.ask import Beat, ask_nodes, beat_now, beat_says, peers
+from sentinel.checks.log.ask import Beat, ask_nodes, ask_recorder, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.files import Files
@@ -104,6 +104,7 @@ class Pass:
         nodes = nodes_of(job) if verdict.hung or seen.troubles else ()
         testimony = self._testimony(job, seen, verdict.limit.seconds if verdict.limit else 0)
         if verdict.hung:
+            testimony = together(self._recorder_says(look, verdict.quiet), testimony)
             testimony = together(testimony, self._nodes_say(job, nodes, seen))
         names = peers(self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes)
         return Watched(
@@ -171,6 +172,12 @@ class Pass:
         if beat:
             self._beats[_key(job)] = beat
         return beat_says(beat, before is not None, self._ctx.now, limit)
+
+    def _recorder_says(self, look: Sight, quiet: float) -> Testimony:
+        left = self._deadline - time.monotonic()
+        if not (self._plan.ask_nodes and look.job) or left < LOOKUP:
+            return Testimony()
+        return ask_recorder(look.file, look.job, quiet, self._ctx.now, LOOKUP / 2)
 
     def _nodes_say(self, job: Job | None, nodes: Sequence[str], seen: Seen) -> Testimony:
         remote, left = self._ctx.remote, self._deadline - time.monotonic()

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import pickle
 import re
 import shutil
 from collections.abc import Sequence
@@ -41,6 +42,7 @@ from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
+from tests.stacks.parse.recorded import away, waiting
 
 ME = getpass.getuser()
 ITERATION = re.compile(r"iteration\s+(\d+)")
@@ -317,6 +319,25 @@ def test_second_witnesses_are_asked_only_when_it_seems_to_hang(tmp_path: Path) -
     )
     assert hung(tmp_path, ask_nodes=False).look(10, remote=nodes).status is Status.CRITICAL
     assert nodes.asked == 1
+
+
+@pytest.mark.parametrize("minutes", [5, 0.5])
+def test_dumps_beside_the_log_name_the_rank_for_which_the_others_wait(
+    tmp_path: Path, minutes: float
+) -> None:
+    """Those of the flight recorder that were written since the number stands: a minute in."""
+    watch, at = hung(tmp_path), START.wall / SECOND + 60 * minutes
+    for rank in range(4):
+        path = tmp_path / f"nccl_trace_rank_{rank}"
+        path.write_bytes(pickle.dumps(away() if rank == 2 else waiting(), 2))
+        os.utime(path, (at, at))
+    found = watch.look(10)
+    assert found.status is Status.CRITICAL
+    said = (
+        "; flight recorder: rank 2 is not in the all_reduce (train.py:88) number 5 of default_pg, "
+        "in which 3 others wait"
+    )
+    assert found.summary == "progress at 2 for 10m (stale after 10m)" + said * (minutes > 1)
 
 
 def test_gpus_at_full_power_make_a_warning_of_it_for_a_while(tmp_path: Path) -> None:

@@ -1,0 +1,213 @@
+"""The flight recorder's dumps of a job, found and read by a child: who wrote them may be hostile,
+and where they lie may hang.
+
+PyTorch writes one file a rank, PREFIX and the rank's number, when a collective has timed out
+(TORCH_NCCL_DUMP_ON_TIMEOUT, torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import resource
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from sentinel import proc
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.slurm.client import Client
+from sentinel.slurm.job import Target, log_path
+from sentinel.stacks.parse.flight_recorder import MOST, Recording, recording
+from sentinel.stacks.parse.model import Dump
+from sentinel.stacks.parse.standstill import Standstill, standstill, told
+
+PREFIXES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+"""What a job's environment says of the place (torch/csrc/distributed/c10d/FlightRecorder.hpp);
+the second is the older name."""
+USUAL = ("nccl_trace_rank_", "comm_lib_trace_rank_", "_dump_", "comm_traces/rank_")
+"""Names beside a log: PyTorch's own two, nvidia-resiliency-ext's, torchtitan's."""
+LIMIT = 20.0
+"""Seconds for all dumps of a job."""
+MEMORY = 2 * 2**30
+"""Bytes of the child's address space: a pickle of twenty bytes can ask for more."""
+FILES = 20_000
+TOGETHER = 600.0
+"""Seconds before the newest dump in which the others were written: what is older is of another
+attempt of the same job."""
+_ANSWER = 2.0
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "from sentinel.stacks.recordings import main; main()"
+)
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,7})(\.(json|pkl|pickle))?")
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What the child is asked. `places`: prefixes, or folders with a slash at their end in which
+    every numbered file counts; `user`: whose files they have to be (a name or uid; empty: anybody's); `since`: seconds since 1970 before which they are another job's."""
+
+    places: tuple[str, ...]
+    user: str = ""
+    since: float = 0.0
+    limit: float = LIMIT
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """Dumps by path; `refused`: why one was not read; `older`: those of an earlier attempt;
+    `unread`: for which there was no time; `at`: when the newest was written."""
+
+    recordings: tuple[Recording, ...] = ()
+    refused: Mapping[str, str] = {}
+    older: int = 0
+    unread: int = 0
+    at: float = 0.0
+    place: str = ""
+
+    @property
+    def standstill(self) -> Standstill:
+        """What they say together."""
+        return standstill(self.recordings)
+
+    @property
+    def words(self) -> str:
+        """One line; empty where there are none."""
+        if not (self.recordings or self.refused):
+            return ""
+        said = [told(self.standstill)] if self.recordings else ["no dump could be read"]
+        if self.refused:
+            path, why = next(iter(self.refused.items()))
+            more = f" and {len(self.refused) - 1} more" if len(self.refused) > 1 else ""
+            said.append(f"{visible(path)}{more} not read: {shortened(visible(why), 200)}")
+        if self.unread:
+            said.append(f"no time for {self.unread} more")
+        return "; ".join(said)
+
+
+def read(order: Order) -> Found:
+    """All dumps that are there; raises CannotTell where the place does not answer in time."""
+    paths = json.dumps([path for path in sys.path if path])
+    argv = [sys.executable, "-I", "-S", "-c", _START, paths]
+    asked = msgspec.json.encode(order)
+    done = proc.run(argv, limit=order.limit + _ANSWER, stdin=asked, max_output=2**28)
+    if done.code:
+        why = os.fsdecode(done.err).strip().rpartition("\n")[2]
+        raise CannotTell(f"flight recorder dumps not read: {visible(shortened(why, 200))}")
+    return msgspec.json.decode(done.out, type=Found)
+
+
+def beside(log: str) -> tuple[str, ...]:
+    """Prefixes of dumps next to a job's log."""
+    folder = os.path.dirname(log)
+    return tuple(os.path.join(folder, name) for name in USUAL) if folder.startswith("/") else ()
+
+
+def prefixes(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """Where the processes of a job were told to write them."""
+    said = (env.get(name, "").strip() for env in environments for name in PREFIXES)
+    return tuple(dict.fromkeys(path for path in said if path.startswith("/")))
+
+
+def of_job(client: Client, target: Target, dump: Dump) -> Found:
+    """Those of a job that runs: where its processes were told to write them, and beside its log."""
+    environments = (process.env for node in dump.nodes for process in node.processes)
+    places = prefixes(environments)
+    with suppress(CannotTell):  # it is told where the log itself is asked for
+        places += beside(log_path(client, target.job))
+    if not places:
+        return Found()
+    job = target.job
+    try:
+        return read(Order(places=places, user=job.user, since=float(job.started or 0)))
+    except CannotTell as error:
+        return Found(refused={places[0]: str(error)})
+
+
+# -- in the child --------------------------------------------------------------------------
+
+
+def main() -> None:
+    """The order from stdin, what was found to stdout."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    sys.stdout.buffer.write(msgspec.json.encode(_found(order)))
+
+
+def _found(order: Order) -> Found:
+    deadline = time.monotonic() + order.limit
+    refused: dict[str, str] = {}
+    files: list[tuple[float, int, str]] = []
+    for path, rank in _numbered(order.places):
+        try:
+            look = os.stat(path)
+        except OSError as error:
+            refused[path] = error.strerror or type(error).__name__
+            continue
+        if look.st_mtime >= order.since:
+            files.append((look.st_mtime, rank, path))
+    newest = max((at for at, _, _ in files), default=0.0)
+    fresh = sorted((one for one in files if one[0] >= newest - TOGETHER), reverse=True)
+    ranks: dict[int, Recording] = {}
+    unread = 0
+    for _, rank, path in fresh:
+        if time.monotonic() > deadline:
+            unread += 1
+        elif rank not in ranks:
+            try:
+                ranks[rank] = recording(_read(path, order.user), rank)
+            except (CannotTell, MemoryError) as error:
+                refused[path] = str(error) or "refused: it asks for more memory than there is"
+    return Found(
+        recordings=tuple(ranks[rank] for rank in sorted(ranks)),
+        refused=refused,
+        older=len(files) - len(fresh),
+        unread=unread,
+        at=newest,
+        place=fresh[0][2] if fresh else "",
+    )
+
+
+def _numbered(places: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Paths with the rank that their names end in."""
+    left = FILES
+    for place in dict.fromkeys(places):
+        folder, _, start = place.rpartition("/")
+        try:
+            names = os.listdir(folder or "/")
+        except OSError:
+            continue
+        for name in names:
+            match = _NUMBERED.fullmatch(name)
+            if match and left > 0 and (match[1] == start or not start):
+                left -= 1
+                yield os.path.join(folder, name), int(match[2])
+
+
+def _read(path: str, user: str) -> bytes:
+    """Opened once, so that the file that is looked at is the one that is read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            look = os.fstat(fd)
+            if not stat.S_ISREG(look.st_mode):
+                raise CannotTell("no regular file")
+            if user and user not in (str(look.st_uid), _name(look.st_uid)):
+                raise CannotTell("it belongs to another user")
+            return file.read(MOST + 1)
+    except OSError as error:
+        raise CannotTell(error.strerror or type(error).__name__) from None
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return ""

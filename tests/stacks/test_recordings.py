@@ -1,0 +1,139 @@
+"""Dumps found and read where a job wrote them: hostile, broken, of another user, of before."""
+
+import io
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from sentinel.cli import main
+from sentinel.core.errors import CannotTell
+from sentinel.stacks.parse.flight_recorder import MOST, recording
+from sentinel.stacks.recordings import TOGETHER, Order, beside, prefixes, read
+from tests.stacks.parse.recorded import away, waiting
+
+AT = 1_800_000_000
+PREFIX = "nccl_trace_rank_"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Rank 2 of four is missing."""
+    for rank in range(4):
+        put(tmp_path, f"{PREFIX}{rank}", pickle.dumps(away() if rank == 2 else waiting(), 2))
+    return tmp_path
+
+
+def put(folder: Path, name: str, data: bytes, at: float = AT) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    os.utime(path, (at, at))
+    return path
+
+
+def order(place: Path, **more: object) -> Order:
+    return Order(places=(f"{place}/{PREFIX}",), **more)  # type: ignore[arg-type]
+
+
+class Payload:
+    """What a pickle runs when it is read freely."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> object:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_payload_is_refused_and_named_and_does_not_run(place: Path) -> None:
+    put(place, f"{PREFIX}1", pickle.dumps({"pg_config": Payload(place / "made")}, 2))
+    found = read(order(place))
+    assert not (place / "made").exists()
+    assert list(found.refused.values()) == ["refused: it would run posix.mkdir"]
+    assert "rank 2 is not in the all_reduce" in found.words
+    assert f"{place}/{PREFIX}1 not read: refused" in found.words
+
+
+HUGE = b"\x80\x02}r\xff\xff\xff\x7f."
+"""An empty dict to be remembered under a number of two thousand millions."""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"\x80",
+        b"\x80\x02]q\x00.",
+        b"{}",
+        HUGE,
+        b"[" * 100_000,
+        b"{" + b'"a":{' * 100_000,
+        b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".",
+        b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"\x80\x02\x82\x01.",
+        json.dumps({**waiting(), "pg_config": {"0": {"ranks": "[9]"}}}).encode(),
+        json.dumps({**waiting(), "entries": [{"process_group": 3}]}).encode(),
+        json.dumps({**waiting(), "pg_status": {"0": {"last_enqueued_collective": "x"}}}).encode(),
+    ],
+)
+def test_what_is_no_dump_is_refused_and_the_others_count(place: Path, data: bytes) -> None:
+    put(place, f"{PREFIX}0", data)
+    found = read(order(place))
+    assert [*found.refused] == [f"{place}/{PREFIX}0"]
+    assert found.standstill.named == (2,)
+
+
+def test_a_persistent_id_and_a_dump_without_end_are_refused() -> None:
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 2)
+    pickler.persistent_id = lambda one: "x" if one == "there" else None  # type: ignore[method-assign]
+    pickler.dump({"pg_config": "there"})
+    for data in (file.getvalue(), bytes(MOST + 1)):
+        with pytest.raises(CannotTell):
+            recording(data, 0)
+
+
+def test_only_files_of_the_jobs_user_and_of_its_own_time_count(place: Path) -> None:
+    assert not read(order(place, user="nobody")).recordings
+    assert len(read(order(place, user=str(os.getuid()))).recordings) == 4
+    assert not read(order(place, since=AT + 1.0)).words
+
+
+def test_dumps_of_an_earlier_attempt_do_not_count(place: Path) -> None:
+    """torchrun starts again within one job: rank 3 of the first attempt says nothing of this one."""
+    put(place, f"{PREFIX}3", pickle.dumps(away(), 2), AT - TOGETHER - 1)
+    found = read(order(place))
+    assert (found.older, found.standstill.silent) == (1, (3,))
+
+
+def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
+    os.mkfifo(place / f"{PREFIX}4")
+    os.utime(place / f"{PREFIX}4", (AT, AT))
+    (place / f"{PREFIX}5").symlink_to(place / "nowhere")
+    found = read(order(place))
+    assert sorted(found.refused.values()) == ["No such file or directory", "no regular file"]
+    assert found.standstill.named == (2,)
+
+
+def test_where_a_job_writes_them() -> None:
+    env = {"TORCH_FR_DUMP_TEMP_FILE": "/s/a_", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "b_", "RANK": "1"}
+    assert prefixes([env, {}, env]) == ("/s/a_",)
+    assert f"/logs/{PREFIX}" in beside("/logs/slurm-7.out")
+    assert beside("slurm-7.out") == ()
+
+
+def test_the_command_reads_a_folder_of_dumps(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 with a culprit, 1 without one."""
+    assert main(["stacks", "--dumps", str(place)]) == 0
+    assert capsys.readouterr().out.startswith("rank 2 is not in the all_reduce (train.py:88)")
+    assert main(["stacks", "--json", "--dumps", f"{place}/{PREFIX}"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["culprits"][0]["ranks"], told["culprits"][0]["why"]) == ([2], "absent")
+    assert main(["stacks", "--dumps", str(place / "no_")]) == 1
+    assert main(["stacks"]) == 64
