@@ -135,11 +135,13 @@ class Snapshot:
         found = submission.read(self.client.believe("squeue", done), mark, job_id)
         if found is None:
             return None
-        accounting = self._config.get().accounting
+        config = self._config.get()
+        accounting = config.accounting
         kept = [j.exclude for j in rows(self.client, job_id) if job_id in (j.id, j.job_id)]
         return replace(
             found,
             exclude=kept[0] if kept else "",
+            bare=submission.bare(control.release(config.version)),
             accounting=accounting,
             line=self._endings.typed(job_id) if accounting else "",
         )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from posixpath import join, normpath
 from shlex import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
@@ -25,6 +27,11 @@ _FIELDS = (
 )
 _PLAIN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
 _TIME = re.compile(r"[\d:-]+|UNLIMITED")
+_SILENT = (23, 2)
+"""The first release whose slurmctld tells the script without its arguments: packstr(argv[0]) in
+_pack_default_job_details(), src/slurmctld/job_mgr.c."""
+
+_ADD = "  # and its arguments, if it had any: this Slurm tells them in SubmitLine only"
 _EXCLUDES = re.compile(r"(^| )(-x|--exclude|-a|--array|--wrap|--test-only)\b")
 
 
@@ -32,7 +39,8 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a job was submitted with. `command`: its script and the arguments, empty where it was
     piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had.
 
-    `accounting`: whether sacct has anything to tell.
+    `bare`: the arguments are not in `command`, if there were any. `accounting`: whether sacct has
+    anything to tell.
     """
 
     id: str
@@ -45,7 +53,14 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exclude: str = ""
     gpus: int = 0
     nodes: int = 0
+    bare: bool = False
     accounting: bool = False
+
+
+def bare(release: tuple[int, int]) -> bool:
+    """Whether a slurmctld of this release keeps the arguments to itself; one of an unknown release
+    may."""
+    return not (0, 0) < release < _SILENT
 
 
 def columns(nonce: str) -> str:
@@ -75,12 +90,17 @@ def again(job: Submission, without: str = "") -> tuple[str, ...]:
     typed = job.line.split()
     if typed and typed[0].rpartition("/")[2] == "sbatch" and _exact(job):
         return ("sbatch", *keep, *typed[1:])
+    if job.bare:
+        return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
 def shell(job: Submission, without: str = "") -> str:
     """The same for a person's shell, quoted; where there is no script any more, how to get it."""
     words = again(job, without)
+    if not words and job.bare and job.command:
+        words = again(replace(job, bare=False), without)
+        return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}{_ADD}" if words else ""
     if not words and job.id.isdigit():
         script = f"again-{job.id}.sh"
         write = f"scontrol write batch_script {job.id} {script}"
@@ -93,6 +113,8 @@ def _exact(job: Submission) -> bool:
     """Whether the words of the line are those that were typed: none of them held a blank, and what
     is added contradicts none."""
     tail = job.line.endswith(job.command) or job.line.endswith(_relative(job))
+    if job.bare:
+        tail = any(normpath(join(job.workdir, word)) == job.command for word in job.line.split())
     blank = " " in job.name or not _PLAIN.fullmatch(job.line)
     return tail and not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
 

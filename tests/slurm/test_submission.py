@@ -12,7 +12,7 @@ from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.submission import Submission, again, read, shell
+from sentinel.slurm.submission import Submission, again, bare, read, shell
 from tests.lab.cluster import Lab
 
 PLAIN = Submission(
@@ -43,6 +43,35 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
         replace(typed, line="srun /work/train.sh a.yaml"),
     ):
         assert again(odd)[1:3] == PLAIN.options
+
+
+BARE = replace(PLAIN, name="llm", workdir="/work", command="/work/train.sh", bare=True)
+
+
+@pytest.mark.parametrize("script", ["/work/train.sh", "train.sh", "./train.sh", "../work/train.sh"])
+def test_arguments_that_slurm_does_not_tell_are_those_that_were_typed(script: str) -> None:
+    """From 23.02 on squeue has the script without them: only accounting has the whole line."""
+    typed = replace(BARE, line=f"sbatch -N 8 {script} a.yaml --lr 1e-4")
+    assert again(typed) == ("sbatch", "-N", "8", script, "a.yaml", "--lr", "1e-4")
+    assert shell(typed).endswith(f"&& sbatch -N 8 {script} a.yaml --lr 1e-4")
+
+
+@pytest.mark.parametrize(
+    "line", ["", "sbatch /work/other.sh a.yaml", "sbatch -x n1 /work/train.sh a.yaml"]
+)
+def test_a_job_whose_arguments_nobody_tells_is_not_submitted_again(line: str) -> None:
+    """A training without its arguments is another training; a person is told what is missing."""
+    job = replace(BARE, line=line)
+    assert again(job, "n7") == ()
+    words, _, comment = shell(job, "n7").partition("  # ")
+    assert words == "cd /work && sbatch '--job-name=llm 10b' --nodes=8 --exclude=n7 /work/train.sh"
+    assert comment.startswith("and its arguments, if it had any")
+
+
+def test_which_slurms_tell_arguments() -> None:
+    """By slurmctld's release; one that is not known is not trusted with them."""
+    told = {r: bare(r) for r in [(20, 11), (22, 5), (23, 2), (26, 5), (0, 0)]}
+    assert told == {(20, 11): False, (22, 5): False, (23, 2): True, (26, 5): True, (0, 0): True}
 
 
 def test_a_script_that_was_piped_is_had_from_slurm() -> None:
@@ -84,9 +113,11 @@ def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None: 
     ]
     first = _sbatch(fresh, [*asked, str(script), "a.yaml"], tmp_path)
     before = _submission(fresh, first)
-    assert (before.nodes, before.gpus, before.command) == (2, 6, f"{script} a.yaml")
+    told = str(script) if before.bare else f"{script} a.yaml"
+    assert (before.nodes, before.gpus, before.command) == (2, 6, told)
     fresh.ask(["scancel", first])
     line = shell(before, "node-3")
+    assert ("and its arguments" in line) == before.bare
     done = subprocess.run(
         ["sh", "-c", line], env={**fresh.env}, capture_output=True, text=True, check=True
     )
