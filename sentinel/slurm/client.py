@@ -28,7 +28,8 @@ MOST_OUTPUT = 512 * 2**20  # a million jobs
 KEPT = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
 _FOREIGN = re.compile(r"(SQUEUE|SINFO|SCONTROL|SACCT|SACCTMGR|SLURM|SBATCH|SRUN|SALLOC|SCANCEL)_")
 
-# On another host only names can be unset: what squeue(1), scontrol(1) and sacct(1) read.
+# On another host only names can be unset: what squeue(1), scontrol(1), sinfo(1), sacct(1) and
+# scancel(1) read, 20.11 to 26.05 (getenv() and the tables of names in src/squeue/opts.c and so on).
 ELSEWHERE = (
     *(
         f"SQUEUE_{name}"
@@ -55,6 +56,29 @@ ELSEWHERE = (
     ),
     *(f"SCONTROL_{name}" for name in ["ALL", "FEDERATION", "FUTURE", "LOCAL", "SIB", "SIBLING"]),
     *(f"SACCT_{name}" for name in ["FEDERATION", "FORMAT", "LOCAL"]),
+    *(
+        f"SINFO_{name}"
+        for name in ["ALL", "FEDERATION", "FORMAT", "FUTURE", "LOCAL", "PARTITION", "SORT"]
+    ),
+    *(
+        f"SCANCEL_{name}"
+        for name in [
+            "ACCOUNT",
+            "BATCH",
+            "CRON",
+            "CTLD",
+            "FULL",
+            "HURRY",
+            "INTERACTIVE",
+            "NAME",
+            "PARTITION",
+            "QOS",
+            "STATE",
+            "USER",
+            "VERBOSE",
+            "WCKEY",
+        ]
+    ),
     *(f"SLURM_{name}" for name in ["CLUSTERS", "DEBUG_FLAGS", "JSON", "YAML"]),
 )
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
 from sentinel.slurm.client import Client
 from sentinel.slurm.control import Config
 from sentinel.slurm.words import text
@@ -39,9 +40,11 @@ class Rights(Struct, frozen=True):
 
 def who(client: Client) -> Who:
     """Asked where the commands run: through a prefix, that is another host's user."""
-    match = _ID.match(text(client.ask("id")))
+    told = text(client.ask("id"))
+    match = _ID.match(told)
     if not match:
-        raise CannotTell("id(1) does not say as whom Slurm is asked")
+        begins = shortened(visible(told.strip()), 80)
+        raise CannotTell(f"id(1) does not say as whom Slurm is asked: it prints '{begins}'")
     return Who(int(match[1]), match[2] or match[1])
 
 

@@ -19,7 +19,12 @@ PROGRAMS = {
 }
 """Program to the Debian package that brings it."""
 
-SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+SLURM = os.environ.get("SENTINEL_SLURM", "")
+"""The folder of a Slurm that stands in for the system's (`python -m tests.versions run`): its bin and
+sbin come first, for daemons, on nodes and through ssh."""
+
+_SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+SYSTEM_PATH = f"{SLURM}/bin:{SLURM}/sbin:{_SYSTEM}" if SLURM else _SYSTEM
 
 
 def why_no_lab() -> str | None:

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.lab.needs import SYSTEM_PATH
 from tests.lab.node import Node
 
 SSHD = """\
@@ -14,6 +15,7 @@ UsePAM no
 PermitRootLogin yes
 PasswordAuthentication no
 PidFile none
+SetEnv PATH={path}
 """
 CLIENT = """\
 Host *
@@ -31,7 +33,7 @@ def write(folder: Path, nodes: Iterable[Node]) -> Path:
     folder.mkdir()
     keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab"]
     subprocess.run([*keygen, "-f", str(folder / "key")], check=True)
-    (folder / "sshd_config").write_text(SSHD.format(folder=folder))
+    (folder / "sshd_config").write_text(SSHD.format(folder=folder, path=SYSTEM_PATH))
     hosts = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in nodes)
     config = folder / "ssh_config"
     config.write_text(hosts + CLIENT.format(folder=folder))

@@ -86,11 +86,13 @@ def test_through_ssh_arguments_survive_the_shell_there(prefix: list[str]) -> Non
     assert done.stdout.splitlines() == hostile[1:]
 
 
-def test_all_variables_that_squeue_documents_are_unset_elsewhere() -> None:
-    """The list is complete for the squeue(1) of this machine, where it has one."""
+def test_all_variables_that_slurms_pages_document_are_unset_elsewhere() -> None:
+    """The list is complete for the manual of this machine, where it has one."""
     page = subprocess.run(
         "zcat -f /usr/share/man/man1/squeue.1* /usr/share/man/man1/scontrol.1* "
-        "/usr/share/man/man1/sacct.1* 2>/dev/null | grep -oE '(SQUEUE|SCONTROL|SACCT)_[A-Z0-9_]+'",
+        "/usr/share/man/man1/sacct.1* /usr/share/man/man1/sinfo.1* /usr/share/man/man1/scancel.1* "
+        "2>/dev/null | sed 's/\\\\//g' "
+        "| grep -oE '\\b(SQUEUE|SCONTROL|SACCT|SINFO|SCANCEL)_[A-Z0-9_]+'",
         shell=True,
         capture_output=True,
         text=True,

@@ -2,8 +2,9 @@
 
 import os
 import re
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.doctor.slurm import remarks
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import ELSEWHERE, Client
 from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
@@ -108,6 +109,59 @@ def test_the_switches_are_neutral_on_the_other_side_of_a_prefix_too(fresh: Lab) 
     assert list(by_id(slurm(fresh, prefix=there).jobs())) == [job]
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_no_variable_that_slurm_reads_changes_an_answer(fresh: Lab, elsewhere: bool) -> None:
+    """All that its commands read, and a Turkish locale, here or behind a prefix."""
+    job = fresh.sbatch("exec sleep 300", name="train")
+    fresh.sbatch("exec sleep 300", hold=True)
+    hostile = {**dict.fromkeys(ELSEWHERE, "none"), **SWITCHES, "LC_ALL": "tr_TR.UTF-8"}
+    there = ("env", *(f"{key}={value}" for key, value in hostile.items()))
+    spoilt = slurm(fresh, prefix=there) if elsewhere else slurm(fresh, env=hostile)
+    fresh.wait_state(job, "RUNNING")
+    assert answers(spoilt, job) == answers(slurm(fresh), job)
+    assert len(spoilt.jobs()) == 2
+    spoilt.client.ask("scancel", job)
+    fresh.wait_state(job, "CANCELLED")
+
+
+def answers(port: Snapshot, job: str) -> list[object]:
+    """What it says to each of its questions."""
+    asked = (port.jobs, port.nodes, port.reservations, port.timeouts, port.config)
+    return [*(ask() for ask in asked), port.controller().primary_up, port.job_end(job)]
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [("before", "Welcome"), ("before", "NodeName=x Welcome"), ("behind", "NodeName=x Welcome")],
+)
+def test_a_wrapper_that_talks_on_stdout_spoils_no_answer(
+    fresh: Lab, tmp_path: Path, where: str, says: str
+) -> None:
+    """An answer is the same as without it, or cannot be told with the wrapper's words; never
+    another."""
+    job = fresh.sbatch("exec sleep 300", name="train")
+    fresh.wait_state(job, "RUNNING")
+    fresh.ask(["scontrol", "update", "nodename=node-3", "state=drain", "reason=rack 7"])
+    says = f"echo {says}"
+    both = f'{says}\nexec "$@"' if where == "before" else f'"$@"\ncode=$?\n{says}\nexit $code'
+    wrapper = tmp_path / "site"
+    wrapper.write_text(f"#!/bin/sh\n{both}\n")
+    wrapper.chmod(0o755)
+    port, plain = slurm(fresh, prefix=(str(wrapper),)), slurm(fresh)
+    for name in ("jobs", "nodes", "reservations", "timeouts", "config"):
+        told = answer_or_why(getattr(port, name))
+        named = isinstance(told, str) and ("Welcome" in told or "cut off" in told)
+        assert named or told == getattr(plain, name)(), name
+
+
+def answer_or_why(ask: Callable[[], object]) -> object:
+    """The answer, or the text of why there is none."""
+    try:
+        return ask()
+    except CannotTell as error:
+        return str(error)
+
+
 def test_fields_of_a_running_job_and_of_an_array(fresh: Lab) -> None:
     """Ids, elements, times, limits, dependency, exclusion, as Slurm has them now."""
     running = fresh.sbatch("exec sleep 600", nodes=2, time="1-02:00:00")
@@ -174,13 +228,13 @@ def test_how_a_job_ended(
     fresh: Lab, script: str, state: str, exit_code: int, signal: int | None
 ) -> None:
     """From slurmctld's memory; a name that looks like an end is a name. From 24.05 on squeue shows
-    the pattern of the output as it stands."""
+    the pattern of the output as it stands, from 26.05 on a relative one."""
     job = fresh.sbatch(script, name="x JobState=RUNNING ExitCode=7:7 EndTime=1 Reason=forged")
     fresh.wait_state(job, state)
     end = slurm(fresh).job_end(job)
     assert end is not None
     assert (end.state, end.exit_code, end.signal) == (state, exit_code, signal)
-    assert end.stdout.endswith((f"/slurm-{job}.out", "/slurm-%j.out"))
+    assert end.stdout.endswith((f"slurm-{job}.out", "slurm-%j.out"))
     assert abs((end.ended or 0) - time.time()) < 600
 
 
@@ -371,7 +425,7 @@ def test_a_wrapper_that_swallows_the_answer_makes_no_empty_queue(
     """Exit code 0 and nothing printed: squeue prints a header even where there is no job."""
     assert slurm(fresh).jobs() == ()
     wrapper = tmp_path / "squeue"
-    wrapper.write_text('#!/bin/sh\n/usr/bin/squeue "$@" | true\n')
+    wrapper.write_text(f'#!/bin/sh\n{shutil.which("squeue")} "$@" | true\n')
     wrapper.chmod(0o755)
     with pytest.raises(CannotTell, match="not even its header"):
         slurm(fresh, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).jobs()
