@@ -7,7 +7,7 @@ controller, .10 and up the nodes.
 import json
 import subprocess
 from collections.abc import Sequence
-from ipaddress import IPv4Network, ip_network
+from ipaddress import IPv4Network
 
 from tests.lab.ledger import Ledger
 from tests.lab.paths import prefix
@@ -90,7 +90,7 @@ def free_subnet(index: int) -> IPv4Network:
     """The first network for lab `index` in which this machine has no address and to which it has no
     route; RuntimeError, with what is in the way, where there is none."""
     taken = _taken()
-    wanted = [ip_network(f"{begin}.{index}.0/24") for begin in RANGES]
+    wanted = [IPv4Network(f"{begin}.{index}.0/24") for begin in RANGES]
     for subnet in wanted:
         if not any(subnet.overlaps(other) for other in taken):
             return subnet
