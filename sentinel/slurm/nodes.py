@@ -46,6 +46,7 @@ _STATE = re.compile(r" State=(\S+) ")
 _FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)")
 _FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
 _FREE_TEXT = re.compile(_FREE)
+_RAW = re.compile(_FREE.replace("Reason|", ""))
 _STAMP = re.compile(rf" \[([^\s\[\]]+)@(\w+)\](?=\s*$|\s{{8}}|\s*{_FREE})")
 
 
@@ -73,7 +74,8 @@ def read_state(word: str) -> tuple[str, frozenset[str]]:
 
 
 def _lines(answer: str) -> Iterator[str]:
-    """One line per node: a comment may hold line ends, which Slurm prints as they are."""
+    """One line per node: a comment may hold line ends, which Slurm prints as they are; a reason's it
+    does not (strtok_r() in src/api/node_info.c). ValueError where a line is a wrapper's."""
     if not answer.endswith("\n"):
         raise ValueError("it is cut off" if answer else "it is empty")
     whole = ""
@@ -81,8 +83,10 @@ def _lines(answer: str) -> Iterator[str]:
         if line.startswith("NodeName=") and whole:
             yield whole
             whole = line
-        else:
+        elif not whole or _RAW.search(whole):
             whole = f"{whole} {line}" if whole else line
+        else:
+            raise ValueError(f"{line[:80]!r} is about no node")
     yield whole
 
 

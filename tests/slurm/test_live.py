@@ -132,7 +132,12 @@ def answers(port: Snapshot, job: str) -> list[object]:
 
 @pytest.mark.parametrize(
     ("where", "says"),
-    [("before", "Welcome"), ("before", "NodeName=x Welcome"), ("behind", "NodeName=x Welcome")],
+    [
+        ("before", "Welcome"),
+        ("before", "NodeName=x Welcome"),
+        ("behind", "NodeName=x Welcome"),
+        ("behind", "Welcome"),
+    ],
 )
 def test_a_wrapper_that_talks_on_stdout_spoils_no_answer(
     fresh: Lab, tmp_path: Path, where: str, says: str
