@@ -6,13 +6,13 @@ what is there right before they do anything: a log that has moved since is no ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
+from sentinel.core.patterns import compiled
 from sentinel.slurm.model import Job
 
 LOOKED_AT = 2**20
@@ -92,7 +92,7 @@ def last_number(text: str, pattern: str) -> float | None:
     """What the last finished line that matches captures; None where none does."""
     finished = text[: text.rfind("\n") + 1] or text
     found = None
-    for match in re.finditer(pattern, finished):
+    for match in compiled(pattern).finditer(finished):
         found = match
     if found is None:
         return None

@@ -14,8 +14,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from sentinel.alerting.settings import Match
-from sentinel.core import hostlist
-from sentinel.core.errors import Invalid
+from sentinel.core import hostlist, patterns
+from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Alert
 from sentinel.core.text import shortened
 
@@ -151,7 +151,7 @@ def _pattern(text: str) -> Callable[[str], bool]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            compiled = re.compile(text)
+            compiled = patterns.compiled(text)
     except (re.error, OverflowError, RecursionError, Warning) as error:
         raise Invalid(f"{_quoted(text)} is no regular expression: {error}") from None
     return lambda value: bool(compiled.fullmatch(value))
@@ -226,12 +226,24 @@ def value(alert: Alert, name: str) -> str:
 
 def fits(name: str, want: str | list[str], have: str) -> bool:
     """One of the words, and none of those with != or !~. A label that is a list is hit where any
-    of its names is."""
+    of its names is. What finds no end fits nothing: no alert is kept back by it."""
     words = [_word(name, text) for text in ([want] if isinstance(want, str) else want)]
     wanted = [w for w in words if not w.negated]
-    if any(w.negated and _hits(name, w, have) for w in words) or not words:
+    try:
+        if any(w.negated and _hits(name, w, have) for w in words) or not words:
+            return False
+        return not wanted or any(_hits(name, w, have) for w in wanted)
+    except CannotTell as error:
+        _complain(str(error))
         return False
-    return not wanted or any(_hits(name, w, have) for w in wanted)
+
+
+@lru_cache(maxsize=256)
+def _complain(error: str) -> None:
+    """Once for each pattern: it is asked about every alert of every pass."""
+    import logging
+
+    logging.getLogger("sentinel").warning("%s; it fits no alert", error)
 
 
 def _hits(name: str, one: Word, have: str) -> bool:

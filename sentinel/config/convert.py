@@ -23,6 +23,7 @@ from sentinel.config.problems import Collector, Path
 from sentinel.config.reader import Items, Node, Scalar, Table, line_at, resolve
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
 from sentinel.config.wording import did_you_mean, near
+from sentinel.core import patterns
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
@@ -265,7 +266,7 @@ class Converter:
         if not isinstance(node, Scalar):
             return self._mismatch(node, hint, path)
         try:
-            value = leaf(node, hint, self._sources.env)
+            value = leaf(node, hint, self._sources.env, self._collector.file)
         except ValueError as error:
             return self.fault(error, node, path)
         if isinstance(value, Secret):
@@ -348,7 +349,7 @@ _BOOLEAN_ONCE = ("yes", "no", "on", "off", "y", "n")
 _PATTERN_MOST = 10_000
 
 
-def leaf(node: Scalar, hint: Any, env: Mapping[str, str]) -> Any:
+def leaf(node: Scalar, hint: Any, env: Mapping[str, str], file: str = "") -> Any:
     """The value as the type wants it; raises Invalid, which never holds a Secret's text."""
     found = shape(hint)
     assert isinstance(found, Leaf)
@@ -359,6 +360,8 @@ def leaf(node: Scalar, hint: Any, env: Mapping[str, str]) -> Any:
     if node.value is None and not node.loose:
         remedy = '; a bare ~ is YAML for nothing, write "~"' if node.text == "~" else ""
         raise Invalid(f"it has no value; expected {expected(hint)}{remedy}")
+    if found.type is re.Pattern:
+        return _pattern(_text(node, hint), f"{file}:{node.line}" if file and node.line else "")
     return _typed(node, hint, found.type, env)
 
 
@@ -369,8 +372,6 @@ def _typed(node: Scalar, hint: Any, kind: Any, env: Mapping[str, str]) -> Any:
         return Secret(_text(node, hint, secret=True))
     if kind is FilePath:
         return _path(_text(node, hint), env, here=node.loose)
-    if kind is re.Pattern:
-        return _pattern(_text(node, hint))
     if isinstance(kind, type) and hasattr(kind, "parse"):
         return _parsed(node, kind, hint)
     if kind is str or (node.loose and node.text in words(hint)):
@@ -407,13 +408,13 @@ def _path(text: str, env: Mapping[str, str], here: bool) -> FilePath:
     return FilePath(os.path.abspath(path) if here and not path.startswith("/") else path)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str, where: str) -> re.Pattern[str]:
     if len(text) > _PATTERN_MOST:
         raise Invalid(f"the regular expression is longer than {_PATTERN_MOST} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(text)
+            return patterns.compiled(text, where=where)
     except (re.error, OverflowError, RecursionError) as error:
         raise Invalid(f"{text!r} is no regular expression: {error}") from None
 

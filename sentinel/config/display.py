@@ -14,6 +14,7 @@ from sentinel.config.problems import Path
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Reference
 from sentinel.config.yamltext import written
+from sentinel.core.patterns import Guarded
 from sentinel.core.settings import ChannelConfig, CheckConfig, Common, FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
 
@@ -99,7 +100,7 @@ def _single(value: Any) -> Any:
         return HIDDEN
     if isinstance(value, Duration | Size | Share):
         return value.exact()
-    if isinstance(value, re.Pattern):
+    if isinstance(value, re.Pattern | Guarded):
         return value.pattern
     if isinstance(value, Enum):
         return value.value

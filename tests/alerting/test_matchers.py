@@ -268,3 +268,14 @@ def _amtool(config: Path, labels: Mapping[str, str]) -> list[str]:
         check=True,
     )
     return done.stdout.strip().split(",")
+
+
+def test_a_pattern_without_an_end_fits_nothing_and_keeps_nobody_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Neither it nor its opposite: no alert is kept back by it, and it is said once."""
+    alert = labelled(user="a" * 100 + "c")
+    for want in ("=~(a|aa)+b?(a|aa)+", "!~(a|aa)+b?(a|aa)+"):
+        assert not matches(Match(user=want), alert)
+        assert not matches(Match(user=want), alert)
+    assert "found no end" in caplog.text

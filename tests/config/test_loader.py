@@ -585,6 +585,16 @@ def test_a_value_where_a_list_is_wanted_is_a_list_of_one(
     assert getattr(loaded(text).settings.checks[0].plugin, key) == value
 
 
+def test_a_pattern_that_may_find_no_end_knows_its_line(loaded: Loader, tmp_path: Path) -> None:
+    """For the message of a search that was given up; a harmless one is left to `re`."""
+    text = in_watch("    progress: '(a|aa)+ (\\d+)$'")
+    pattern = loaded(text).settings.checks[0].plugin.progress
+    assert (pattern.pattern, pattern.where) == (
+        r"(a|aa)+ (\d+)$",
+        f"{tmp_path}/sentinel.yaml:5",
+    )
+
+
 @pytest.mark.parametrize("state", ["postgresql://u@h/$db", "~/s", "$WORK/s", "/a$$b"])
 def test_state_is_a_url_or_a_path_with_variables(loaded: Loader, state: str) -> None:
     """A URL is left alone: its password may hold any character."""

@@ -15,13 +15,14 @@ from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.run import Pass, Plan
 from sentinel.checks.log.scan import Patterns, allowances, phases
 from sentinel.checks.log.secondary import Wishes
-from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, by_line, named
+from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible

@@ -20,10 +20,10 @@ from sentinel.checks.log.files import Files
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.recognition import Recognised, followed
 from sentinel.checks.log.scan import Event, Patterns, scan
-from sentinel.checks.log.settings import by_line
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.logtext import decoded
+from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.slurm.filename_patterns import expanded, output_of

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from sentinel.checks.log.losses import losses
 from sentinel.checks.log.rendezvous import MOST
-from sentinel.checks.log.settings import Phase, by_line
+from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
 from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.errors import CannotTell
+from sentinel.core.patterns import by_line
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 

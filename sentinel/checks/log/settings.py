@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.errors import Invalid
+from sentinel.core.patterns import by_line
 from sentinel.core.values import Duration
 
 Auto = Literal["auto"]
@@ -36,17 +37,12 @@ def named(progress: Progress) -> dict[str, re.Pattern[str]]:
     """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
     if isinstance(progress, str):
         return {}
-    found = {"progress": progress} if isinstance(progress, re.Pattern) else _by_name(progress)
+    found = _by_name(progress) if isinstance(progress, list | dict) else {"progress": progress}
     for name, pattern in found.items():
         if not pattern.groups:
             path = ("progress", *([name] if isinstance(progress, Mapping) else []))
             raise Invalid(r"captures nothing; put the number in a group, as (\d+)", *path)
     return {name: by_line(pattern) for name, pattern in found.items()}
-
-
-def by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
-    """The same pattern for a text of many lines."""
-    return re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
 
 
 def _by_name(

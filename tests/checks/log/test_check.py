@@ -28,6 +28,7 @@ from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status
+from sentinel.core.patterns import compiled
 from sentinel.core.settings import FilePath, SlurmSettings
 from sentinel.core.values import Duration
 from sentinel.nodes.model import Answered, Unreachable
@@ -473,6 +474,16 @@ def test_what_is_read_again_is_read_by_lines_too(pattern: str, text: str) -> Non
     """With the flags that the pattern had."""
     assert by_line(pattern) == text
     assert re.search(text, "noise\nat 1")
+
+
+def test_a_pattern_without_an_end_blinds_the_check_and_is_named(tmp_path: Path) -> None:
+    """As it would stop all checks of the service."""
+    (tmp_path / "log").write_text("a" * 100 + "c\n")
+    evil = compiled("(a|aa)+$(1)", where="sentinel.yaml:7")
+    watch = Watch(mine(), job="train", path=FilePath(tmp_path / "log"), progress=evil)
+    finding = watch.look()
+    assert finding.status is Status.UNKNOWN
+    assert "'(a|aa)+$(1)' (sentinel.yaml:7) found no end" in finding.summary
 
 
 def test_a_job_that_works_according_to_a_witness_is_not_touched(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""Regular expressions that people write: with the meaning of `re`, and an end.
+
+What is shown harmless is a plain `re.Pattern`. Anything else becomes a Guarded, which has the
+same methods: it is written anew for the `regex` library, whose search can be given up, and a
+search without an end raises CannotTell. Patterns that are sentinel's own need none of this.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, cast
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.pattern_tree import Unsure, harmless, rewritten
+
+LIMIT = 2.0
+"""Seconds that one search through one block of text may take: a MiB of a log takes milliseconds."""
+
+REST = 60.0
+"""Seconds in which a pattern that ran out of time is not tried again: each try costs LIMIT."""
+
+
+class Guarded:
+    """The part of `re.Pattern` that sentinel uses, for a pattern that may search without an end.
+
+    `where`: file:line of the configuration, or empty. Every search raises CannotTell after LIMIT.
+    """
+
+    def __init__(self, plain: "re.Pattern[str]", where: str, limit: float = LIMIT) -> None:
+        self.pattern, self.flags = plain.pattern, plain.flags
+        self.groups, self.groupindex = plain.groups, plain.groupindex
+        self.where, self._limit = where, limit
+        self._tired = float("-inf")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guarded) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def search(self, text: str) -> "re.Match[str] | None":
+        """As `re.Pattern.search`."""
+        return cast("re.Match[str] | None", self._within("search", text))
+
+    def match(self, text: str) -> "re.Match[str] | None":
+        """As `re.Pattern.match`."""
+        return cast("re.Match[str] | None", self._within("match", text))
+
+    def fullmatch(self, text: str) -> "re.Match[str] | None":
+        """As `re.Pattern.fullmatch`."""
+        return cast("re.Match[str] | None", self._within("fullmatch", text))
+
+    def finditer(self, text: str) -> "Iterator[re.Match[str]]":
+        """As `re.Pattern.finditer`, but all of them are found at once, within one LIMIT."""
+        return iter(cast("list[re.Match[str]]", self._within("finditer", text)))
+
+    def _within(self, name: str, text: str) -> Any:
+        if time.monotonic() - self._tired < REST:
+            raise self._given_up()
+        strange = frozenset(c for c in text if c > "\x7f") if not text.isascii() else frozenset()
+        try:
+            search = getattr(_made(self.pattern, self.flags, strange), name)
+            found = search(text, timeout=self._limit, concurrent=True)
+            return list(found) if name == "finditer" else found
+        except TimeoutError:
+            self._tired = time.monotonic()
+            raise self._given_up() from None
+
+    def _given_up(self) -> CannotTell:
+        place = f" ({self.where})" if self.where else ""
+        shown = self.pattern if len(self.pattern) <= 200 else f"{self.pattern[:200]}…"
+        return CannotTell(
+            f"the regular expression {shown!r}{place} found no end within {self._limit:g} s; write "
+            "it without a repetition inside a repetition, and with fixed text before .* and +"
+        )
+
+    def _key(self) -> tuple[str, int, str]:
+        return self.pattern, self.flags, self.where
+
+
+@lru_cache(maxsize=1024)
+def compiled(text: str, flags: int = 0, where: str = "") -> "re.Pattern[str]":
+    """The pattern as `re` understands it, a Guarded where it may search without an end.
+
+    Raises what re.compile raises, and re.error for the few forms that cannot be guarded.
+    """
+    plain = re.compile(text, flags)
+    if harmless(text, plain.flags):
+        return plain
+    try:
+        _made(text, plain.flags, frozenset())
+    except Unsure as error:
+        raise re.error(f"it may search without an end, and {error}") from None
+    return cast("re.Pattern[str]", Guarded(plain, where))
+
+
+def by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
+    """The same pattern where `^` and `$` mean the lines of a text."""
+    flags = pattern.flags | re.MULTILINE
+    return compiled(pattern.pattern, flags, getattr(pattern, "where", ""))
+
+
+@lru_cache(maxsize=256)
+def _made(text: str, flags: int, strange: frozenset[str]) -> Any:
+    """For texts of ASCII and the characters in `strange`; those `re` itself puts into classes."""
+    import regex
+
+    return regex.compile(rewritten(text, flags, strange), regex.V0)
