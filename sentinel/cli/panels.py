@@ -11,10 +11,11 @@ from sentinel.cli.tables import COLOURS, about, bar, plain_table
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
+from sentinel.status import folding
 from sentinel.status.node_states import OUT
 from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
-WIDE = 200
+WIDE, SAID = 200, 160
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
 
@@ -73,6 +74,29 @@ def alerts(rows: Sequence[AlertFact], now: float, chosen: int | None = None) -> 
         )
         table.add_row(*row, style=style)
     return table
+
+
+def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
+    """As `alerts`, alike ones as one row with their count, at most `limit` rows."""
+    folds = folding.folded(rows)
+    if not folds:
+        return alerts((), now)
+    table = plain_table("alert", "", "check", "for", "summary")
+    for place in (0, 1, 3):
+        table.columns[place].no_wrap = True
+    for fold in folds[:limit]:
+        a = fold.first
+        word = "pending" if a.state == "pending" else a.tone.value
+        style = "" if a.state == "pending" else COLOURS[a.tone]
+        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(_said_of(a, now))
+        said.truncate(SAID, overflow="ellipsis")
+        age = duration_text(int(a.for_s))
+        table.add_row(
+            Text(a.id, style="dim"), Text(word, style=style), about(a.check, a.subject), age, said
+        )
+    rest = sum(fold.count for fold in folds[limit:])
+    more = [Text(f"and {rest} more: sentinel alerts list", style="dim")] if rest else []
+    return Group(table, *more)
 
 
 def _said_of(a: AlertFact, now: float) -> Text:

@@ -14,6 +14,9 @@ from sentinel.wiring import app
 SHOWN = 12
 """File systems, jobs and groups of nodes that are shown; `top` and the page show all."""
 
+FOLDS = 10
+"""Rows of alerts, alike ones as one: with all else it is read within 80 lines."""
+
 ACTIONS = 5
 MORE = ("disks", "jobs", "queue", "nodes", "nodes_seen", "nodes_trouble", "gpus", "silences")
 
@@ -122,13 +125,13 @@ def show(f: Any, state: State) -> None:
     by = f"configuration: {app.by_what(state.settings)}; state in {app.state_shown(state.settings)}"
     out.print(Text.assemble(panels.watch(f), f"; {by}"))
     out.print(panels.headline(f))
-    sections = [("alerts", panels.alerts(f.alerts, f.at), True)]
+    sections = [("alerts", panels.folded(f.alerts, f.at, FOLDS), True)]
     sections += [
-        ("checks", panels.checks(f.checks, f, zone), bool(f.checks)),
-        ("file systems", panels.disks(f.disks[:SHOWN], f.at), bool(f.disks)),
         ("jobs", panels.jobs(f.jobs[:SHOWN], f), bool(f.jobs)),
+        ("file systems", panels.disks(f.disks[:SHOWN], f.at), bool(f.disks)),
         ("nodes", panels.nodes(f, f.nodes[:SHOWN]), f.nodes_seen is not None),
         ("GPUs under suspicion", panels.gpus(f), bool(f.gpus)),
+        ("checks", panels.checks(f.checks, f, zone), bool(f.checks)),
         ("done", panels.actions(f, zone, ACTIONS), bool(f.actions)),
     ]
     for title, what, there in sections:

@@ -27,7 +27,7 @@ RECENT = 50
 """Records of the audit log that are shown at once."""
 
 PACE = 1800.0
-"""Seconds over which the rate of a training is taken."""
+"""Seconds of samples from which the speed of a training is reckoned."""
 
 MOST_PACES = 100
 

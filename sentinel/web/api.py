@@ -20,6 +20,7 @@ from msgspec import Struct
 from sentinel import __version__
 from sentinel.alerting import orders
 from sentinel.core.errors import StoreError
+from sentinel.core.text import shortened, visible
 from sentinel.status import detail, types
 from sentinel.status.types import Facts
 from sentinel.web import messages, request_body
@@ -27,6 +28,7 @@ from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
 from sentinel.web.render import HEADERS
 from sentinel.web.snapshot_cache import Live
+from sentinel.web.tables import as_csv, chosen
 
 BASE = "/api/v1"
 _REF = "#/components/schemas/{name}"
@@ -63,7 +65,8 @@ def document() -> dict[str, Any]:
 
 _ABOUT = (
     "What sentinel sees. Times are seconds since 1970 UTC; names ending in _s are seconds, in "
-    "_bytes bytes, in _percent shares of 100. Fields may be added within version 1."
+    "_bytes bytes, in _percent shares of 100. Fields may be added within version 1. A list takes "
+    "its fields as filters (?check=gpus&severity=critical) and format=csv."
 )
 
 
@@ -73,7 +76,7 @@ def _paths() -> dict[str, Any]:
     }
     for name, (kind, text) in ROWS.items():
         rows = {"type": "array", "items": _ref(kind.__name__)}
-        paths[f"{BASE}/{name}"] = {"get": _get(name, text, rows)}
+        paths[f"{BASE}/{name}"] = {"get": _get(name, text, rows, 400)}
     one = {**_get("alert", "One alert, and why", _ref("Explained"), 404), "parameters": [_ID]}
     paths[f"{BASE}/alerts/{{id}}"] = {"get": one}
     paths[f"{BASE}/alerts/{{id}}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
@@ -116,7 +119,7 @@ def _fault(code: int) -> dict[str, Any]:
 
 
 _WORDS = {
-    400: "The body is not right",
+    400: "The body, or the name of a filter, is not right",
     401: "No token, or the wrong one",
     403: "No token is configured, or the request is of another site",
     404: "No such alert now",
@@ -144,7 +147,7 @@ class Api:
         self._live, self._gate = live, gate
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get(BASE, _told(self._all)),
-            web.get(f"{BASE}/json", _told(self._openapi)),
+            web.get(f"{BASE}/openapi.json", _told(self._openapi)),
             *(web.get(f"{BASE}/{name}", _told(self._list(name))) for name in ROWS),
             web.get(f"{BASE}/alerts/{{id}}", _told(self._alert)),
             web.post(f"{BASE}/alerts/{{id}}/ack", _told(self._ack)),
@@ -174,7 +177,17 @@ class Api:
     def _list(self, name: str) -> Handler:
         async def listed(request: web.Request) -> Any:
             facts: Facts = await self._live.facts()
-            return getattr(facts, name)
+            kind, query = ROWS[name][0], request.query
+            wanted = {key: query.getall(key) for key in query if key != "format"}
+            wrong = [key for key in wanted if key not in kind.__struct_fields__]
+            if wrong:
+                raise Refused(f"no such field: {shortened(visible(wrong[0]), 60)}", 400)
+            rows = chosen(getattr(facts, name), wanted)
+            return (
+                web.Response(text=as_csv(kind, rows), content_type="text/csv", headers=HEADERS)
+                if query.get("format") == "csv"
+                else rows
+            )
 
         return listed
 
@@ -212,7 +225,8 @@ def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler
 
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
-            return _json(await handler(request))
+            told = await handler(request)
+            return told if isinstance(told, web.Response) else _json(told)
         except (Refused, orders.Wrong) as wrong:
             error = refused(wrong) if isinstance(wrong, orders.Wrong) else wrong
             return _json(Fault(error=str(error)), error.status, _further(error.status, request))

@@ -8,6 +8,7 @@ from datetime import datetime, timezone, tzinfo
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -56,6 +57,7 @@ class Pages:
             cut=shortened,
             colour=colour,
             iso=_iso,
+            unquoted=unquote_plus,
             stamp=self._stamp,
             clock=self._clock,
         )

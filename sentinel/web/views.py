@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from aiohttp import web
 from markupsafe import Markup
@@ -21,12 +21,16 @@ from sentinel.web.events import Events
 from sentinel.web.page_cache import Shown, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
+from sentinel.web.tables import chosen
 
 Deed = Callable[[str, Said, Mapping[str, str]], Awaitable[object]]
 """Of an alert, who asks, and the fields of the form."""
 
 FIRST, SIZE = 25, 200
 """Alerts on the overview, and on one page of the list."""
+
+FILTERS = ("check", "kind", "subject", "severity", "status", "state", "incident")
+"""What an address may ask for: /alerts?check=gpus&severity=critical."""
 
 LENGTHS = (
     ("1h", "1 hour"),
@@ -63,16 +67,22 @@ class Views:
         return await self._shown.page(request, "overview.html", "/", _overview)
 
     async def alerts(self, request: web.Request) -> web.Response:
-        """A part of all alerts, and what happened lately."""
-        total = len((await self._live.facts()).alerts)
-        wanted = number_of(request.query.get("from", ""))
-        first = min(wanted, max(0, total - 1)) // SIZE * SIZE  # some may have ended
+        """A part of all alerts, or those that the address asks for, and what happened lately."""
+        wanted = {k: request.query.getall(k) for k in FILTERS if request.query.get(k)}
+        facts = await self._live.facts()
+        total = len(chosen(facts.alerts, wanted))
+        start = number_of(request.query.get("from", ""))
+        first = min(start, max(0, total - 1)) // SIZE * SIZE  # some may have ended
         past = await self._live.source.read(lambda store: detail.happened(store, limit=50))
 
         def more(f: Facts) -> dict[str, Any]:
-            rows, total = f.alerts[first : first + SIZE], len(f.alerts)
-            return {"rows": rows, "first": first, "size": SIZE, "total": total, "past": past}
+            found = chosen(f.alerts, wanted)
+            query = urlencode(wanted, doseq=True)
+            part = {"rows": found[first : first + SIZE], "first": first, "size": SIZE}
+            return {**part, "total": len(found), "query": query, "past": past}
 
+        if wanted:
+            return self._shown.fresh(facts, "alerts.html", "/alerts", more(facts))
         return await self._shown.page(request, "alerts.html", "/alerts", more, first)
 
     async def alert(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
@@ -89,6 +99,7 @@ class Views:
             "a": found,
             "id": name,
             "name": f"{_of(title)}",
+            "others": sum(a.incident == found.incident for a in facts.alerts) - 1 if found else 0,
             "line": line,
             "told": told,
             "said": said,

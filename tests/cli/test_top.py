@@ -18,7 +18,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from sentinel.cli import panels
 from sentinel.cli.screen import changes, keys, rendered
+from sentinel.cli.status import FOLDS
 from sentinel.cli.top_view import TABS, View, alerts, body, foot, head, press
 from sentinel.core.model import Status
 from tests.channels.samples import HOSTILE
@@ -213,3 +215,19 @@ def test_status_tells_all_that_it_told_before_and_more(tmp_path: Path) -> None:
     assert document["disks"][0]["path"] == "/"
     assert "sentinel_filesystem_used_ratio" in status("--metrics")
     assert max(len(line) for line in status().splitlines()) <= 80
+
+
+def test_three_hundred_alerts_are_read_within_80_lines() -> None:
+    """What is wrong first, the trainings next, alike alerts as one row; each count is told."""
+    rows = [
+        alert(n, f"gpu{n:05}", summary=f"{WORDS[n % 15]} on gpu{n:05}: " + "a long story " * 20)
+        for n in range(300)
+    ]
+    table = rendered(panels.folded(scene(rows).alerts, 0.0, FOLDS), 80, colour=False)
+    assert len(table) <= 60
+    assert max(map(len, table)) <= 80
+    assert "and 19 more like it on 20 nodes" in " ".join(" ".join(table).split())
+    assert "and 100 more: sentinel alerts list" in table[-1]
+
+
+WORDS = [f"{chr(97 + n)} fault" for n in range(15)]

@@ -13,6 +13,7 @@ from sentinel.core.clock import shifted
 from sentinel.core.model import Batch, Run, Status
 from sentinel.status import last_seen
 from sentinel.status.collect import gather
+from sentinel.status.folding import folded
 from sentinel.status.last_seen import CheckLook, NodeLook, grouped
 from sentinel.status.metrics import pace
 from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
@@ -373,3 +374,21 @@ def test_what_was_looked_at_goes_through_every_store_as_it_is() -> None:
     look = CheckLook(at=START, findings=(disk(),))
     assert last_seen.recalled(to_builtins(look)) == look
     assert scene([]).disks[0].path == "/scratch"
+
+
+def test_alike_alerts_are_one_line_with_their_count() -> None:
+    """Xid 79 on 20 GPUs of 10 nodes is one row; what says something else is another."""
+    rows = [
+        alert(
+            n,
+            f"GPU-{n:x}b",
+            summary=f"GPU-{n:x}b on gpu{n // 2:05}: Xid 79 at {n}:00",
+            labels={"node": f"gpu{n // 2:05}"},
+        )
+        for n in range(20)
+    ]
+    rows += [alert(30, "gpu00001"), alert(31, "gpu00002", Status.WARNING)]
+    told = folded(facts(gather(store(rows), around(), START)).alerts)
+    assert [(fold.count, fold.nodes) for fold in told] == [(1, 1), (20, 10), (1, 1)]
+    assert told[1].more == "and 19 more like it on 10 nodes"
+    assert told[0].more == ""

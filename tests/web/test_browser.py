@@ -223,6 +223,22 @@ def test_what_is_being_typed_is_not_lost_when_the_page_is_renewed(chromium: Brow
         assert page.input_value("#who") == "half a na"
 
 
+def test_what_is_selected_to_be_copied_stays_until_it_is_let_go(chromium: Browser) -> None:
+    """The page is renewed around it, and it as soon as nobody holds it."""
+    with stage([alert(1, "gpu00001")]) as s:
+        page = Visitor(chromium).page
+        page.goto(s.url)
+        page.wait_for_selector(LIVE, timeout=5000)
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#alerts td.c'))")
+        s.fire.status = Status.CRITICAL
+        s.do(s.engine.check("late"))
+        page.wait_for_selector("#sum :text('2 critical')", timeout=5000)
+        assert page.evaluate("getSelection().toString()").strip() == "drained gpu00001"
+        assert page.locator("#alerts a:text('late /late')").count() == 0
+        page.evaluate("getSelection().removeAllRanges()")
+        page.wait_for_selector("#alerts a:text('late /late')", timeout=5000)
+
+
 def test_hostile_names_are_inert(chromium: Browser) -> None:
     """No script of theirs runs, no element of theirs is made, on any page that shows them."""
     texts = list(HOSTILE.values())

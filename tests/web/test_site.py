@@ -1,6 +1,7 @@
 """The page, its answers and its API over a real connection: what is refused, and what holds."""
 
 import asyncio
+import csv
 import json
 import re
 import select
@@ -617,3 +618,26 @@ def test_nothing_of_the_page_is_imported_where_it_is_off() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_address_says_which_alerts_are_shown() -> None:
+    """A filter of the page and of the API, as JSON and as CSV; a name that is none is refused."""
+    rows = [
+        alert(1, "gpu00001", incident="00000001"),
+        alert(2, "gpu00002", Status.WARNING, incident="00000001", summary="=cmd()"),
+        alert(3, "=1+1"),
+    ]
+    with stage(rows) as s:
+        page = ask(s, "GET", "/alerts?check=drained&severity=warning")[1]
+        links = re.findall(r'<td class="c"><a href="/alerts/(\w+)"', page)
+        assert links == ["00000002"]
+        assert "severity=warning&amp;format=csv" in page
+        told = json.loads(ask(s, "GET", "/api/v1/alerts?incident=00000001")[1])
+        assert {a["id"] for a in told} == {"00000001", "00000002"}
+        both = json.loads(ask(s, "GET", "/api/v1/alerts?subject=gpu00001&subject=gpu00002")[1])
+        assert len(both) == 2
+        assert ask(s, "GET", "/api/v1/alerts?severty=critical")[0] == 400
+        text = ask(s, "GET", "/api/v1/alerts?format=csv")[1]
+        table = list(csv.DictReader(text.splitlines()))
+        assert {(r["id"], r["subject"]) for r in table} >= {("00000003", "'=1+1")}
+        assert "1 more alert<" in ask(s, "GET", "/alerts/00000002")[1]

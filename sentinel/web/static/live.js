@@ -23,13 +23,19 @@
     return at && part.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
   };
 
+  // Someone copies from it.
+  const selected = (part) => {
+    const held = getSelection();
+    return held && !held.isCollapsed && held.containsNode(part, true);
+  };
+
   // Whether a part of the page has come or gone; what is in the parts is compared by itself.
   const sections = (of) => [...of.children].map((part) => part.getAttribute("aria-labelledby")).join();
 
   const swap = (fresh) => {
     for (const now of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(now.id);
-      if (!next || next.innerHTML === now.innerHTML || typing(now)) continue;
+      if (!next || next.innerHTML === now.innerHTML || typing(now) || selected(now)) continue;
       if (now.dataset.live === "sections" && sections(now) === sections(next)) continue;
       if (now.dataset.live === "text") { now.textContent = next.textContent; continue; }
       const open = new Set([...now.querySelectorAll("details[open]")].map((d) => d.id));
@@ -76,6 +82,12 @@
     heard();
   };
 
+  let holding = false;
+  document.addEventListener("selectionchange", () => {
+    const held = getSelection(), before = holding;
+    holding = Boolean(held) && !held.isCollapsed;
+    if (before && !holding) refresh();
+  });
   document.addEventListener("visibilitychange", () => { listen(); if (!document.hidden) refresh(); });
   window.addEventListener("pagehide", leave);
   window.addEventListener("pageshow", (shown) => { if (shown.persisted) { listen(); refresh(); } });
