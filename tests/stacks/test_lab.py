@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 import re
 import sys
 import time
@@ -14,6 +15,7 @@ from tests.lab.client import Done
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes
+from tests.stacks.parse.recorded import away, waiting
 from tests.stacks.training import LINES, Training
 
 REST = f"all_reduce (train.py:{LINES['rest']})"
@@ -65,6 +67,23 @@ def test_the_one_of_64_ranks_that_is_elsewhere_is_named_first(fresh: Lab, config
         0o700,
         0o600,
     )
+
+
+def test_dumps_are_found_where_the_processes_were_told_to_write_them(
+    fresh: Lab, config: Path, tmp_path: Path
+) -> None:
+    """The culprit of the flight recorder comes first, and goes into the evidence."""
+    training = Training(fresh, odd=2, dumps=f"{tmp_path}/fr_")
+    for rank in range(8):
+        raw = away() if rank == 2 else waiting()
+        raw["pg_config"]["0"]["ranks"] = str([*range(8)])
+        (tmp_path / f"fr_{rank}").write_bytes(pickle.dumps(raw, 2))
+    done = training.stacks(config=config)
+    first = headline(done)
+    assert first.startswith("flight recorder: rank 2 is not in the all_reduce (train.py:88)")
+    assert first.endswith("in which 7 others wait")
+    place = Path(re.findall(r"saved in (\S+)", done.stderr)[0])
+    assert "rank 2 is not in" in (place / "flight-recorder.txt").read_text()
 
 
 def test_a_rank_in_state_d_is_not_traced_and_its_path_is_told(fresh: Lab, config: Path) -> None:

@@ -44,7 +44,7 @@ class Training:
     """A job of the lab; `odd` is the rank that is elsewhere, `how` what it does there.
 
     how: "" sleeps in load_batch, "fuse" opens a file that never opens, "closed" forbids all
-    ranks to be traced.
+    ranks to be traced. `dumps`: where it was told to write the flight recorder.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Training:
         user: User | None = None,
         python: str = sys.executable,
         name: str = "llm",
+        dumps: str = "",
     ) -> None:
         self.lab, self.count, self.each = lab, each * len(lab.nodes), each
         self.up = lab.work / f"up-{len(list(lab.work.iterdir()))}"
@@ -65,7 +66,7 @@ class Training:
         program = lab.work / "train.py"
         program.write_text(PROGRAM)
         words = f"{python} -I -S -u {program} {odd} '{how}' {lab.fuse.point}/data"
-        script = f"export UP={self.up}\nexec srun -O -n{self.count} {words}"
+        script = f"export UP={self.up} TORCH_FR_DUMP_TEMP_FILE={dumps}\nexec srun -O -n{self.count} {words}"
         self.job = lab.sbatch(script, name=name, user=user, nodes=len(lab.nodes))
         wait_until(lambda: self.started == self.count, "all ranks at their places", 30.0)
 

@@ -67,8 +67,11 @@ def ask_recorder(log: str, job: Job, quiet: float, now: Instant, limit: float) -
         found = read(Order(places=places, user=job.user, since=since, limit=min(LIMIT, limit)))
     except CannotTell as error:
         return Testimony(words=str(error))
-    words = f"flight recorder: {found.words}" if found.recordings else ""
-    return Testimony(words=words, confirms=bool(found.standstill.culprits))
+    if not found.recordings:
+        return Testimony()
+    if found.standstill.culprits:
+        return Testimony(culprit=found.words, confirms=True)
+    return Testimony(words=f"flight recorder: {found.words}")
 
 
 def names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:

@@ -142,7 +142,7 @@ def _evidence(one: Watched, tail: str) -> dict[str, str]:
     told = {
         "finding": one.verdict.summary,
         "log": visible(one.sight.file),
-        "witnesses": one.testimony.words,
+        "witnesses": "; ".join(filter(None, (one.testimony.culprit, one.testimony.words))),
         "errors": lines(one.seen.troubles, one.peers),
         "checkpoints": one.at_risk,
         "last lines": tail,

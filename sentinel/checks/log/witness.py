@@ -51,10 +51,12 @@ class Node(Struct, frozen=True):
 class Testimony(Struct, frozen=True, kw_only=True):
     """What the witnesses say together; neither: nothing that would change the verdict.
 
-    `nodes`: those on which something is odd, however many.
+    `culprit`: whom the others wait for; it is told first. `nodes`: those on which something is odd,
+    however many.
     """
 
     words: str = ""
+    culprit: str = ""
     nodes: tuple[str, ...] = ()
     confirms: bool = False
     contradicts: bool = False
@@ -105,6 +107,7 @@ def together(first: Testimony, second: Testimony) -> Testimony:
     odds = (first.confirms or second.confirms) and (first.contradicts or second.contradicts)
     return Testimony(
         words="; ".join(words for words in (first.words, second.words) if words),
+        culprit=first.culprit or second.culprit,
         nodes=tuple(dict.fromkeys([*first.nodes, *second.nodes])),
         confirms=(first.confirms or second.confirms) and not odds,
         contradicts=(first.contradicts or second.contradicts) and not odds,

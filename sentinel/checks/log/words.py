@@ -42,9 +42,10 @@ def weighed(verdict: Verdict, testimony: Testimony) -> Verdict:
     """With what the second witnesses say. One that contradicts makes a warning of it, for as
     long again as the limit: a log may be buffered, but not for ever.
     """
-    if not verdict.hung or not testimony.words:
+    if not verdict.hung or not (testimony.words or testimony.culprit):
         return verdict
-    summary = f"{verdict.summary}; {testimony.words}"
+    said = (testimony.culprit, verdict.summary, testimony.words)
+    summary = "; ".join(filter(None, said))
     limit = verdict.limit.seconds if verdict.limit else 0.0
     if testimony.contradicts and verdict.quiet < DOUBT * limit:
         until = duration_text(DOUBT * limit)

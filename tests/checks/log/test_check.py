@@ -335,10 +335,10 @@ def test_dumps_beside_the_log_name_the_rank_for_which_the_others_wait(
     found = watch.look(10)
     assert found.status is Status.CRITICAL
     said = (
-        "; flight recorder: rank 2 is not in the all_reduce (train.py:88) number 5 of default_pg, "
-        "in which 3 others wait"
+        "rank 2 is not in the all_reduce (train.py:88) number 5 of default_pg, "
+        "in which 3 others wait; "
     )
-    assert found.summary == "progress at 2 for 10m (stale after 10m)" + said * (minutes > 1)
+    assert found.summary == said * (minutes > 1) + "progress at 2 for 10m (stale after 10m)"
 
 
 def test_gpus_at_full_power_make_a_warning_of_it_for_a_while(tmp_path: Path) -> None:
