@@ -17,7 +17,7 @@ except ImportError:  # before Python 3.11
     import sre_compile as _compiler
     import sre_parse as _parser
 
-MOST = 256
+MOST = 32
 """Steps that a harmless pattern may take at each place of a text, beside its one open run."""
 
 _ASCII = frozenset(map(chr, range(128)))
