@@ -73,7 +73,8 @@ class Standstill(Struct, frozen=True, kw_only=True):
 
 
 class _Wait(Struct, frozen=True):
-    """An operation that has not ended; `lacks` those who have not enqueued it."""
+    """An operation that has not ended; `lacks` those who have not enqueued it, `silent` those who
+    may not have: they left no dump."""
 
     rank: int
     op: Op
@@ -89,7 +90,7 @@ def standstill(recordings: Iterable[Recording]) -> Standstill:
     waits = _waits(by_rank)
     silent = tuple(rank for rank in world if rank not in by_rank)
     culprits = _odd(by_rank) or _together(_absent(waits), _unfinished(by_rank))
-    circle = not culprits and any(wait.lacks for wait in waits)
+    circle = not culprits and not silent and any(wait.lacks for wait in waits)
     if circle:
         culprits = _told(waits, frozenset().union(*(wait.lacks for wait in waits)))
     if not culprits and len(silent) < SILENT * len(world):
@@ -153,8 +154,9 @@ def _waits(by_rank: Mapping[int, Recording]) -> list[_Wait]:
                 lacks = frozenset(r for r, n in counts if n is not None and n < op.seq)
                 lacking[name, ranks, op.seq] = lacks
             if lacks or not before:
-                gone = frozenset(r for r in ranks if r not in by_rank)
-                waits[rank, op.group] = _Wait(rank, op, lacks, gone)
+                with_it = ranks if op.peer is None else lacks
+                gone = frozenset(r for r in with_it if r not in by_rank)
+                waits[rank, op.group] = _Wait(rank, op, lacks - gone, gone)
     return list(waits.values())
 
 
@@ -181,7 +183,7 @@ def _peer(one: Recording, op: Op, posted: set[tuple[str, int, int, bool]]) -> fr
 
 def _absent(waits: Sequence[_Wait]) -> list[Culprit]:
     wanted = frozenset().union(*(wait.lacks for wait in waits))
-    waiting = {wait.rank for wait in waits if wait.lacks}
+    waiting = {wait.rank for wait in waits if wait.lacks or wait.silent}
     return _told(waits, wanted - waiting)
 
 
@@ -273,7 +275,8 @@ def _silent(waits: Sequence[_Wait]) -> list[Culprit]:
     few = sorted(found.items(), key=lambda pair: (len(pair[0]), -len(pair[1])))
     return [
         _culprit(some[0].op, list(ranks), Why.SILENT, len({wait.rank for wait in some}), some)
-        for ranks, some in few[:1]
+        for ranks, some in few
+        if len(ranks) == len(few[0][0])
     ]
 
 

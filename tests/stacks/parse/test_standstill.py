@@ -120,3 +120,14 @@ def test_gloo_names_no_ranks_and_all_of_them_are_in_the_first_group() -> None:
     quiet = written([entry("0", 4, retired=True)], {"0": (4, 4)})
     dumps = {rank: gloo(quiet if rank == 3 else waiting()) for rank in range(4)}
     assert named(dumps)[0] == (3,)
+
+
+def test_a_peer_without_a_dump_is_not_said_to_be_away() -> None:
+    """4 may have sent, and 6 waits for it; 8 waits in its wake. With 4's dump it is known."""
+    groups = {"5": ("PIPE", (4, 6, 8)), "6": ("PAIR", (6, 8))}
+    recv = entry("5", 2, "nccl:recv 1<-0", is_p2p=True)
+    behind = written([recv], {"5": (70, 69), "6": (8, 8)}, groups)
+    ahead = written([entry("6", 9)], {"5": (70, 70), "6": (9, 8)}, groups)
+    who, words = named({6: behind, 8: ahead})
+    assert who == (4,)
+    assert words.startswith("rank 4 left no dump, and 1 other waits with it in the recv")
