@@ -88,6 +88,15 @@ def _need(missing: str | None) -> None:
         needs.skip(missing)
 
 
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """`sentinel.cli.main` is a process's own: what it sets is not left to the tests that follow."""
+    before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session")
 def as_root() -> None:
     """For fixtures that mount, or become other users: their tests get the mark `root`."""

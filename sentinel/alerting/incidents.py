@@ -61,8 +61,17 @@ RULES = (
 """Sorted by how much they explain: the first that fits decides."""
 
 
+TOLD = (*TRAININGS, "drained", "diag")
+"""Kinds that join, and are told all the same: of a drained node they say what keeps it."""
+
+
+def told_anyway(alert: Alert) -> bool:
+    """Whether its cause does not mute it: it says more than that, or wakes others."""
+    return bool(alert.key.subject) and alert.kind in TOLD
+
+
 def stands_still(kind: str, subject: str, severity: Status) -> bool:
-    """Whether a training is dead or hangs: never muted by its cause."""
+    """Whether a training is dead or hangs."""
     return kind in TRAININGS and bool(subject) and severity is Status.CRITICAL
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.announcements import Bulletin
-from sentinel.alerting.incidents import Causes, importance, joined, stands_still
+from sentinel.alerting.incidents import Causes, importance, joined, told_anyway
 from sentinel.alerting.observations import Outcome, observations
 from sentinel.alerting.owners import LABEL, apart
 from sentinel.alerting.routing import Listener, audience, unrouted
@@ -354,8 +354,8 @@ class _Work:
         return ""
 
     def _cause(self, alert: Alert) -> Alert | None:
-        """What explains it; nothing explains away that a training is dead or hangs."""
-        if self._explains is None or stands_still(alert.kind, alert.key.subject, alert.severity):
+        """What explains it away; nothing does with a training that is dead or hangs."""
+        if self._explains is None or told_anyway(alert):
             return None
         root = self._explains.root(alert)
         return root if root.key != alert.key else None

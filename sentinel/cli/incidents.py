@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="[ack|export] ID", help="one of them, whole: its story"
     )
-    parser.add_argument("-c", "--config", metavar="FILE")
+    parser.add_argument("-c", "--config", metavar="FILE", help="go by this configuration")
     parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
     parser.add_argument("--note", default="", metavar="TEXT", help="of ack: shown wherever it is")
     parser.add_argument("--who", default="", metavar="NAME", help="of ack: default: you")

@@ -28,9 +28,11 @@ class Ledger(NamedTuple):
 
 
 @contextmanager
-def opened(args: argparse.Namespace, *, writing: bool = False) -> Iterator[Ledger]:
-    """Reading makes no state where there is none."""
-    settings = settings_of(args)
+def opened(
+    args: argparse.Namespace, *, writing: bool = False, settings: Settings | None = None
+) -> Iterator[Ledger]:
+    """Reading makes no state where there is none. `settings`: where they are known already."""
+    settings = settings or settings_of(args)
     gpus: Gpus
     if writing or app.has_state(settings):
         with app.looking(settings):

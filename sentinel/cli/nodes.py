@@ -125,7 +125,7 @@ def call_list(args: argparse.Namespace) -> int:
         if not args.history.startswith("/") and len(names([args.history])) != 1:
             raise BadCall("--history: one node (or directory that was cleaned) at a time")
         if not (args.json or args.history.startswith("/")):
-            _print_score(args)
+            _print_score(args, settings)
         log = actions.books(settings, dry_run=True)
         try:
             return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)
@@ -136,7 +136,7 @@ def call_list(args: argparse.Namespace) -> int:
     return node_tables.listing(chosen, clock.now(), as_json=args.json, each=bool(args.nodes))
 
 
-def _print_score(args: argparse.Namespace) -> None:
+def _print_score(args: argparse.Namespace, settings: Settings) -> None:
     """The node's line in the ledger of GPUs and nodes, where it has one."""
     try:
         from sentinel.cli import ledger
@@ -144,7 +144,7 @@ def _print_score(args: argparse.Namespace) -> None:
         from sentinel.gpu.ledger_update import outages_text
     except ModuleNotFoundError:  # the room of GPUs is optional
         return
-    with ledger.opened(args) as of:
+    with ledger.opened(args, settings=settings) as of:
         if entry := of.gpus.entry(NODE + args.history):
             print(visible(f"{args.history}: {outages_text(entry, of.now, of.gpus.policy)}"))
 

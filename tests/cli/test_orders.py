@@ -1,8 +1,7 @@
 """`sentinel alerts ack|silence|unsilence` as people call it, also wrongly."""
 
 import json
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,7 @@ channels: {book: {kind: file, path: ./book}}
 
 
 @pytest.fixture
-def say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Say]:
+def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
     """A state with one alert; what a command says, and its exit code."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sentinel.yaml").write_text(CONFIG)
@@ -37,15 +34,9 @@ def say(
         shown = capsys.readouterr()
         return code, (shown.out + shown.err).strip()
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     main(["tick", "-c", "sentinel.yaml"])
     capsys.readouterr()
-    yield call
-    for (
-        number,
-        handler,
-    ) in before.items():  # `main` is a process's own; other tests go on in this one
-        signal.signal(number, handler)
+    return call
 
 
 @pytest.fixture

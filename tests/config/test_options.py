@@ -40,7 +40,7 @@ from .kinds import Disk, Done, Limits, Mail, Watch
         (Watch, {"path": ["/x"], "stale_after": ["auto"]}, Watch(path="/x", stale_after="auto")),
         (Watch, {"path": ["/x"], "user": ["123", "true"]}, Watch(path="/x", users=["123", "true"])),
         (Watch, {"path": ["/x"], "match": ["null"]}, Watch(path="/x", match=["null"])),
-        (Watch, {"path": ["123"]}, Watch(path="123")),
+        (Watch, {"path": ["/123"]}, Watch(path="/123")),
         (Watch, {"path": ["/x"], "pair": ["1", "2"]}, Watch(path="/x", pair=(1, 2))),
         (
             Watch,

@@ -79,7 +79,7 @@ def test_each_death_is_told_to_its_owner_and_nobody_else_is_disturbed(
     assert _mailed(smtp) == Counter(wanted)
     assert names - {u.name for u in dead}  # and none of these was written to
     for mail in smtp.mails:
-        (address,), body = mail.recipients, str(mail.message.get_body(("plain",)))
+        (address,), body = mail.recipients, mail.message.get_body(("plain",)).get_content()
         owner = unknown.name if address.startswith("oncall") else address.partition("@")[0]
         assert f"{owner}/train" in mail.message["Subject"]
         assert "FAILED with exit code 3" in body

@@ -18,7 +18,7 @@ KILLING = 1.0  # seconds that proc gives a killed group, and some for a busy mac
 CONFIG = """\
 slurm: {{timeout: 2s}}
 checks:
-  training: {{kind: job, every: 1s, name: train, blind_after: 2, pulse_log: {folder}/pulse.log}}
+  training: {{kind: job, every: 1s, name: train, for: 0s, blind_after: 2, pulse_log: {folder}/pulse.log}}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
 """

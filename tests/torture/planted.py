@@ -10,10 +10,9 @@ ROOT = Path(__file__).parents[2]
 PLANTED = {
     # What an undrain erased stays erased.
     "overtaken": [("actions/executor.py", "        if window.erased:\n", "        if False:\n")],
-    # What `latest` names may go; the program that removes is to be the copy's.
+    # What `latest` names may go.
     "pointer": [
         ("clean/pointers.py", "        return (\n            identity in", "        return False and (\n            identity in"),
-        ("clean/child.py", "sys.path.append(", "sys.path.insert(0, "),
     ],
     # A message that was refused counts as sent.
     "lost": [
