@@ -72,6 +72,10 @@ class Lab(Cluster):
         self._cancel_all()
         self._resume_all()
         self.wait_ready()
+        # Job ids begin anew with the controller, and not even root may write to a file of somebody
+        # else in a directory that everybody writes to (fs.protected_regular, proc_sys_fs(5)).
+        for path in self.work.glob("slurm-*.out"):
+            path.unlink(missing_ok=True)
 
     def configure(self, **settings: object) -> None:
         """Add lines to slurm.conf and have them read (`scontrol reconfigure`), until `reset`."""
