@@ -64,8 +64,9 @@ printf '\n%s end 0\n' "$mark"
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def many() -> Iterator[ScaleLab]:
+    """A controller of its own for each: it stops to hear from nodes that are not there."""
     with ScaleLab(nodes=200) as lab:
         yield lab
 
