@@ -139,7 +139,7 @@ def _over(incident: str, past: Sequence[Transition], state: State) -> dict[str, 
     return {
         "incident": incident,
         "severity": worst(t.severity for t in past).value,
-        "title": visible(f"{t_named(first)}: {first.summary}"),
+        "title": visible(f"{_named(first)}: {first.summary}"),
         "since": iso(first.since, state.zone),
         "for": duration_text(elapsed(first.since, past[-1].at)),
         "alerts": 0,
@@ -149,13 +149,8 @@ def _over(incident: str, past: Sequence[Transition], state: State) -> dict[str, 
     }
 
 
-def _named(alert: Alert) -> str:
-    return f"{alert.key.check} {alert.key.subject}".strip()
-
-
-def t_named(t: Transition) -> str:
-    """What a change is about."""
-    return f"{t.key.check} {t.key.subject}".strip()
+def _named(of: Alert | Transition) -> str:
+    return f"{of.key.check} {of.key.subject}".strip()
 
 
 def _acknowledge(incident: str, args: argparse.Namespace, state: State) -> int:
