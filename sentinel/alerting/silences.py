@@ -161,7 +161,8 @@ def moment(text: str, zone: tzinfo | None, key: str) -> datetime:
 
 
 def _silence(window: Window, begin: int, end: int) -> Silence:
-    name = f"{window.reason}\0{begin}".encode()
+    # Of the window and not of its beginning: one that begins every minute stays the same silence.
+    name = repr((window.reason, window.cron, window.from_, str(window.match))).encode()
     return Silence(
         id="file-" + blake2b(name, digest_size=4).hexdigest(),
         match=window.match,

@@ -3,8 +3,11 @@
 Nodes are idle by decree (no slurmd), so jobs can wait but not run.
 """
 
+import sys
+
 from tests.lab import slurmconf
 from tests.lab.base import Cluster
+from tests.lab.network import CONTROLLER
 
 SETTINGS = {
     "MaxArraySize": 100_001,
@@ -12,9 +15,14 @@ SETTINGS = {
     "SchedulerParameters": "bf_max_job_test=1,default_queue_depth=1,sched_interval=600",
     "SlurmctldDebug": "error",
     "SlurmdTimeout": 0,
+    "MessageTimeout": 600,
 }
+"""The controller asks all nodes once, 3 s after its start (ping_nodes.c), and those that have not
+answered when MessageTimeout is over are NOT_RESPONDING: until then they are what was decreed."""
+
 PORT = 18_999
-"""Where no slurmd listens."""
+DEAF = f"import signal, socket; s = socket.create_server(('127.0.0.1', {PORT})); signal.pause()"
+"""Where slurmd would be: connections are taken, and nobody answers."""
 
 
 class ScaleLab(Cluster):
@@ -30,6 +38,8 @@ class ScaleLab(Cluster):
 
     def _up(self) -> None:
         super()._up()
+        space = ["ip", "netns", "exec", self._net.namespace(CONTROLLER)]
+        self._daemons.start("deaf", [*space, sys.executable, "-c", DEAF], self.folder / "log/deaf")
         self.wait_ready()
         self.ask(["scontrol", "update", f"nodename={self._nodes}", "state=idle"])
 
