@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -26,9 +27,10 @@ from sentinel.status.types import Facts
 from sentinel.web import messages, request_body
 from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
+from sentinel.web.page_cache import number_of
 from sentinel.web.render import HEADERS
 from sentinel.web.snapshot_cache import Live
-from sentinel.web.tables import as_csv, chosen
+from sentinel.web.tables import MOST, SIZE, as_csv, chosen, page
 
 BASE = "/api/v1"
 _REF = "#/components/schemas/{name}"
@@ -66,7 +68,8 @@ def document() -> dict[str, Any]:
 _ABOUT = (
     "What sentinel sees. Times are seconds since 1970 UTC; names ending in _s are seconds, in "
     "_bytes bytes, in _percent shares of 100. Fields may be added within version 1. A list takes "
-    "its fields as filters (?check=gpus&severity=critical) and format=csv."
+    "its fields as filters (?check=gpus&severity=critical) and format=csv. Alerts come in pages: "
+    'the Link header with rel="next" (RFC 8288) leads to the next one.'
 )
 
 
@@ -76,7 +79,9 @@ def _paths() -> dict[str, Any]:
     }
     for name, (kind, text) in ROWS.items():
         rows = {"type": "array", "items": _ref(kind.__name__)}
-        paths[f"{BASE}/{name}"] = {"get": _get(name, text, rows, 400)}
+        paths[f"{BASE}/{name}"] = {"get": _get(name, text, rows, 400, *_PAGED.get(name, ()))}
+    paths[f"{BASE}/alerts"]["get"]["parameters"] = [_LIMIT, _AFTER]
+    paths[f"{BASE}/alerts"]["get"]["responses"]["200"]["headers"] = {"Link": _LINK}
     one = {**_get("alert", "One alert, and why", _ref("Explained"), 404), "parameters": [_ID]}
     paths[f"{BASE}/alerts/{{id}}"] = {"get": one}
     paths[f"{BASE}/alerts/{{id}}/ack"] = {"post": _post("ack", "Somebody has it", "Answer")}
@@ -85,6 +90,23 @@ def _paths() -> dict[str, Any]:
 
 
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+_PAGED = {"alerts": (404,)}
+_LIMIT = {
+    "name": "limit",
+    "in": "query",
+    "description": "Alerts on a page",
+    "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": SIZE},
+}
+_AFTER = {
+    "name": "after",
+    "in": "query",
+    "description": "Where the page begins, as the Link header of the one before says",
+    "schema": {"type": "string", "minLength": 1},
+}
+_LINK = {
+    "description": 'The next page, with rel="next"; missing on the last',
+    "schema": {"type": "string"},
+}
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -122,7 +144,7 @@ _WORDS = {
     400: "The body, or the name of a filter, is not right",
     401: "No token, or the wrong one",
     403: "No token is configured, or the request is of another site",
-    404: "No such alert now",
+    404: "No such alert now, or no such page",
     405: "Not by this method",
     408: "The body did not come in time",
     409: "It does not fire yet",
@@ -178,16 +200,20 @@ class Api:
         async def listed(request: web.Request) -> Any:
             facts: Facts = await self._live.facts()
             kind, query = ROWS[name][0], request.query
-            wanted = {key: query.getall(key) for key in query if key != "format"}
+            further = ("format", *(_PAGING if name == "alerts" else ()))
+            wanted = {key: query.getall(key) for key in query if key not in further}
             wrong = [key for key in wanted if key not in kind.__struct_fields__]
             if wrong:
                 raise Refused(f"no such field: {shortened(visible(wrong[0]), 60)}", 400)
-            rows = chosen(getattr(facts, name), wanted)
-            return (
-                web.Response(text=as_csv(kind, rows), content_type="text/csv", headers=HEADERS)
-                if query.get("format") == "csv"
-                else rows
-            )
+            rows: Sequence[Any] = chosen(getattr(facts, name), wanted)
+            table = query.get("format") == "csv"
+            more: dict[str, str] = {}
+            if name == "alerts" and (not table or any(key in query for key in _PAGING)):
+                rows, more = _page(rows, request)
+            if not table:
+                return _json(rows, more=more)
+            headers = {**HEADERS, **more}
+            return web.Response(text=as_csv(kind, rows), content_type="text/csv", headers=headers)
 
         return listed
 
@@ -218,6 +244,27 @@ class Api:
         order = await self._live.silence(name, said.for_, orders.Said(who, "api", said.reason))
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
         return Done(alert=name, done=text, who=who, silence=order.id)
+
+
+_PAGING = ("limit", "after")
+
+
+def _page(
+    alerts: Sequence[types.AlertFact], request: web.Request
+) -> tuple[Sequence[types.AlertFact], dict[str, str]]:
+    """The page that is asked for, and the header that leads to the next (RFC 8288)."""
+    query = request.query
+    size = number_of(query.get("limit", str(SIZE)))
+    if not 1 <= size <= MOST:
+        raise Refused(f"limit: a number from 1 to {MOST}", 400)
+    try:
+        some, after = page(alerts, size, query.get("after"))
+    except ValueError as error:
+        raise Refused(f"after: {error}; begin without it", 404) from error
+    if not after:
+        return some, {}
+    same = [(key, value) for key, value in query.items() if key != "after"]
+    return some, {"Link": f'<{request.path}?{urlencode([*same, ("after", after)])}>; rel="next"'}
 
 
 def _told(handler: Handler | Callable[[web.Request], Awaitable[Any]]) -> Handler:

@@ -1,13 +1,18 @@
-"""The rows of a table that an address asks for, and a table as CSV (RFC 4180)."""
+"""The rows of a table that an address asks for, all or a page, and a table as CSV (RFC 4180)."""
 
 from __future__ import annotations
 
 import csv
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import TypeVar
 
-from msgspec import Struct, json, to_builtins
+from msgspec import Struct, ValidationError, json, to_builtins
+
+from sentinel.alerting.incidents import importance
+from sentinel.status.types import AlertFact
 
 Row = TypeVar("Row", bound=Struct)
 Wanted = Mapping[str, Sequence[str]]
@@ -19,6 +24,48 @@ def chosen(rows: Sequence[Row], wanted: Wanted) -> list[Row]:
     return [
         r for r in rows if all(_text(getattr(r, name, None)) in w for name, w in wanted.items())
     ]
+
+
+SIZE, MOST = 200, 1000
+"""Alerts on a page, and how many may be asked for."""
+
+Place = tuple[bool, bool, int, float]
+"""What the worst first means: what fires before what does not yet, what nobody has before what
+somebody has, what weighs more, the oldest. Of trainings that stand still the order may change."""
+
+
+def page(
+    alerts: Sequence[AlertFact], size: int, after: str | None = None
+) -> tuple[Sequence[AlertFact], str]:
+    """Those behind that cursor, and the cursor for the next page; empty where this is the last.
+
+    The cursor names the last alert and its place. So an alert that keeps its place comes once,
+    whatever begins or ends before it meanwhile. Raises ValueError for what is no cursor.
+    """
+    start = 0
+    if after is not None:
+        last, name = _cursor(after)
+        places = [_place(a) for a in alerts]
+        start, end = bisect_left(places, last), bisect_right(places, last)
+        start = next((n + 1 for n in range(start, end) if alerts[n].id == name), start)
+    some = alerts[start : start + size]
+    more = bool(some) and start + size < len(alerts)
+    told = json.encode((_place(some[-1]), some[-1].id)) if more else b""
+    return some, urlsafe_b64encode(told).decode().rstrip("=")
+
+
+def _place(a: AlertFact) -> Place:
+    weight = importance(a.kind, a.subject, a.severity, a.status)[0]
+    return a.state != "firing", a.quiet, weight, a.since if weight else 0.0
+
+
+def _cursor(text: str) -> tuple[Place, str]:
+    try:
+        told = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        place, name = json.decode(told, type=tuple[Place, str])
+    except (ValueError, ValidationError) as error:
+        raise ValueError("no cursor of this list") from error
+    return place, name
 
 
 def as_csv(kind: type[Struct], rows: Sequence[Struct]) -> str:

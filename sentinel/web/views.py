@@ -21,13 +21,13 @@ from sentinel.web.events import Events
 from sentinel.web.page_cache import Shown, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
-from sentinel.web.tables import chosen
+from sentinel.web.tables import SIZE, chosen
 
 Deed = Callable[[str, Said, Mapping[str, str]], Awaitable[object]]
 """Of an alert, who asks, and the fields of the form."""
 
-FIRST, SIZE = 25, 200
-"""Alerts on the overview, and on one page of the list."""
+FIRST = 25
+"""Alerts on the overview."""
 
 FILTERS = ("check", "kind", "subject", "severity", "status", "state", "incident")
 """What an address may ask for: /alerts?check=gpus&severity=critical."""

@@ -17,10 +17,13 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sentinel.alerting.orders import Said
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
+from sentinel.status.types import AlertFact
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from sentinel.web import connection_limit
@@ -28,6 +31,7 @@ from sentinel.web.auth import Gate, Refused
 from sentinel.web.page_cache import Shown
 from sentinel.web.rate_limit import Rate
 from sentinel.web.snapshot_cache import Live
+from sentinel.web.tables import _place, page
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import alert, around, fill, scene, store
 from tests.web.stage import TOKEN, Stage, stage
@@ -641,3 +645,74 @@ def test_an_address_says_which_alerts_are_shown() -> None:
         table = list(csv.DictReader(text.splitlines()))
         assert {(r["id"], r["subject"]) for r in table} >= {("00000003", "'=1+1")}
         assert "1 more alert<" in ask(s, "GET", "/alerts/00000002")[1]
+
+
+def test_alerts_come_in_pages() -> None:
+    """200 and a Link to the rest; all of them once, the worst first, with the filter kept."""
+    kinds = {0: (Status.WARNING, "drained"), 1: (Status.CRITICAL, "job")}
+    rows = []
+    for n in range(1, 452):
+        status, kind = kinds.get(n % 7, (Status.CRITICAL, "drained"))
+        rows.append(alert(n, f"gpu{n:05}", status, kind=kind))
+    with stage(rows) as s:
+        path, told, sizes = "/api/v1/alerts?check=drained", [], []
+        while path:
+            status, text, headers = ask(s, "GET", path)
+            assert status == 200, text
+            part = json.loads(text)
+            told += [(a["severity"], a["id"]) for a in part]
+            sizes.append(len(part))
+            link = re.fullmatch(r'<(.*)>; rel="next"', headers.get("Link", ""))
+            path = link[1] if link else ""
+        assert sizes == [200, 200, 51]
+        assert len(set(told)) == len(rows)
+        assert [severity for severity, _ in told] == sorted(severity for severity, _ in told)
+        assert len(json.loads(ask(s, "GET", "/api/v1/alerts?limit=7")[1])) == 7
+        table = ask(s, "GET", "/api/v1/alerts?format=csv&check=drained")[1]
+        assert len(table.splitlines()) == 1 + len(rows)  # a spreadsheet follows no link
+        for wrong in ("limit=0", "limit=1001", "limit=x", "limit="):
+            assert ask(s, "GET", f"/api/v1/alerts?{wrong}")[0] == 400, wrong
+        for wrong in ("after=", "after=x", "after=bnVsbA", "after=%C3%86"):
+            assert ask(s, "GET", f"/api/v1/alerts?{wrong}")[0] == 404, wrong
+        assert ask(s, "GET", "/api/v1/checks?limit=7")[0] == 400
+        assert "1 to 200 of" in ask(s, "GET", "/alerts?check=drained")[1]
+
+
+SHAPES = st.tuples(
+    st.sampled_from(["job", "drained"]),
+    st.sampled_from([Status.CRITICAL, Status.WARNING, Status.UNKNOWN]),
+    st.sampled_from(["firing", "pending"]),
+    st.sampled_from(["", "ann"]),
+    st.integers(0, 3),
+)
+
+
+@given(
+    shapes=st.lists(SHAPES, max_size=20), size=st.integers(1, 5), ends=st.sets(st.integers(0, 20))
+)
+def test_an_alert_that_stands_is_on_one_page(shapes: list[Any], size: int, ends: set[int]) -> None:
+    """Some end and others begin between two pages, the last of a page too: what stands all the
+    while comes, and where nothing changes, once."""
+    rows = [
+        AlertFact(
+            id=f"{n}", cluster="c", check="x", kind=kind, subject=f"s{n}", status=status,
+            severity=Status.WARNING if status is Status.UNKNOWN else status, state=state,
+            acknowledged_by=who, since=float(since), for_s=0.0, summary="",
+        )
+        for n, (kind, status, state, who, since) in enumerate(shapes)
+    ]  # fmt: skip
+    rows.sort(key=_place)
+    told: list[str] = []
+    before: list[AlertFact] = rows
+    after: str | None = None
+    for _ in range(2 * len(rows) + 1):
+        some, after = page(before, size, after)
+        told += [a.id for a in some]
+        before = [a for n, a in enumerate(rows) if n not in ends]
+        if not after:
+            break
+    assert not after
+    standing = {a.id for n, a in enumerate(rows) if n not in ends}
+    assert set(told) >= standing
+    if not ends:
+        assert told == [a.id for a in rows]
