@@ -19,14 +19,20 @@ from msgspec.structs import replace
 
 from sentinel.alerting.processor import Plan, notification
 from sentinel.alerting.state_machine import Policy, step
+from sentinel.chain.folder import Place
 from sentinel.chain.script_book import Book, write
 from sentinel.chain.script_history import Record, Submitted
 from sentinel.channels.format.text import subject, text
+from sentinel.checks.chain import ChainCheck
 from sentinel.checks.checkpoint.check import Checkpoint
 from sentinel.checks.cron import CronCheck
 from sentinel.checks.drained import Drained
+from sentinel.checks.du.settings import Du
+from sentinel.checks.du.tree import Row, Tree
+from sentinel.checks.du.tree import finding as weight
 from sentinel.checks.exec import Exec
 from sentinel.checks.fs.check import Fs
+from sentinel.checks.fs.limits import Limits
 from sentinel.checks.fs.probe import Answer
 from sentinel.checks.fs.verdict import Seen, finding
 from sentinel.checks.gpu import GpuCheck
@@ -36,20 +42,27 @@ from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.core.clock import shifted
-from sentinel.core.model import Coverage, Key, Report, Status
+from sentinel.core.model import Coverage, Key, Notification, Report, Status
 from sentinel.core.mounts import Mount
 from sentinel.core.settings import FilePath
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, Share, Size
 from sentinel.nodes.model import Unreachable
 from sentinel.nodes.probe import Unread
-from sentinel.slurm.model import Controller, Node
+from sentinel.slurm.model import Controller, Job, Node
 from sentinel.testing import START, FixedSlurm, context
+from tests.checks.chain.test_chain import CHAIN, REST
+from tests.checks.clean import test_check as cleaning
+from tests.checks.diag import test_check as diagnosis
 from tests.checks.drained import test_check as drained
 from tests.checks.drained.nodes import CLEAN, process
 from tests.checks.fs import test_verdict as verdict
 from tests.checks.gpu.world import World
+from tests.checks.job import making
 from tests.checks.job.making import NOW, job
+from tests.checks.log import test_check as logs
+from tests.checks.network import test_network as links
 from tests.checks.remote.test_asked import HALF, WELL, Told
+from tests.lab.gpus import Failure, dcgmi_json
 
 GOLDEN = Path(__file__).with_name("golden.json")
 PLACE = "/PLACE"
@@ -133,12 +146,76 @@ def quota(used: int) -> Report:
     return QuotaCheck(paths=[FilePath("/")], command=["echo", said]).run(context(limit=30.0))
 
 
+def of_job(*ends: Any, **waiting: Any) -> Report:
+    """A training that ran at the first look; at the next this is what is left of it."""
+    watch = making.Watch(making.check())
+    watch.look(making.job())
+    left = [making.pending(**waiting)] if waiting else []
+    found = [watch.look(*left, after=after, ends=list(ends)) for after in (60, 60)][-1]
+    return Report(findings=(found,), coverage=Coverage(of="jobs", meant=1))
+
+
+def of_log(at: Path, *lines: str, quiet: float = 0, **settings: Any) -> Report:
+    """A log that ends with these lines."""
+    log = at / "train.log"
+    log.write_text("".join(f"iteration {n} loss 2.5\n" for n in range(5)))
+    watch = logs.Watch(logs.mine(), path=FilePath(str(log)), users=["*"], **settings)
+    watch.report()
+    with log.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    os.utime(log, (START.wall / 1e6 + 60,) * 2)
+    first = watch.report(1)
+    return watch.report(quiet) if quiet else first
+
+
+def of_du() -> Report:
+    tree = Tree(
+        apparent=99_000, allocated=111_000, entries=3, complete=True, unread=0, errors={}, calls=8,
+        dirs={"/x/a": Row(106_000, 2)}, owners={"1000": Row(111_000, 3)},
+    )  # fmt: skip
+    limits = Limits(used=Share(85)), Limits(used=Share(95))
+    found = weight("/x", tree, Du(size=Size(100_000)), *limits)
+    return Report(findings=(found,), coverage=Coverage(of="paths", meant=1))
+
+
+def of_clean(at: Path) -> Report:
+    """Its clock was set forward: everything looks old."""
+    (at / "run1.log").touch()
+    ahead = replace(cleaning.NOW, wall=cleaning.NOW.wall + 10**15)
+    check = cleaning.check(at)
+    return cleaning.looked(check, ahead, cleaning.looked(check, cleaning.NOW))
+
+
+def of_diag(at: Path, text: str, code: int) -> Report:
+    site = diagnosis.Site(at, [diagnosis.node("n0")])
+    first = site.look()
+    site.queue(first)
+    site.end(first, "n0", text, code)
+    return site.look()
+
+
+def of_chain(at: Path, *jobs: Job) -> Report:
+    place = Place(str(at / "chain"))
+    place.install(CHAIN, "")
+    return ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm(jobs=jobs)))
+
+
+def of_network(**fields: Any) -> Report:
+    ill = replace(links.WELL, **fields)
+    return links.nights(links.probe(links.WELL), links.probe(ill), links.probe(ill))[-1]
+
+
 TROUBLES: dict[str, Callable[[Path], Report]] = {
+    "chain gone": of_chain,
+    "chain held": lambda at: of_chain(at, *REST, making.pending(reason="JobHeldUser", name="s-a")),
     "checkpoint late": lambda at: checkpoint(at, late_after=Duration(1800)),
     "checkpoint few": lambda at: checkpoint(at, fewest=3),
+    "clean clock set forward": of_clean,
     "cron failed": lambda at: of_cron(at, records=failed(at)),
     "cron silent": lambda at: of_cron(at, at=START.wall / 1e6 - 7200),
     "cron refused": lambda at: of_cron(at, refused={"cron.daily/x": "may be written by its group"}),
+    "diag failed": lambda at: of_diag(at, dcgmi_json("4", [Failure(gpu=3)]), 226),
+    "diag unreadable": lambda at: of_diag(at, "Segmentation fault", 139),
     "drained left process": lambda _: drained.run(Drained(), probe=drained.LEFT),
     "drained state D": lambda _: drained.run(Drained(), probe=drained.STUCK),
     "drained user": lambda _: drained.run(
@@ -147,6 +224,7 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     "drained silent": lambda _: drained.run(
         Drained(), remote=drained.Nodes({"n1": Unreachable("no route to host")})
     ),
+    "du over": lambda _: of_du(),
     "exec critical": lambda _: Exec(command=["sh", "-c", "echo 'RAID degraded|bad=1'; exit 2"]).run(
         context()
     ),
@@ -162,8 +240,21 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     "gpu hot": lambda _: of_gpu(hot),
     "gpu missing": lambda _: of_gpu(lambda world: world.nodes["n1"].gpus.pop()),
     "gpu node silent": lambda _: of_gpu(lambda world: setattr(world.nodes["n1"], "gone", True)),
+    "job failed": lambda _: of_job(making.ended(exit_code=1)),
+    "job out of memory": lambda _: of_job(making.ended(state="OUT_OF_MEMORY")),
+    "job node failed": lambda _: of_job(making.ended(state="NODE_FAIL")),
+    "job cancelled": lambda _: of_job(making.ended(state="CANCELLED")),
+    "job held": lambda _: of_job(making.ended(), reason="JobHeldUser"),
+    "job end unknown": lambda _: of_job(),
+    "log stale": lambda at: of_log(at, quiet=60),
+    "log NaN": lambda at: of_log(at, *["iteration 9 loss nan"] * 5, progress=logs.ITERATION),
+    "log out of memory": lambda at: of_log(
+        at, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    ),
     "memory killed": lambda _: of_kills(),
     "memory low": lambda _: of_memory(available=10**9),
+    "network link down": lambda _: of_network(state="DOWN", phys_state="Polling"),
+    "network slow link": lambda _: of_network(rate="100 Gb/sec (1X NDR)"),
     "nodes down": lambda _: of_nodes(state="DOWN", reason="Not responding", reason_time=NOW),
     "nodes drained": lambda _: of_nodes(
         flags=frozenset({"DRAIN"}), reason="Kill task failed", reason_user="root", reason_time=NOW
@@ -199,18 +290,19 @@ def alerts(kind: str, report: Report) -> Iterator[Any]:
 def told(name: str, folder: Path) -> list[Any]:
     """Each alert as mail and as JSON."""
     report = TROUBLES[name](folder)
-    messages = [
-        {
-            "subject": subject([one]),
-            "text": text([one]).splitlines(),
-            "json": msgspec.to_builtins(one),
-        }
-        for one in alerts(name.partition(" ")[0], report)
-    ]
-    words = json.dumps(messages).replace(str(folder), PLACE)
-    for one in messages:  # made from the subject, which may hold the directory
-        words = words.replace(one["json"]["alert"], "ALERT")
-    return list(json.loads(words))
+    messages = []
+    for alert in alerts(name.partition(" ")[0], report):
+        said = msgspec.json.encode(alert).decode().replace(str(folder), PLACE)
+        # The id is made from the subject, which may hold the directory.
+        one = msgspec.json.decode(said.replace(alert.alert, "ALERT"), type=Notification)
+        messages.append(
+            {
+                "subject": subject([one]),
+                "text": text([one]).splitlines(),
+                "json": msgspec.to_builtins(one),
+            }
+        )
+    return list(json.loads(json.dumps(messages)))
 
 
 @pytest.mark.parametrize("name", TROUBLES)
