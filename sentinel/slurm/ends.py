@@ -11,29 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sentinel.core.errors import CannotTell
+from sentinel.slurm.job_states import STATES, Phase
 from sentinel.slurm.model import JobEnd, Run
 from sentinel.slurm.queue import pieces
 from sentinel.slurm.words import epoch, optional_text, text
 
-LIVE = frozenset(
-    [
-        "PENDING",
-        "RUNNING",
-        "SUSPENDED",
-        "COMPLETING",
-        "CONFIGURING",
-        "STAGE_OUT",
-        "STOPPED",
-        "SIGNALING",
-        "RESIZING",
-        "EXPEDITING",
-        "REQUEUED",
-        "REQUEUE_HOLD",
-        "REQUEUE_FED",
-        "RESV_DEL_HOLD",
-        "SPECIAL_EXIT",
-    ]
-)
+LIVE = frozenset(s for s, p in STATES.items() if p not in (Phase.OVER, Phase.UNCLEAR))
+"""States in which a job has not ended."""
 
 # Where slurmctld itself ends a job (a node that fails, a launch that does, a partition or a
 # script that is gone) it writes `exit_code = 1` (src/slurmctld/job_mgr.c, 20.11 to 26.05), which

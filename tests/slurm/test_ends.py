@@ -138,7 +138,10 @@ def test_a_hangup_that_slurmctld_made_up_is_none(
     assert end.signal == 9
 
 
-@pytest.mark.parametrize("state", ["PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"])
+@pytest.mark.parametrize(
+    "state",
+    ["PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "POWER_UP_NODE", "REQUEUED_CRON"],
+)
 def test_a_job_that_is_still_there_has_no_end(state: str) -> None:
     """Its end time is a plan and its exit code says nothing yet."""
     end = from_squeue("15", remembered(state=state.encode(), exit=b"0"))
