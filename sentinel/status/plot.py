@@ -1,76 +1,136 @@
-"""A number over time as SVG, with what is expected of it. Pure; drawn in the page's own colours."""
+"""Numbers over one shared time axis as SVG: lines below each other, and what happened. Pure.
+
+The page is complete with it; where a browser runs scripts, static/course.js draws the same
+(`told`) with values under pointer and keyboard.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from html import escape
+from itertools import pairwise
 from math import ceil, floor, isfinite, log10
+from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+
+from sentinel.core.values import duration_text, size_text
 
 Point = tuple[float, float]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 220, 74, 14, 12, 26
+Unit = Literal["number", "bytes", "percent", "seconds"]
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 920, 84, 20, 22, 24
+HIGH, APART = 132, 30
+"""Pixels of one line's panel, and between two of them."""
+
 MOST = 400
 """Points of a line: more than there are pixels between them nobody sees."""
+
+MOST_MARKS = 300
+"""Of what happened, the newest; checkpoints are counted by themselves."""
+
+HUGE = 1e300
+"""Beyond it an axis has no round numbers."""
 
 LEAST = 0.02
 """The share of a number that the height of a plot spans at least: noise is not drawn as a cliff."""
 
+SILENT = 600.0
+"""Seconds without a number, and three times as long as beside it: the line is parted there, for
+nobody knows how it went."""
 
-class Plot(Struct, frozen=True, kw_only=True):
-    """`points` in seconds UTC; `limit` is a level to be seen; `ahead` are moments at which the
-    level is expected to be reached: early, middle, late."""
+
+class Line(Struct, frozen=True, kw_only=True):
+    """`parts`: what is drawn, in seconds UTC (see `pieces`); `limits` are levels with their names; `ahead` are the moments at
+    which the level `goal` is expected to be reached: early, middle, late."""
+
+    name: str
+    title: str
+    unit: Unit = "number"
+    parts: Sequence[Sequence[Point]] = ()
+    limits: Sequence[tuple[str, float]] = ()
+    ahead: tuple[float, float, float] | None = None
+    goal: float = 100.0
+
+    @property
+    def points(self) -> list[Point]:
+        """All that is drawn."""
+        return [point for part in self.parts for point in part]
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """What happened at a moment, or `until` another; `kind` is a word, and names its colour."""
+
+    at: float
+    kind: str
+    text: str
+    until: float | None = None
+    href: str = ""
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """How something went, from `first` to `now`; `at`: the moment that was asked for."""
 
     title: str
-    points: Sequence[Point]
+    first: float
     now: float
-    words: Callable[[float], str]
     zone: tzinfo
-    limit: float | None = None
-    ahead: tuple[float, float, float] | None = None
-    floor: float | None = None
+    lines: Sequence[Line] = ()
+    marks: Sequence[Mark] = ()
+    at: float | None = None
+
+    @property
+    def last(self) -> float:
+        """Where the axis ends: later than now where a forecast is drawn, at most as far as back."""
+        ends = [line.ahead[2] for line in self.lines if line.ahead]
+        span = max(self.now - self.first, 43_200.0)
+        return max(min(max(ends, default=self.now), self.now + span), self.first + 1)
+
+    @property
+    def drawn(self) -> list[Line]:
+        """The lines of which there is enough to draw."""
+        return [line for line in self.lines if len(line.points) > 1]
 
 
-class _Scale:
-    """Where a moment and a value stand."""
-
-    def __init__(self, plot: Plot) -> None:
-        first = min((p[0] for p in plot.points), default=plot.now - 1)
-        span = plot.now - first
-        last = (
-            plot.now if plot.ahead is None else min(plot.ahead[2], plot.now + max(span, 43_200.0))
-        )
-        values = [p[1] for p in plot.points]
-        values += [v for v in (plot.limit, plot.floor) if v is not None]
-        self.ticks = ticks(min(values, default=0.0), max(values, default=1.0))
-        self.low, self.high = self.ticks[0], self.ticks[-1]
-        self.first, self.last = first, max(last, first + 1)
-
-    def x(self, at: float) -> float:
-        share = (at - self.first) / (self.last - self.first)
-        return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - RIGHT)
-
-    def y(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return HEIGHT - BOTTOM - max(0.0, min(1.0, share)) * (HEIGHT - TOP - BOTTOM)
-
-
-def svg(plot: Plot) -> str:
+def svg(course: Course) -> str:
     """The picture; a sentence where there is too little to draw."""
-    plot = replace(plot, points=[p for p in plot.points if isfinite(p[1])])
-    if len(plot.points) < 2:
+    lines = course.drawn
+    if not lines:
         return "<p>Too little history to draw yet.</p>"
-    scale = _Scale(plot)
-    points = thinned(plot.points)
-    line = " ".join(f"{scale.x(t):.1f},{scale.y(v):.1f}" for t, v in points)
-    first, last = plot.points[0][1], plot.points[-1][1]
-    told = escape(f"{plot.title}: from {plot.words(first)} to {plot.words(last)}", quote=True)
+    height = TOP + len(lines) * (HIGH + APART) + BOTTOM
+    panels = [_panel(course, line, n) for n, line in enumerate(lines)]
+    told = "; ".join(_told(line) for line in lines)
     return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">'
-        f'{_axes(plot, scale)}{_future(plot, scale)}<polyline class="line" points="{line}"/></svg>'
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{escape(course.title)}: {escape(told)}">'
+        f"{_marks(course, height)}{''.join(panels)}{_clocks(course, height)}</svg>"
     )
+
+
+def told(course: Course) -> dict[str, Any]:
+    """The same as plain data, seconds UTC; None parts a line."""
+    return {
+        "title": course.title,
+        "first": course.first,
+        "last": course.last,
+        "now": course.now,
+        "at": course.at,
+        "zone": str(course.zone),
+        "lines": [_line_told(line) for line in course.drawn],
+        "marks": [_mark_told(mark) for mark in course.marks],
+    }
+
+
+def words(unit: Unit, value: float) -> str:
+    """A number as people read it."""
+    if unit == "bytes":
+        return size_text(value)
+    if unit == "seconds":
+        return duration_text(value)
+    if unit == "percent":
+        return f"{value:.4g}%"
+    whole = abs(value) >= 1000 or (value == int(value) and abs(value) < 1e15)
+    return f"{value:,.0f}" if whole and abs(value) < 1e15 else f"{value:.4g}"
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -88,59 +148,178 @@ def ticks(low: float, high: float) -> list[float]:
     return [n * step for n in range(first, last + 1)]
 
 
-def thinned(points: Sequence[Point]) -> list[Point]:
-    """At most about MOST points; the smallest and the largest of each piece stay, and the last."""
-    step = len(points) // (MOST // 2)
+def pieces(points: Sequence[Point]) -> list[list[Point]]:
+    """What is drawn of a history, finite numbers only: parted where nothing was seen, thinned."""
+    fit = [p for p in points if isfinite(p[1]) and abs(p[1]) < HUGE]
+    parts = _parted(fit)
+    return [thinned(part, MOST * len(part) // len(fit)) for part in parts if part]
+
+
+def thinned(points: Sequence[Point], most: int = MOST) -> list[Point]:
+    """At most about so many points; the smallest and the largest of each stretch stay, and the
+    first and the last."""
+    step = len(points) // max(1, most // 2)
     if step <= 1:
         return list(points)
-    kept: list[Point] = []
+    kept = {points[0], points[-1]}
     for start in range(0, len(points), step):
-        piece = points[start : start + step]
-        ends = {min(piece, key=lambda p: p[1]), max(piece, key=lambda p: p[1])}
-        kept += sorted(ends)
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
+        stretch = points[start : start + step]
+        kept |= {min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])}
+    return sorted(kept)
 
 
-def _axes(plot: Plot, scale: _Scale) -> str:
-    low, high = HEIGHT - BOTTOM, TOP
-    lines = f'<path class="axis" d="M{LEFT} {high}V{low}H{WIDTH - RIGHT}" fill="none"/>'
-    for value in scale.ticks:
-        text = escape(plot.words(value))
-        lines += (
-            f'<text x="{LEFT - 6}" y="{scale.y(value) + 4:.1f}" text-anchor="end">{text}</text>'
+def _parted(points: Sequence[Point]) -> list[Sequence[Point]]:
+    gaps = [b[0] - a[0] for a, b in pairwise(points)]
+    ends = [
+        n + 1
+        for n, gap in enumerate(gaps)
+        if gap > max(SILENT, 3 * max([*gaps[max(0, n - 1) : n], *gaps[n + 1 : n + 2]], default=gap))
+    ]
+    return [points[a:b] for a, b in pairwise([0, *ends[-MOST // 8 :], len(points)])]
+
+
+def at_x(course: Course, at: float) -> float:
+    """Where a moment stands."""
+    share = (at - course.first) / (course.last - course.first)
+    return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - RIGHT)
+
+
+def _scale(line: Line) -> tuple[list[float], Callable[[float], float]]:
+    """The numbers of the axis, and how far down from the panel's top a value stands."""
+    values = [value for _, value in line.points] + [level for _, level in line.limits]
+    values += [line.goal] if line.ahead else []
+    if line.unit == "percent" and min(values) >= 0:
+        values = [min(v, 100.0) for v in values]
+    numbers = ticks(min(values), max(values))
+    low, high = numbers[0], numbers[-1]
+
+    def y(value: float) -> float:
+        return HIGH * (1 - max(0.0, min(1.0, (value - low) / (high - low))))
+
+    return numbers, y
+
+
+def _panel(course: Course, line: Line, place: int) -> str:
+    numbers, y = _scale(line)
+    top, end = TOP + place * (HIGH + APART) + APART - 8, WIDTH - RIGHT
+    drawn = f'<text class="head" x="{LEFT}" y="-8">{escape(line.title)}</text>'
+    drawn += f'<path class="axis" d="M{LEFT} 0V{HIGH}H{end}" fill="none"/>'
+    for value in numbers if len(numbers) < 6 else numbers[::2]:
+        text = escape(words(line.unit, value))
+        drawn += f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{text}</text>'
+    for name, level in line.limits:
+        drawn += (
+            f'<path class="limit" d="M{LEFT} {y(level):.1f}H{end}"/>'
+            f'<text class="limit" x="{LEFT + 4}" y="{y(level) - 3:.1f}">{escape(name)}</text>'
         )
-    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        at = scale.first + share * (scale.last - scale.first)
-        lines += (
-            f'<text x="{scale.x(at):.1f}" y="{HEIGHT - 8}" text-anchor="{anchor}">'
-            f"{_clock(at, plot, scale)}</text>"
-        )
-    return lines
+    drawn += _future(course, line, y)
+    for piece in line.parts:
+        if len(piece) == 1:
+            at, value = piece[0]
+            drawn += f'<circle class="dot" cx="{at_x(course, at):.1f}" cy="{y(value):.1f}" r="2"/>'
+            continue
+        points = " ".join(f"{at_x(course, t):.1f},{y(v):.1f}" for t, v in piece)
+        drawn += f'<polyline class="line" points="{points}"/>'
+    return f'<g transform="translate(0 {top})">{drawn}</g>'
 
 
-def _future(plot: Plot, scale: _Scale) -> str:
-    """A wedge from now to when it may be full, and its middle."""
-    if plot.ahead is None or plot.limit is None:
+def _told(line: Line) -> str:
+    first, last = line.points[0][1], line.points[-1][1]
+    return f"{line.title} from {words(line.unit, first)} to {words(line.unit, last)}"
+
+
+def _marks(course: Course, height: int) -> str:
+    """Behind the lines, over all panels; checkpoints are short, since there are many."""
+    low, drawn = height - BOTTOM, ""
+    for mark in course.marks:
+        x, kind = at_x(course, mark.at), escape(mark.kind)
+        title = f"<title>{escape(mark.text)}</title>"
+        if mark.until is not None:
+            wide = max(1.5, at_x(course, mark.until) - x)
+            drawn += (
+                f'<rect class="span m-{kind}" x="{x:.1f}" y="{TOP}" width="{wide:.1f}" '
+                f'height="{low - TOP}">{title}</rect>'
+            )
+        top = low - 8 if mark.kind == "checkpoint" else TOP - 8
+        drawn += f'<path class="mark m-{kind}" d="M{x:.1f} {top}V{low}">{title}</path>'
+    for name, at in (("now", course.now), ("asked for", course.at)):
+        if at is not None and (name != "now" or course.last > course.now + 1):
+            x = at_x(course, at)
+            drawn += (
+                f'<path class="now" d="M{x:.1f} {TOP - 6}V{low}"/>'
+                f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle">{name}</text>'
+            )
+    return drawn
+
+
+def _clocks(course: Course, height: int) -> str:
+    span, texts = course.last - course.first, ""
+    form = "%H:%M:%S" if span < 600 else "%H:%M" if span < 86_400 else "%d %b %H:%M"
+    for share, anchor in (
+        (0.0, "start"),
+        (0.25, "middle"),
+        (0.5, "middle"),
+        (0.75, "middle"),
+        (1.0, "end"),
+    ):
+        at = course.first + share * span
+        text = datetime.fromtimestamp(at, course.zone).strftime(form)
+        texts += f'<text x="{at_x(course, at):.1f}" y="{height - 8}" text-anchor="{anchor}">{text}</text>'
+    return texts
+
+
+def _future(course: Course, line: Line, y: Callable[[float], float]) -> str:
+    """A wedge from now to when it may be full, its middle, and the day of it."""
+    if line.ahead is None:
         return ""
-    x, y, goal = scale.x(plot.now), scale.y(plot.points[-1][1]), plot.limit
-    early, middle, late = (_reached(plot, scale, moment, goal) for moment in plot.ahead)
-    end = f"{scale.x(scale.last):.1f}"
-    band = f"{x:.1f},{y:.1f} {early} {end},{scale.y(goal):.1f} {late}"
-    return (
-        f'<polygon class="band" points="{band}"/>'
-        f'<polyline class="mid" points="{x:.1f},{y:.1f} {middle}"/>'
+    value, goal = line.points[-1][1], line.goal
+    x, end = at_x(course, course.now), at_x(course, course.last)
+
+    def reached(moment: float) -> str:
+        """Where the straight way to that level leaves the picture."""
+        if moment <= course.last or moment <= course.now:
+            return f"{at_x(course, moment):.1f},{y(goal):.1f}"
+        share = (course.last - course.now) / (moment - course.now)
+        return f"{end:.1f},{y(value + share * (goal - value)):.1f}"
+
+    early, middle, late = map(reached, line.ahead)
+    drawn = (
+        f'<polygon class="band" points="{x:.1f},{y(value):.1f} {early} {end:.1f},{y(goal):.1f} {late}"/>'
+        f'<polyline class="mid" points="{x:.1f},{y(value):.1f} {middle}"/>'
     )
+    if line.ahead[1] <= course.last:
+        at = at_x(course, line.ahead[1])
+        day = datetime.fromtimestamp(line.ahead[1], course.zone).strftime("full %d %b %H:%M")
+        anchor = "end" if at > WIDTH * 0.8 else "middle"
+        drawn += (
+            f'<path class="now" d="M{at:.1f} 0V{HIGH}"/>'
+            f'<text x="{at:.1f}" y="-8" text-anchor="{anchor}">{day}</text>'
+        )
+    return drawn
 
 
-def _reached(plot: Plot, scale: _Scale, moment: float, goal: float) -> str:
-    """Where the straight way to that level leaves the picture."""
-    value = plot.points[-1][1]
-    if moment <= scale.last or moment <= plot.now:
-        return f"{scale.x(moment):.1f},{scale.y(goal):.1f}"
-    share = (scale.last - plot.now) / (moment - plot.now)
-    return f"{scale.x(scale.last):.1f},{scale.y(value + share * (goal - value)):.1f}"
+def _line_told(line: Line) -> dict[str, Any]:
+    x: list[float] = []
+    y: list[float | None] = []
+    for piece in line.parts:
+        if x:
+            x.append((x[-1] + piece[0][0]) / 2)
+            y.append(None)
+        x += [at for at, _ in piece]
+        y += [value for _, value in piece]
+    plain: dict[str, Any] = {
+        "name": line.name, "title": line.title, "unit": line.unit, "x": x, "y": y,
+        "limits": [[name, level] for name, level in line.limits],
+        "ahead": line.ahead, "goal": line.goal,
+    }  # fmt: skip
+    return plain
 
 
-def _clock(at: float, plot: Plot, scale: _Scale) -> str:
-    form = "%H:%M" if scale.last - scale.first < 86_400 else "%d %b %H:%M"
-    return datetime.fromtimestamp(at, plot.zone).strftime(form)
+def _mark_told(mark: Mark) -> Mapping[str, Any]:
+    return {
+        "at": mark.at,
+        "until": mark.until,
+        "kind": mark.kind,
+        "text": mark.text,
+        "href": mark.href,
+    }

@@ -94,6 +94,8 @@ class DiskFact(Struct, frozen=True, kw_only=True):
     free_bytes: float | None = None
     size_bytes: float | None = None
     inodes_used_percent: float | None = None
+    warn_percent: float | None = None
+    critical_percent: float | None = None
     full_in_s: float | None = None
     full_in_early_s: float | None = None
     full_in_late_s: float | None = None
@@ -119,6 +121,8 @@ class JobFact(Struct, frozen=True, kw_only=True):
     quiet_s: float | None = None
     limit_s: float | None = None
     phase: str = ""
+    user: str = ""
+    nodes: str = ""
 
     @property
     def pace(self) -> str:

@@ -197,6 +197,8 @@ def _jobs(m: Material) -> Iterator[JobFact]:
             quiet_s=None if quiet is None else quiet + elapsed(look.at, m.now),
             limit_s=number(f.values, "limit_seconds"),
             phase=visible(str(f.values.get("phase") or "")),
+            user=visible(f.labels.get("user", "")),
+            nodes=visible(str(f.values.get("nodes") or "")),
         )
 
 

@@ -56,6 +56,6 @@ def elsewhere(where: str) -> web.Response:
     return web.Response(status=303, headers={**render.HEADERS, "Location": where})
 
 
-def number_of(text: str) -> int:
-    """A small number of an address; 0 for what is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+def number_of(text: str, digits: int = 7) -> int:
+    """A number of an address of at most so many digits; 0 for what is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else 0

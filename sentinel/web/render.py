@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from sentinel import __version__
 from sentinel.core.text import shortened
@@ -26,7 +27,12 @@ _HERE = files("sentinel.web")
 LAST = 253_402_214_400.0
 """9999-12-31 in UTC, a day before datetime has no more days to give."""
 
-TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
 
 HEADERS: Mapping[str, str] = {
     **link_pages.HEADERS,
@@ -59,6 +65,7 @@ class Pages:
             iso=_iso,
             unquoted=unquote_plus,
             stamp=self._stamp,
+            moment=self._time,
             clock=self._clock,
         )
         self._jinja.globals.update(asset=asset, version=__version__)
@@ -70,6 +77,11 @@ class Pages:
     def _clock(self, seconds: float) -> str:
         """A moment in short; the whole stands beside it."""
         return _moment(seconds, self._zone).strftime("%d %b %H:%M")
+
+    def _time(self, seconds: float) -> Markup:
+        """The same as an element, beside which the browser tells the viewer's own time."""
+        at = _iso(seconds)
+        return Markup('<time class="at" datetime="{}">{}</time>').format(at, self._stamp(seconds))
 
     def _stamp(self, seconds: float) -> str:
         """A moment in the configured zone, to the second."""

@@ -7,27 +7,35 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+import msgspec
 from aiohttp import web
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.hostlist import printed
+from sentinel.core.ports import Store
 from sentinel.core.text import visible
-from sentinel.core.values import size_text
-from sentinel.status import detail, plot
+from sentinel.status import course, detail, plot
+from sentinel.status.course import Asked, Past
 from sentinel.status.node_states import OUT
-from sentinel.status.types import ActionFact, Facts, NodesFact
+from sentinel.status.types import ActionFact, AlertFact, DiskFact, Facts, JobFact, NodesFact
 from sentinel.web import grid
 from sentinel.web.background import Aside
 from sentinel.web.page_cache import Shown, answer, elsewhere, number_of
+from sentinel.web.render import HEADERS
 from sentinel.web.snapshot_cache import Live
 
 if TYPE_CHECKING:
     from sentinel.stacks.shelf import Kept
 
-HISTORY = 14 * 86_400.0
+HISTORY = 14 * 86_400
 """Seconds of history that are drawn."""
+
+SPANS = (("hour", 3600), ("6 hours", 21_600), ("day", 86_400), ("2 weeks", HISTORY))
+"""What a page offers."""
 
 REDRAWN, DRAWN = 60.0, 100
 """Seconds for which a drawn history is shown again, and how many are kept."""
@@ -38,14 +46,16 @@ class Subjects:
 
     def __init__(self, live: Live, shown: Shown) -> None:
         self._live, self._shown, self._aside = live, shown, Aside()
-        self._drawn: dict[tuple[str, str, str], tuple[Instant, list[plot.Point]]] = {}
+        self._drawn: dict[tuple[str, ...], tuple[Instant, Past]] = {}
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.nodes),
             web.get("/nodes/grid.svg", self.grid),
             web.get("/nodes/at", self.node_at),
             web.get("/nodes/one", self.node),
             web.get("/files/one", self.file),
+            web.get("/files/one.json", self.file_told),
             web.get("/jobs/one", self.job),
+            web.get("/jobs/one.json", self.job_told),
         )
 
     async def nodes(self, request: web.Request) -> web.Response:
@@ -98,41 +108,97 @@ class Subjects:
         return self._shown.fresh(facts, "node.html", "/nodes", more)
 
     async def file(self, request: web.Request) -> web.Response:
-        """One file system with its history and forecast."""
-        check, path = request.query.get("check", ""), request.query.get("path", "")
+        """One file system with its history, its limits and when it will be full."""
         facts = await self._live.facts()
-        row = next((d for d in facts.disks if (d.check, d.path) == (check, path)), None)
-        space = await self._points(check, path, "free_bytes")
-        used = await self._points(check, path, "used_percent")
-        inodes = await self._points(check, path, "inodes_used_percent")
-        bounds = (row.full_in_early_s, row.full_in_s, row.full_in_late_s) if row else ()
-        known = [facts.at + s for s in bounds if s is not None]
-        ahead = (known[0], known[1], known[2]) if len(known) == 3 else None
-        plots = [
-            ("Space used", self._plot(facts, "Space used", used, _percent, 100.0, ahead)),
-            ("Space free", self._plot(facts, "Space free", space, size_text, None, None)),
-            ("Inodes used", self._plot(facts, "Inodes used", inodes, _percent, 100.0, None)),
-        ]
-        more = {"name": visible(path) or "?", "row": row, "plots": plots, "acts": (), "stacks": ()}
+        course = await self._file_course(request, facts)
+        row = _disk(facts, request)
+        more = {
+            **_one(request, course, "path"),
+            "row": row,
+            "acts": (),
+            "stacks": (),
+            "grew": _grown(facts, row.path) if row else [],
+        }
         return self._shown.fresh(facts, "one.html", "/files", more)
 
     async def job(self, request: web.Request) -> web.Response:
-        """One training with its progress, and the evidence that was taken of it."""
-        check, subject = request.query.get("check", ""), request.query.get("subject", "")
+        """One training: how it went, and the evidence that was taken of it."""
         facts = await self._live.facts()
-        row = next((j for j in facts.jobs if (j.check, j.subject) == (check, subject)), None)
-        shown = (("progress", "Progress"), ("running", "Jobs running"), ("size_bytes", "Log size"))
-        plots = []
-        for name, title in shown:
-            points = await self._points(check, subject, name)
-            if points:
-                words = size_text if name == "size_bytes" else _plain
-                plots.append((title, self._plot(facts, title, points, words, None, None)))
-        acts, stacks = await self._done(check, row.job if row else "")
-        more = {
-            "name": visible(subject) or "?", "row": row, "plots": plots, "acts": acts, "stacks": stacks,
-        }  # fmt: skip
+        course = await self._job_course(request, facts)
+        row = _training(facts, request)
+        acts, stacks = await self._done(request.query.get("check", ""), row.job if row else "")
+        more = {**_one(request, course, "subject"), "row": row, "acts": acts, "stacks": stacks}
+        mine = [a for a in facts.alerts if row and _about(a, row)]
+        more["alerts"] = sorted(mine, key=lambda a: not _own(a, row))
+        more["saved"] = [a for a in facts.jobs if row and a.subject == row.subject and a is not row]
         return self._shown.fresh(facts, "one.html", "/jobs", more)
+
+    async def file_told(self, request: web.Request) -> web.Response:
+        """The same course as plain data, for the browser that draws it."""
+        return _data(await self._file_course(request, await self._live.facts()))
+
+    async def job_told(self, request: web.Request) -> web.Response:
+        """Likewise of a training."""
+        return _data(await self._job_course(request, await self._live.facts()))
+
+    async def _job_course(self, request: web.Request, facts: Facts) -> plot.Course:
+        row, around = _training(facts, request), self._live.around()
+        stretch = _asked(request, facts, "subject")
+        asked = replace(
+            stretch,
+            nodes=row.nodes if row else "",
+            checkpoints=tuple(c.name for c in around.checks if c.common.kind == "checkpoint"),
+        )
+        return await self._course(
+            request,
+            facts,
+            asked,
+            lambda store, now: course.training(store, around.logbook, asked, now),
+        )
+
+    async def _file_course(self, request: web.Request, facts: Facts) -> plot.Course:
+        asked, row = _asked(request, facts, "path"), _disk(facts, request)
+        made = await self._course(
+            request, facts, asked, lambda store, now: course.files(store, asked, now)
+        )
+        return (
+            made
+            if row is None
+            else replace(made, lines=[_limited(n, row, facts) for n in made.lines])
+        )
+
+    async def _course(
+        self,
+        request: web.Request,
+        facts: Facts,
+        asked: Asked,
+        read: Callable[[Store, Instant], Past],
+    ) -> plot.Course:
+        """What is drawn, as it was read within REDRAWN: two weeks are many rows, one thread reads
+        the state for everybody, and an open page asks every few seconds."""
+        around, now = self._live.around(), self._live.clock.now()
+        key = (
+            request.path.removesuffix(".json"),
+            asked.check,
+            asked.subject,
+            request.query.get("at", ""),
+            request.query.get("span", ""),
+        )
+        at, past = self._drawn.get(key, (None, Past()))
+        if at is None or elapsed(at, now) >= REDRAWN:
+            past = await self._live.source.read(lambda store: read(store, now))
+            self._keep(key, now, past)
+        first = min((line.points[0][0] for line in past.lines if line.points), default=asked.first)
+        moment = number_of(request.query.get("at", ""), 12)
+        return plot.Course(
+            title=visible(asked.subject),
+            first=max(first, asked.first),
+            now=asked.last,
+            zone=around.zone,
+            lines=past.lines,
+            marks=past.marks,
+            at=float(moment) if moment else None,
+        )
 
     async def _done(self, check: str, job: str) -> tuple[list[ActionFact], list[Kept] | None]:
         """What the check asked for, and where the ranks stood: of the job that runs and of those
@@ -146,46 +212,12 @@ class Subjects:
         facts = await self._live.facts()
         return await asyncio.to_thread(_cells, facts.nodes)
 
-    async def _points(self, check: str, subject: str, name: str) -> list[plot.Point]:
-        """What is drawn, as it was read within REDRAWN: two weeks are many rows, one thread reads
-        the state for everybody, and an open page asks every few seconds."""
-        key, now = (check, subject, name), self._live.clock.now()
-        read, points = self._drawn.get(key, (None, []))
-        if read is None or elapsed(read, now) >= REDRAWN:
-            points = plot.thinned(
-                await self._live.source.read(
-                    lambda store: detail.points(store, check, subject, name, now, HISTORY)
-                )
-            )
-            self._keep(key, now, points)
-        return points
-
-    def _keep(self, key: tuple[str, str, str], now: Instant, points: list[plot.Point]) -> None:
+    def _keep(self, key: tuple[str, ...], now: Instant, past: Past) -> None:
         self._drawn.pop(key, None)
-        if points:  # any address may be asked for; those of nothing cost nothing
-            self._drawn[key] = now, points
+        if any(line.parts for line in past.lines):  # any address may be asked for
+            self._drawn[key] = now, past
         while len(self._drawn) > DRAWN:
             del self._drawn[next(iter(self._drawn))]
-
-    def _plot(
-        self,
-        facts: Facts,
-        title: str,
-        points: Sequence[tuple[float, float]],
-        words: Callable[[float], str],
-        limit: float | None,
-        ahead: tuple[float, float, float] | None,
-    ) -> Markup:
-        made = plot.Plot(
-            title=title,
-            points=points,
-            now=facts.at,
-            words=words,
-            zone=self._live.around().zone,
-            limit=limit if ahead else None,
-            ahead=ahead,
-        )
-        return Markup(plot.svg(made))  # noqa: S704 - drawn here, its texts are escaped
 
 
 @lru_cache(maxsize=1)
@@ -199,12 +231,95 @@ def _stamp(groups: Sequence[NodesFact]) -> str:
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def _percent(value: float) -> str:
-    return f"{value:.4g}%"
+def _asked(request: web.Request, facts: Facts, name: str) -> Asked:
+    """The stretch of time of the address: `span` seconds that end now, or around `at`."""
+    query = request.query
+    span = float(min(number_of(query.get("span", ""), 12) or HISTORY, HISTORY))
+    at = number_of(query.get("at", ""), 12)
+    last = min(facts.at, at + span / 2) if at else facts.at
+    return Asked(
+        check=query.get("check", ""), subject=query.get(name, ""), first=last - span, last=last
+    )
 
 
-def _plain(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+def _one(request: web.Request, made: plot.Course, name: str) -> dict[str, Any]:
+    """What the page of one training or file system needs of the address."""
+    mine = {k: request.query.get(k, "") for k in ("check", name)}
+    here, at = f"{request.path}?{urlencode(mine)}", number_of(request.query.get("at", ""), 12)
+    span = number_of(request.query.get("span", ""), 12)
+    again = urlencode({**mine, **({"at": at} if at else {}), **({"span": span} if span else {})})
+    return {
+        "name": visible(request.query.get(name, "")) or "?",
+        "here_one": here,
+        "data": f"{request.path}.json?{again}",
+        "spans": [(word, seconds, seconds == (span or HISTORY)) for word, seconds in SPANS],
+        "course": made,
+        "marks": [m for m in made.marks if m.kind != "checkpoint"],
+        "saves": [m for m in made.marks if m.kind == "checkpoint"],
+        "picture": Markup(plot.svg(made)),  # noqa: S704 - drawn here, its texts are escaped
+        "alerts": (),
+        "saved": (),
+        "grew": (),
+    }
+
+
+def _data(made: plot.Course) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(plot.told(made)),
+        content_type="application/json",
+        headers=HEADERS,
+    )
+
+
+def _disk(facts: Facts, request: web.Request) -> DiskFact | None:
+    wanted = request.query.get("check", ""), request.query.get("path", "")
+    return next((d for d in facts.disks if (d.check, d.path) == wanted), None)
+
+
+def _training(facts: Facts, request: web.Request) -> JobFact | None:
+    wanted = request.query.get("check", ""), request.query.get("subject", "")
+    return next((j for j in facts.jobs if (j.check, j.subject) == wanted), None)
+
+
+def _limited(line: plot.Line, row: DiskFact, facts: Facts) -> plot.Line:
+    """With its limits, and when it will be full."""
+    if line.name != "used_percent":
+        return line
+    levels = (("warning", row.warn_percent), ("critical", row.critical_percent))
+    known = [
+        facts.at + s
+        for s in (row.full_in_early_s, row.full_in_s, row.full_in_late_s)
+        if s is not None
+    ]
+    return replace(
+        line,
+        limits=[(name, level) for name, level in levels if level is not None],
+        ahead=(known[0], known[1], known[2]) if len(known) == 3 else None,
+    )
+
+
+def _about(alert: AlertFact, row: JobFact) -> bool:
+    """Whether it is of this training, of its job or of its nodes."""
+    return _own(alert, row) or bool(row.nodes and alert.labels.get("node") in _hosts(row.nodes))
+
+
+def _own(alert: AlertFact, row: JobFact | None) -> bool:
+    """Whether it is of the training itself."""
+    name = row.subject if row else ""
+    return alert.subject == name or alert.subject.startswith(f"{name} ")
+
+
+def _grown(facts: Facts, path: str) -> list[DiskFact]:
+    """What `du` and `quota` know below a file system, the largest first."""
+    inside = path.rstrip("/") + "/"
+    found = [d for d in facts.disks if d.path != path and d.path.startswith(inside)]
+    return sorted(found, key=lambda d: -(d.size_bytes or 0))[:20]
+
+
+@lru_cache(maxsize=64)
+def _hosts(nodes: str) -> frozenset[str]:
+    """The names of a hostlist."""
+    return frozenset(printed(nodes))
 
 
 def _kept(folder: str, jobs: set[str]) -> list[Kept]:

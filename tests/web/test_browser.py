@@ -102,9 +102,9 @@ def test_no_table_is_wider_than_its_card(chromium: Browser, shown: Stage, width:
     v.context.close()
 
 
-def test_the_plots_are_drawn(chromium: Browser, shown: Stage) -> None:
+def test_the_plots_are_drawn_without_scripts_too(chromium: Browser, shown: Stage) -> None:
     """History as a line, the forecast as a band; the progress of a training too."""
-    page = Visitor(chromium).page
+    page = Visitor(chromium, java_script_enabled=False).page
     page.goto(f"{shown.url}/files/one?check=scratch&path=/scratch")
     line = page.locator("svg.plot polyline.line").first
     assert len((line.get_attribute("points") or "").split()) == 60
@@ -113,7 +113,26 @@ def test_the_plots_are_drawn(chromium: Browser, shown: Stage) -> None:
     assert box["width"] > 20
     assert page.locator("svg.plot polygon.band").count() == 1
     page.goto(f"{shown.url}/jobs/one?check=progress&subject=llm-10b")
-    assert page.locator("svg.plot polyline.line").count() == 1
+    assert page.locator("svg.plot polyline.line").count() == 2  # the number and its speed
+
+
+def test_a_moment_of_a_training_is_told_to_the_keyboard_and_has_an_address(
+    chromium: Browser, shown: Stage
+) -> None:
+    """One chart a number on one axis; the arrows lead from event to event; Enter opens the hour."""
+    v = Visitor(chromium)
+    v.page.goto(f"{shown.url}/jobs/one?check=progress&subject=llm-10b")
+    v.page.locator("#chart canvas").nth(1).wait_for()
+    assert v.page.locator("#course").is_hidden()
+    v.page.focus("#chart")
+    v.page.keyboard.press("ArrowUp")
+    v.page.locator("#chart .told", has_text="stacks").wait_for()
+    told = v.page.locator("#chart .told").inner_text()
+    assert "07:55:00 UTC · Step 79,330 · Steps a minute 6 · stacks 4711: done" in told
+    v.page.keyboard.press("Enter")
+    v.page.wait_for_url("**&span=3600")
+    assert v.page.locator("#chart canvas").nth(1).is_visible()
+    assert v.faults == []
 
 
 def test_without_javascript_all_is_there_and_can_be_answered(chromium: Browser) -> None:

@@ -92,7 +92,7 @@ def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
         subject=visible(sight.path),
         status=status,
         summary="; ".join(text for _, text in problems),
-        values=values(sight) if not _lost(sight, seen, rules) else {},
+        values=_with_limits(values(sight), rules) if not _lost(sight, seen, rules) else {},
         commands=commands(sight.path, bool(sight.answer and sight.answer.hung))
         if status.bad
         else (),
@@ -125,6 +125,18 @@ def values(sight: Sight) -> dict[str, Value]:
         "mount": visible(sight.mount.point) if sight.mount else None,
         "read_only": len(sight.mount.writable) < 2 if sight.mount else None,
     }
+
+
+def _with_limits(found: dict[str, Value], rules: Rules) -> dict[str, Value]:
+    """The shares from which on its space is bad, a limit on what is free too."""
+    size = found.get("size_bytes")
+    for name, limits in (("warn_percent", rules.warn), ("critical_percent", rules.crit)):
+        shares = [] if limits.used is None else [float(limits.used)]
+        if limits.free is not None and isinstance(size, int | float) and size > 0:
+            shares.append(max(0.0, 100 - 100 * limits.free / size))
+        if found and shares:
+            found[name] = round(min(shares), 2)
+    return found
 
 
 def _problems(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:

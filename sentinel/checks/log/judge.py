@@ -21,6 +21,9 @@ from sentinel.core.values import duration_text
 
 NOTHING = Learned()
 
+NODES = 4096
+"""Characters of a hostlist that is kept with what was seen."""
+
 
 class Rules(Struct, frozen=True, kw_only=True):
     """The settings that a verdict needs, in seconds. `stale_after` None: learned.
@@ -119,6 +122,7 @@ def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
         "path": visible(sight.file),
         "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,
         "phase": visible(seen.phase.name) if seen.phase else None,
+        "nodes": visible(sight.job.nodes) if sight.job and len(sight.job.nodes) < NODES else None,
         "trainer": (seen.reading.trainer or "unknown") if seen.reading else None,
         "unseen": ", ".join(seen.reading.blind) or None if seen.reading else None,
         **more,

@@ -5,6 +5,7 @@ What Megatron says of a NaN otherwise is read too: it leaves the loss out of the
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import inf, isfinite, nan
 
@@ -19,6 +20,13 @@ NAN_ITERATIONS = "nan iterations"
 SKIPPED = "skipped iterations"
 """What is counted by Megatron, and what it does not print: megatron/training/training.py,
 training_log prints a loss only where it is greater than 0, which NaN is not."""
+
+TAIL = 2**14
+"""Characters of the end in which the values of now are looked for."""
+
+ELSEWHERE = ("val", "test", "aux", "z_loss")
+"""What is in the name of a loss that is not the one that is trained on: `val`, `eval`, `lm loss
+value` (Megatron's evaluation), `aux_loss` and `z_loss` of a router."""
 
 Loss = tuple[int, str, float]
 """Where it stands, its name, and its value: NaN for an infinite one too."""
@@ -55,6 +63,39 @@ def losses(text: str, own: "re.Pattern[str] | None" = None) -> list[Loss]:
         return list(_telling(found))
     lines = [*_of(_LOSSES, text), *_gradients(text), *_counts(text)]
     return list(_telling(sorted(lines, key=lambda one: one[0])))
+
+
+def latest(text: str, own: "re.Pattern[str] | None" = None) -> dict[str, float]:
+    """The `loss` and `grad_norm` that the text told last, where it tells any, for a curve; finite
+    ones only. Of several losses the one that is told most often, of those the first."""
+    tail = text[-TAIL:]
+    mine = [("loss", _value(match[1] or "")) for match in own.finditer(tail)] if own else None
+    told = {
+        "loss": _named(_LOSSES, tail) if mine is None else mine,
+        "grad_norm": _named(_NORMS, tail, gradients=True),
+    }
+    return {name: value for name, seen in told.items() for value in _usual(seen)}
+
+
+def _named(
+    patterns: "tuple[re.Pattern[str], ...]", text: str, *, gradients: bool = False
+) -> list[tuple[str, float]]:
+    """Every value with its name, in order."""
+    found = sorted(
+        (match.start(), _name(text, match), _value(match[2]))
+        for pattern in patterns
+        for match in pattern.finditer(text)
+        if not gradients or _of_gradient(text, match.start())
+    )
+    return [(name, value) for _, name, value in found]
+
+
+def _usual(told: list[tuple[str, float]]) -> list[float]:
+    """The last value of the name that is there most often; none, or that one."""
+    fit = [(n, v) for n, v in told if isfinite(v) and not any(w in n.lower() for w in ELSEWHERE)]
+    counts = Counter(name for name, _ in fit)  # of equal counts the first comes first
+    chosen = counts.most_common(1)
+    return [value for name, value in fit if name == chosen[0][0]][-1:] if chosen else []
 
 
 def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
@@ -103,9 +144,14 @@ def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
 def _gradients(text: str) -> Iterator[Loss]:
     """An infinite one is usual: a scaled gradient that overflowed is skipped."""
     for at, name, value in _of(_NORMS, text):
-        before = text[max(0, at - 6) : at]
-        if "rad" in before or before[-1:] == "g" or before[-2:] == "| " or text[at] == "g":
+        if _of_gradient(text, at):
             yield at, name, 0.0 if value in (inf, -inf) else value
+
+
+def _of_gradient(text: str, at: int) -> bool:
+    """Whether the norm that is told there is one of gradients."""
+    before = text[max(0, at - 6) : at]
+    return "rad" in before or before[-1:] == "g" or before[-2:] == "| " or text[at] == "g"
 
 
 def _counts(text: str) -> Iterator[Loss]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.log.losses import losses
+from sentinel.checks.log.losses import latest, losses
 from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
@@ -18,7 +18,9 @@ from sentinel.core.patterns import by_line
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
-What = Literal["number", "begin", "end", "loss", "pace", "member", "ready", "trouble", "done"]
+What = Literal[
+    "number", "begin", "end", "loss", "value", "pace", "member", "ready", "trouble", "done"
+]
 
 _SECONDS = [(one, re.compile(one.seconds[0]), one.seconds[1]) for one in TRAINERS if one.seconds]
 _MEMBER = re.compile(
@@ -86,6 +88,7 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
         *_numbers(text, patterns.numbers),
         *_phases(text, patterns.phases),
         *(Event(at, "loss", name, value) for at, name, value in losses(text, patterns.loss)),
+        *(Event(len(text), "value", n, v) for n, v in latest(text, patterns.loss).items()),
         *_paces(text),
         *_members(text),
         *_ends(text),

@@ -75,6 +75,7 @@ def samples(subject: str, watched: Sequence[Watched]) -> tuple[Sample, ...]:
     found = {
         "size_bytes": watched[0].sight.size,
         "progress": next(iter(counted.values()), None),
+        **{event.name: event.value for event in watched[0].sight.events if event.what == "value"},
     }
     return tuple(Sample(subject, name, float(n)) for name, n in found.items() if n is not None)
 

@@ -32,7 +32,39 @@
   // Whether a part of the page has come or gone; what is in the parts is compared by itself.
   const sections = (of) => [...of.children].map((part) => part.getAttribute("aria-labelledby")).join();
 
+  // Ages go on while nobody writes, and while nobody answers: reckoned from the server's clock and
+  // from how long ago it said so, never from this machine's, which may be an hour off.
+  let told = Number(document.body.dataset.at), heard_at = performance.now();
+  const lasting = (seconds) => {
+    const n = Math.max(0, Math.floor(seconds)), two = (x) => String(x).padStart(2, "0");
+    const m = Math.floor(n / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
+    if (m < 2 && n % 60 || !m) return `${n}s`;
+    if (m < 60) return n % 60 ? `${m}m ${two(n % 60)}s` : `${m}m`;
+    if (h < 24) return m % 60 ? `${h}h ${two(m % 60)}m` : `${h}h`;
+    return h % 24 ? `${d}d ${h % 24}h` : `${d}d`;
+  };
+  const tick = () => {
+    const now = told + (performance.now() - heard_at) / 1000;
+    for (const time of document.querySelectorAll("time.age")) {
+      const text = lasting(now - Date.parse(time.dateTime) / 1000);
+      if (time.textContent !== text && !selected(time)) time.textContent = text;
+    }
+  };
+  setInterval(tick, 1000);
+
+  // The viewer's own time beside the cluster's, where they differ.
+  const HERE = new Intl.DateTimeFormat("en-GB", {weekday: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short"});
+  const zones = (of) => {
+    for (const time of of.querySelectorAll("time.at")) {
+      const at = new Date(time.dateTime), shown = time.textContent.slice(11, 16);
+      const mine = `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
+      if (mine !== shown) time.textContent += ` (${HERE.format(at)})`;
+    }
+  };
+  zones(document);
+
   const swap = (fresh) => {
+    zones(fresh);
     for (const now of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(now.id);
       if (!next || next.innerHTML === now.innerHTML || typing(now) || selected(now)) continue;
@@ -48,6 +80,8 @@
       }
     }
     document.title = fresh.title;
+    told = Number(fresh.body.dataset.at); heard_at = performance.now();
+    document.dispatchEvent(new Event("renewed"));
   };
 
   const refresh = async () => {

@@ -81,6 +81,7 @@ def test_a_finding_carries_what_a_table_needs() -> None:
     assert set(values) == {
         *("used_percent", "free_bytes", "inodes_used_percent", "size_bytes", "used_bytes"),
         *("inodes", "inodes_free", "type", "mount", "read_only"),
+        *("warn_percent", "critical_percent"),
     }
 
 

@@ -132,6 +132,8 @@ def test_what_is_told_of_a_full_file_system() -> None:
             "type": "xfs",
             "mount": "/x",
             "read_only": False,
+            "warn_percent": 85.0,
+            "critical_percent": 95.0,
         },
         commands=("df -h /x", "df -i /x"),
     )

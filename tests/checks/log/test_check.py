@@ -109,6 +109,32 @@ def test_a_number_that_stops_is_stale_though_the_file_grows(tmp_path: Path) -> N
     assert {(s.name, s.value) for s in report.samples} >= {("progress", 6.0)}
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("iteration 6 | lm loss: 2.31E+00 | loss scale: 1.0 | grad norm: 1.23 |", (2.31, 1.23)),
+        ("iteration 6\n validation loss at iteration 6 | lm loss value: 9.0 |", (None, None)),
+        ("iteration 6 loss: 2.5, aux_loss: 0.1, grad_norm: inf", (2.5, None)),
+        ("iteration 6 {'loss': 1.5, 'grad_norm': '0.5', 'eval_loss': 3.0}", (1.5, 0.5)),
+        ("iteration 6 loss: 3.5\niteration 7 loss: nan", (3.5, None)),
+        ("iteration 6", (None, None)),
+    ],
+)
+def test_the_loss_and_the_gradient_norm_have_a_history(
+    tmp_path: Path, line: str, found: tuple[float | None, float | None]
+) -> None:
+    """The last that the new lines tell; none while they tell none, so that a curve ends there."""
+    log = tmp_path / "log"
+    log.write_text("iteration 5 loss: 9.0 grad_norm: 9.0\n")
+    watch = Watch(path=FilePath(log), progress=ITERATION)
+    watch.look()
+    with log.open("a") as file:
+        file.write(f"{line}\n")
+    told = {s.name: s.value for s in watch.report(1).samples}
+    assert (told.get("loss"), told.get("grad_norm")) == found
+    assert {s.name for s in watch.report(1).samples} == {"progress", "size_bytes"}
+
+
 def test_one_look_uses_the_modification_time_and_keeps_nothing(tmp_path: Path) -> None:
     """`sentinel check log --path F` needs no state."""
     log = tmp_path / "log"

@@ -1,0 +1,191 @@
+"""How a training or a file system went: its numbers and what happened, on one time axis.
+
+Read from the state only when somebody opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.hostlist import printed
+from sentinel.core.ports import Logbook, Store
+from sentinel.core.text import shortened, visible
+from sentinel.status.detail import points
+from sentinel.status.metrics import RECENT
+from sentinel.status.plot import MOST_MARKS, Line, Mark, Point, Unit, pieces
+
+CHANGES = 2000
+"""The newest transitions among which those of a training are looked for."""
+
+NODES = 64
+"""Nodes of a training whose readings are looked at."""
+
+SHAPES = {" step time": "slowdown", " speed": "slowdown", " loss": "loss", " errors": "error"}
+"""What an alert about the second words of a training's subject tells; see the kind `log`."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A training or file system, and the stretch of time that is wanted of it, in seconds UTC.
+
+    `checkpoints`: the checks that know its checkpoints; `kind`: of its check; `nodes`: a hostlist.
+    """
+
+    check: str
+    subject: str
+    kind: str = ""
+    first: float
+    last: float
+    checkpoints: tuple[str, ...] = ()
+    nodes: str = ""
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """What was read: lines that begin where the first number is, and marks, the oldest first."""
+
+    lines: Sequence[Line] = ()
+    marks: Sequence[Mark] = ()
+
+
+TRAINING: tuple[tuple[str, str, Unit], ...] = (
+    ("progress", "Step", "number"),
+    ("loss", "Loss", "number"),
+    ("grad_norm", "Gradient norm", "number"),
+    ("running", "Jobs running", "number"),
+    ("queued", "Jobs queued", "number"),
+)
+FILES: tuple[tuple[str, str, Unit], ...] = (
+    ("used_percent", "Space used", "percent"),
+    ("free_bytes", "Space free", "bytes"),
+    ("inodes_used_percent", "Inodes used", "percent"),
+    ("size_bytes", "Size", "bytes"),
+)
+
+
+def training(store: Store, logbook: Logbook | None, asked: Asked, now: Instant) -> Past:
+    """Number, speed, loss and gradient norm of a training, the work since its last checkpoint, and
+    marks for whatever happened to it. Raises StoreError."""
+    lines = [_line(store, asked, *shape, now) for shape in TRAINING]
+    steps = _read(store, asked.check, asked.subject, "progress", asked, now)
+    speed = Line(name="speed", title="Steps a minute", parts=pieces(_speed(steps)))
+    lines[1:1] = [speed]
+    saved = _saved(store, asked, now)
+    at_risk = [
+        Line(name=name, title="Work since the last checkpoint", unit="seconds", parts=pieces(seen))
+        for name, seen in saved.items()
+    ]
+    marks = [*_restarts(steps), *_checkpoints(saved.values()), *_told(store, asked)]
+    marks += _done(logbook, asked)
+    shown = sorted((m for m in marks if (m.until or m.at) >= asked.first), key=lambda m: m.at)
+    return Past(lines=[*lines, *at_risk], marks=shown[-MOST_MARKS:])
+
+
+def files(store: Store, asked: Asked, now: Instant) -> Past:
+    """Space and inodes of a file system, and marks for its alerts. Raises StoreError."""
+    lines = [_line(store, asked, *shape, now) for shape in FILES]
+    return Past(lines=lines, marks=sorted(_told(store, asked), key=lambda m: m.at)[-MOST_MARKS:])
+
+
+def _line(store: Store, asked: Asked, name: str, title: str, unit: Unit, now: Instant) -> Line:
+    seen = _read(store, asked.check, asked.subject, name, asked, now)
+    return Line(name=name, title=title, unit=unit, parts=pieces(seen))
+
+
+def _read(
+    store: Store, check: str, subject: str, name: str, asked: Asked, now: Instant
+) -> list[Point]:
+    seconds = now.wall / SECOND - asked.first
+    return [p for p in points(store, check, subject, name, now, seconds) if p[0] <= asked.last]
+
+
+def _speed(steps: Sequence[Point]) -> list[Point]:
+    """Steps a minute over the RECENT seconds before each look, since the number last fell; zero
+    where it stands still."""
+    found: list[Point] = []
+    begin = 0
+    for n, (at, value) in enumerate(steps):
+        if n and value < steps[n - 1][1]:
+            begin = n
+        while begin < n - 1 and at - steps[begin + 1][0] >= RECENT:
+            begin += 1
+        since, before = steps[begin]
+        if at > since:
+            found.append((at, (value - before) / (at - since) * 60))
+    return found
+
+
+def _restarts(steps: Sequence[Point]) -> Iterator[Mark]:
+    """Where the number fell: it went back to a checkpoint, and what came after that is lost."""
+    for (_, before), (at, value) in pairwise(steps):
+        if value < before:
+            text = f"went back from step {before:,.0f} to {value:,.0f}: {before - value:,.0f} lost"
+            yield Mark(at=at, kind="restart", text=text)
+
+
+def _saved(store: Store, asked: Asked, now: Instant) -> dict[str, list[Point]]:
+    """The work at risk, as each check of its checkpoints saw it."""
+    told = {
+        check: _read(store, check, asked.subject, "age_seconds", asked, now)
+        for check in asked.checkpoints
+    }
+    return {check: seen for check, seen in told.items() if seen}
+
+
+def _checkpoints(saved: Iterable[Sequence[Point]]) -> Iterator[Mark]:
+    """Where the age of the newest fell: it became complete that long before."""
+    for seen in saved:
+        for (_, before), (at, age) in pairwise(seen):
+            if age < before:
+                yield Mark(at=at - age, kind="checkpoint", text="a checkpoint became complete")
+
+
+def _told(store: Store, asked: Asked) -> Iterator[Mark]:
+    """Alerts about it from their beginning to their end, and who took them."""
+    begun: dict[str, Mark] = {}
+    mine = {asked.subject, *(asked.subject + shape for shape in SHAPES)}
+    changes = [t for t in store.history(CHANGES) if visible(t.key.subject) in mine]
+    for t in sorted(changes, key=lambda t: t.at.wall):
+        at, href = t.at.wall / SECOND, f"/alerts/{t.alert}"
+        if t.reason in ("resolved", "gone"):
+            if (open_ := begun.pop(t.alert, None)) is not None:
+                yield Mark(at=open_.at, kind=open_.kind, text=open_.text, href=href, until=at)
+        elif t.alert not in begun:
+            text = shortened(f"{visible(t.key.check)}: {visible(t.summary)}", 200)
+            kind, since = _kind(t.kind, t.key.subject), t.since.wall / SECOND
+            begun[t.alert] = Mark(at=min(at, since), kind=kind, text=text, href=href)
+    for mark in begun.values():
+        yield Mark(at=mark.at, kind=mark.kind, text=mark.text, href=mark.href, until=asked.last)
+    orders = store.orders().acks
+    for alert in {t.alert for t in changes} & orders.keys():
+        ack = orders[alert]
+        text = shortened(f"acknowledged by {visible(ack.said)}", 200)
+        yield Mark(at=ack.at.wall / SECOND, kind="ack", text=text, href=f"/alerts/{alert}")
+
+
+def _kind(kind: str, subject: str) -> str:
+    for shape, word in SHAPES.items():
+        if subject.endswith(shape):
+            return word
+    return "hang" if kind == "log" else "alert"
+
+
+def _done(logbook: Logbook | None, asked: Asked) -> Iterator[Mark]:
+    """What its check asked for, and the states that its nodes had."""
+    if logbook is None:
+        return
+    for record in logbook.records(limit=1000):
+        if record.by == asked.check:
+            text = shortened(
+                f"{record.action} {visible(record.target)}: {record.outcome.value}", 200
+            )
+            yield Mark(at=record.at.wall / SECOND, kind="action", text=text)
+    for node in printed(asked.nodes)[:NODES] if asked.nodes else ():
+        for reading in logbook.readings(node, 20):
+            words = f"{visible(node)}: {visible(reading.state)} {visible(reading.reason)}"
+            href = f"/nodes/one?name={visible(node)}"
+            yield Mark(
+                at=reading.seen.wall / SECOND, kind="node", text=shortened(words, 200), href=href
+            )

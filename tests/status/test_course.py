@@ -1,0 +1,163 @@
+"""How a training or a file system went: one time axis, as picture and as plain data."""
+
+import xml.etree.ElementTree as ET
+from datetime import timezone
+from math import inf, nan
+
+import msgspec
+import pytest
+
+from sentinel.alerting.silences import Ack
+from sentinel.core.clock import SECOND, shifted
+from sentinel.core.model import Batch, Key, Sample, Status, Transition
+from sentinel.status.course import Asked, Past, files, training
+from sentinel.status.plot import MOST, Course, Line, Mark, pieces, svg, told
+from sentinel.store.memory import MemoryStore
+from sentinel.testing import START
+from tests.web.scenery import Records, stacks
+
+NOW = START.wall / SECOND
+ASKED = Asked(
+    check="progress", subject="llm", kind="log", first=NOW - 7200, last=NOW, checkpoints=("saves",)
+)
+
+
+def went(*steps: float | None, **more: list[float]) -> MemoryStore:
+    """A state in which these numbers were seen a minute apart, the last one now."""
+    state = MemoryStore()
+    state.lead("x", START)
+    for n, step in enumerate(steps):
+        seen = {} if step is None else {"progress": (Sample("llm", "progress", step),)}
+        for check, values in more.items():
+            seen[check] = (Sample("llm", "age_seconds", values[n]),)
+        at = shifted(START, -60.0 * (len(steps) - 1 - n))
+        state.commit(Batch(at=at, samples=seen))
+    return state
+
+
+def change(
+    reason: str, minutes: float, subject: str = "llm", began: float | None = None
+) -> Transition:
+    at = shifted(START, -60 * minutes)
+    return Transition(
+        id=f"{subject}{reason}", alert=f"a-{subject}", key=Key("c", "progress", subject), kind="log",
+        reason=reason, status=Status.CRITICAL, severity=Status.CRITICAL, summary="<b>stands still",
+        at=at, since=at if began is None else shifted(START, -60 * began),
+    )  # fmt: skip
+
+
+def line(past: Past, name: str) -> dict[float, float]:
+    """Minutes before now to what is drawn there."""
+    [found] = [one for one in past.lines if one.name == name]
+    return {round((at - NOW) / 60, 2): value for at, value in found.points}
+
+
+def test_a_training_that_stands_still_has_no_speed() -> None:
+    """Ten steps a minute; five minutes after it stopped, none; the number itself stays."""
+    past = training(went(*range(0, 100, 10), *[90] * 10), None, ASKED, START)
+    assert line(past, "speed")[-10] == 10
+    assert line(past, "speed")[0] == 0
+    assert line(past, "progress")[0] == 90
+
+
+def test_a_fall_of_the_number_is_a_restart_with_what_was_lost() -> None:
+    """And the speed counts anew from there: nothing runs backwards."""
+    past = training(went(100, 200, 300, 150, 250), None, ASKED, START)
+    [mark] = past.marks
+    assert (mark.kind, (mark.at - NOW) / 60) == ("restart", -1)
+    assert mark.text == "went back from step 300 to 150: 150 lost"
+    assert min(line(past, "speed").values()) >= 0
+
+
+def test_a_checkpoint_is_marked_when_it_became_complete() -> None:
+    """Where the age of the newest fell, so long before that look."""
+    past = training(went(1, 2, 3, saves=[500.0, 560.0, 20.0]), None, ASKED, START)
+    assert [(m.kind, m.at - NOW) for m in past.marks] == [("checkpoint", -20)]
+    assert line(past, "saves") == {-2: 500, -1: 560, 0: 20}
+
+
+def test_a_hang_is_a_stretch_from_where_it_stood_still_and_who_has_it_is_marked() -> None:
+    """Until its end, or until now; another training's is not shown, one's own slowdown is."""
+    state = went(1, 2)
+    changes = (
+        change("firing", 20, began=40), change("resolved", 10), change("firing", 5, "llm-2"),
+        change("firing", 3, "llm step time"),
+    )  # fmt: skip
+    state.commit(Batch(at=START, transitions=changes))
+    state.acknowledge(Ack(alert="a-llm", at=shifted(START, -900), who="Ann", note="on it"))
+    marks = training(state, Records(stacks()), ASKED, START).marks
+    told = [
+        (m.kind, round((m.at - NOW) / 60), m.until and round((m.until - NOW) / 60)) for m in marks
+    ]
+    assert told == [
+        ("hang", -40, -10),
+        ("ack", -15, None),
+        ("action", -5, None),
+        ("slowdown", -3, 0),
+    ]
+    assert marks[1].text == "acknowledged by Ann: on it"
+    assert marks[0].href == "/alerts/a-llm"
+
+
+def drawn(*lines: Line, marks: tuple[Mark, ...] = ()) -> Course:
+    return Course(
+        title="<b>", first=NOW - 7200, now=NOW, zone=timezone.utc, lines=lines, marks=marks
+    )
+
+
+@pytest.mark.parametrize("odd", [nan, inf, -inf, 1e308, 5e-324, 0.0])
+def test_numbers_that_are_none_break_no_picture(odd: float) -> None:
+    """What cannot be drawn is left out; what is drawn is sound XML and sound JSON."""
+    points = [(NOW - 600 + n, odd if n % 2 else float(n)) for n in range(100)]
+    made = drawn(Line(name="x", title="<i>", parts=pieces(points)))
+    picture = svg(made)
+    ET.fromstring(picture)
+    assert "nan" not in picture
+    assert "inf" not in picture
+    assert msgspec.json.decode(msgspec.json.encode(told(made)))["lines"][0]["y"][0] == 0
+    assert "Too little" in svg(drawn(Line(name="x", title="x", parts=pieces([(NOW, odd)]))))
+
+
+def test_where_nothing_was_seen_no_line_is_drawn() -> None:
+    """Two hours of silence part it; thinning parts nothing, and points stay bounded."""
+    before = [(NOW - 90_000 + 60.0 * n, n * 1.0) for n in range(1000)]
+    after = [(at + 67_200, value) for at, value in before[:300]]
+    parts = pieces([*before, *after])
+    assert [len(part) > 50 for part in parts] == [True, True]
+    assert sum(map(len, parts)) < 2 * MOST
+    made = drawn(Line(name="x", title="x", parts=parts))
+    assert svg(made).count("<polyline") == 2
+    assert told(made)["lines"][0]["y"].count(None) == 1
+
+
+def test_what_happened_is_text_in_the_picture() -> None:
+    """Whatever a log line or a person wrote."""
+    line = Line(name="x", title="x", parts=pieces([(NOW - 60, 1.0), (NOW, 2.0)]))
+    mark = Mark(at=NOW - 30, kind="hang", text='<script>"', until=NOW)
+    picture = svg(drawn(line, marks=(mark,)))
+    ET.fromstring(picture)
+    assert "&lt;script&gt;" in picture
+    assert "<b>" not in picture
+
+
+def test_a_disk_shows_its_limits_and_the_day_on_which_it_is_full() -> None:
+    """Beside now, and the history of its space."""
+    parts = pieces([(NOW - 7200, 70.0), (NOW, 80.0)])
+    full = (NOW + 3000, NOW + 7200, NOW + 9000)
+    picture = svg(drawn(Line(name="used", title="Space", unit="percent", parts=parts,
+                             limits=[("critical", 95.0)], ahead=full)))  # fmt: skip
+    assert picture.count('class="limit"') == 2
+    assert ">now<" in picture
+    assert ">full 15 Jan 10:00<" in picture
+    assert 'class="band"' in picture
+
+
+def test_a_file_system_has_its_space_and_its_alerts() -> None:
+    """Read from the state by its name."""
+    state = MemoryStore()
+    state.lead("x", START)
+    state.commit(Batch(at=START, samples={"progress": (Sample("llm", "used_percent", 50.0),)}))
+    state.commit(Batch(at=START, transitions=(change("firing", 3),)))
+    past = files(state, ASKED, START)
+    assert line(past, "used_percent") == {0: 50.0}
+    assert [m.until for m in past.marks] == [NOW]
