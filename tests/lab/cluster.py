@@ -13,8 +13,10 @@ from tests.lab.fuse import Fuse
 from tests.lab.node import Node
 from tests.lab.waiting import wait_until
 
-LOST = ("DRAIN", "DOWN", "FAIL")
+LOST = ("DRAIN", "FAIL")
 """Node states that only an administrator ends."""
+
+READY = frozenset({"idle", "mixed", "allocated"})
 
 
 class Lab(Cluster):
@@ -82,8 +84,20 @@ class Lab(Cluster):
         self._configure({**self._settings, **settings})
 
     def wait_ready(self, limit: float = 30.0) -> None:
-        """Until the controller answers and every node is idle or busy."""
-        wait_until(self._ready, lambda: f"lab {self.index} ready\n{self._state()}", limit)
+        """Until the controller answers and every node is idle or busy.
+
+        Whoever is DOWN is resumed: slurmctld itself asks a node that it holds for DOWN only at every
+        20th ping, here 130 s (MAX_REG_FREQUENCY in src/slurmctld/ping_nodes.c).
+        """
+
+        def ready() -> bool:
+            states = self._node_states()
+            for name, state in states.items():
+                if state.startswith("down"):
+                    self.run(["scontrol", "update", f"nodename={name}", "state=resume"])
+            return len(states) == self._size and set(states.values()) <= READY
+
+        wait_until(ready, lambda: f"lab {self.index} ready\n{self._state()}", limit)
 
     def _node_lines(self) -> list[str]:
         lines = [slurmconf.node_line(self._net, number) for number in range(self._size)]
@@ -130,11 +144,11 @@ class Lab(Cluster):
             if any(flag in flags for flag in LOST):
                 self.run(["scontrol", "update", f"nodename={node.name}", "state=resume"])
 
-    def _ready(self) -> bool:
-        asked = self.run(["sinfo", "-h", "-N", "-o", "%T"])
-        states = asked.stdout.split()
-        good = {"idle", "mixed", "allocated"}
-        return asked.returncode == 0 and len(states) == self._size and set(states) <= good
+    def _node_states(self) -> dict[str, str]:
+        """State by name, such as "down*"; none while the controller does not answer."""
+        asked = self.run(["sinfo", "-h", "-N", "-o", "%N %T"])
+        rows = (line.split() for line in asked.stdout.splitlines() if asked.returncode == 0)
+        return {name: state for name, state in rows}
 
     def _state(self) -> str:
         return self.run(["sinfo", "-N", "-l"]).stdout + self._log("slurmctld")

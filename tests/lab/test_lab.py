@@ -145,6 +145,14 @@ def test_a_cut_node_stops_responding(fresh: Lab) -> None:
     fresh.wait_ready()
 
 
+def test_a_node_that_was_cut_until_it_is_down_comes_back(fresh: Lab) -> None:
+    """slurmctld asks it again after two minutes; who waits for the lab resumes it."""
+    fresh.cut_node(1)
+    fresh.ask(["scontrol", "update", "nodename=node-1", "state=down", "reason=gone"])
+    fresh.join_node(1)
+    fresh.wait_ready()
+
+
 def test_a_job_that_cannot_be_killed_drains_its_node(fresh: Lab) -> None:
     """Slurm itself writes "Kill task failed"; the process ends once the file system answers."""
     job = fresh.unkillable_job(nodelist="node-0")
