@@ -42,7 +42,7 @@ channels:
 
 
 @pytest.mark.timeout(120 + 4 * KILLS)
-@pytest.mark.parametrize("kills", [25, pytest.param(KILLS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [12, pytest.param(KILLS, marks=pytest.mark.long)])
 def test_kill_9_loses_no_notification_and_forgets_no_alert(
     kills: int, tmp_path: Path, service: Callable[..., Service], smtp: SmtpServer
 ) -> None:
