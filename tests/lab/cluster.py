@@ -148,7 +148,7 @@ class Lab(Cluster):
         """State by name, such as "down*"; none while the controller does not answer."""
         asked = self.run(["sinfo", "-h", "-N", "-o", "%N %T"])
         rows = (line.split() for line in asked.stdout.splitlines() if asked.returncode == 0)
-        return {name: state for name, state in rows}
+        return {row[0]: row[1] for row in rows}
 
     def _state(self) -> str:
         return self.run(["sinfo", "-N", "-l"]).stdout + self._log("slurmctld")
