@@ -64,23 +64,31 @@ def news(
             out=is_out(node),
             seen=now,
             left=_left(node, looked, now) if leaves and looked else None,
-            returned=now if before and _returned(before, node) else None,
+            returned=now if before and _kept(before) and not _keeps(node) else None,
         )
 
 
 def _same(node: Node, before: Reading | None) -> bool:
     if before is None:
         return not node.reason and not is_out(node)
-    then = (before.reason, before.user, before.reason_time, before.out)
-    return then == (node.reason, node.reason_user, node.reason_time, is_out(node))
+    then = (before.reason, before.user, before.reason_time, before.out, _kept(before))
+    return then == (node.reason, node.reason_user, node.reason_time, is_out(node), _keeps(node))
 
 
-def _returned(before: Reading, node: Node) -> bool:
-    """Whether somebody gave it back to jobs: what was silent for a while came back by itself."""
-    if not before.out or is_out(node):
-        return False
+def _keeps(node: Node) -> bool:
+    """Whether somebody keeps it out: what is only silent comes back by itself. Who is given back is
+    silent at first: Slurm waits for a registration (_require_node_reg(), src/slurmctld/node_mgr.c).
+    """
+    return is_out(node) and _held(node.state, node.flags, node.reason)
+
+
+def _kept(before: Reading) -> bool:
     state, *flags = before.state.split("+")
-    down = state in BASES_OUT and before.reason != BY_ITSELF
+    return before.out and _held(state, flags, before.reason)
+
+
+def _held(state: str, flags: Iterable[str], reason: str) -> bool:
+    down = state in BASES_OUT and reason != BY_ITSELF
     return down or bool(OUT.intersection(flags) - {"NOT_RESPONDING"})
 
 

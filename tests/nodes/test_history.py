@@ -108,6 +108,19 @@ def test_whom_somebody_returned(state: str, flags: list[str], reason: str, someb
     assert [r.returned for r in news([DRAINED], {"n1": back}, START, later)] == [None]
 
 
+def test_a_return_counts_before_slurmd_is_heard() -> None:
+    """scontrol's UNDRAIN and RESUME leave a node silent until it registers, its reason as it was:
+    the return is of that moment, once."""
+    [before] = news([DRAINED], {}, START, START)
+    later, after = shifted(START, 60), shifted(START, 65)
+    silent = replace(DRAINED, flags=frozenset({"NOT_RESPONDING"}))
+    [back] = news([silent], {"n1": before}, START, later)
+    assert (back.returned, back.out, back.left) == (later, True, None)
+    [heard] = news([replace(silent, flags=frozenset())], {"n1": back}, START, after)
+    assert (heard.returned, heard.out) == (None, False)
+    assert [r.returned for r in news([DRAINED], {"n1": back}, START, after)] == [None]
+
+
 def test_an_older_answer_is_no_news() -> None:
     """A pass may still believe a list from before a command by hand."""
     [before] = news([DRAINED], {}, START, START)

@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -226,6 +227,12 @@ def other(ward: Ward) -> Ward:
 MARK = "sentinel:returned:"
 
 
+def refused(ward: Ward, node: str = NODE) -> list[dict[str, Any]]:
+    """What a cap refused there; that of maintenance is no cap."""
+    found = [event for event in ward.log(node) if event["what"] == "refused"]
+    return [event for event in found if event["rule"] != "maintenance"]
+
+
 @pytest.mark.parametrize("guard", ["", ", mark: true"], ids=["by default", "with marks"])
 def test_two_sentinels_with_states_of_their_own_keep_one_cap(
     ward: Ward, other: Ward, guard: str
@@ -241,18 +248,35 @@ def test_two_sentinels_with_states_of_their_own_keep_one_cap(
         ward.drain(name)
     other.tick()
     ward.tick_until(lambda: sum(map(ward.drained, names)) == 1)
-    other.configure(limits=", per_hour: 2", guard=guard)
-    other.tick()
-    other.tick()
     [left] = [name for name in names if ward.drained(name)]
-    refused = [e for e in other.log(left) if e["what"] == "refused" and e["rule"] != "maintenance"]
-    assert [e["rule"] for e in refused] == ["per_hour" if guard else "others"]
-    assert "not by this sentinel" in refused[0]["why"]
+    other.configure(limits=", per_hour: 2", guard=guard)
+    other.tick_until(lambda: refused(other, left))
+    other.tick()
+    assert ward.drained(left)
+    [told] = refused(other, left)
+    assert told["rule"] == ("per_hour" if guard else "others")
+    assert "not by this sentinel" in told["why"]
     comments = [ward.lab.node(name).get("Comment", "") for name in names]
     assert comments[0] == "rack-7"
     marked = [name for name, text in zip(names, comments, strict=True) if text.startswith(MARK)]
     assert marked == ([n for n in names[1:] if n != left] if guard else [])
     ward.lab.ask(["scontrol", "update", f"nodename={','.join(names)}", "comment="])
+
+
+def test_a_return_by_others_counts_while_its_slurmd_is_not_yet_heard(ward: Ward) -> None:
+    """Until it registers Slurm calls it NOT_RESPONDING; whoever returned it may go on all the same."""
+    ward.lab.configure(SlurmdTimeout=300)
+    ward.configure(guard=", maintenance: true")
+    for name in ("node-0", NODE):
+        ward.drain(name)
+    ward.tick()
+    ward.lab.cut_node(0)
+    ward.lab.ask(["scontrol", "update", "nodename=node-0", "state=undrain"])
+    assert "NOT_RESPONDING" in ward.lab.node("node-0")["State"]
+    ward.configure()
+    ward.tick_until(lambda: refused(ward))
+    assert [e["rule"] for e in refused(ward)] == ["others"]
+    assert ward.drained()
 
 
 def test_a_node_whose_task_stays_in_state_d_is_rebooted_where_switched_on(ward: Ward) -> None:
