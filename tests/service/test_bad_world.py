@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab import needs
 from tests.lab.service import Service
-from tests.service.clock import LIBRARY, FalseClock
+from tests.service.clock import FalseClock, why_no_clock
 from tests.service.watch import Watch
 from tests.store.disk import Disk
 
@@ -157,8 +157,8 @@ channels:
 
 
 def false_clock(watch: Watch) -> FalseClock:
-    if LIBRARY is None:
-        needs.skip("needs Debian's libfaketime")
+    if missing := why_no_clock():
+        needs.skip(missing)
     clock = FalseClock(watch.folder)
     watch.env |= clock.env
     return clock

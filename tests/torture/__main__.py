@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.lab import machine, needs
+from tests.service.clock import why_no_clock
 from tests.torture.events import Events
 from tests.torture.oracle import KINDS, Harm, Oracle
 from tests.torture.planted import PLANTED, planted
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(PLANTED), help="a bug that it has to find")
     args = parser.parse_args()
-    if missing := needs.why_no_lab():
+    if missing := needs.why_no_lab() or why_no_clock():
         print(f"cannot start: {missing}", file=sys.stderr)
         return 69
     machine.own_mounts()
