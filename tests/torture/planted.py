@@ -12,7 +12,11 @@ PLANTED = {
     "overtaken": [("actions/executor.py", "        if window.erased:\n", "        if False:\n")],
     # What `latest` names may go.
     "pointer": [
-        ("clean/pointers.py", "        return (\n            identity in", "        return False and (\n            identity in"),
+        (
+            "clean/pointers.py",
+            "            found.add(_one(fd, path, name, link=link))\n",
+            "            _one(fd, path, name, link=link)\n",
+        )
     ],
     # A message that was refused counts as sent.
     "lost": [
