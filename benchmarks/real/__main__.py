@@ -64,8 +64,8 @@ def tables(by_kind: dict[str, Outcome]) -> None:
     print(line("all", total, total.hangs))
     parts = {
         "over 2 h": [hang for hang in total.hangs if hang.long],
-        "over 2 h, no alarm": [hang for hang in total.hangs if hang.long and not hang.crying],
-        "no false alarm yet": [hang for hang in total.hangs if not hang.crying],
+        "over 2 h, no luck": [hang for hang in total.hangs if hang.long and not hang.luck],
+        "no luck": [hang for hang in total.hangs if not hang.luck],
         "before a number": [hang for hang in total.hangs if hang.early],
     }
     for name, hangs in parts.items():

@@ -7,6 +7,7 @@ from copy import copy
 from random import Random
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from benchmarks.real.logs import Line, Run, lines
 from sentinel.core.clock import SECOND, Instant
@@ -33,14 +34,14 @@ LONG = 2 * 3600.0
 class Hang(Struct, frozen=True):
     """When each rule told it, in seconds after it began; None: not within two hours. `hindsight`:
     the best constant limit of this training, its longest quiet. `long`: its run was.
-    `early`: no number had changed yet. `crying`: a rule was in a false alarm when it began, so
-    that what it told is luck."""
+    `early`: no number had changed yet. `luck`: a rule would have told it without the hang too,
+    since it was or came into a false alarm."""
 
     told: Told
     hindsight: float
     long: bool
     early: bool
-    crying: bool
+    luck: bool
 
 
 class Outcome(Struct):
@@ -61,13 +62,14 @@ class Outcome(Struct):
 
 
 class _Loose(Struct, frozen=True):
-    """A hang whose hindsight is not known before the training has ended."""
+    """A hang at a moment of its run; its hindsight is not known before the training has ended."""
 
+    at: float
     told: Told
     quiet: float
     long: bool
     early: bool
-    crying: bool
+    luck: bool = False
 
 
 def training(several: Sequence[Run], seed: int, hangs: int) -> Outcome:
@@ -78,9 +80,8 @@ def training(several: Sequence[Run], seed: int, hangs: int) -> Outcome:
     for number, run in enumerate(several, 1):
         written = lines(run)
         moments = sorted(random.uniform(0, run.seconds) for _ in range(hangs))
-        longest = max(
-            longest, _watch(watcher, run, number, written, moments, random, outcome, loose)
-        )
+        quiet, hung = _watch(watcher, run, number, written, moments, random, outcome)
+        longest, loose = max(longest, quiet), [*loose, *hung]
         outcome.runs += 1
         outcome.healthy += run.seconds
     outcome.hangs = [_judged(one, longest) for one in loose]
@@ -96,7 +97,12 @@ def progress_of(run: Run) -> str:
 
 def _judged(one: _Loose, longest: float) -> Hang:
     hindsight = max(longest, LEAST) + EVERY / 2 - one.quiet
-    return Hang(one.told, max(0.0, hindsight), one.long, one.early, one.crying)
+    return Hang(one.told, max(0.0, hindsight), one.long, one.early, one.luck)
+
+
+def _lucky(one: _Loose, false: Sequence[tuple[str, float]]) -> bool:
+    """Whether the run that is well gives the same alarm: after the hang and before it was told."""
+    return any(one.at <= at <= one.at + (one.told[rule] or GIVE_UP) + EVERY for rule, at in false)
 
 
 def _watch(
@@ -107,21 +113,19 @@ def _watch(
     moments: list[float],
     random: Random,
     outcome: Outcome,
-    loose: list[_Loose],
-) -> float:
-    """One run; its longest quiet."""
-    clock = number * 1e7
+) -> tuple[float, list[_Loose]]:
+    """One run: its longest quiet, and its hangs."""
+    clock, loose, false = number * 1e7, list[_Loose](), list[tuple[str, float]]()
     job, file = job_of(number, clock), File(f"1:{number}")
     upcoming, firing, longest = 0, dict[str, bool](), 0.0
     for now in looks(run.seconds, EVERY, random):
         while moments and moments[0] <= now:
             hang = moments.pop(0)
-            crying = any(firing.get(rule) for rule in RULES)
             until = upcoming + sum(at <= hang for at, _ in written[upcoming:])
             cut = File(
                 file.inode, file.data + b"".join(text for _, text in written[upcoming:until])
             )
-            loose.append(_hang(copy(watcher), cut, job, clock, hang, now, run, crying))
+            loose.append(_hang(copy(watcher), cut, job, clock, hang, now, run))
         while upcoming < len(written) and written[upcoming][0] <= now:
             file.data += written[upcoming][1]
             upcoming += 1
@@ -129,9 +133,10 @@ def _watch(
         for rule, bad in alarms.items():
             if bad and not firing.get(rule):
                 outcome.false.setdefault(rule, []).append(f"{run.path} after {now / 60:.0f} m")
+        false += [(rule, now) for rule in RULES if alarms[rule]]
         firing = alarms
         longest = max(longest, watcher.silent)
-    return longest
+    return longest, [replace(one, luck=_lucky(one, false)) for one in loose]
 
 
 def _hang(
@@ -142,7 +147,6 @@ def _hang(
     hang: float,
     first: float,
     run: Run,
-    crying: bool,
 ) -> _Loose:
     """From the last line on nothing comes; the watcher is a copy, and learns nothing from it."""
     told: Told = dict.fromkeys(RULES)
@@ -155,7 +159,7 @@ def _hang(
             if alarms[rule] and told[rule] is None:
                 told[rule] = now - hang
         now += EVERY
-    return _Loose(told, quiet or 0.0, run.seconds >= LONG, early, crying)
+    return _Loose(hang, told, quiet or 0.0, run.seconds >= LONG, early)
 
 
 def _instant(at: float) -> Instant:

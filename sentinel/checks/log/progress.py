@@ -200,6 +200,7 @@ class _Step:
         self._before, self._at, self._learned = seen, at, learned
         self._seen = seen
         self._paces: list[float] = []
+        self._begun = False
         self._spacing = elapsed(seen.looked, at)
         self._timed = bool(seen.places) and self._spacing <= 3 * seen.spacing
 
@@ -218,6 +219,7 @@ class _Step:
             self._number(event.name, event.value)
         elif event.what == "begin":
             self._seen = replace(seen, phase=Stretch(name=event.name, since=at))
+            self._begun = True
         elif event.what == "end" and seen.phase and seen.phase.name == event.name:
             self._end_phase()
             marks = {name: replace(mark, since=at) for name, mark in seen.marks.items()}
@@ -282,13 +284,15 @@ class _Step:
         self._seen = replace(self._seen, phase=None)
 
     def _learn_quiets(self) -> None:
-        """A quiet is as long as it was seen to be, so that hours without a look count nothing."""
-        calm = self._before.phase is None and self._seen.phase is None
+        """A quiet is as long as it was seen to be, so that hours without a look count nothing. It is
+        over with the next advance, or where a phase begins: an epoch that is followed by a short
+        evaluation was quiet all the same."""
+        calm = self._before.phase is None
         for name, mark in self._before.marks.items():
             self._learn_jump(name, mark)
-            moved = self._seen.marks[name].moves > mark.moves
+            over = self._begun or self._seen.marks[name].moves > mark.moves
             quiet = Quiet(
-                seconds=elapsed(mark.since, self._before.looked) if moved and calm else 0.0,
+                seconds=elapsed(mark.since, self._before.looked) if over and calm else 0.0,
                 at=mark.value,
                 spacing=self._spacing,
                 blur=self._blur(name, mark),

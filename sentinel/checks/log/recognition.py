@@ -128,7 +128,7 @@ def followed(known: Recognised | None, text: str, head: str = "") -> Recognised:
     A log that goes back and forth between two trainers is mixed, and stays it.
     """
     if known is None or not text:
-        return recognise(text, head) if text else Recognised()
+        return recognise(text, head) if text else known or Recognised()
     if known.mixed or (known.number and re.search(known.number.pattern, text, re.M)):
         return known
     now = recognise(text, head)

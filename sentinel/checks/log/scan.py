@@ -29,7 +29,7 @@ _MEMBER = re.compile(
 _READY = re.compile(r"All distributed processes registered|Starting with \d+ processes")
 
 KNOWN_PHASES = phases_of()
-_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating")
+_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating", "eval_st")
 """One of them is in every line that the patterns above find."""
 
 

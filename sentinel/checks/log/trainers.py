@@ -375,6 +375,12 @@ TRAINERS = (
         tier="library",
         loss="train_loss",
         seconds=(r'"train_step_time": ([\d.]+)', 1.0),
+        phases={
+            EVALUATION: (
+                r':::MLL[^\n]{0,300}"key": "eval_start"',
+                r':::MLL[^\n]{0,300}"key": "eval_stop"',
+            ),
+        },
     ),
     Trainer(
         name="tqdm",

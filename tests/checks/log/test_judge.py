@@ -450,8 +450,9 @@ def test_several_files_are_one_log_of_all_their_bytes() -> None:
     assert seen_after(sight(0), sight(1, size=25)).marks[""].grain == 15
 
 
-def test_a_quiet_that_ends_with_a_phase_is_not_learned() -> None:
-    """It was the phase's, whose length is learned by itself."""
+def test_a_quiet_is_over_where_a_phase_begins_and_that_of_the_phase_is_not_learned() -> None:
+    """Epochs of many minutes with short evaluations between them are quiet for all of an epoch;
+    the length of a phase is learned by itself."""
 
     def pauses(last: str, then: str = "") -> int:
         seen: Seen | None = None
@@ -462,7 +463,8 @@ def test_a_quiet_that_ends_with_a_phase_is_not_learned() -> None:
         return len(learned.quiets["progress"].pauses)
 
     assert pauses(at(3)) == 1
-    assert pauses("saving\n" + at(3)) == 0
+    assert pauses("saving\n" + at(3)) == pauses("saving\n") == 1
+    assert pauses("saving\nsaved\n" + at(3)) == 1
     assert pauses("saved\n" + at(3), then="saving\n") == 0
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.checks.log.recognition import recognise
+from sentinel.checks.log.recognition import Recognised, followed, recognise
 from sentinel.checks.log.trainers import TRAINERS
 from sentinel.core.logtext import decoded
 
@@ -217,6 +217,13 @@ def test_a_log_that_changes_its_trainer_is_the_later_ones() -> None:
     assert (known.trainer, known.changed) == ("torchtitan", "Megatron-LM")
     assert known.number is not None
     assert "before that of Megatron-LM" in known.words
+
+
+def test_half_a_line_forgets_nothing() -> None:
+    """A look may find a file longer by less than a line."""
+    known = recognise(log(MEGATRON))
+    assert followed(known, "") == known
+    assert followed(None, "") == Recognised()
 
 
 def test_two_trainers_in_one_file_have_no_number_in_common() -> None:

@@ -106,6 +106,13 @@ def test_phases_of_well_known_trainers_are_found_unasked(shape: object) -> None:
             assert events(line.format(step=100) + "\n", what) != []
 
 
+def test_mlperf_evaluates_between_two_lines() -> None:
+    """Whatever stands before its mark, and whatever its `metadata` holds."""
+    line = '0: :::MLLOG {{"namespace": "", "time_ms": 17, "key": "{}", "value": null}}\n'
+    text = "".join(line.format(key) for key in ("eval_start", "eval_accuracy", "eval_stop"))
+    assert (events(text, "begin"), events(text, "end")) == (["evaluation"], ["evaluation"])
+
+
 def test_known_phases_do_not_mistake_progress_for_a_phase() -> None:
     """Their ordinary lines begin and end nothing."""
     from random import Random
