@@ -205,7 +205,5 @@ def test_megatron_tells_a_nan_by_what_it_counts_and_leaves_out(line: str, names:
 
 def test_a_loss_that_stays_finite_is_said_once_a_text() -> None:
     """Ten thousand lines are one event, so that reading stays quick."""
-    found = [
-        e.value for e in scan("loss: 1\n" * 9 + "loss: nan\n" * 2 + "loss: 2\n" * 9, patterns())
-    ]
+    found = events("loss: 1\n" * 9 + "loss: nan\n" * 2 + "loss: 2\n" * 9, "loss")
     assert [str(value) for value in found] == ["1.0", "nan", "nan", "2.0"]
