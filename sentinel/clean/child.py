@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from sentinel.clean.pointers import FOLLOWING
+from sentinel.clean.program import ENDLESS
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -22,6 +23,10 @@ _START = (
 )
 LOOKING, REMOVING = 90.0, 100.0
 """Seconds that a look before a removal has, and a removal; it stops by itself a little before."""
+
+
+class Endless(CannotTell):
+    """The regular expression of the rules was given up."""
 
 
 class Going(Struct, frozen=True):
@@ -65,6 +70,8 @@ def listing(root: str, rules: str, limit: float, names: Sequence[str] | None = N
         raise TimedOut(text + _waiting(late.err), late.stuck) from late
     if done.code:
         why = complaint(done.err) or f"exit code {done.code}"
+        if done.code == ENDLESS:
+            raise Endless(f"{visible(root)}: {why}")
         raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")
     return msgspec.json.decode(done.out, type=Listing)
 

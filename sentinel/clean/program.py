@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import cast
 
 from sentinel.clean.pointers import Unclear
 from sentinel.clean.rules import Entry, Rules, removable, still_removable
@@ -17,6 +19,35 @@ WITHIN = 90.0
 
 MOST = 1000
 """Entries that are told one by one, the oldest; all of them are counted."""
+
+
+PATIENCE, ENDLESS = 2.0, 3
+"""Seconds for one name and the regular expression, and the exit code where that is not enough."""
+
+
+class Ended:
+    """The pattern of the rules, whose search is given up: it has the meaning of `re`, which lets
+    signals in while it searches (Modules/_sre/sre_lib.h), and here is one thread only."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern, self.groups = pattern, pattern.groups
+        signal.signal(signal.SIGALRM, _late)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """As re.Pattern.fullmatch; raises Endless."""
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        try:
+            return self._pattern.fullmatch(text)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Endless(Exception):
+    """The regular expression found no end."""
+
+
+def _late(*_: object) -> None:
+    raise Endless(f"the regular expression of `match` found no end within {PATIENCE:g} s")
 
 
 def listed(root: Root, rules: Rules, names: Sequence[str] | None = None) -> dict[str, object]:
@@ -52,18 +83,23 @@ def removed(
             done.append(entry)
         except TimeoutError:
             late.append(entry.name)
-        except (Refused, Unclear, OSError) as error:
+        except (Refused, Unclear, Endless, OSError) as error:
             errors.append(_complaint(entry, said(error)))
     return {"removed": len(done), "freed": _size(done), "late": late, "errors": errors}
 
 
 def main() -> int:
-    """0; 1 with one line on stderr where nothing could be seen or something stayed."""
+    """0; 1 with one line on stderr where nothing could be seen or something stayed, 3 where the
+    regular expression is why."""
     mode, path, rules, *names = sys.argv[1:]
     try:
         root, asked = Root(path), Rules.parse(rules)
+        asked.pattern = cast("re.Pattern[str]", Ended(asked.pattern))
         named = json.loads(names[0]) if names else None
         told = removed(root, asked, named or ()) if mode == "remove" else listed(root, asked, named)
+    except Endless as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return ENDLESS
     except Unclear as error:
         print(f"{error}; nothing goes until it can be followed", file=sys.stderr)  # noqa: T201
         return 1

@@ -68,7 +68,7 @@ class Rules:
         self.match, self.keep_last, self.keep_every = match, keep_last, keep_every
         self.older_than, self.complete = older_than, complete
         self.pointers = tuple(pointers)
-        self._pattern = re.compile(match)
+        self.pattern = re.compile(match)
         self._hidden = match.startswith(r"\.")
 
     @classmethod
@@ -85,12 +85,12 @@ class Rules:
         with a dot (.ssh, .snapshot) is only meant by a pattern that begins with one."""
         if name.startswith(".") and not self._hidden:
             return False
-        return self._pattern.fullmatch(name) is not None
+        return self.pattern.fullmatch(name) is not None
 
     def number(self, name: str) -> int | None:
         """What the first group of the pattern caught, where that is a number."""
-        found = self._pattern.fullmatch(name)
-        text = found[1] if found and self._pattern.groups else None
+        found = self.pattern.fullmatch(name)
+        text = found[1] if found and self.pattern.groups else None
         return int(text) if text and text.isascii() and text.isdigit() else None
 
 

@@ -154,7 +154,8 @@ class Converter:
     """Converts any number of nodes of one file.
 
     `references` maps the path of every text that is kept elsewhere to where that is;
-    `exposed` are the paths and lines of secrets that stand in the file itself.
+    `exposed` are the paths and lines of secrets that stand in the file itself, `guarded` those of
+    patterns that may search without an end.
     """
 
     def __init__(self, collector: Collector, sources: Sources) -> None:
@@ -162,6 +163,7 @@ class Converter:
         self._sources = sources
         self.references: dict[Path, Reference] = {}
         self.exposed: list[tuple[Path, int]] = []
+        self.guarded: list[tuple[Path, int]] = []
 
     def convert(self, node: Node, hint: Any, path: Path) -> Any:
         """The value, or FAILED."""
@@ -272,6 +274,8 @@ class Converter:
         if isinstance(value, Secret):
             self.exposed.append((path, node.line))
             self._collector.hide(value.reveal())
+        if isinstance(value, patterns.Guarded):
+            self.guarded.append((path, node.line))
         return value
 
     def _elsewhere(self, node: Table, found: Leaf, path: Path) -> Any:

@@ -19,6 +19,7 @@ from sentinel.config.sources import Reference, Sources, contents
 from sentinel.config.wording import did_you_mean, near
 from sentinel.core import cron
 from sentinel.core.errors import Invalid
+from sentinel.core.patterns import LIMIT
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common
 from sentinel.core.text import visible
 
@@ -330,8 +331,8 @@ def load(
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
     `check_cron` raises Invalid for a text that is no schedule. A check or channel whose kind does not
-    load is there, and says so when it is run; `strict`: it is an error. `text` is read in place of
-    the file, as if it stood there.
+    load is there, and says so when it is run; `strict`: it is an error, and what only costs time is
+    warned of. `text` is read in place of the file, as if it stood there.
     """
     collector = Collector(path)
     data, mode = _bytes(path, collector) if text is None else (text, 0)
@@ -342,6 +343,8 @@ def load(
     settings = Assembler(converter, collector, kinds).settings(root, path)
     if mode & stat.S_IROTH:
         _warn_exposed(converter, collector, path)
+    if strict:
+        _warn_guarded(converter, collector)
     collector.check()
     return Loaded(settings, collector.warnings(), converter.references)
 
@@ -360,4 +363,15 @@ def _warn_exposed(converter: Converter, collector: Collector, path: str) -> None
             key,
             f"a secret stands in a file that everybody can read; chmod 600 {path}, "
             "or write {file: PATH} in its place",
+        )
+
+
+def _warn_guarded(converter: Converter, collector: Collector) -> None:
+    for key, line in converter.guarded:
+        collector.warn(
+            line,
+            key,
+            "this regular expression may search without an end: each search is given up after "
+            f"{LIMIT:g} s, and a long log is read up to ten times as slowly (names of jobs and files "
+            "are short). Begin it with ^.* or end each * and + at a character that it cannot match",
         )

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 try:
@@ -44,7 +45,9 @@ def harmless(text: str, flags: int) -> bool:
     """Whether the time of a search is surely in proportion to the text; in doubt it is not.
 
     Every open run (`\\d+`) ends at a character that it cannot hold itself, and something before
-    it cannot lie within it: then no text is looked through twice.
+    it cannot lie within it: then no text is looked through twice. Or it begins where a character
+    stands that it cannot hold (`^.*`): then runs do not overlap, and as what follows is looked for
+    once at each of their places, that has to be harmless alone.
     """
     tree = _tree(text, flags)
     nodes = list(tree)
@@ -81,18 +84,28 @@ def _linear(nodes: list[Node], flags: int) -> bool:
         pieces = list(_pieces(nodes, flags))
     except Unsure:
         return False
-    cost = 1
-    for piece in pieces:
-        cost *= piece.cost
-    if cost > MOST:
-        return False
+    return prod(piece.cost for piece in pieces) <= MOST and _once(pieces)
+
+
+def _once(pieces: list[_Piece], *, within: bool = False) -> bool:
+    """Whether no text is looked through twice. `within`: it follows a run, which tries again where
+    a last run (`.*`) does not end as is wanted: such a one needs its own beginning too."""
     for n, piece in enumerate(pieces):
-        if piece.open and n + 1 < len(pieces):
-            begins = any(p.must and not p.open and not p.chars & piece.chars for p in pieces[:n])
-            ends = _first(pieces[n + 1 :])
-            if not begins or ends is None or ends & piece.chars:
-                return False
+        before, behind = pieces[:n], pieces[n + 1 :]
+        if not piece.open or not (behind or within):
+            continue
+        begins = any(p.must and not p.open and not p.chars & piece.chars for p in before)
+        ends = _first(behind) if behind else frozenset[str]()
+        if not begins or ends is None or ends & piece.chars:
+            return _apart(before, piece) and _once(behind, within=True)
     return True
+
+
+def _apart(before: list[_Piece], run: _Piece) -> bool:
+    """Whether such a run begins only where no other can be: right behind what it cannot hold."""
+    if not before or any(p.open for p in before):
+        return False
+    return before[-1].must and not before[-1].chars & run.chars
 
 
 def _first(pieces: list[_Piece]) -> Chars | None:

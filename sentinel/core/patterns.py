@@ -57,7 +57,7 @@ class Guarded:
 
     def _within(self, name: str, text: str) -> Any:
         if time.monotonic() - self._tired < REST:
-            raise self._given_up()
+            raise endless(self, self._limit)
         strange = frozenset(c for c in text if c > "\x7f") if not text.isascii() else frozenset()
         try:
             search = getattr(_made(self.pattern, self.flags, strange), name)
@@ -65,18 +65,21 @@ class Guarded:
             return list(found) if name == "finditer" else found
         except TimeoutError:
             self._tired = time.monotonic()
-            raise self._given_up() from None
-
-    def _given_up(self) -> CannotTell:
-        place = f" ({self.where})" if self.where else ""
-        shown = self.pattern if len(self.pattern) <= 200 else f"{self.pattern[:200]}…"
-        return CannotTell(
-            f"the regular expression {shown!r}{place} found no end within {self._limit:g} s; write "
-            "it without a repetition inside a repetition, and with fixed text before .* and +"
-        )
+            raise endless(self, self._limit) from None
 
     def _key(self) -> tuple[str, int, str]:
         return self.pattern, self.flags, self.where
+
+
+def endless(pattern: "re.Pattern[str] | Guarded", limit: float = LIMIT) -> CannotTell:
+    """What is said of a pattern whose search was given up, with its place in the configuration."""
+    where, text = getattr(pattern, "where", ""), pattern.pattern
+    place = f" ({where})" if where else ""
+    shown = text if len(text) <= 200 else f"{text[:200]}…"
+    return CannotTell(
+        f"the regular expression {shown!r}{place} found no end within {limit:g} s; write "
+        "it without a repetition inside a repetition, and with fixed text before .* and +"
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -65,6 +65,20 @@ def test_warnings_go_to_standard_error_and_change_no_answer(tmp_path: Path, call
     assert done.stderr == "warning: sentinel.yaml:1: channels: no channel: nobody is told\n"
 
 
+def test_a_pattern_that_is_searched_with_a_limit_is_named(tmp_path: Path, call: Call) -> None:
+    """With line and key, by `check` alone: a pass says nothing of it."""
+    lines = [
+        f"  {name}: {{kind: log, path: /l, progress: '{pattern}'}}\n"
+        for name, pattern in (("slow", r"a.*(\d+)"), ("fast", r"^.*step (\d+)"))
+    ]
+    (tmp_path / "sentinel.yaml").write_text(f"checks:\n{''.join(lines)}")
+    done = call("check", "-c", "sentinel.yaml")
+    told = [line for line in done.stderr.splitlines() if "without an end" in line]
+    assert [line.split(": ")[1:3] for line in told] == [["sentinel.yaml:2", "checks.slow.progress"]]
+    assert done.returncode == 0
+    assert "without an end" not in call("show", "-c", "sentinel.yaml").stderr
+
+
 @pytest.mark.parametrize("command", ["check", "show"])
 def test_without_any_file_the_places_are_told(tmp_path: Path, call: Call, command: str) -> None:
     """Exit 78, EX_CONFIG, and what to do."""

@@ -2,13 +2,22 @@
 
 import re
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.pattern_tree import Unsure, harmless
+from sentinel.core.pattern_tree import (
+    _WITNESSES,
+    Unsure,
+    _frozen,
+    _members,
+    _tree,
+    harmless,
+)
 from sentinel.core.patterns import Guarded, by_line, compiled
 
 HARMLESS = [
@@ -21,6 +30,9 @@ HARMLESS = [
     r"saved|saving",
     r"loss: ([0-9.]+) \|",
     r"checkpoint-(\d+)-.*",
+    r"(?m)^.*iteration\s+(\d+)/",
+    r"(?m)^(.*?) step (\d+)$",
+    r"\A.*error",
 ]
 DOUBTFUL = [
     r"(a+)+b",
@@ -34,6 +46,10 @@ DOUBTFUL = [
     r"x(?:a?){20}y",
     r"([ab])\1+c",
     "é+x",
+    r"^.*a.*b",
+    r"^.*\d+x",
+    r"(?ms)^.*x",
+    r"(?m)^x?.*y",
 ]
 
 
@@ -117,6 +133,99 @@ def test_a_guarded_pattern_means_what_re_means(text: str, flags: int, seen: list
         except CannotTell:
             return
         assert [m.regs for m in found] == [m.regs for m in plain.finditer(one)]
+
+
+def _ends(nodes: list[Any], text: str, at: int, flags: int, count: list[int]) -> Iterator[int]:
+    """Where these may end, in the order in which a search that goes back tries it; each look at a
+    character is counted."""
+    if not nodes:
+        yield at
+        return
+    (op, value), rest = nodes[0], nodes[1:]
+    name = str(op)
+    if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        for end in _repeats(value, name == "MIN_REPEAT", text, at, flags, count):
+            yield from _ends(rest, text, end, flags, count)
+        return
+    if name in ("SUBPATTERN", "BRANCH"):
+        for inner in [value[3]] if name == "SUBPATTERN" else value[1]:
+            for end in _ends(list(inner), text, at, flags, count):
+                yield from _ends(rest, text, end, flags, count)
+        return
+    count[0] += 1
+    if name == "AT":
+        begins = str(value).startswith("AT_BEGINNING")
+        if (text[at - 1 : at] if begins else text[at : at + 1]) in ("", "\n"):
+            yield from _ends(rest, text, at, flags, count)
+    elif at < len(text) and text[at] in _members(_frozen((op, value)), flags, _WITNESSES):
+        yield from _ends(rest, text, at + 1, flags, count)
+
+
+def _repeats(
+    value: Any, lazy: bool, text: str, at: int, flags: int, count: list[int]
+) -> Iterator[int]:
+    """Of a repetition: of one character at a time, so that no depth is needed."""
+    least, most, body = value
+    ends, more = [at], True
+    while more and len(ends) <= most:
+        if lazy and len(ends) > least:
+            yield ends[-1]
+        end = next(_ends(list(body), text, ends[-1], flags, count), None)
+        more = end is not None and end != ends[-1]
+        ends += [end] if end is not None and more else []
+    if not lazy:
+        yield from reversed(ends[least:])
+    elif more and len(ends) > least:
+        yield ends[-1]
+
+
+def _steps(pattern: str, text: str) -> int:
+    """Of a search for all matches in it."""
+    tree, count, at = _tree(pattern, re.M), [0], 0
+    while at < len(text):
+        found = next(_ends(list(tree), text, at, re.M | re.U, count), at)
+        at = max(found, at + 1)
+    return count[0]
+
+
+def _grows(pattern: str, head: str, unit: str, tail: str) -> bool:
+    """Whether four times the text costs clearly more than four times the steps: of what goes
+    with the square it is sixteen times."""
+    one, four = (_steps(pattern, head + unit * n + tail + "\n") for n in (16, 64))
+    return four > 6 * one + 100
+
+
+_PIECES = [
+    "^", "a", "b", "1", "=", r"\n", ".", "[^a]", r"\d+", ".*", ".*?", ".+", "[^=]*", "[^a]+", "a?",
+    "(?:a|b)", "(?:=|a1)", "a{0,2}", "(.*)", r"\s+", r"\s*", "$",
+]  # fmt: skip
+_UNITS = st.text("ab1= \n", min_size=1, max_size=3)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(["", "^.*", "^", r"\n[^=]*", "^(.*?)"]),
+    st.lists(st.sampled_from(_PIECES), min_size=1, max_size=5).map("".join),
+    _UNITS,
+    _UNITS,
+    _UNITS,
+)
+def test_what_is_called_harmless_is_linear(
+    begin: str, rest: str, head: str, unit: str, tail: str
+) -> None:
+    """Counted by a matcher that goes back as `re` does, on texts that repeat themselves."""
+    pattern = begin + rest
+    if harmless(pattern, re.M):
+        assert not _grows(pattern, head, unit, tail)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "unit"),
+    [("a.*b", "a"), ("^.*a.*b", "a"), (r"^.*\d+x", "1"), ("[^b]*b", "a"), (r"\s+$", " ")],
+)
+def test_the_count_sees_what_is_not_linear(pattern: str, unit: str) -> None:
+    assert _grows(pattern, "", unit, "c")
+    assert not harmless(pattern, re.M)
 
 
 def _where(match: "re.Match[str] | None") -> object:

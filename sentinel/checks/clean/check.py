@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.actions.limits import CleanLimits, Limits
-from sentinel.clean.child import LOOKING, Going, Listing, listing
+from sentinel.clean.child import LOOKING, Endless, Going, Listing, listing
 from sentinel.clean.rules import Rules
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
+from sentinel.core.patterns import endless
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
@@ -118,6 +119,8 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 found = listing(str(self.root), self.rules().text(), limit)
         except proc.Hangs as error:
             raise CannotTell(f"an earlier look {error}") from None
+        except Endless:
+            raise endless(self.match) from None
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise

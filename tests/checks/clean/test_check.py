@@ -8,9 +8,11 @@ import pytest
 
 from sentinel.actions.limits import CleanLimits
 from sentinel.checks.clean.check import MOST, Clean
+from sentinel.clean.child import argv, removal
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Report, Status
+from sentinel.core.patterns import compiled
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.testing import context
@@ -47,6 +49,17 @@ def test_old_ones_are_asked_for_by_name(root: Path) -> None:
     """The oldest first; the two newest are not among them."""
     (asked,) = looked(check(root), NOW).requests
     assert asked.params["names"] == '["run1.log", "run2.log", "run3.log"]'
+
+
+def test_a_pattern_without_an_end_is_given_up_and_named(root: Path) -> None:
+    """By the program, with the meaning that `re` gives it; the message has file and line."""
+    (root / ("a" * 60 + "c")).touch()
+    pattern = compiled("(a|aa)+b", where="sentinel.yaml:7")
+    with pytest.raises(CannotTell, match=r"'\(a\|aa\)\+b' \(sentinel.yaml:7\) found no end"):
+        looked(check(root, match=pattern), NOW)
+    done = removal(argv("remove", str(root), check(root, match=pattern).rules().text(), ["x"]))
+    assert isinstance(done, str)
+    assert "found no end" in done
 
 
 def test_a_clock_that_was_set_forward_makes_nothing_old(root: Path) -> None:
