@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.model import Job, Node
-from sentinel.status.last_seen import NodeLook, grouped
+from sentinel.core.hostlist import shown
+from sentinel.slurm.gres import gpus
+from sentinel.slurm.model import Job, Node, runs
+from sentinel.status.last_seen import NodeLook, Work, grouped
+
+MOST = 2000
+"""Jobs whose places are kept, the largest: the row is written anew with each look."""
 
 
 class Told(Protocol):
     """Slurm, with what it told last."""
 
     def nodes(self) -> Sequence[Node]: ...
+
+    def topology(self) -> Mapping[str, str]:
+        """Leaf switches or blocks with their hostlists."""
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """Nodes and jobs as told last; nothing is asked."""
@@ -50,8 +60,23 @@ class Sight:
         self._before = news
         before = self._kept.jobs if self._kept else {}
         states = before if jobs is None else _by_state(jobs)
-        self._kept = NodeLook(at=now, groups=grouped(nodes), jobs=states, trouble=trouble)
+        self._kept = NodeLook(
+            at=now,
+            groups=grouped(nodes),
+            jobs=states,
+            gpus=_by_gpus(nodes),
+            work=_work(jobs or ()),
+            racks=self._racks(),
+            trouble=trouble,
+        )
         return _built(self._kept)
+
+    def _racks(self) -> Mapping[str, str]:
+        """As they were where Slurm does not tell them now: they move seldom."""
+        if self._asks:
+            with suppress(CannotTell):
+                return self._slurm.topology()
+        return self._kept.racks if self._kept else {}
 
     def _ask(self) -> tuple[Sequence[Node] | None, str]:
         try:
@@ -64,7 +89,7 @@ class Sight:
         if not trouble:
             return None
         kept = self._kept or NodeLook(at=now)
-        return _built(NodeLook(at=kept.at, groups=kept.groups, jobs=kept.jobs, trouble=trouble))
+        return _built(replace(kept, trouble=trouble))
 
 
 def _by_state(jobs: Sequence[Job]) -> Mapping[str, int]:
@@ -72,6 +97,20 @@ def _by_state(jobs: Sequence[Job]) -> Mapping[str, int]:
     for job in jobs:
         states[job.state] += job.elements
     return states
+
+
+def _by_gpus(nodes: Sequence[Node]) -> Mapping[str, str]:
+    """Hostlists by the number of GPUs, as a key of JSON; nodes without any are left out."""
+    found: dict[int, list[str]] = {}
+    for node in nodes:
+        if node.gres and (count := gpus(node.gres)):
+            found.setdefault(count, []).append(node.name)
+    return {str(count): shown(names) for count, names in found.items()}
+
+
+def _work(jobs: Sequence[Job]) -> tuple[Work, ...]:
+    running = sorted((job for job in jobs if runs(job)), key=lambda job: -job.node_count)[:MOST]
+    return tuple(Work(id=j.id, name=j.name, user=j.user, nodes=j.nodes) for j in running)
 
 
 def _built(look: NodeLook) -> Mapping[str, Any]:

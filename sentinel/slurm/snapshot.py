@@ -19,6 +19,7 @@ from sentinel.slurm import (
     reservations,
     sizes,
     submission,
+    topology,
 )
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
@@ -57,6 +58,7 @@ class Snapshot:
         self._sluids = Answer(self._ask_sluids, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
         self._timeouts = Answer(self._ask_timeouts, clock, max_age=SETTLED, patience=wait)
+        self._topology = Answer(self._ask_topology, clock, max_age=SETTLED, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
         self._again = Answer(self._ask_again, clock, max_age=max_age, patience=wait)
         self._memory = Answer(self._ask_config, clock, max_age=max_age, patience=wait)
@@ -194,6 +196,10 @@ class Snapshot:
         """How long nodes may take to wake and to go to sleep, at most an hour old."""
         return self._timeouts.get()
 
+    def topology(self) -> Mapping[str, str]:
+        """Slurm's leaf switches or blocks with their nodes as hostlists, at most an hour old."""
+        return self._topology.get()
+
     def rights(self) -> Rights:
         """As whom Slurm is asked and what that user may see, at most an hour old."""
         return self._rights.get()
@@ -212,6 +218,9 @@ class Snapshot:
 
     def _ask_rights(self) -> Rights:
         return find(self.client, self._me.get(), self._config.get)
+
+    def _ask_topology(self) -> Mapping[str, str]:
+        return topology.read_topology(self.client.ask(*topology.QUESTION))
 
     def _ask_sluids(self) -> Mapping[str, str]:
         return queue.read_sluids(self.client.ask(*queue.SLUIDS))

@@ -62,15 +62,28 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     since: int | None = None
 
 
+class Work(Struct, frozen=True, kw_only=True):
+    """A job that runs, and where: `nodes` is a hostlist."""
+
+    id: str
+    name: str
+    user: str
+    nodes: str
+
+
 class NodeLook(Struct, frozen=True, kw_only=True):
     """All nodes as Slurm had them, and the jobs that were asked for, by state.
 
-    `trouble`: why it could not be looked again since.
+    `gpus`: hostlists by how many GPUs each has; `work`: the largest jobs that run; `racks`: leaf
+    switches or blocks with their hostlists. `trouble`: why it could not be looked again since.
     """
 
     at: Instant
     groups: tuple[NodeGroup, ...] = ()
     jobs: Mapping[str, int] = {}
+    gpus: Mapping[str, str] = {}
+    work: tuple[Work, ...] = ()
+    racks: Mapping[str, str] = {}
     trouble: str = ""
 
 

@@ -232,9 +232,19 @@ class Vitals(Struct, frozen=True, kw_only=True):
     slurm: Mapping[str, Count] = {}
 
 
+class WorkFact(Struct, frozen=True, kw_only=True):
+    """A job that runs, and where: `nodes` is a hostlist."""
+
+    id: str
+    name: str
+    user: str
+    nodes: str
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """All there is to see, of one moment, the worst first: where there is much, not all of it is
-    shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes."""
+    shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes.
+    `node_gpus`: hostlists by how many GPUs each node has; `racks`: by leaf switch or block."""
 
     at: float
     cluster: str
@@ -250,6 +260,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodesFact, ...] = ()
     nodes_seen: float | None = None
     nodes_trouble: str = ""
+    node_gpus: Mapping[str, str] = {}
+    work: tuple[WorkFact, ...] = ()
+    racks: Mapping[str, str] = {}
     gpus: tuple[GpuFact, ...] = ()
     gpu_standings: Mapping[str, int] = {}
     actions: tuple[ActionFact, ...] = ()

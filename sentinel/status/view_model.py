@@ -34,6 +34,7 @@ from sentinel.status.types import (
     Numbers,
     UnsentFact,
     Vitals,
+    WorkFact,
 )
 
 
@@ -58,6 +59,9 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
         nodes_trouble=freshness.nodes_trouble(m),
+        node_gpus=m.nodes.gpus if m.nodes else {},
+        work=tuple(_work(m)),
+        racks=m.nodes.racks if m.nodes else {},
         gpus=tuple(sorted(_gpus(m), key=lambda g: -g.score)),
         gpu_standings=_standings(m),
         actions=tuple(action(r) for r in m.records),
@@ -205,6 +209,13 @@ def _jobs(m: Material) -> Iterator[JobFact]:
 def _nodes(m: Material) -> Iterator[NodesFact]:
     for group in m.nodes.groups if m.nodes else ():
         yield _node_group(group)
+
+
+def _work(m: Material) -> Iterator[WorkFact]:
+    for job in m.nodes.work if m.nodes else ():
+        yield WorkFact(
+            id=visible(job.id), name=visible(job.name), user=visible(job.user), nodes=job.nodes
+        )
 
 
 def _node_group(group: NodeGroup) -> NodesFact:

@@ -7,50 +7,24 @@ Runs of one state in a row are one dashed stroke; SVG begins the pattern of dash
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Mapping, Sequence
-
-from sentinel.core.hostlist import printed
-from sentinel.status.node_states import rank
-from sentinel.status.types import NodesFact
+from collections.abc import Mapping, Sequence
 
 CELL, GAP = 10, 2
 WIDE, NARROW, FEW = 100, 40, 2000
 """Cells in a row: of many nodes, of a few, and how many are a few."""
 
 # Middle tones that differ in lightness too, on white and on black.
-_COLOURS = {
+COLOURS = {
     "down": "#d92d20", "fail": "#d92d20", "drained": "#e8700a", "draining": "#f0a13a",
     "unknown": "#9155d9", "rebooting": "#9155d9", "maint": "#7d6bb8", "powered_down": "#6b7682",
     "completing": "#2f8f83", "reserved": "#4f86a8", "planned": "#4f86a8",
     "allocated": "#2563c9", "mixed": "#5b93ea", "idle": "#8fa3b5",
 }  # fmt: skip
-_DIGITS = re.compile(r"(\d+)")
 
 
 def colour(state: str) -> str:
     """The colour of a state."""
-    return _COLOURS.get(state, "#9155d9")
-
-
-def cells(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
-    """Every node with what is so of it, in the order of their names; the worst of two."""
-    found: dict[str, NodesFact] = {}
-    for group in groups:
-        for name in printed(group.nodes):
-            known = found.get(name)
-            if known is None or rank(group.state) < rank(known.state):
-                found[name] = group
-    return dict(sorted(found.items(), key=lambda cell: natural(cell[0])))
-
-
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """n2 comes before n10."""
-    parts = _DIGITS.split(name)
-    return tuple(
-        (text, int(digits or 0))
-        for text, digits in itertools.zip_longest(parts[::2], parts[1::2], fillvalue="")
-    )
+    return COLOURS.get(state, "#9155d9")
 
 
 def columns(count: int) -> int:

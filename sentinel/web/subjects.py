@@ -18,7 +18,7 @@ from sentinel.core.clock import Instant, elapsed
 from sentinel.core.hostlist import printed
 from sentinel.core.ports import Store
 from sentinel.core.text import visible
-from sentinel.status import course, detail, plot
+from sentinel.status import course, detail, plot, room
 from sentinel.status.course import Asked, Past
 from sentinel.status.node_states import OUT
 from sentinel.status.types import ActionFact, AlertFact, DiskFact, Facts, JobFact, NodesFact
@@ -46,10 +46,12 @@ class Subjects:
 
     def __init__(self, live: Live, shown: Shown) -> None:
         self._live, self._shown, self._aside = live, shown, Aside()
+        self._room: tuple[Facts, room.Room] | None = None
         self._drawn: dict[tuple[str, ...], tuple[Instant, Past]] = {}
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.nodes),
             web.get("/nodes/grid.svg", self.grid),
+            web.get("/nodes/room.json", self.room_told),
             web.get("/nodes/at", self.node_at),
             web.get("/nodes/one", self.node),
             web.get("/files/one", self.file),
@@ -61,13 +63,26 @@ class Subjects:
     async def nodes(self, request: web.Request) -> web.Response:
         """The grid, and why nodes are out of service."""
 
+        racks = room.table(await self._room_of(await self._live.facts()))
+
         def more(f: Facts) -> dict[str, Any]:
             out, fine = list[NodesFact](), list[NodesFact]()
             for group in f.nodes:
                 (out if group.state in OUT or group.reason else fine).append(group)
-            return {"out": out, "fine": fine, "stamp": _stamp(f.nodes)}
+            return {"out": out, "fine": fine, "stamp": _stamp(f.nodes), "racks": racks}
 
         return await self._shown.page(request, "nodes.html", "/nodes", more)
+
+    async def room_told(self, request: web.Request) -> web.Response:
+        """The machine room as plain data, for the browser that draws it."""
+        made = await self._room_of(await self._live.facts())
+        return _data({**msgspec.structs.asdict(made), "colours": grid.COLOURS})
+
+    async def _room_of(self, facts: Facts) -> room.Room:
+        """Made once for all who ask while the facts are the same, and beside the loop."""
+        if self._room is None or self._room[0] is not facts:
+            self._room = facts, await asyncio.to_thread(room.room, facts)
+        return self._room[1]
 
     async def grid(self, request: web.Request) -> web.Response:
         """The picture of the grid."""
@@ -135,11 +150,11 @@ class Subjects:
 
     async def file_told(self, request: web.Request) -> web.Response:
         """The same course as plain data, for the browser that draws it."""
-        return _data(await self._file_course(request, await self._live.facts()))
+        return _data(plot.told(await self._file_course(request, await self._live.facts())))
 
     async def job_told(self, request: web.Request) -> web.Response:
         """Likewise of a training."""
-        return _data(await self._job_course(request, await self._live.facts()))
+        return _data(plot.told(await self._job_course(request, await self._live.facts())))
 
     async def _job_course(self, request: web.Request, facts: Facts) -> plot.Course:
         row, around = _training(facts, request), self._live.around()
@@ -222,7 +237,7 @@ class Subjects:
 
 @lru_cache(maxsize=1)
 def _cells(groups: tuple[NodesFact, ...]) -> Mapping[str, NodesFact]:
-    return grid.cells(groups)
+    return room.cells(groups)
 
 
 def _stamp(groups: Sequence[NodesFact]) -> str:
@@ -263,9 +278,9 @@ def _one(request: web.Request, made: plot.Course, name: str) -> dict[str, Any]:
     }
 
 
-def _data(made: plot.Course) -> web.Response:
+def _data(told: Mapping[str, Any]) -> web.Response:
     return web.Response(
-        body=msgspec.json.encode(plot.told(made)),
+        body=msgspec.json.encode(told),
         content_type="application/json",
         headers=HEADERS,
     )

@@ -92,6 +92,10 @@ class LazySlurm:
     def reservations(self) -> Sequence[Reservation]:
         return self.snapshot().reservations()
 
+    def topology(self) -> Mapping[str, str]:
+        """As in `Snapshot`."""
+        return self.snapshot().topology()
+
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """As in `Snapshot`; None of both where nothing was asked yet."""
         return (None, None) if self._slurm is None else self._slurm.last()

@@ -24,6 +24,7 @@ class Told:
     def __init__(self, nodes_now: Sequence[Node] | None, jobs: Sequence[Job] | None = ()) -> None:
         self.nodes_now, self.jobs, self.asked = nodes_now, jobs, 0
         self.told: Sequence[Node] | None = None
+        self.racks: dict[str, str] | None = {"leaf1": "n[1-2]"}
 
     def nodes(self) -> Sequence[Node]:
         self.asked += 1
@@ -31,6 +32,11 @@ class Told:
             raise CannotTell("no answer")
         self.told = self.nodes_now
         return self.told
+
+    def topology(self) -> dict[str, str]:
+        if self.racks is None:
+            raise CannotTell("no answer")
+        return self.racks
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         return self.told, self.jobs
@@ -83,3 +89,23 @@ def test_while_slurm_is_blind_what_was_seen_stays_and_it_says_why() -> None:
     assert look.trouble == "no answer"
     assert sum(g.count for g in look.groups) == 3
     assert look.jobs == {"PENDING": 4}
+
+
+def test_where_jobs_run_and_how_nodes_stand_is_kept() -> None:
+    """For the machine room: the largest jobs that run, GPUs and racks, which stay while Slurm is
+    silent about them."""
+    nodes = [Node(name="n1", state="IDLE", gres="gpu:h100:8(S:0-1)"), Node(name="n2", state="IDLE")]
+    running = Job(
+        "8", "8", "8", "", "llm", "ann", "p", "RUNNING", "None", "n[1-2]", 2, "", 1, 2, None, None
+    )
+    told = Told(nodes, [JOB, running])
+    sight = Sight(told, asks=True)
+    look = seen(sight)
+    assert look is not None
+    assert [(j.id, j.user, j.nodes) for j in look.work] == [("8", "ann", "n[1-2]")]
+    assert look.gpus == {"8": "n1"}
+    assert look.racks == {"leaf1": "n[1-2]"}
+    told.racks, told.jobs, told.nodes_now = None, [], [*nodes]
+    look = seen(sight)
+    assert look is not None
+    assert (look.work, look.racks) == ((), {"leaf1": "n[1-2]"})

@@ -17,11 +17,12 @@ from sentinel.status.last_seen import CheckLook, NodeLook, grouped
 from sentinel.status.metrics import pace
 from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
 from sentinel.status.plot import MOST, thinned, ticks
+from sentinel.status.room import cells, natural
 from sentinel.status.types import CheckFact, JobFact, NodesFact
 from sentinel.status.view_model import facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
-from sentinel.web.grid import CELL, at, cells, columns, natural, picture
+from sentinel.web.grid import CELL, at, columns, picture
 from sentinel.web.views import _overview
 from tests.web.scenery import alert, around, disk, nodes, scene, store
 

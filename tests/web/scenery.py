@@ -26,7 +26,7 @@ from sentinel.gpu.ledger import GpuEvent, Sighting
 from sentinel.slurm.model import Node
 from sentinel.status import last_seen
 from sentinel.status.collect import Surroundings, gather
-from sentinel.status.last_seen import CheckLook, NodeLook, Shown, grouped
+from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
 from sentinel.status.types import Facts
 from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.store.memory import MemoryStore
@@ -219,7 +219,13 @@ def fill(
         for name, f in seen.items()
     }
     memory[last_seen.NODES] = to_builtins(
-        NodeLook(at=START, groups=grouped(nodes(count)), jobs=jobs or {"RUNNING": 3, "PENDING": 4})
+        NodeLook(
+            at=START,
+            groups=grouped(nodes(count)),
+            jobs=jobs or {"RUNNING": 3, "PENDING": 4},
+            gpus={"8": f"gpu[00000-{count - 1:05}]"},
+            work=(Work(id="4711", name="llm-10b", user="ann", nodes="gpu[00000-00007]"),),
+        )
     )
     made.commit(
         Batch(

@@ -165,12 +165,45 @@ def test_the_keyboard_reaches_an_alert(chromium: Browser, shown: Stage) -> None:
 
 
 def test_a_cell_of_the_grid_opens_its_node(chromium: Browser, shown: Stage) -> None:
-    """Third row, fourth cell... whatever is pressed is what is shown."""
-    page = Visitor(chromium).page
+    """Whatever is pressed is what is shown, without scripts."""
+    page = Visitor(chromium, java_script_enabled=False).page
     page.goto(f"{shown.url}/nodes")
     page.locator("input[type=image]").click(position={"x": 75, "y": 6})
     page.wait_for_url("**/nodes/one?name=gpu00007")
     assert page.get_by_text("Not responding").first.is_visible()
+
+
+def test_the_machine_room_tells_a_node_to_keyboard_and_pointer(chromium: Browser) -> None:
+    """Ten thousand nodes with eight GPUs each on one canvas, switchable; the same is in a table."""
+    with stage([alert(n, f"gpu{n:05}") for n in range(300)], 10_000) as s:
+        v = Visitor(chromium, viewport={"width": 1280, "height": 900})
+        v.page.goto(f"{s.url}/nodes")
+        v.page.locator("#room[data-drawn]").wait_for()
+        assert v.page.locator("#still").is_hidden()
+        v.page.focus("#room canvas")
+        for _ in range(4):
+            v.page.keyboard.press("ArrowDown")
+        told = v.page.locator("#room .told")
+        for text in (
+            "gpu00003",
+            "drained",
+            "8 GPUs",
+            "job 4711 llm-10b of ann",
+            "1 alert",
+            "lemon",
+        ):
+            assert text in told.inner_text(), text
+        for mode in ("job", "user", "heat", "score", "alerts"):
+            v.page.select_option("#room-mode", mode)
+            v.page.locator("#room .legend li").first.wait_for()
+        v.page.locator("#racks summary").click()
+        assert v.page.locator("#rack-table").get_by_text("gpu00000 to gpu00031").is_visible()
+        v.page.locator("#room canvas").hover(position={"x": 6, "y": 24})
+        v.page.locator("#room .told", has_text="gpu00002").wait_for()
+        v.page.focus("#room canvas")
+        v.page.keyboard.press("Enter")
+        v.page.wait_for_url("**/nodes/one?name=gpu00002")
+        assert v.faults == []
 
 
 LIVE = "#live:text-is('live')"

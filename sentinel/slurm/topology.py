@@ -1,0 +1,19 @@
+"""Racks, as Slurm's topology has them: leaf switches, or blocks. Pure.
+
+topology.conf(5); the lines are printed by src/plugins/topology/tree/topology_tree.c and
+block/topology_block.c: `SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-5]`, `BlockName=b1
+BlockIndex=0 Nodes=n[1-32] BlockSize=32`.
+"""
+
+import re
+from collections.abc import Mapping
+
+QUESTION = ("scontrol", "show", "topology")
+_LINE = re.compile(r"(?m)^(?:SwitchName=(\S+) Level=0 |BlockName=(\S+) )(?:.* )?Nodes=(\S+)")
+
+
+def read_topology(out: bytes) -> Mapping[str, str]:
+    """Each leaf switch or block with its nodes as a hostlist; empty where there are none."""
+    text = out.decode("utf-8", "replace")
+    found = {switch or block: nodes for switch, block, nodes in _LINE.findall(text)}
+    return {name: nodes for name, nodes in found.items() if nodes != "(null)"}

@@ -1,0 +1,193 @@
+"""The machine room: racks, their nodes, and what is so of each. Pure.
+
+Racks are Slurm's leaf switches or blocks; where it has none, what the names of nodes begin with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from sentinel.core.hostlist import printed
+from sentinel.core.text import visible
+from sentinel.status.node_states import rank
+from sentinel.status.types import Facts, NodesFact
+
+BLOCK = 32
+"""Nodes of a rack whose names do not tell it."""
+
+MOST = 20_000
+"""Nodes that are drawn."""
+
+_DIGITS = re.compile(r"(\d+)")
+_RACK = re.compile(r"(.*\d)\D+\d+(?:\D.*)?")
+"""`r03n12`, `rack3-node12`: all before the last number, where a number stands there."""
+
+
+class Rack(Struct, frozen=True, kw_only=True):
+    """Nodes that stand together; a place in the list of nodes for each."""
+
+    name: str
+    nodes: Sequence[int]
+
+
+class Room(Struct, frozen=True, kw_only=True):
+    """Columns by the place of a node, the order of `names`. `jobs`: id, name, user of each.
+
+    `state` and `job` are places in `states` and `jobs`, -1: none. `suspects`: of a node, its GPUs
+    under suspicion with standing and score; `alerts`: how it looks, and how many; `heat`: degrees
+    Celsius of the GPUs that a check saw last.
+    """
+
+    at: float
+    seen: float | None
+    trouble: str
+    names: Sequence[str]
+    racks: Sequence[Rack]
+    states: Sequence[str]
+    state: Sequence[int]
+    gpus: Sequence[int]
+    jobs: Sequence[tuple[str, str, str]]
+    job: Sequence[int]
+    reasons: Mapping[int, str]
+    suspects: Mapping[int, Sequence[tuple[str, str, str, float]]]
+    alerts: Mapping[int, tuple[str, int]]
+    heat: Mapping[int, Sequence[tuple[str, float]]]
+
+
+def room(facts: Facts) -> Room:
+    """From what the page shows anyhow."""
+    groups = cells(facts.nodes)
+    names = list(groups)[:MOST]
+    place = {name: n for n, name in enumerate(names)}
+    states = list(dict.fromkeys(groups[name].state for name in names))
+    counts = _counts(facts.node_gpus, place)
+    return Room(
+        at=facts.at,
+        seen=facts.nodes_seen,
+        trouble=facts.nodes_trouble,
+        names=[visible(name) for name in names],
+        racks=racks(names, facts.racks),
+        states=states,
+        state=[states.index(groups[name].state) for name in names],
+        gpus=[counts.get(n, 0) for n in range(len(names))],
+        jobs=[(j.id, j.name, j.user) for j in facts.work],
+        job=_working([job.nodes for job in facts.work], place),
+        reasons={place[n]: groups[n].reason[:160] for n in names if groups[n].reason},
+        suspects=_suspects(facts, place),
+        alerts=_alerts(facts, place),
+        heat=_heat(facts, place),
+    )
+
+
+def racks(names: Sequence[str], topology: Mapping[str, str]) -> list[Rack]:
+    """In the order of their names; nodes that no switch has come by what their names tell."""
+    place, found = {name: n for n, name in enumerate(names)}, dict[str, list[int]]()
+    left = dict(place)
+    for switch, nodes in topology.items():
+        mine = [left.pop(name) for name in printed(nodes) if name in left]
+        if mine:
+            found.setdefault(visible(switch), []).extend(sorted(mine))
+    unnamed = list[str]()
+    for name in left:
+        match = _RACK.fullmatch(name)
+        if match:
+            found.setdefault(visible(match[1]), []).append(place[name])
+        else:
+            unnamed.append(name)
+    for start in range(0, len(unnamed), BLOCK):
+        block = unnamed[start : start + BLOCK]
+        title = block[0] if len(block) == 1 else f"{block[0]} to {block[-1]}"
+        found[visible(title)] = [place[name] for name in block]
+    return [Rack(name=name, nodes=found[name]) for name in sorted(found, key=natural)]
+
+
+def table(made: Room) -> list[tuple[str, int, Mapping[str, int], int]]:
+    """The same as rows: a rack, its nodes, how many are in each state, and those with alerts."""
+    rows: list[tuple[str, int, Mapping[str, int], int]] = []
+    for rack in made.racks:
+        counts = dict[str, int]()
+        for n in rack.nodes:
+            state = made.states[made.state[n]]
+            counts[state] = counts.get(state, 0) + 1
+        worst = dict(sorted(counts.items(), key=lambda one: rank(one[0])))
+        rows.append((rack.name, len(rack.nodes), worst, sum(n in made.alerts for n in rack.nodes)))
+    return rows
+
+
+def cells(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
+    """Every node with what is so of it, in the order of their names; the worst of two."""
+    found: dict[str, NodesFact] = {}
+    for group in groups:
+        for name in printed(group.nodes):
+            known = found.get(name)
+            if known is None or rank(group.state) < rank(known.state):
+                found[name] = group
+    return dict(sorted(found.items(), key=lambda cell: natural(cell[0])))
+
+
+@lru_cache(maxsize=2**15)
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """n2 comes before n10."""
+    parts = _DIGITS.split(name)
+    return tuple(
+        (text, int(digits or 0))
+        for text, digits in itertools.zip_longest(parts[::2], parts[1::2], fillvalue="")
+    )
+
+
+def _counts(told: Mapping[str, str], place: Mapping[str, int]) -> dict[int, int]:
+    return {
+        place[name]: int(count)
+        for count, nodes in told.items()
+        for name in printed(nodes)
+        if name in place
+    }
+
+
+def _working(nodes: Sequence[str], place: Mapping[str, int]) -> list[int]:
+    """Of each node the first job that runs there."""
+    found = [-1] * len(place)
+    for n in range(len(nodes) - 1, -1, -1):
+        for name in printed(nodes[n]):
+            if name in place:
+                found[place[name]] = n
+    return found
+
+
+def _suspects(facts: Facts, place: Mapping[str, int]) -> dict[int, Any]:
+    found: dict[int, list[tuple[str, str, str, float]]] = {}
+    for gpu in facts.gpus:
+        if gpu.node in place:
+            row = (gpu.subject, gpu.slot, gpu.judged, gpu.score)
+            found.setdefault(place[gpu.node], []).append(row)
+    return found
+
+
+def _alerts(facts: Facts, place: Mapping[str, int]) -> dict[int, tuple[str, int]]:
+    """The worst of each node: alerts come the worst first."""
+    found: dict[int, tuple[str, int]] = {}
+    for alert in facts.alerts:
+        n = place.get(alert.labels.get("node", alert.subject))
+        if n is not None:
+            tone, count = found.get(n, (alert.tone.value, 0))
+            found[n] = tone, count + 1
+    return found
+
+
+def _heat(facts: Facts, place: Mapping[str, int]) -> dict[int, list[tuple[str, float]]]:
+    """What checks of kind gpu saw last: the series that the metrics have."""
+    found: dict[int, list[tuple[str, float]]] = {}
+    for metric in facts.metrics:
+        if metric.name == "gpu_temperature_celsius" and {"node", "gpu"} <= {*metric.labels}:
+            node, gpu = metric.labels.index("node"), metric.labels.index("gpu")
+            for one in metric.series:
+                n = place.get(one.labels[node])
+                if n is not None:
+                    found.setdefault(n, []).append((one.labels[gpu], one.value))
+    return found
