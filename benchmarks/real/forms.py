@@ -20,6 +20,7 @@ from sentinel.checks.log.progress import Seen, Sight, remembered
 from sentinel.checks.log.recognition import recognise
 from sentinel.checks.log.scan import Patterns, scan
 from sentinel.checks.log.secondary import Wishes, asides
+from sentinel.checks.log.spikes import ENOUGH, words
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.logtext import decoded
 from sentinel.core.model import Status
@@ -32,13 +33,16 @@ STEP = 2**16
 
 
 class Read(Struct, frozen=True):
-    """One log: who wrote it, the number, seconds of the first look, what was told of it."""
+    """One log: who wrote it, the number, seconds of the first look, what was told of it. `losses`:
+    it has enough of them to say that they rise."""
 
     path: Path
     trainer: str
     number: str
     seconds: float
     lost: str
+    risen: str
+    losses: bool
     errors: tuple[str, ...]
     success: bool
 
@@ -52,6 +56,8 @@ class Table(Struct):
     successes: int = 0
     slowest: float = 0.0
     lost: list[str] = []
+    risen: list[str] = []
+    losses: int = 0
     errors: list[str] = []
 
 
@@ -65,6 +71,7 @@ def print_forms(places: Sequence[Path], workers: Executor) -> None:
         print(f"{place.name}: {table.logs} logs, {table.numbers} with a number; {known}")
         print(f"  slowest first look {1000 * table.slowest:.0f} ms of processor time")
         _say("NaN losses in", table.lost, table.logs)
+        _say("losses that rise and stay in", table.risen, table.losses)
         _say("error lines in successful runs:", table.errors, table.successes)
 
 
@@ -82,20 +89,23 @@ def read(path: Path) -> Read:
     scan(text, _patterns())
     seconds = time.process_time() - began
     whole = decoded(data)
-    lost, errors = _told(whole)
+    lost, risen, losses, errors = _told(whole)
     number = known.number.name if known.number else ""
     who = known.trainer or "unknown"
-    return Read(path, who, number, seconds, lost, errors, SUCCESS.search(whole) is not None)
+    return Read(
+        path, who, number, seconds, lost, risen, losses, errors, SUCCESS.search(whole) is not None
+    )
 
 
 def _patterns() -> Patterns:
-    return Patterns({}, {}, None, Finder({}, []))
+    return Patterns({}, {}, None, Finder({}, []), course=True)
 
 
-def _told(text: str) -> tuple[str, tuple[str, ...]]:
-    """The first alarm about a loss, and the sorts of errors, look by look."""
+def _told(text: str) -> tuple[str, str, bool, tuple[str, ...]]:
+    """The first alarm about a loss that is lost and about one that rises, whether there are
+    enough losses for that, and the sorts of errors, look by look."""
     seen: Seen | None = None
-    lost, kinds = "", dict[str, None]()
+    lost, risen, enough, kinds = "", "", False, dict[str, None]()
     for part in _parts(text):
         look = Look(size=len(text), inode="1", mtime=0.0)
         sight = Sight(
@@ -105,8 +115,9 @@ def _told(text: str) -> tuple[str, tuple[str, ...]]:
         for aside in asides(seen, Learned(), Wishes(nan_after=3, slower_than=None), {}):
             bad = aside.topic == "loss" and aside.status is Status.CRITICAL
             lost = lost or (aside.summary if bad else "")
+        risen, enough = risen or words(seen.course), enough or len(seen.course.usual) >= ENOUGH
         kinds.update(dict.fromkeys(f"{one.kind}: {one.line}" for one in seen.troubles))
-    return lost, tuple(kinds)
+    return lost, risen, enough, tuple(kinds)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -127,9 +138,12 @@ def _add(table: Table, one: Read) -> None:
     table.numbers += bool(one.number)
     table.trainers[one.trainer] += 1
     table.successes += one.success
+    table.losses += one.losses
     table.slowest = max(table.slowest, one.seconds)
     if one.lost:
         table.lost.append(f"{one.path}: {one.lost}")
+    if one.risen:
+        table.risen.append(f"{one.path}: {one.risen}")
     if one.errors and one.success:
         table.errors.append(f"{one.path}: {one.errors[0]}")
 

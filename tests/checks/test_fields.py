@@ -293,6 +293,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "floor": ({"stale_after": "auto"}, "1m"), "ceiling": ({"stale_after": "auto"}, "2h"),
         "startup": "1h", "joining": "1h", "progress": r"step (\d+)",
         "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
+        "loss_spikes": True,
         "slower_than": ({"progress": r"step (\d+)"}, "50%"), "errors": {"a": "b"},
         "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False,
         "checkpoints": {"path": "/x"}, "on_stale": ["stacks"],

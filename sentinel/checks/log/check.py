@@ -49,6 +49,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     phases: Stretches by name in which no progress is normal.
     loss: A regular expression that captures the loss; unset, the lines of known trainers.
     nan_after: Critical when the loss is NaN or infinite so many times in a row.
+    loss_spikes: Whether a loss that rises far above its noise and stays there is a warning.
     slower_than: A warning below this share of the usual speed.
     errors: Own patterns of errors, by name.
     known_errors: Whether the known ones count: CUDA, NCCL, tracebacks, the OOM killer, full disks.
@@ -84,6 +85,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     phases: dict[str, Phase] = {}
     loss: re.Pattern[str] | None = None
     nan_after: int = 3
+    loss_spikes: bool = False
     slower_than: Share | None = None
     errors: dict[str, re.Pattern[str]] = {}
     known_errors: bool = True
@@ -179,7 +181,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             subject=self.subject,
             source=Source(
                 path=str(self.path) if self.path else None,
-                patterns=Patterns(numbers, known, loss, finder),
+                patterns=Patterns(numbers, known, loss, finder, course=self.loss_spikes),
                 by_number=bool(numbers),
                 auto=self.progress == "auto",
             ),

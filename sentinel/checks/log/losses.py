@@ -74,7 +74,13 @@ def latest(text: str, own: "re.Pattern[str] | None" = None) -> dict[str, float]:
         "loss": _named(_LOSSES, tail) if mine is None else mine,
         "grad_norm": _named(_NORMS, tail, gradients=True),
     }
-    return {name: value for name, seen in told.items() for value in _usual(seen)}
+    return {name: value for name, seen in told.items() for _, value in _usual(seen)[-1:]}
+
+
+def course(text: str, own: "re.Pattern[str] | None" = None) -> list[tuple[str, float]]:
+    """Every finite value of the loss that is trained on, in order, with its name."""
+    mine = [("loss", _value(match[1] or "")) for match in own.finditer(text)] if own else None
+    return _usual(_named(_LOSSES, text) if mine is None else mine)
 
 
 def _named(
@@ -90,12 +96,12 @@ def _named(
     return [(name, value) for _, name, value in found]
 
 
-def _usual(told: list[tuple[str, float]]) -> list[float]:
-    """The last value of the name that is there most often; none, or that one."""
+def _usual(told: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The values of the name that is there most often."""
     fit = [(n, v) for n, v in told if isfinite(v) and not any(w in n.lower() for w in ELSEWHERE)]
     counts = Counter(name for name, _ in fit)  # of equal counts the first comes first
     chosen = counts.most_common(1)
-    return [value for name, value in fit if name == chosen[0][0]][-1:] if chosen else []
+    return [(name, value) for name, value in fit if name == chosen[0][0]] if chosen else []
 
 
 def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:

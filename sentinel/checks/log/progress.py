@@ -1,10 +1,11 @@
 """What is remembered of one log from look to look, and how a look changes it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import (
     LONGEST_LOOK,
     Learned,
@@ -84,6 +85,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     world: World = World()
     ready: bool = False
     losses: dict[str, int] = {}
+    course: spikes.Course = spikes.Course()
     troubles: tuple[Trouble, ...] = ()
     troubled: Instant | None = None
     settled: int = 0
@@ -175,6 +177,7 @@ def remembered(
     step.grow(sight, by_number)
     for event in sight.events:
         step.take(event)
+    step.learn_course(sight.events)
     return step.done(sight)
 
 
@@ -238,6 +241,15 @@ class _Step:
         elif event.trouble and not (seen.done and event.trouble.kind in PARTING):
             troubles = _worth_telling((*seen.troubles, event.trouble))
             self._seen = replace(seen, troubles=troubles, troubled=at, settled=0)
+
+    def learn_course(self, events: Iterable[Event]) -> None:
+        """Of one loss: a name that stands there now and then is not mixed with it."""
+        told = [event for event in events if event.what == "course"]
+        if told:
+            name = self._seen.course.name or told[0].name
+            values = [event.value for event in told if event.name == name]
+            course = spikes.noted(replace(self._seen.course, name=name), values)
+            self._seen = replace(self._seen, course=course)
 
     def done(self, sight: Sight) -> tuple[Seen, Learned]:
         """Both memories after this look."""

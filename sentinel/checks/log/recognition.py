@@ -178,7 +178,7 @@ def _mixed(order: list[_Found]) -> bool:
 def _names(first: _Found, found: Iterable[_Found], around: str) -> Iterator[str]:
     told = first.row.name
     for pattern, name in first.row.variants.items():
-        told = name if re.search(pattern, around) else told
+        told = name if re.search(pattern, around, re.M) else told
     yield told
     yield from (
         one.row.name

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.log.losses import latest, losses
+from sentinel.checks.log.losses import course, latest, losses
 from sentinel.checks.log.rendezvous import MOST
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
@@ -19,7 +19,17 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
 What = Literal[
-    "number", "begin", "end", "loss", "value", "pace", "member", "ready", "trouble", "done"
+    "number",
+    "begin",
+    "end",
+    "loss",
+    "value",
+    "course",
+    "pace",
+    "member",
+    "ready",
+    "trouble",
+    "done",
 ]
 
 _SECONDS = [(one, re.compile(one.seconds[0]), one.seconds[1]) for one in TRAINERS if one.seconds]
@@ -49,12 +59,14 @@ class Event(Struct, frozen=True):
 
 
 class Patterns(Struct, frozen=True):
-    """All that is looked for, made once per check. `loss` None: the lines of known trainers."""
+    """All that is looked for, made once per check. `loss` None: the lines of known trainers.
+    `course`: whether every value of the loss counts."""
 
     numbers: Mapping[str, re.Pattern[str]]
     phases: Mapping[str, Phase]
     loss: re.Pattern[str] | None
     finder: Finder
+    course: bool = False
 
 
 def phases(own: Mapping[str, Phase]) -> dict[str, Phase]:
@@ -93,6 +105,9 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
         *_members(text),
         *_ends(text),
     ]
+    if patterns.course:
+        every = course(text, patterns.loss)
+        events += [Event(len(text), "course", name, value) for name, value in every]
     found = patterns.finder.find(text, path, node)
     events += [Event(position, "trouble", trouble=one) for position, one in found]
     return sorted(events, key=lambda event: event.at)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
@@ -56,7 +57,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
 def asides(seen: Seen, learned: Learned, wishes: Wishes, nodes: Mapping[str, str]) -> list[Aside]:
     """Everything there is to say; `nodes`: the node's name for an address in an error."""
     said = [_loss(seen, wishes), _errors(seen, nodes), _speed(seen, learned, wishes)]
-    said.append(_pace(seen, learned, wishes))
+    said += [_pace(seen, learned, wishes), _spike(seen)]
     return [one for one in said if one]
 
 
@@ -93,6 +94,17 @@ def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
         return Aside(topic="loss", status=Status.CRITICAL, summary=told, values=numbers)
     least = f"finite but for the last {bad}" if bad and name != SKIPPED else "finite"
     return Aside(topic="loss", status=Status.OK, summary=least, values=numbers)
+
+
+def _spike(seen: Seen) -> Aside | None:
+    """A warning: a person decides whether to go back to a checkpoint."""
+    told = spikes.words(seen.course)
+    numbers: dict[str, Value] = (
+        {"loss": seen.course.high[-1], "usual": seen.course.middle} if told else {}
+    )
+    return (
+        Aside(topic="loss", status=Status.WARNING, summary=told, values=numbers) if told else None
+    )
 
 
 def _patience(name: str, wishes: Wishes) -> int:

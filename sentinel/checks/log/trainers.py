@@ -354,8 +354,10 @@ TRAINERS = (
         loss="loss",
         seconds=(r"iter time \(s\): ([\d.]+)", 1.0),
         variants={
+            r"\bLOCAL_RANK: \d+ - CUDA_VISIBLE_DEVICES|^GPU available: ": "Lightning",
+            r"\{'train_runtime': ": "Hugging Face Trainer",
             r"Beginning of Epoch \d+/\d+, Total Micro Batches|\*{5} Evaluating (?:perplexity|reward)"
-            r"|Model Parameters: [\d.]+ B, Latency: ": "DeepSpeed-Chat"
+            r"|Model Parameters: [\d.]+ B, Latency: ": "DeepSpeed-Chat",
         },
         phases={
             CHECKPOINT: (r"\[Torch\] Saving \S+", r"\[Torch\] Saved \S+"),

@@ -181,6 +181,10 @@ def test_what_a_log_does_not_tell_is_said() -> None:
             log(FORMS["NeMo"][0] + "\n" + MLLOG), ("NeMo", "MLPerf (MLLOG)"), id="a library below"
         ),
         pytest.param(
+            log(FORMS["DeepSpeed"][0]) + "{'train_runtime': 90.1, 'epoch': 1.0}\n",
+            ("Hugging Face Trainer",), id="of which only the library counts",
+        ),
+        pytest.param(
             "wandb: Tracking run with wandb version 0.17\n" + log(TITAN), ("torchtitan", "W&B"),
             id="W&B beside",
         ),
