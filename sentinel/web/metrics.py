@@ -31,7 +31,7 @@ def metrics(facts: Facts) -> bytes:
     registry = CollectorRegistry()
     registry.register(_Told(facts))
     if facts.vitals is not None:
-        ProcessCollector(registry=registry)
+        registry.register(_Process(facts.cluster))
     return generate_latest(registry)
 
 
@@ -47,7 +47,7 @@ class _Told:
         for family in self._families():
             if family.name not in names:
                 names.add(family.name)
-                yield family
+                yield _of_cluster(family, self._facts.cluster)
 
     def _families(self) -> Iterator[Metric]:
         f = self._facts
@@ -55,6 +55,25 @@ class _Told:
         yield _gauge("last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)])
         for part in (_checks, _alerts, _outbox, _cluster, _others, _vitals, _declared):
             yield from part(f)
+
+
+class _Process:
+    """What prometheus_client knows of the process itself, with the cluster as well."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster, self._known = cluster, ProcessCollector(registry=None)
+
+    def collect(self) -> Iterator[Metric]:
+        """The usual process_*."""
+        for family in self._known.collect():
+            yield _of_cluster(family, self._cluster)
+
+
+def _of_cluster(family: Metric, cluster: str) -> Metric:
+    """Every series says whose it is: one Prometheus may hear of several clusters."""
+    name = shortened(cluster, LABEL)
+    family.samples = [s._replace(labels={"cluster": name, **s.labels}) for s in family.samples]
+    return family
 
 
 def _checks(f: Facts) -> Iterator[Metric]:

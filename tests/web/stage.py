@@ -12,6 +12,7 @@ from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.model import Alert, Status
 from sentinel.core.ports import Store
 from sentinel.engine.engine import Engine
+from sentinel.status.types import Count
 from sentinel.testing import START, ManualClock
 from sentinel.web.auth import Gate
 from sentinel.web.rate_limit import Rate
@@ -31,10 +32,20 @@ class Stage:
     def __init__(self, loop: asyncio.AbstractEventLoop, engine: Engine, server: Server) -> None:
         self._loop, self.engine, self.server = loop, engine, server
         self.url = f"http://127.0.0.1:{server.port}"
-        self.fire = Says(Status.OK, "/late")
+        self.fire, self.clock = Says(Status.OK, "/late"), ManualClock(START)
 
     def do(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The service stands still, as on SIGSTOP: connections are taken and nobody answers."""
+        go = threading.Event()
+        self._loop.call_soon_threadsafe(go.wait, 60)
+        try:
+            yield
+        finally:
+            go.set()
 
     def orders(self) -> tuple[list[Ack], list[Silence]]:
         told = self.do(self.engine.orders())
@@ -43,7 +54,7 @@ class Stage:
 
 async def build(
     state: Store, gate: Gate, limits: tuple[Rate, Rate] | None = None, evidence: str = ""
-) -> tuple[Engine, Server, Says]:
+) -> tuple[Engine, Server, Says, ManualClock]:
     """An engine that leads on this state, with a server in front."""
     late, clock = Says(Status.OK, "/late"), ManualClock(START)
     checks: dict[str, object] = {**{name: Says() for name in KINDS}, "late": late}
@@ -54,11 +65,12 @@ async def build(
     await engine.start("lab pid 1")
     many = (record(), stacks(), *(record(n, "gpu00011") for n in range(1, 61)))
     seen = around({**KINDS, "late": "fs"}, *many, gpus=ledger(), evidence=evidence)
-    live = Live(engine, clock, lambda: seen)
+    told = {"squeue": Count(requests=3, failures=1, seconds=0.5)}
+    live = Live(engine, clock, lambda: seen, lambda: told)
     site = Site(live, gate, *(limits or ()))
     server = Server(engine, clock, None, site)
     await server.start("127.0.0.1", 0)
-    return engine, server, late
+    return engine, server, late, clock
 
 
 @contextmanager
@@ -80,9 +92,9 @@ def stage(
     def call(work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, loop).result(30)
 
-    engine, server, late = call(build(made, gate or Gate(token), limits, evidence))
+    engine, server, late, clock = call(build(made, gate or Gate(token), limits, evidence))
     shown = Stage(loop, engine, server)
-    shown.fire = late
+    shown.fire, shown.clock = late, clock
     try:
         yield shown
     finally:

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from sentinel.core.model import Status
+from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
 from tests.web.browser import Visitor, browser
@@ -240,6 +241,58 @@ def test_a_page_that_is_told_nothing_does_not_look_live(chromium: Browser) -> No
         page.goto(s.url)
         page.clock.fast_forward(60_000)
         page.wait_for_selector("#live:text-matches('^not live: ')", timeout=5000)
+
+
+CURRENT = """() => [...document.querySelectorAll("main tbody tr, main meter, main svg.strip, #room")]
+  .filter((e) => !e.closest(".stale") && !e.querySelector("svg.strip"))
+  .filter((e) => !e.closest("#acts, #ac, #marks, #list[data-what='/audit'], #list[data-what='/gpus']"))
+  .map((e) => e.innerText || e.outerHTML.slice(0, 80))
+  .filter((text) => !text.includes("has not run yet"))"""
+"""What stands on a page as if it were so now; what was done and what is in the ledger is past."""
+
+
+def test_nothing_that_was_seen_too_long_ago_is_shown_as_current(chromium: Browser) -> None:
+    """No check ran and Slurm told nothing for an hour: on every page all of it is grey, and the API
+    says why of each row. Before that all of it was current."""
+    with stage([alert(n, f"gpu{n:05}") for n in range(1, 4)]) as s:
+        page = Visitor(chromium).page
+        page.goto(s.url)
+        assert len(page.evaluate(CURRENT)) > 10
+        s.clock.advance(3600)
+        told = f"{s.url}/api/v1"
+        wait_until(lambda: page.request.get(told).json()["nodes_trouble"], "facts are made anew")
+        for path in PAGES:
+            page.goto(s.url + path)
+            page.wait_for_selector(LIVE)
+            if path == "/nodes":
+                page.locator("#room.stale[data-drawn]").wait_for()
+            assert page.evaluate(CURRENT) == [], path
+        for rows in ("alerts", "checks", "disks", "jobs"):
+            found = page.request.get(f"{s.url}/api/v1/{rows}").json()
+            assert all(row["stale"] for row in found if row.get("name") != "late"), rows
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_while_the_service_stands_still_every_page_says_so(
+    chromium: Browser, shown: Stage, path: str
+) -> None:
+    """A banner, with the moment of which all of it is; ages go on; it goes when the service does.
+    The browser's clock is five hours off, which nothing shows."""
+    v = Visitor(chromium)
+    page = v.page
+    page.clock.install(time=START.wall / 1e6 + 5 * 3600)
+    page.goto(shown.url + path)
+    page.wait_for_selector(LIVE)
+    with shown.frozen():
+        page.clock.fast_forward(30_000)
+        page.wait_for_selector(
+            "#lost:text-matches('^Not live: .* All this is as of 2027-01-15 08:00')"
+        )
+        for age in page.locator("time.age").all_inner_texts():
+            assert not age.startswith(("4h", "5h")), path
+    page.wait_for_selector(LIVE, timeout=15_000)
+    assert page.locator("#lost").is_hidden()
+    v.context.close()
 
 
 def test_a_page_that_nobody_sees_lets_go_of_its_connection(chromium: Browser) -> None:

@@ -40,10 +40,11 @@ VITALS = Vitals(
 
 
 def families(facts: Facts) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """name -> labels -> value, read as a scraper would."""
+    """name -> labels -> value, read as a scraper would; whose it is, which each says, left out."""
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families(metrics(facts).decode()):
         for sample in family.samples:
+            assert sample.labels.pop("cluster") == facts.cluster, sample.name
             labels = tuple(sorted(sample.labels.items()))
             assert labels not in found.setdefault(sample.name, {}), "the same series twice"
             found[sample.name][labels] = sample.value
@@ -333,4 +334,4 @@ def test_a_pass_writes_the_file_and_goes_on_where_it_cannot(tmp_path: Path) -> N
     path.parent.mkdir()
     tick()
     promtool("check", "metrics", text=path.read_bytes())
-    assert b'sentinel_filesystem_used_ratio{check="root",path="/"}' in path.read_bytes()
+    assert b'sentinel_filesystem_used_ratio{check="root",cluster="' in path.read_bytes()

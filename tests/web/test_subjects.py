@@ -35,8 +35,8 @@ def test_the_ledger_page_and_the_metrics_tell_who_is_under_suspicion() -> None:
         page = ask(s, "GET", "/gpus")[1]
         told = ask(s, "GET", "/metrics")[1]
         rows = ask(s, "GET", "/api/v1/gpus")[1]
-    assert 'sentinel_gpus{standing="lemon"} 1.0' in told
-    assert 'sentinel_gpus{standing="suspect"} 1.0' in told
+    assert 'sentinel_gpus{cluster="h100-prod",standing="lemon"} 1.0' in told
+    assert 'sentinel_gpus{cluster="h100-prod",standing="suspect"} 1.0' in told
     for text in (page, rows):
         assert "GPU-0-gpu00003" in text
         assert "node:gpu00003" in text
