@@ -49,7 +49,18 @@ RULES = (
     Rule(
         link="node",
         causes=("nodes",),
-        effects=("gpu", "fs", "memory", "service", "network", "diag", "drained", "job", "log"),
+        effects=(
+            "gpu",
+            "fs",
+            "memory",
+            "service",
+            "network",
+            "sensors",
+            "diag",
+            "drained",
+            "job",
+            "log",
+        ),
     ),
     Rule(
         link="path",

@@ -19,6 +19,7 @@ KINDS = {
     "network": "sentinel.checks.network:NetworkCheck",
     "nodes": "sentinel.checks.nodes:Nodes",
     "quota": "sentinel.checks.quota.check:QuotaCheck",
+    "sensors": "sentinel.checks.sensors:SensorsCheck",
     "service": "sentinel.checks.service:Service",
     "slurm": "sentinel.checks.slurm:SlurmCheck",
 }

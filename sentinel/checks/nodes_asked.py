@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -141,3 +142,45 @@ def unread(node: str, part: Unread, subject: str = "") -> Finding:
         summary=visible(f"not read ({part.kind}): {part.why}"),
         labels={"node": node},
     )
+
+
+def host() -> str:
+    """The short name of this machine."""
+    return os.uname().nodename.partition(".")[0]
+
+
+def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
+    """This machine by the same script, as a child that can be ended. Raises CannotTell."""
+    import secrets
+
+    from sentinel import proc
+    from sentinel.nodes import script
+    from sentinel.nodes.probe import CutShort, NoProbe, parse
+
+    name, mark = host(), secrets.token_hex(16)
+    wants = wants.of(name)
+    try:
+        done = proc.run(script.ARGV, stdin=script.text(wants, mark, limit), limit=limit)
+        return name, parse(done.out, mark, wants)
+    except (proc.NotFound, proc.TimedOut, proc.TooMuch, NoProbe, CutShort) as error:
+        raise CannotTell(f"this machine cannot be probed: {error}") from error
+
+
+def mended(
+    bad: Sequence[str], found: Sequence[Finding], whole: Collection[str]
+) -> tuple[list[Finding], list[str]]:
+    """Parts of nodes (`NODE/PART`) that were told as bad and are well now, or were taken out: said
+    once, and only where the `whole` node was seen. Second, what is to be remembered as bad."""
+    told = {f.subject for f in found}
+    rest = [s for s in bad if "/" in s and s not in told]
+    well = [s for s in rest if s.partition("/")[0] in whole]
+    findings = [
+        Finding(
+            subject=subject,
+            status=Status.OK,
+            summary=visible(f"{subject.partition('/')[2]}: well again"),
+            labels={"node": subject.partition("/")[0]},
+        )
+        for subject in well
+    ]
+    return findings, [f.subject for f in found if f.status.bad] + [s for s in rest if s not in well]

@@ -120,6 +120,33 @@ section_network() {
     :
 }
 
+# Temperatures and fans by what the kernel's drivers show, and how often heat slowed the processors.
+section_hwmon() {
+    [ -d "$sys/class/hwmon" ] || missing "the kernel shows no sensors"
+    for chip in "$sys"/class/hwmon/*; do
+        { read -r name <"$chip/name"; } 2>/dev/null || continue
+        device=$(readlink "$chip/device")
+        for file in "$chip"/temp*_input "$chip"/temp*_crit "$chip"/temp*_crit_alarm \
+            "$chip"/temp*_label "$chip"/fan*_input "$chip"/fan*_alarm "$chip"/fan*_label; do
+            if [ -f "$file" ] && read -r value <"$file"; then
+                echo "${chip##*/} ${device##*/} $name ${file##*/} $value"
+            fi
+        done 2>/dev/null
+    done
+    for kind in core package; do
+        cat "$sys"/devices/system/cpu/cpu*/thermal_throttle/"$kind"_throttle_count 2>/dev/null |
+            awk -v kind="$kind" '{ sum += $1 } END { if (NR) printf "throttled %s %.0f\n", kind, sum }'
+    done
+}
+
+# What the board's management controller measures, and the last of what it has written down.
+section_ipmi() {
+    need ipmitool
+    ipmitool sdr elist || exit 1
+    ipmitool sel elist last 5 2>/dev/null | sed 's/^/event /'
+    :
+}
+
 # The first line of each of these files below a directory that has one.
 values() {
     whose=$1 place_of=$2

@@ -28,6 +28,7 @@ from sentinel.checks.memory import Memory
 from sentinel.checks.network import NetworkCheck
 from sentinel.checks.nodes import Nodes
 from sentinel.checks.quota.check import QuotaCheck
+from sentinel.checks.sensors import SensorsCheck
 from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.cli import present
@@ -36,7 +37,7 @@ from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.runner import Runner
 from sentinel.nodes.model import Answer, Unreachable, Unreached
-from sentinel.nodes.probe import Network, NodeProbe, Wants
+from sentinel.nodes.probe import Hwmon, Network, NodeProbe, Sensor, Wants
 from sentinel.slurm.model import Node
 from sentinel.testing import FixedSlurm, context
 from tests.checks.gpu.world import NodeWithGpus
@@ -62,6 +63,7 @@ class Nobody:
 
 
 LINKS = Network(interfaces=(), pci=())
+WARM = Hwmon(sensors=(Sensor(name="cpu temp1", kind="temp", value=50.0),))
 
 
 class WithGpus(Nobody):
@@ -73,7 +75,7 @@ class WithGpus(Nobody):
         told = super().probe(nodes, wants, limit=limit)
         seen = NodeWithGpus(gpus_of(0)).probe(None)
         gpus = (
-            {"gpus": seen.gpus, "kernel": seen.kernel, "network": LINKS}
+            {"gpus": seen.gpus, "kernel": seen.kernel, "network": LINKS, "hwmon": WARM}
             if isinstance(seen, NodeProbe)
             else {}
         )
@@ -123,6 +125,7 @@ EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "network": lambda at: NetworkCheck(nodes="all"),
     "nodes": lambda at: Nodes(),
     "quota": lambda at: QuotaCheck(paths=[FilePath(str(at / "none"))]),
+    "sensors": lambda at: SensorsCheck(nodes="all"),
     "service": lambda at: Service(processes=["sshd"], nodes="n1"),
     "slurm": lambda at: SlurmCheck(),
 }
@@ -156,7 +159,7 @@ def test_a_kind_with_nothing_to_see_is_not_silently_ok(
     assert not silent(outcome), present.as_lines(outcome)
 
 
-ON_NODES = ["fs", "gpu", "memory", "network"]
+ON_NODES = ["fs", "gpu", "memory", "network", "sensors"]
 
 
 @pytest.mark.parametrize("kind", ON_NODES)

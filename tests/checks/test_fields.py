@@ -33,6 +33,7 @@ from tests.checks.gpu.world import World
 from tests.checks.job.making import ended, job, pending
 from tests.checks.network import test_network as links
 from tests.checks.remote.test_asked import HALF, WELL
+from tests.checks.sensors import test_sensors as heat
 from tests.lab.gpus import dcgmi_json, gpus_of
 
 HOUR = 3600.0
@@ -125,6 +126,13 @@ def of_network(check: Any) -> Any:
     )
 
 
+def of_sensors(check: Any) -> Any:
+    """A processor is too hot, a fan stands still."""
+    night = heat.Night(nodes=check.nodes, ipmi=check.ipmi, ignore=check.ignore)
+    way = heat.Way(heat.hwmon(heat.HOT), heat.Ipmi(readings=(heat.DEAD,)))
+    return repr([night.look(way, one_shot=True).findings for _ in range(2)])
+
+
 def of_log(check: Any) -> Any:
     """What a pass goes by; that each part of it counts is shown in tests/checks/log."""
     plan = check._plan(context())
@@ -206,7 +214,7 @@ def of_disks(check: Any) -> Any:
 
 SEEN: dict[str, Callable[..., Any]] = {
     "job": of_jobs, "nodes": of_nodes, "log": of_log, "drained": of_drained, "gpu": of_gpus, "fs": of_disks,
-    "network": of_network,
+    "network": of_network, "sensors": of_sensors,
 }  # fmt: skip
 WITH_FOLDER = {"diag": of_diag, "cron": of_cron}
 
@@ -233,6 +241,7 @@ BASE: dict[str, dict[str, Any]] = {
             '{"used_bytes": 90, "limit_bytes": 100, "entries": 9, "entries_limit": 10}',
         ],
     },
+    "sensors": {"nodes": "n1"},
     "service": {"processes": ["sshd"], "nodes": "n1"},
     "slurm": {},
 }
@@ -321,6 +330,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "warn.used": "1%", "warn.free": "900B", "warn.inodes_used": "1%",         "crit.used": "86%", "crit.free": "900B", "crit.inodes_used": "86%",         "crit.grace": ({"command": ["echo", '{"used_bytes": 90, "limit_bytes": 100, "soft_bytes": 80, "grace_seconds": 172800}']}, "3d"),
         "headroom": "8 checkpoints of 1TB",
     },
+    "sensors": {"nodes": "n2", "ipmi": True, "ignore": ["core*"]},
     "service": {"processes": ["none"], "units": ["none.service"], "nodes": "n2"},
     "slurm": {"warn.latency": "9s", "crit.latency": "3s"},
 }  # fmt: skip

@@ -62,6 +62,7 @@ from tests.checks.job.making import NOW, job
 from tests.checks.log import test_check as logs
 from tests.checks.network import test_network as links
 from tests.checks.remote.test_asked import HALF, WELL, Told
+from tests.checks.sensors import test_sensors as heat
 from tests.lab.gpus import Failure, dcgmi_json
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -205,6 +206,11 @@ def of_network(**fields: Any) -> Report:
     return links.nights(links.probe(links.WELL), links.probe(ill), links.probe(ill))[-1]
 
 
+def of_sensors(reading: Any, *hot: Any) -> Report:
+    night, way = heat.Night(ipmi=True), heat.Way(heat.hwmon(*hot), heat.Ipmi(readings=(reading,)))
+    return [night.look(way, one_shot=True) for _ in range(2)][-1]
+
+
 TROUBLES: dict[str, Callable[[Path], Report]] = {
     "chain gone": of_chain,
     "chain held": lambda at: of_chain(at, *REST, making.pending(reason="JobHeldUser", name="s-a")),
@@ -261,6 +267,9 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     ),
     "quota near": lambda _: quota(92),
     "quota over": lambda _: quota(101),
+    "sensors dead fan": lambda _: of_sensors(heat.DEAD),
+    "sensors heat": lambda _: of_sensors(heat.FAN, heat.HOT),
+    "sensors no power": lambda _: of_sensors(heat.UNPLUGGED),
     "service missing": lambda _: Service(processes=["no-such-daemon"]).run(context()),
     "slurm silent": lambda _: of_slurm(None),
     "slurm slow": lambda _: of_slurm(Controller(primary="c1", primary_up=True, latency=20.0)),

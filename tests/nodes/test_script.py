@@ -16,6 +16,8 @@ from sentinel.nodes import script
 from sentinel.nodes.probe import (
     EVERYTHING,
     Disk,
+    Hwmon,
+    Ipmi,
     KernelLog,
     Memory,
     Network,
@@ -329,6 +331,69 @@ def test_links_are_read_from_sysfs(host: Host) -> None:
         "mlx5_0", 8, 16, 32.0, {"fatal": 1},
     )  # fmt: skip
     assert (gpu.gpu, gpu.width, gpu.speed) == (True, None, None)
+
+
+def test_sensors_are_read_from_sysfs(host: Host) -> None:
+    """By device and label, degrees in place of thousandths; throttle counts are summed."""
+    files = {
+        "hwmon0/name": "coretemp", "hwmon0/temp1_input": "61000", "hwmon0/temp1_crit": "100000",
+        "hwmon0/temp1_label": "Package id 0", "hwmon0/temp2_input": "-5000",
+        "hwmon1/name": "nvme", "hwmon1/temp1_input": "40850", "hwmon1/temp1_crit_alarm": "1",
+        "hwmon2/name": "nct6798", "hwmon2/fan2_input": "0", "hwmon2/fan2_alarm": "1",
+        "hwmon2/temp1_label": "PECI", "hwmon2/temp1_input": "1000",
+        "hwmon2/temp2_label": "PECI", "hwmon2/temp2_input": "2000", "hwmon3/broken": "",
+    }  # fmt: skip
+    for name, value in files.items():
+        (host.folder / "sys/class/hwmon" / name).parent.mkdir(parents=True, exist_ok=True)
+        (host.folder / "sys/class/hwmon" / name).write_text(f"{value}\n")
+    (host.folder / "sys/class/hwmon/hwmon1/device").symlink_to("../../nvme0")
+    for cpu in ("cpu0", "cpu1"):
+        counts = host.folder / "sys/devices/system/cpu" / cpu / "thermal_throttle"
+        counts.mkdir(parents=True)
+        (counts / "core_throttle_count").write_text("2200000000\n")
+    found = host.probe(Wants(parts=("hwmon",)), sys=str(host.folder / "sys")).hwmon
+    assert isinstance(found, Hwmon)
+    assert found.throttled == {"core": 4_400_000_000}
+    assert [(s.name, s.value, s.critical, s.alarm) for s in found.sensors] == [
+        ("coretemp Package id 0", 61.0, 100.0, False),
+        ("coretemp temp2", -5.0, None, False),
+        ("nvme0 temp1", 40.85, None, True),
+        ("nct6798 PECI (hwmon2/temp1)", 1.0, None, False),
+        ("nct6798 PECI (hwmon2/temp2)", 2.0, None, False),
+        ("nct6798 fan2", 0.0, None, True),
+    ]
+
+
+IPMI = """\
+Fan1             | 30h | ok  | 29.1 | 5880 RPM
+Fan2             | 31h | lcr | 29.1 | 0 RPM
+Status           | 85h | ok  | 10.1 | Presence detected
+Status           | 86h | ok  | 10.2 | Presence detected, Power Supply AC lost
+"""
+
+
+@pytest.mark.parametrize(
+    ("says", "kind"),
+    [
+        (f"cat <<'X'\n{IPMI}X", ""),
+        ("exit 0", "garbage"),
+        ("echo 'Could not open device at /dev/ipmi0' >&2; exit 1", "failed"),
+        ("echo 'Fan1 | 30h | melting | 29.1 | 5880 RPM'", "garbage"),
+        (f"head -c 70 <<'X'\n{IPMI}X", "garbage"),
+    ],
+)
+def test_a_management_controller_by_ipmitool(host: Host, says: str, kind: str) -> None:
+    """A word that nobody knows, or half a line, is not read as well."""
+    host.tool("ipmitool", f'[ "$1" = sel ] && echo "1a | Fan #0x31 | Asserted" && exit\n{says}')
+    found = host.probe(Wants(parts=("ipmi",))).ipmi
+    if isinstance(found, Unread):
+        assert found.kind == kind
+        return
+    assert isinstance(found, Ipmi)
+    assert [(r.name, r.status) for r in found.readings] == [
+        ("Fan1", "ok"), ("Fan2", "lcr"), ("Status (85h)", "ok"), ("Status (86h)", "ok"),
+    ]  # fmt: skip
+    assert found.events == ("1a | Fan #0x31 | Asserted",)
 
 
 def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:

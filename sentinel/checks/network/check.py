@@ -11,10 +11,9 @@ from msgspec import Struct, to_builtins
 
 from sentinel.checks.network import kernel
 from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
-from sentinel.checks.nodes_asked import ALL, chosen, judge_choice, probed, silent
+from sentinel.checks.nodes_asked import ALL, chosen, here, judge_choice, mended, probed, silent
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status, covered, worst
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
@@ -104,9 +103,9 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if not self.nodes or self.nodes == ALL:
             stay = {*probes, *(f.subject for f in findings)}
             memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
-        findings += _mended(memory.bad, findings, set(probes))
-        memory.bad = [f.subject for f in findings if f.status.bad]
         whole = [n for n, p in probes.items() if _whole(p)]
+        well, memory.bad = mended(memory.bad, findings, whole)
+        findings += well
         return Report(
             findings=tuple(findings),
             coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
@@ -167,24 +166,6 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def _ignored(self, node: str, name: str) -> bool:
         names = (name, f"{node}/{name}")
         return any(fnmatchcase(n, pattern) for n in names for pattern in self.ignore)
-
-
-def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
-    """This machine by the same script, as a child that can be ended. Raises CannotTell."""
-    import os
-    import secrets
-
-    from sentinel import proc
-    from sentinel.nodes import script
-    from sentinel.nodes.probe import CutShort, NoProbe, parse
-
-    name, mark = os.uname().nodename.partition(".")[0], secrets.token_hex(16)
-    wants = wants.of(name)
-    try:
-        done = proc.run(script.ARGV, stdin=script.text(wants, mark, limit), limit=limit)
-        return name, parse(done.out, mark, wants)
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch, NoProbe, CutShort) as error:
-        raise CannotTell(f"this machine's links cannot be read: {error}") from error
 
 
 def links(probe: NodeProbe) -> list[Link]:
@@ -278,17 +259,3 @@ def _node(node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str]
         values={"links": meant, "links_up": up},
         labels={"node": node},
     )
-
-
-def _mended(bad: Sequence[str], found: Sequence[Finding], seen: set[str]) -> Iterator[Finding]:
-    """A link that was told and is well, or was taken out: said once."""
-    told = {f.subject for f in found}
-    for subject in bad:
-        node, _, name = subject.partition("/")
-        if name and subject not in told and node in seen:
-            yield Finding(
-                subject=subject,
-                status=Status.OK,
-                summary=visible(f"{name}: well again"),
-                labels={"node": node},
-            )

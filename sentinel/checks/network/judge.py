@@ -174,16 +174,17 @@ def _down(
 
 def _slow(link: Link, past: Past, custom: Link | None) -> Iterator[Problem]:
     """Against its own best, else against what most nodes have."""
-    for what, is_now, best, usual, unit in (
+    unit = " GT/s" if link.name.startswith("pcie/") else " Gb/s"
+    for what, is_now, best, usual, of in (
         ("width", link.lanes, past.lanes, custom and custom.lanes, " lanes"),
-        ("rate", link.rate, past.rate, custom and custom.rate, ""),
+        ("rate", link.rate, past.rate, custom and custom.rate, unit),
     ):
         if is_now is None:
             continue
         if is_now < best:
-            yield Status.WARNING, f"{what} {is_now:g}{unit}; it had {best:g}"
+            yield Status.WARNING, f"{what} {is_now:g}{of}; it had {best:g}"
         elif usual and is_now < usual:
-            yield Status.WARNING, f"{what} {is_now:g}{unit}; most other nodes have {usual:g}"
+            yield Status.WARNING, f"{what} {is_now:g}{of}; most other nodes have {usual:g}"
         else:
             continue
         return

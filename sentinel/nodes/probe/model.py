@@ -21,6 +21,8 @@ Section = Literal[
     "gpus",
     "infiniband",
     "network",
+    "hwmon",
+    "ipmi",
     "memory",
     "waits",
 ]
@@ -54,13 +56,14 @@ class Wants(Struct, frozen=True, kw_only=True):
     """What a probe shall look at. `disks`: paths asked for their space, each by itself.
 
     `since`: where the kernel's log was read to; without it its last 5000 lines come. `cursors`
-    says so for single nodes by name.
+    says so for single nodes by name. `only`: parts that none but these nodes are asked for.
     """
 
     parts: tuple[Section, ...] = ()
     disks: tuple[str, ...] = ()
     since: Cursor | None = None
     cursors: Mapping[str, Cursor] = {}
+    only: Mapping[Section, frozenset[str]] = {}
 
     def __post_init__(self) -> None:
         for path in self.disks:
@@ -69,7 +72,9 @@ class Wants(Struct, frozen=True, kw_only=True):
 
     def of(self, node: str) -> "Wants":
         """What is wanted of this node alone."""
-        return replace(self, since=self.cursors.get(node, self.since), cursors={})
+        parts = tuple(p for p in self.parts if node in self.only.get(p, {node}))
+        since = self.cursors.get(node, self.since)
+        return replace(self, parts=parts, since=since, cursors={}, only={})
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -250,6 +255,45 @@ class Network(Struct, frozen=True, kw_only=True):
     pci: tuple[PciLink, ...]
 
 
+class Sensor(Struct, frozen=True, kw_only=True):
+    """One of the kernel's sensors (Documentation/hwmon/sysfs-interface.rst).
+
+    `name`: device and label. `value`: degrees Celsius or turns a minute; `critical`: degrees at
+    which the device is in danger, None where the driver tells none. `alarm`: the chip says so.
+    """
+
+    name: str
+    kind: Literal["temp", "fan"]
+    value: float | None
+    critical: float | None = None
+    alarm: bool = False
+
+
+class Hwmon(Struct, frozen=True, kw_only=True):
+    """The sensors of the kernel. `throttled`: how often heat slowed cores and packages since the
+    boot, summed over processors (thermal_throttle of Documentation/ABI/testing/sysfs-devices-system-cpu).
+    """
+
+    sensors: tuple[Sensor, ...]
+    throttled: Mapping[str, int] = {}
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """A line of `ipmitool sdr elist`: a sensor of the management controller, `status` as
+    ipmitool says it (ok, nc, cr, nr, ns, …), `text` its number or its states."""
+
+    name: str
+    status: str
+    text: str
+
+
+class Ipmi(Struct, frozen=True, kw_only=True):
+    """What the management controller measures; `events`: the last lines of its own log."""
+
+    readings: tuple[Reading, ...]
+    events: tuple[str, ...] = ()
+
+
 class Disk(Struct, frozen=True, kw_only=True):
     """Space of a file system, bytes and inodes; `available` is what ordinary users get."""
 
@@ -285,6 +329,8 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     gpus: str | Unread | None = None
     infiniband: tuple[Port, ...] | Unread | None = None
     network: Network | Unread | None = None
+    hwmon: Hwmon | Unread | None = None
+    ipmi: Ipmi | Unread | None = None
     disks: Mapping[str, Disk | Unread] = {}
     memory: Memory | Unread | None = None
     waits: tuple[Wait, ...] | Unread | None = None

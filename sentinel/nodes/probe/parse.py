@@ -37,6 +37,8 @@ _PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
     "gpus": sections.gpus,
     "infiniband": sections.infiniband,
     "network": sections.network,
+    "hwmon": sections.hwmon,
+    "ipmi": sections.ipmi,
     "memory": sections.memory,
     "disk": sections.disk,
     "waits": sections.waits,

@@ -2,6 +2,7 @@
 
 import re
 from calendar import timegm
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -11,14 +12,18 @@ from sentinel.nodes.probe.model import (
     Blocked,
     Disk,
     GpuProcess,
+    Hwmon,
     Identity,
     Interface,
+    Ipmi,
     Memory,
     Mount,
     Network,
     PciLink,
     Port,
     Process,
+    Reading,
+    Sensor,
     StepProcess,
     Steps,
     Unread,
@@ -54,6 +59,13 @@ _GPU_PROCESS = re.compile(
 _PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
 _NETWORK = re.compile(r"(net|pci) ([^ ]+) ([^ ]+) (.*)")
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
+_HWMON = re.compile(r"([^ ]+) ([^ ]*) ([^ ]+) ((temp|fan)[0-9]+)_([a-z_]+) (.*)")
+_THROTTLED = re.compile(r"throttled (core|package) ([0-9]{1,18})")
+_SIGNED = re.compile(r"-?[0-9]{1,9}")
+# "Fan1 | 30h | ok | 29.1 | 5880 RPM" (ipmi_sdr_print_sensor_fc() in lib/ipmi_sdr.c of ipmitool)
+_READING = re.compile(
+    r"([^|]{1,64}?) *\| *([0-9A-Fa-f]{2}h) *\| *(ok|ns|us|na|[lu]?(?:nc|cr|nr)) *\| *[0-9.]+ *\| *(.*)"
+)
 _DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
 _KERNEL = 2
@@ -259,6 +271,60 @@ def _pci(address: str, told: dict[str, str]) -> PciLink:
         speed_max=speed("max_link_speed"),
         errors={n: int(v) for n, v in errors.items() if _NUMBER.fullmatch(v)},
     )
+
+
+def hwmon(lines: list[str]) -> Hwmon:
+    """Sensors by device and label; those of one number are one sensor."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    throttled: dict[str, int] = {}
+    for line in lines:
+        if match := _THROTTLED.fullmatch(line):
+            throttled[match[1]] = int(match[2])
+            continue
+        chip, device, name, number, kind, what, value = matched(_HWMON, line).groups()
+        told = found.setdefault((chip, number), {"of": device or name, "kind": kind})
+        told[what] = value.strip()
+    names = _apart(
+        [f"{t['of']} {t.get('label') or n}" for (_, n), t in found.items()],
+        [f"{c}/{n}" for c, n in found],
+    )
+    sensors = (_sensor(name, told) for name, told in zip(names, found.values(), strict=True))
+    return Hwmon(sensors=tuple(sensors), throttled=throttled)
+
+
+def _apart(names: Sequence[str], marks: Sequence[str]) -> list[str]:
+    """Names that several bear, each with its mark: of two power supplies one may be dead."""
+    often = Counter(names)
+    return [f"{n} ({m})" if often[n] > 1 else n for n, m in zip(names, marks, strict=True)]
+
+
+def _sensor(name: str, told: dict[str, str]) -> Sensor:
+    scale = 1000.0 if told["kind"] == "temp" else 1.0  # millidegrees
+
+    def value(what: str) -> float | None:
+        text = told.get(what, "")
+        return int(text) / scale if _SIGNED.fullmatch(text) else None
+
+    return Sensor(
+        name=name,
+        kind="temp" if told["kind"] == "temp" else "fan",
+        value=value("input"),
+        critical=value("crit"),
+        alarm="1" in (told.get("crit_alarm"), told.get("alarm")),
+    )
+
+
+def ipmi(lines: list[str]) -> Ipmi:
+    """The readings of a management controller; one that has none is not believed."""
+    events = tuple(e.removeprefix("event ").strip() for e in lines if e.startswith("event "))
+    rows = [matched(_READING, line) for line in lines if not line.startswith("event ")]
+    if not rows:
+        raise Strange("not even one sensor")
+    names = _apart([m[1] for m in rows], [m[2] for m in rows])
+    readings = (
+        Reading(name=n, status=m[3], text=m[4].strip()) for n, m in zip(names, rows, strict=True)
+    )
+    return Ipmi(readings=tuple(readings), events=events)
 
 
 def memory(lines: list[str]) -> Memory:

@@ -8,6 +8,7 @@ from sentinel.checks.fs import Fs
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.memory import Memory
 from sentinel.checks.network import NetworkCheck
+from sentinel.checks.sensors import SensorsCheck
 from sentinel.checks.service import Service
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -227,6 +228,40 @@ def network(
     return look
 
 
+HWMON = (
+    "hwmon0 coretemp.0 coretemp temp1_input 101000\nhwmon0 coretemp.0 coretemp temp1_crit 100000\n"
+)
+FANS = "Fan1 | 30h | cr | 29.1 | 0 RPM\n"
+
+
+def sensors(world: World) -> Outcome:
+    """A processor is too hot, or a fan stands still; at the first look all was well."""
+    check = SensorsCheck(nodes="n1", ipmi=True)
+
+    def told(world: World, hwmon: str, ipmi: str) -> None:
+        parts = (
+            ("hwmon", hwmon, "hwmon0 heat=101\n"),
+            ("ipmi", ipmi, "Fan1 | 30h | hot | 29.1 | 0\n"),
+        )
+        whole = "".join(in_words_of_the_probe(world, *part) for part in parts)
+        world.node(probe().replace("MARK end", f"{whole}MARK end"), newer=VERSION_2)
+
+    cool, turns = HWMON.replace("101000", "61000"), FANS.replace("| cr |", "| ok |")
+    hot = HWMON if world.target == "hwmon" else cool
+    still = turns if world.target == "hwmon" else FANS
+    for hwmon in (cool, hot):
+        before = World(world.folder)
+        before.memory = world.memory
+        told(before, hwmon, turns)
+        seen = before.look("sensors", check)
+        assert seen.report is not None
+        world.memory = seen.report.memory or {}
+    for node in world.memory["nodes"].values():
+        node["asked"] = 0  # ten minutes later
+    told(world, hot, still)
+    return world.look("sensors", check)
+
+
 CASES = [
     Case(kind="gpu", source=0, asked="ssh", truth="a GPU has fallen off the bus", look=gpu_node),
     Case(kind="gpu", source=0, asked="kernel", truth="a GPU has fallen off the bus", look=gpu_node),
@@ -246,6 +281,9 @@ CASES = [
     Case(kind="network", source=0, asked="infiniband", truth="a link is down", look=network(port_up=False)),
     Case(kind="network", source=0, asked="network", truth="a link is down", look=network(ethernet_up=False)),
     Case(kind="network", source=0, asked="kernel", truth="a card has failed", look=network(log=CARD)),
+    Case(kind="sensors", source=0, asked="ssh", truth="a fan stands still", look=sensors),
+    Case(kind="sensors", source=0, asked="hwmon", truth="a processor is too hot", look=sensors),
+    Case(kind="sensors", source=0, asked="ipmi", truth="a fan stands still", look=sensors),
     Case(kind="service", source=0, asked="ps", truth="munged is dead", look=service_ps),
     Case(kind="service", source=0, asked="systemctl", truth="sssd has failed", look=service_units),
     Case(kind="service", source=0, asked="ssh", truth="munged is dead", look=service_node),

@@ -26,6 +26,8 @@ NAMES = {
     "kernel": "kernel log of the node",
     "infiniband": "/sys/class/infiniband of the node",
     "network": "/sys/class/net of the node",
+    "hwmon": "/sys/class/hwmon of the node",
+    "ipmi": "`ipmitool` on the node",
     "gpus": "`nvidia-smi` on the node",
     "disk.1": "statfs on the node",
     "memory": "meminfo of the node",

@@ -252,3 +252,13 @@ def test_a_link_that_is_gone_after_it_was_told_is_not_well_again() -> None:
         )
         assert list(bad(told)) == list(bad(gone)) == list(bad(still)) == ["n1/mlx5_0/1"]
         assert "is not there any more" in bad(gone)["n1/mlx5_0/1"][1]
+
+
+def test_a_link_that_is_not_seen_any_more_is_not_well() -> None:
+    """It was told as down; then the driver hangs: nothing is said of it, and it is mended only when
+    it was seen up."""
+    blind = replace(probe(DOWN), infiniband=Unread(kind="hung", why="x"))
+    reports = nights(probe(WELL), probe(DOWN), probe(DOWN), blind, probe(WELL))
+    assert bad(reports[2]).keys() == {"n1/mlx5_0/1"}
+    assert [f.subject for f in reports[3].findings] == ["n1"]
+    assert of(reports[4], "n1/mlx5_0/1").summary == "mlx5_0/1: well again"

@@ -1,0 +1,315 @@
+"""The `sensors` check: heat, fans and power supplies, as far as the host tells.
+
+Two ways: what the kernel's drivers show (hwmon), and, where switched on, what the board's
+management controller (BMC) measures, by ipmitool. A BMC is slow and single-threaded: it is asked
+rarely, not of all nodes at once, and never again before the next boot where it did not answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, ClassVar
+from zlib import crc32
+
+from msgspec import Struct, to_builtins
+
+from sentinel.checks.nodes_asked import (
+    ALL,
+    chosen,
+    here,
+    host,
+    judge_choice,
+    mended,
+    probed,
+    silent,
+)
+from sentinel.core.clock import SECOND
+from sentinel.core.declared import Metric, Panel
+from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.recall import recalled
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, Reading, Sensor, Unread, Wants
+from sentinel.plugin import Check
+
+if TYPE_CHECKING:
+    from sentinel.core.ports import Context
+
+APART = 600.0
+"""Seconds between two questions to one BMC, at least."""
+
+SPREAD = 120
+"""Seconds, at most, that are added by the node's name: a kernel that talks to its BMC polls, which
+ranks that wait for one another should not feel all at once."""
+
+LOOKS = 2
+"""Looks in a row at which a sensor of the kernel has to be over its limit: single readings lie."""
+
+HOLD = 3600.0
+"""Seconds that throttling stays told after its last rise."""
+
+SANE = (-50.0, 200.0)
+"""Degrees Celsius outside of which a driver has no sensor there, or no limit."""
+
+STATES: Mapping[str, Status] = {
+    "nr": Status.CRITICAL,  # non-recoverable
+    "cr": Status.CRITICAL,  # critical
+    "nc": Status.WARNING,  # non-critical
+}
+"""Thresholds of the vendor, by the last letters of ipmitool's word (`ucr`, `lnc`, …; ipmitool(1),
+IPMI 2.0, section 35.4); `ok` is well."""
+
+NONE = ("ns", "us", "na")
+"""A sensor without a reading: what it is about is not there, or switched off."""
+
+FAULTS = (
+    (Status.CRITICAL, r"failure detected|drive fault|non-redundant: insufficient"),
+    (Status.WARNING, r"predictive failure|ac lost|redundancy lost|redundancy degraded"),
+)
+"""States in words that are faults (IPMI 2.0, table 42-3; ipmitool's sensor_specific_event_types)."""
+
+TODO: Mapping[str, str] = {
+    "fan": "Look whether the fan turns, and replace it; the node slows down or ends without it.",
+    "temp": "Look at fans, air flow and room; take the node out before it switches itself off.",
+    "power": "Look at the power supply, its cable and the feed behind it.",
+}
+
+
+class NodePast(Struct, kw_only=True, omit_defaults=True):
+    """What is kept of a node; moments in epoch seconds.
+
+    `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and `slowed` when they last rose,
+    with the words. `asked`: the BMC, last; `stuck`: the boot in which it did not answer; `told`:
+    what it said then, by sensor.
+    """
+
+    boot: str = ""
+    kernel: bool = False
+    over: dict[str, int] = {}
+    throttled: dict[str, int] = {}
+    slowed: tuple[float, str] = (0, "")
+    asked: float = 0
+    stuck: str = ""
+    told: dict[str, tuple[Status, str]] = {}
+    events: list[str] = []
+
+    def due(self, node: str, now: float) -> bool:
+        """Whether its BMC may be asked again."""
+        if self.stuck and self.stuck == self.boot:
+            return False
+        return now >= self.asked + APART + crc32(node.encode()) % SPREAD
+
+
+class Memory(Struct, kw_only=True, omit_defaults=True):
+    """Of all nodes; `bad`: the subjects told as bad by the last run."""
+
+    nodes: dict[str, NodePast] = {}
+    bad: list[str] = []
+
+
+class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Heat, fans and power supplies: what the kernel's sensors and, if asked, the BMC tell.
+
+    nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep; unset, this machine.
+    ipmi: Ask the board's management controller too, by `ipmitool`, every ten minutes at most.
+    ignore: Sensors that are not told, as patterns: `FAN7`, `nvme*`, or with the node, `gpu07/PSU2*`.
+    """
+
+    EVERY: ClassVar[float] = 60
+    TIMEOUT: ClassVar[float] = 60
+    METRICS = (
+        Metric("celsius", "temperature_celsius", "The hottest sensor.", "celsius", "", ("node",)),
+        Metric("sensors", "sensors", "Sensors that were read.", "", "", ("node",)),
+    )
+    PANEL: ClassVar[Panel] = "nodes"
+    SOURCES = (
+        "/sys/class/hwmon and the processors' throttle counts, of this machine or of each node; with "
+        "`ipmi`, `ipmitool sdr elist` there, as the user who asks.",
+    )
+    RUNBOOK = "docs/sensors.md"
+
+    nodes: str = ""
+    ipmi: bool = False
+    ignore: list[str] = []
+
+    def __post_init__(self) -> None:
+        judge_choice(self.nodes, "")
+
+    def jobs_of(self) -> frozenset[str] | None:
+        """No jobs are needed."""
+        return frozenset()
+
+    def run(self, ctx: Context) -> Report:
+        """A finding for each node, and one for each sensor that is bad or was at the last run.
+        Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
+        memory = recalled(ctx.memory, Memory) or Memory()
+        now = ctx.now.wall / SECOND
+        findings: list[Finding] = []
+        if self.nodes:
+            asked = chosen(self.nodes, "", None, ctx)
+            wants = self._wants(asked.names, memory, now, ctx.one_shot)
+            told = probed(ctx, asked.names, wants)
+            findings += [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
+            probes = {n: a for n, a in told.items() if isinstance(a, NodeProbe)}
+        else:
+            probes = dict([here(ctx.limit, self._wants([host()], memory, now, ctx.one_shot))])
+        for name, probe in probes.items():
+            findings += self._of_node(name, probe, memory.nodes.setdefault(name, NodePast()), now)
+        if not self.nodes or self.nodes == ALL:
+            stay = {*probes, *(f.subject for f in findings)}
+            memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
+        whole = [n for n, p in probes.items() if not self._blind(p, memory.nodes[n])]
+        read = {f"{n}/{s}" for n, p in probes.items() for s in _names(p, memory.nodes[n])}
+        left = [s for s in memory.bad if s in read or s.partition("/")[0] not in whole]
+        well, memory.bad = mended(left, findings, whole)
+        findings += well
+        return Report(
+            findings=tuple(findings),
+            coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
+            memory=to_builtins(memory),
+        )
+
+    def _wants(self, names: Collection[str], memory: Memory, now: float, at_once: bool) -> Wants:
+        if not self.ipmi:
+            return Wants(parts=("hwmon",))
+        pasts = {name: memory.nodes.get(name, NodePast()) for name in names}
+        due = frozenset(n for n, past in pasts.items() if at_once or past.due(n, now))
+        return Wants(parts=("hwmon", "ipmi"), only={"ipmi": due})
+
+    def _of_node(
+        self, node: str, probe: NodeProbe, past: NodePast, now: float
+    ) -> Iterator[Finding]:
+        boot = probe.identity.boot if not isinstance(probe.identity, Unread) else past.boot
+        if boot != past.boot:
+            past.throttled, past.boot = {}, boot
+        if probe.ipmi is not None:
+            _note(past, probe.ipmi, now)
+        bad = [*self._kernel(probe.hwmon, past, now), *_controller(past, now)]
+        for name, (status, text) in dict(sorted(bad, key=lambda row: row[1][0].rank)).items():
+            if not self._ignored(node, name):
+                yield _finding(node, name, status, text, past)
+        blind = self._blind(probe, past)
+        hottest = _hottest(probe.hwmon)
+        count = len(probe.hwmon.sensors) if isinstance(probe.hwmon, Hwmon) else 0
+        parts = [
+            *blind,
+            f"{count + len(past.told)} sensors",
+            f"hottest: {hottest.name} {hottest.value:.0f} °C" if hottest else "",
+        ]
+        yield Finding(
+            subject=node,
+            status=Status.UNKNOWN if blind else Status.OK,
+            summary=visible(shortened("; ".join(filter(None, parts)), 400)),
+            values={"sensors": count, **({"celsius": hottest.value} if hottest else {})},
+            labels={"node": node},
+        )
+
+    def _kernel(
+        self, part: Hwmon | Unread | None, past: NodePast, now: float
+    ) -> Iterator[tuple[str, tuple[Status, str]]]:
+        if not isinstance(part, Hwmon):
+            past.over = {}
+            return
+        past.kernel = past.kernel or bool(part.sensors)
+        over = {s.name: problem for s in part.sensors if (problem := _over(s))}
+        past.over = {name: past.over.get(name, 0) + 1 for name in over}
+        yield from ((name, found) for name, found in over.items() if past.over[name] >= LOOKS)
+        risen = {k: n - past.throttled.get(k, n) for k, n in part.throttled.items()}
+        if any(rise > 0 for rise in risen.values()):
+            words = ", ".join(f"{kind} +{rise}" for kind, rise in risen.items() if rise > 0)
+            past.slowed = now, words
+        past.throttled = dict(part.throttled)
+        if past.slowed[1] and now - past.slowed[0] < HOLD:
+            ago = duration_text(now - past.slowed[0])
+            yield "processors", (Status.WARNING, f"slowed by heat {ago} ago ({past.slowed[1]})")
+
+    def _blind(self, probe: NodeProbe, past: NodePast) -> list[str]:
+        """What was asked for and could not be seen."""
+        found = []
+        needed = past.kernel or not past.told  # a board may have a BMC and no driver
+        if isinstance(probe.hwmon, Unread):
+            if needed or probe.hwmon.kind != "missing":
+                found.append(f"sensors not read ({probe.hwmon.kind}): {probe.hwmon.why}")
+        elif needed and (probe.hwmon is None or not probe.hwmon.sensors):
+            found.append("the kernel shows no sensor here")
+        if self.ipmi and isinstance(probe.ipmi, Unread):
+            found.append(f"the BMC was not read ({probe.ipmi.kind}): {probe.ipmi.why}")
+        elif self.ipmi and past.stuck and past.stuck == past.boot:
+            found.append("ipmitool hung here; the BMC is not asked again before the next boot")
+        return found
+
+    def _ignored(self, node: str, name: str) -> bool:
+        names = (name, f"{node}/{name}")
+        return any(fnmatchcase(n, pattern) for n in names for pattern in self.ignore)
+
+
+def _names(probe: NodeProbe, past: NodePast) -> Iterator[str]:
+    """Sensors that there are: one that is gone is not well."""
+    if isinstance(probe.hwmon, Hwmon):
+        yield from (s.name for s in probe.hwmon.sensors)
+        yield from ["processors"] * bool(probe.hwmon.throttled)
+    yield from past.told
+
+
+def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
+    """What the BMC has just said, or that it said nothing."""
+    past.asked = now
+    if isinstance(part, Unread):
+        past.stuck = past.boot if part.kind in ("hung", "late") else ""
+        return
+    past.stuck = ""
+    past.told = {r.name: (_status(r), r.text) for r in part.readings if r.status not in NONE}
+    past.events = list(part.events[-5:])
+
+
+def _status(reading: Reading) -> Status:
+    for status, words in FAULTS:
+        if re.search(words, reading.text, re.IGNORECASE):
+            return status
+    return STATES.get(reading.status[-2:], Status.OK)
+
+
+def _controller(past: NodePast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
+    for name, (status, text) in past.told.items():
+        if status is not Status.OK:
+            yield name, (status, f"{text} (BMC, {duration_text(now - past.asked)} ago)")
+
+
+def _over(sensor: Sensor) -> tuple[Status, str] | None:
+    """What is wrong with a sensor of the kernel at this look."""
+    if sensor.kind == "fan":
+        turns = f", {sensor.value:.0f} RPM" if sensor.value is not None else ""
+        return (Status.WARNING, f"fan alarm{turns}") if sensor.alarm else None
+    value, critical = sensor.value, sensor.critical
+    if value is None or not SANE[0] < value < SANE[1]:
+        return None
+    if critical is not None and 0 < critical < SANE[1] and value >= critical:
+        return Status.CRITICAL, f"{value:.0f} °C; critical is {critical:.0f} °C"
+    return (Status.WARNING, f"heat alarm at {value:.0f} °C") if sensor.alarm else None
+
+
+def _hottest(part: Hwmon | Unread | None) -> Sensor | None:
+    sensors = part.sensors if isinstance(part, Hwmon) else ()
+    warm = [s for s in sensors if s.kind == "temp" and s.value and SANE[0] < s.value < SANE[1]]
+    return max(warm, key=lambda s: s.value or 0.0, default=None)
+
+
+def _finding(node: str, name: str, status: Status, text: str, past: NodePast) -> Finding:
+    words = f"{name} {text}".lower()
+    part = (
+        "fan"
+        if "fan" in words
+        else "power"
+        if re.search(r"\bps(u|[0-9])|power|ac lost|redundan", words)
+        else "temp"
+    )
+    return Finding(
+        subject=f"{node}/{name}",
+        status=status,
+        summary=visible(shortened(f"{name}: {text}", 400)),
+        details="\n".join([TODO[part], *(visible(e) for e in past.events)]),
+        labels={"node": node},
+        commands=(f"ssh {node} {'sudo ipmitool sel elist last 20' if past.told else 'sensors'}",),
+    )

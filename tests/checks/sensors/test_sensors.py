@@ -1,0 +1,228 @@
+"""Heat, fans and power supplies over time: told once, with what to do, and never well unseen."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.sensors import APART, HOLD, SPREAD, SensorsCheck
+from sentinel.core.clock import shifted
+from sentinel.core.model import Report, Status
+from sentinel.nodes.model import Answer, Unreached
+from sentinel.nodes.probe import (
+    Hwmon,
+    Identity,
+    Ipmi,
+    NodeProbe,
+    Reading,
+    Sensor,
+    Unread,
+    Wants,
+)
+from sentinel.testing import START, context
+
+CPU = Sensor(name="coretemp.0 Package id 0", kind="temp", value=61.0, critical=100.0)
+HOT = replace(CPU, value=101.0)
+FAN = Reading(name="FAN1", status="ok", text="5880 RPM")
+DEAD = Reading(name="FAN1", status="lcr", text="0 RPM")
+PSU = Reading(name="PSU2 Status", status="ok", text="Presence detected")
+UNPLUGGED = replace(PSU, text="Presence detected, Power Supply AC lost")
+
+
+def hwmon(*sensors: Sensor, **throttled: int) -> Hwmon:
+    return Hwmon(sensors=sensors, throttled=throttled)
+
+
+class Way:
+    """A way to nodes; each has its sensors, and a BMC that counts how often it is asked."""
+
+    def __init__(self, hwmon: Any, ipmi: Any = None, boot: str = "b1") -> None:
+        self.hwmon, self.ipmi, self.boot = hwmon, ipmi, boot
+        self.asked: list[str] = []
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        raise NotImplementedError
+
+    def probe(
+        self, nodes: Sequence[str], wants: Wants, *, limit: float
+    ) -> Mapping[str, NodeProbe | Unreached]:
+        return {node: self._probe(node, wants.of(node)) for node in nodes}
+
+    def _probe(self, node: str, wants: Wants) -> NodeProbe:
+        me = Identity(hostname=node, kernel="6", boot=self.boot, uptime=1.0, time=0, uid=0)
+        told: dict[str, Any] = {"identity": me, "hwmon": self.hwmon}
+        if "ipmi" in wants.parts:
+            self.asked.append(node)
+            told["ipmi"] = self.ipmi
+        return NodeProbe(**told)
+
+
+class Night:
+    """A check and what it remembers."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.check = SensorsCheck(**{"nodes": "n1", **settings})
+        self.memory: Mapping[str, Any] = {}
+        self.at = START
+
+    def look(self, way: Way, after: float = 60, **more: Any) -> Report:
+        self.at = shifted(self.at, after)
+        report = self.check.run(context(now=self.at, remote=way, memory=self.memory, **more))
+        self.memory = report.memory or {}
+        return report
+
+
+def told(report: Report) -> dict[str, str]:
+    return {f.subject: f.status.value for f in report.findings if f.subject != "n1"}
+
+
+def of(report: Report, subject: str = "n1") -> Any:
+    return next(f for f in report.findings if f.subject == subject)
+
+
+def test_heat_is_told_at_the_second_look_and_its_end_once() -> None:
+    """One reading over the limit may be a slip of the sensor."""
+    night = Night()
+    assert (
+        of(night.look(Way(hwmon(CPU)))).summary
+        == "1 sensors; hottest: coretemp.0 Package id 0 61 °C"
+    )
+    assert told(night.look(Way(hwmon(HOT)))) == {}
+    report = night.look(Way(hwmon(HOT)))
+    assert told(report) == {"n1/coretemp.0 Package id 0": "critical"}
+    found = of(report, "n1/coretemp.0 Package id 0")
+    assert "101 °C; critical is 100 °C" in found.summary
+    assert "air flow" in found.details
+    assert told(night.look(Way(hwmon(CPU)))) == {"n1/coretemp.0 Package id 0": "ok"}
+    assert told(night.look(Way(hwmon(CPU)))) == {}
+
+
+@pytest.mark.parametrize(
+    "part", [Unread(kind="hung", why="x"), Unread(kind="missing", why="none"), hwmon(), None]
+)
+def test_what_is_not_seen_is_neither_well_nor_mended(part: Any) -> None:
+    """A node whose sensors cannot be read any more is unknown, and its trouble goes on."""
+    night = Night()
+    for _ in range(2):
+        night.look(Way(hwmon(HOT)))
+    report = night.look(Way(part))
+    assert (told(report), of(report).status) == ({}, Status.UNKNOWN)
+    assert report.coverage.unseen == ("n1",)
+    assert told(night.look(Way(hwmon(CPU)))) == {"n1/coretemp.0 Package id 0": "ok"}
+
+
+def test_a_sensor_that_is_gone_is_not_called_well() -> None:
+    """Its driver was taken out; it ends as no longer reported."""
+    night = Night()
+    for _ in range(2):
+        night.look(Way(hwmon(HOT)))
+    assert told(night.look(Way(hwmon(replace(CPU, name="other"))))) == {}
+
+
+@pytest.mark.parametrize(
+    "sensor",
+    [
+        replace(HOT, critical=None),
+        replace(HOT, value=65261.0),  # ffff: nothing is connected
+        replace(HOT, critical=0.0),
+        replace(HOT, value=-273.0),
+        Sensor(name="nct fan2", kind="fan", value=0.0),  # no fan is plugged in
+    ],
+)
+def test_readings_that_mean_nothing_are_no_trouble(sensor: Sensor) -> None:
+    night = Night()
+    for _ in range(3):
+        assert told(night.look(Way(hwmon(sensor)))) == {}
+
+
+def test_processors_that_heat_slows_are_told_until_they_were_not_for_an_hour() -> None:
+    """Counters begin anew with a boot; the first look knows no rise."""
+    night = Night()
+    assert told(night.look(Way(hwmon(CPU, core=7, package=3)))) == {}
+    report = night.look(Way(hwmon(CPU, core=9, package=3)))
+    assert "slowed by heat 0s ago (core +2)" in of(report, "n1/processors").summary
+    assert told(night.look(Way(hwmon(CPU, core=9, package=3)), HOLD - 60)) == {
+        "n1/processors": "warning"
+    }
+    assert told(night.look(Way(hwmon(CPU, core=9, package=3)))) == {"n1/processors": "ok"}
+    assert told(night.look(Way(hwmon(CPU, core=10, package=0), boot="b2"))) == {}
+
+
+def test_a_dead_fan_is_told_once_with_what_to_do() -> None:
+    """Between two questions what the BMC said last holds."""
+    night = Night(ipmi=True)
+    bad = Way(hwmon(CPU), Ipmi(readings=(DEAD, PSU), events=("1a | Fan #0x41 | Lower Critical",)))
+    first = night.look(bad, one_shot=True)
+    assert told(first) == {"n1/FAN1": "critical"}
+    found = of(first, "n1/FAN1")
+    assert found.summary == "FAN1: 0 RPM (BMC, 0s ago)"
+    assert found.details.startswith("Look whether the fan turns, and replace it")
+    assert "Lower Critical" in found.details
+    assert "(BMC, 1m ago)" in of(night.look(bad), "n1/FAN1").summary
+    well = Way(hwmon(CPU), Ipmi(readings=(FAN, PSU)))
+    assert told(night.look(well, APART + SPREAD)) == {"n1/FAN1": "ok"}
+    assert bad.asked + well.asked == ["n1", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "status"),
+    [
+        (UNPLUGGED, "warning"),
+        (replace(PSU, text="Presence detected, Failure detected"), "critical"),
+        (replace(PSU, name="PS Redundancy", text="Redundancy Lost"), "warning"),
+        (replace(FAN, status="nc", text="900 RPM"), "warning"),
+        (replace(FAN, status="unr"), "critical"),
+        (replace(FAN, status="ns", text="No Reading"), None),
+        (PSU, None),
+    ],
+)
+def test_what_a_controller_says(reading: Reading, status: str | None) -> None:
+    """By the vendor's own thresholds, and by states that are faults."""
+    report = Night(ipmi=True).look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
+    assert told(report).get(f"n1/{reading.name}") == status
+
+
+def test_controllers_are_asked_rarely_and_then_not_all_at_once() -> None:
+    """At the first look, and every ten to twelve minutes after."""
+    night = Night(nodes="n[1-200]", ipmi=True)
+    way = Way(hwmon(CPU), Ipmi(readings=(FAN,)))
+    counts = []
+    for _ in range(13):
+        before = len(way.asked)
+        night.look(way)
+        counts.append(len(way.asked) - before)
+    assert counts[:10] == [200, *[0] * 9]
+    assert sum(counts[10:]) == 200
+    assert max(counts[10:]) < 150
+
+
+def test_a_controller_that_hung_is_left_alone_until_the_next_boot() -> None:
+    """One question too many is how a BMC is lost for good; that it is not seen is said."""
+    night = Night(ipmi=True)
+    way = Way(hwmon(CPU), Unread(kind="late", why="no answer within 25 s"))
+    night.look(way, one_shot=True)
+    for _ in range(3):
+        report = night.look(way, APART + SPREAD)
+        assert "not asked again before the next boot" in of(report).summary
+        assert of(report).status is Status.UNKNOWN
+    assert way.asked == ["n1"]
+    again = Way(hwmon(CPU), Ipmi(readings=(FAN,)), boot="b2")
+    night.look(again)
+    assert of(night.look(again)).status is Status.OK
+    assert again.asked == ["n1"]
+
+
+def test_what_is_ignored_is_not_told() -> None:
+    way = Way(hwmon(CPU), Ipmi(readings=(DEAD, UNPLUGGED)))
+    report = Night(ipmi=True, ignore=["FAN*", "n1/PSU2*"]).look(way, one_shot=True)
+    assert told(report) == {}
+
+
+def test_this_machine_is_asked_by_the_same_script() -> None:
+    """In a container or a virtual machine there may be no sensor at all: unknown, never ok."""
+    report = SensorsCheck().run(context(limit=20.0))
+    (found,) = [f for f in report.findings if "/" not in f.subject]
+    assert found.status is (Status.OK if found.values["sensors"] else Status.UNKNOWN)
