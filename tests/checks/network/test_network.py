@@ -141,10 +141,10 @@ def test_a_flap_between_two_looks_has_settled() -> None:
     ("now", "words"),
     [
         (probe(replace(WELL, rate="200 Gb/sec (2X NDR)")), "width 2 lanes; it had 4"),
-        (probe(replace(WELL, rate="200 Gb/sec (4X HDR)")), "rate 200; it had 400"),
+        (probe(replace(WELL, rate="200 Gb/sec (4X HDR)")), "rate 200 Gb/s; it had 400"),
         (probe(WELL, pci=[replace(NIC, width=8)]), "width 8 lanes; it had 16"),
-        (probe(WELL, pci=[replace(NIC, speed=16.0)]), "rate 16; it had 32"),
-        (probe(WELL, nets=[replace(ETH, speed=10_000)]), "rate 10; it had 100"),
+        (probe(WELL, pci=[replace(NIC, speed=16.0)]), "rate 16 GT/s; it had 32"),
+        (probe(WELL, nets=[replace(ETH, speed=10_000)]), "rate 10 Gb/s; it had 100"),
     ],
 )
 def test_slower_than_it_was(now: NodeProbe, words: str) -> None:
@@ -167,7 +167,7 @@ def test_against_its_peers_where_it_was_never_better() -> None:
     others = {f"n{n}": probe(WELL) for n in range(2, 9)}
     (report,) = nights({"n1": slow, **others})
     assert bad(report) == {
-        "n1/mlx5_0/1": ("warning", "mlx5_0/1: rate 200; most other nodes have 400")
+        "n1/mlx5_0/1": ("warning", "mlx5_0/1: rate 200 Gb/s; most other nodes have 400")
     }
     (report,) = nights({"n1": probe(DOWN), **others})
     assert bad(report)["n1/mlx5_0/1"][1].endswith(
