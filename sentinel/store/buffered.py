@@ -73,7 +73,9 @@ class Buffered:
                 self.close()
                 raise
             with suppress(Unavailable):
-                return (self._limited.do(lambda: self._primary.reopen(now)),)
+                notice = self._limited.do(lambda: self._primary.reopen(now))
+                self._pair.anew = True
+                return (notice,)
         except Unavailable:
             pass  # `lead` tells whether it is still so
         return ()

@@ -107,6 +107,8 @@ class Pair:
         self._changed = self._kept = False
         self._trouble: Trouble | None = None
         self._damaged = False
+        self.anew = False
+        """Whether what was there was set aside since the last lead: a copy of it may be left."""
         self._next_try = 0.0
 
     @property
@@ -341,21 +343,31 @@ class Pair:
             return self._lead_and_load(kept)
         except Damaged:
             self._tell(self._there(lambda: self.primary.reopen(self._moment)))
+            self.anew = True
             return self._lead_and_load(kept)
 
     def _lead_and_load(self, kept: Kept | None) -> int:
-        there = None
-        if kept is not None and not kept.begin.shadow:
-            there = self._there(self.primary.snapshot)
-        if kept is None or there is None:
+        if kept is not None and self.anew:
+            token = self._put_back(kept)
+        elif kept is None or kept.begin.shadow:
             token = self._there(lambda: self.primary.lead(self._holder, self._moment))
         else:
-            token = self._merge(kept, there)
+            token = self._merge(kept, self._there(self.primary.snapshot))
+        self.anew = False
         self._token, self._leads_there = token, True
         self.mirror.load(self._there(self.primary.snapshot))
         self._complete = True
         self._spare.reserve()
         self._look_for_others()
+        return token
+
+    def _put_back(self, kept: Kept) -> int:
+        """Lead a state that was begun anew, with what the copy elsewhere has of the one before:
+        so alerts keep their ids, and their ends are told."""
+        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        self._adopt(kept)
+        self._backlog.overflow()
+        self._write_back()
         return token
 
     def _merge(self, kept: Kept, there: Snapshot) -> int:
