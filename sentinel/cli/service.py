@@ -68,7 +68,7 @@ def _not_begun(*_: object) -> None:
 
 def call_tick(args: argparse.Namespace) -> int:
     """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0. 74 where
-    what it saw could not be kept."""
+    what it saw could not be kept, and beside a leader that hangs."""
     _log(args.verbose, quiet=sys.stderr.isatty() and not args.json)
     try:
         runs, delivered, lost = running.tick(

@@ -67,7 +67,9 @@ class StoreError(SentinelError):
 
 
 class StoreBusy(StoreError):
-    """Another sentinel leads on this state; its text names it."""
+    """Another sentinel leads on this state; its text names it. `since`: µs UTC, 0 if not known."""
+
+    since = 0
 
 
 class Fenced(StoreError):

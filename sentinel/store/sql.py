@@ -100,7 +100,7 @@ class SqlStore:
             token = int(connection.execute(statements.token).one().token)
             end, free = self._backend.expires(connection)
             if not free and token != self._token:
-                raise StoreBusy(self._busy(connection))
+                raise self._busy(connection)
             token += 1
             connection.execute(statements.grant, {"t": token, "e": end, "b": encode(lease)})
         self._lease, self._token = lease, token
@@ -293,7 +293,7 @@ class SqlStore:
             if self._locked_in == self._session.number:
                 return
             if not self._backend.take(connection, lease):
-                raise StoreBusy(self._busy(connection))
+                raise self._busy(connection)
             self._locked_in = self._session.number
 
     def _lock_again(self, connection: Connection) -> None:
@@ -308,10 +308,12 @@ class SqlStore:
         with session() as connection:
             self._backend.drop(connection)
 
-    def _busy(self, connection: Connection | None) -> str:
+    def _busy(self, connection: Connection | None) -> StoreBusy:
         stored = _stored_lease(connection) if connection is not None else Lease()
         holder = self._backend.holder(connection, stored)
-        return f"{self._backend.place}: another sentinel leads: {holder}"
+        busy = StoreBusy(f"{self._backend.place}: another sentinel leads: {holder}")
+        busy.since = holder.since
+        return busy
 
 
 def _run(connection: Connection, statement: Any, rows: list[Row]) -> None:

@@ -47,7 +47,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
         service = Service(engine, lambda: _anew(path, settings, engine.world, clock, dry_run))
         service.listen()
         if not (standby or store.term):
-            await _begun(engine, settings)
+            await _begun(engine, settings, store)
         elif not await take_over(
             lambda: engine.start(holder()), service.stopped_within, store.term
         ):
@@ -78,7 +78,7 @@ def deliver(path: str | None) -> bool:
 
     async def main() -> bool:
         engine = _engine(settings, store, clock, notices, False, invalid)
-        await _begun(engine, settings)
+        await _begun(engine, settings, store)
         try:
             return await send(engine)
         finally:
@@ -103,7 +103,7 @@ def tick(
 
     async def main() -> tuple[list[Run], bool]:
         engine = _engine(settings, store, clock, notices, dry_run, invalid)
-        await _begun(engine, settings)
+        await _begun(engine, settings, store)
         try:
             done = await one_pass(engine, clock.now(), everything=everything, delivering=delivering)
             await status.write_metrics(engine, settings, clock)
@@ -134,16 +134,21 @@ def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
         raise
 
 
-async def _begun(engine: Engine, settings: Settings) -> None:
+async def _begun(engine: Engine, settings: Settings, store: Store) -> None:
     """Leading; what keeps it from that is told first."""
     try:
         await engine.start(holder())
-    except (StoreBusy, Fenced):
+    except Fenced:
         raise
     except StoreError as error:
         from sentinel.wiring import cannot_start
 
-        await cannot_start.say(settings, error)
+        why: StoreError | None = error
+        if isinstance(error, StoreBusy):
+            why = cannot_start.silent(settings, store, error, SystemClock().now())
+        if why is not None:
+            await cannot_start.say(settings, why)
+            raise why from None
         raise
 
 

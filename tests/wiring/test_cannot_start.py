@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from sentinel.cli import main
+from sentinel.clock import SystemClock
+from sentinel.core.clock import shifted
+from sentinel.store.opening import open_store
 from sentinel.store.schema import VERSION
+from sentinel.wiring import cannot_start
 
 FILE = """\
 cluster: lab
@@ -36,3 +40,27 @@ def test_a_state_of_a_newer_sentinel_is_told(
     assert (told["check"], told["subject"], told["severity"]) == ("sentinel", "state", "critical")
     assert "nothing is watched" in told["summary"]
     assert "written by a newer sentinel" in told["summary"]
+
+
+def test_a_leader_that_stands_still_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the lock and has kept nothing for three intervals: a pass tells it once and ends
+    with 74. Beside one that works a pass ends with 0 and tells nothing."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file, book = tmp_path / "sentinel.yaml", tmp_path / "book"
+    file.write_text(FILE.format(folder=tmp_path))
+    assert main(["tick", "-c", str(file)]) == 0
+    leader = open_store(str(tmp_path / "state"), SystemClock().now()).store
+    leader.lead("a pass that hangs", SystemClock().now())
+    assert main(["tick", "-c", str(file)]) == 0
+    assert not book.exists()
+    later = shifted(SystemClock().now(), 2 * cannot_start.QUIET)
+    monkeypatch.setattr(SystemClock, "now", lambda _: later)
+    assert [main(["tick", "-c", str(file)]) for _ in range(2)] == [74, 74]
+    (told,) = [json.loads(line) for line in book.read_text().splitlines()]
+    assert told["subject"] == "state"
+    assert "another sentinel leads: a pass that hangs since" in told["summary"]
+    assert "written nothing for 30m" in told["summary"]
+    leader.close()
+    assert main(["tick", "-c", str(file)]) == 0
