@@ -300,6 +300,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "log": {
         "path": "/x/log", "job": "other", "users": ["bob"], "stale_after": "1h",
         "floor": ({"stale_after": "auto"}, "1m"), "ceiling": ({"stale_after": "auto"}, "2h"),
+        "learn_from": ["/x/before"],
         "startup": "1h", "joining": "1h", "progress": r"step (\d+)",
         "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
         "loss_spikes": True,

@@ -41,6 +41,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stale_after: Critical when nothing advanced for so long; `auto` learns it.
     floor: `auto` is never shorter.
     ceiling: `auto` is never longer.
+    learn_from: Logs of earlier jobs, of whichever user, that `auto` learns from before it has seen any.
     startup: So long after the job's start no log, or one without progress, is no alarm.
     joining: So long after a rank has announced itself the others have to follow.
     progress: A regular expression whose first group captures a number that has to advance, or
@@ -79,6 +80,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stale_after: Duration | Auto = Duration(1800)
     floor: Duration = Duration(120)
     ceiling: Duration = Duration(3600)
+    learn_from: list[FilePath] = []
     startup: Duration = Duration(1800)
     joining: Duration = Duration(600)
     progress: Progress = "auto"
@@ -117,6 +119,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Settings that change nothing as it is configured, and why."""
         if not self.job:
             yield "users", "it says whose `job` is meant; name the job"
+            yield "learn_from", "they are of earlier jobs of that name; name the `job`"
             yield "startup", "it begins with the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
         if self.stale_after != "auto":
@@ -198,6 +201,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
             checkpoints=self.checkpoints,
+            learn_from=[*map(str, self.learn_from)] if self.job else [],
             means=Means(
                 names=tuple(self.on_stale),
                 patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},

@@ -1,7 +1,7 @@
 """Looking at logs that may lie on a mount that hangs: always in children with a limit."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sentinel.checks.log.file_offset import MOST, Look, Span
 from sentinel.checks.log.settings import ENDINGS
@@ -66,8 +66,9 @@ class Files(Bounded):
             raise CannotTell(f"{visible(path)} cannot be read: {complaint(done.err)}")
         return decoded(done.out)
 
-    def newest(self, pattern: str) -> str:
-        """The file that fits a shell pattern in its last part and was written last, or empty.
+    def newest(self, pattern: str, but: Collection[str] = ()) -> str:
+        """The file that fits a shell pattern in its last part and was written last, `but` for
+        those; or empty.
 
         Compressed leftovers do not count. Raises CannotTell.
         """
@@ -79,7 +80,9 @@ class Files(Bounded):
         if why:
             raise CannotTell(f"{visible(folder)} cannot be read: {why}")
         rows = [row.partition(" ") for row in os.fsdecode(done.out).split("\0") if row]
-        return max(((float(when), path) for when, _, path in rows), default=(0.0, ""))[1]
+        return max(
+            ((float(when), path) for when, _, path in rows if path not in but), default=(0.0, "")
+        )[1]
 
     def names(self, hosts: Sequence[str]) -> str:
         """What getent(1) knows of addresses or names, a line each; empty where it fails."""

@@ -1,7 +1,7 @@
 """From a job to what its log shows now: which files, what is new in them, what that says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from sentinel.checks.log.file_offset import (
 )
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.progress import Seen, Sight
-from sentinel.checks.log.recognition import Recognised, followed
+from sentinel.checks.log.recognition import Recognised, followed, recognise
 from sentinel.checks.log.scan import Event, Patterns, scan
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
@@ -121,7 +121,7 @@ def _read(
         patterns = source.patterns
         if source.auto:
             reading = _reading(reading, path, look, text, files)
-            patterns = _with_number(patterns, reading)
+            patterns = with_number(patterns, reading)
         events += scan(text, patterns, path, paths.get(path, ""))
     return replace(now, places=after, events=tuple(events), unread=unread, reading=reading)
 
@@ -142,7 +142,29 @@ def _reading(
     return now if now is before else replace(now, size=look.size)
 
 
-def _with_number(patterns: Patterns, reading: Recognised) -> Patterns:
+def earlier(
+    source: Source, logs: Sequence[str], own: Collection[str], files: Files
+) -> Iterator[tuple[str, Patterns, bool]]:
+    """The text of each log of an earlier job, how it is read, and whether that is all of it: of a pattern of the newest, and none that is `own`.
+    What is not there or cannot be read is left out."""
+    for path in logs:
+        try:
+            found = files.newest(path, own) if _GLOB & set(path.rpartition("/")[2]) else path
+            look = files.looks([found]).get(found) if found and found not in own else None
+            if look:
+                text = new_text(found, look, None, files)[1]
+                reads = (
+                    with_number(source.patterns, recognise(text))
+                    if source.auto
+                    else source.patterns
+                )
+                yield text, reads, look.size <= MOST
+        except CannotTell:
+            continue
+
+
+def with_number(patterns: Patterns, reading: Recognised) -> Patterns:
+    """Those of a log that is this."""
     if reading.number is None:
         return patterns
     number = by_line(re.compile(reading.number.pattern))

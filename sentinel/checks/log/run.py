@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -11,9 +12,10 @@ from msgspec.structs import replace
 from sentinel.checks.log import slowdown, words
 from sentinel.checks.log.ask import Beat, ask_nodes, ask_recorder, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.earlier import lesson
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.files import Files
-from sentinel.checks.log.gather import MOST_FILES, Source, nodes_of, sight
+from sentinel.checks.log.gather import MOST_FILES, Source, earlier, nodes_of, sight
 from sentinel.checks.log.judge import Rules, Verdict, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
@@ -45,6 +47,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     heartbeat: str = ""
     ask_nodes: bool = True
     checkpoints: Where | None = None
+    learn_from: Sequence[str] = ()
     means: Means = Means()
 
 
@@ -97,7 +100,7 @@ class Pass:
         look = sight(self._ctx, job, before, self._plan.source, self._files)
         before = begun(look, before)
         rules, size = self._rules(look), str(job.node_count if job else 0)
-        learned = self._learned.get(size, Learned())
+        learned = self._learned.get(size) or self._taught(look)
         seen, learned = remembered(look, before, learned, rules.by_number)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
         verdict = judge(look, seen, rules, learned)
@@ -117,6 +120,15 @@ class Pass:
             at_risk=self._at_risk(look, verdict),
             slower=self._slower(seen, learned),
         )
+
+    def _taught(self, look: Sight) -> Learned:
+        """What logs of earlier jobs show, before anything was learned; asked once."""
+        learned, plan = Learned(), self._plan
+        for text, reads, whole in earlier(plan.source, plan.learn_from, look.looks, self._files):
+            with suppress(CannotTell):
+                assert look.job
+                learned = lesson(text, reads, look.job, learned, whole)
+        return learned
 
     def _slower(self, seen: Seen, learned: Learned) -> str:
         """While it is tried out it is only noted, then told once for all that it would have been."""
