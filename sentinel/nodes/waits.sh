@@ -9,6 +9,11 @@ told() { printf '%s' "$1" && shift && printf '\t%s' "$@" && echo; }
 
 blocked() {
     told blocked "$1" "$2" "$(plain 60 <"/proc/$1/task/$2/wchan" 2>/dev/null)" "$(kernel "$1" "$2")"
+    call "$1" "$2"
+}
+
+# The system call that the thread is in, where it is one on a file.
+call() {
     read -r number first second _ 2>/dev/null <"/proc/$1/task/$2/syscall" || return 0
     case $(uname -m):$number in # syscall_64.tbl and asm-generic/unistd.h of Linux
     x86_64:0 | x86_64:17 | x86_64:19 | aarch64:63 | aarch64:67 | aarch64:65) on_file "$1" reading "$first" ;;

@@ -14,11 +14,13 @@ ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """What is asked of each node. `tool`: a path of py-spy to try first."""
+    """What is asked of each node. `tool`: a path of py-spy to try first; `asker`: the node that
+    asks NCCL's RAS for the whole job (empty: none)."""
 
     job_id: str
     native: bool = False
     tool: str = ""
+    asker: str = ""
 
 
 def text(wish: Wish, mark: str, seconds: float) -> str:
@@ -30,6 +32,7 @@ def text(wish: Wish, mark: str, seconds: float) -> str:
         "tools": "\n".join(filter(None, [wish.tool, "py-spy", beside])),
         "native": str(int(wish.native)),
         "limit": str(max(2, int(seconds))),
+        "asker": wish.asker,
         "conf": os.environ.get("SLURM_CONF", ""),
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())

@@ -2,7 +2,7 @@
 # Tells where every process of a job stands on this node. POSIX sh; py-spy is all it needs.
 #
 # Set before it: mark, job, tools (a path of py-spy a line), native, limit (seconds for all),
-# conf (slurm.conf, or empty). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
+# conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
 # so that what srun mixes from many nodes can be told apart; then `MARK NODE end PIECES`.
 # waits.sh stands before it.
 #
@@ -51,15 +51,32 @@ one() {
     told proc "$pid" "$2" "$step" "$task" "$rank" "$1" "$(plain 60 <"/proc/$pid/comm" 2>/dev/null)"
     told exe "$pid" "$(readlink "/proc/$pid/exe" 2>/dev/null | plain 300)"
     case $1 in Z | X) return ;; esac
+    spent "$pid"
     thread=$(waiting "$pid")
     [ -z "$thread" ] || { sleep 0.3 2>/dev/null || sleep 1; thread=$(waiting "$pid"); }
     inheritance "$pid"
     if [ -n "$thread" ]; then blocked "$pid" "$thread"; return; fi
     case $1 in T | t) return ;; esac
+    call "$pid" "$pid"
     if ! readlink "/proc/$pid/exe" >/dev/null; then
         told failed "$pid" 13 "Permission denied"
     elif python "$pid"; then told python "$pid" && dump "$pid"
     else told other "$pid" && debug "$pid"; fi
+}
+
+# Processor time in ticks and bytes read and written until now, with the node's clock: what moves
+# from one look to the next. Without the right to read its bytes they are left empty.
+spent() {
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
+    { read -r up _ </proc/uptime; } 2>/dev/null || up=
+    pid_=$1 bytes=
+    # shellcheck disable=SC2086 # numbers
+    set -- ${line##*) }
+    shift 11
+    if { read -r _ read_ && read -r _ written; } 2>/dev/null <"/proc/$pid_/io"; then
+        bytes=$((read_ + written))
+    fi
+    told spent "$pid_" "$(($1 + $2))" "$ticks" "$up" "$bytes"
 }
 
 # The first thread in state D; the main thread has the process's own number.
@@ -156,6 +173,34 @@ safe() {
     return 1
 }
 
+# What NCCL's RAS knows of the whole job, asked by its owner on one node: text from 2.24 on, JSON
+# from 2.28.7 on (src/ras/client_support.cc). Its port may be another job's: only a listener that is
+# a process of this one is asked.
+ras() {
+    [ "$asker" = "${SLURMD_NODENAME:-$(uname -n)}" ] && command -v bash >/dev/null || return 0
+    echo "$1" | while read -r pid _; do
+        [ "$(stat -c %u "/proc/$pid" 2>/dev/null)" = "$(id -u)" ] || continue
+        address=$(timeout -s KILL 1 tr '\000' '\n' <"/proc/$pid/environ" 2>/dev/null |
+            sed -n 's/^NCCL_RAS_ADDR=//p' | head -n 1)
+        port=${address##*:} host=${address%:*}
+        case $port in '' | *[!0-9]*) port=28028 host=localhost ;; esac
+        listens "$pid" "$port" || continue
+        answer=$(timeout -k 1 8 bash -c 'exec 3<>"/dev/tcp/$0/$1" &&
+            printf "CLIENT PROTOCOL 2\nTIMEOUT 4\nSET FORMAT json\nVERBOSE STATUS\n" >&3 &&
+            head -c 16777216 <&3' "${host:-localhost}" "$port" 2>/dev/null | base64 | tr -d '\n')
+        told ras "$answer"
+        return
+    done
+}
+
+# Whether the process has a socket that listens on that port.
+listens() {
+    sockets=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf ':%04X' "$2")" \
+        '$4 == "0A" && substr($2, length($2) - 4) == port { print "socket:[" $10 "]" }')
+    [ -n "$sockets" ] || return 1
+    find "/proc/$1/fd" -type l -exec readlink {} + 2>/dev/null | grep -q -x -F "$sockets"
+}
+
 collect() {
     told node "$(uname -n)" "$(date +%s)"
     all=$(pids)
@@ -170,6 +215,7 @@ $(beside "$all")" IFS='
     if [ -n "$tool" ]; then told tool "$tool" "$version"; else told no-tool "$why"; fi
     told scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"
     every "$all"
+    ras "$all"
 }
 
 every() {
@@ -199,6 +245,7 @@ await() {
 }
 
 main() {
+    ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
     session=$(cut -d ' ' -f 6 </proc/$$/stat)
     deadline=$(($(date +%s) + limit)) each=$((limit > 4 ? limit - 2 : 2))
     work=$(mktemp -d "${TMPDIR:-/tmp}/sentinel-stacks.XXXXXX" 2>/dev/null) ||

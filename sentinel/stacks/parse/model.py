@@ -64,11 +64,21 @@ class Blocked(Struct, frozen=True, kw_only=True):
     path: str = ""
 
 
+class Spent(Struct, frozen=True, kw_only=True):
+    """Seconds of processor time, and bytes read and written (None: not to be read), of a process
+    until `at`, in seconds of its node's own clock."""
+
+    cpu: float
+    at: float
+    moved: int | None = None
+
+
 class Process(Struct, frozen=True, kw_only=True):
     """A process of the job on its node. `state` is the letter of proc(5).
 
     `task` is Slurm's global number where it leads a task; `env` what the launcher told it.
-    `why` says in words why there is no stack, where there is none.
+    `why` says in words why there is no stack, where there is none. `doing` and `path`: the system
+    call on a file that its main thread, or the one in state D, is in.
     """
 
     node: str
@@ -85,6 +95,9 @@ class Process(Struct, frozen=True, kw_only=True):
     native: tuple[str, ...] = ()
     python: bool = False
     why: str = ""
+    spent: Spent | None = None
+    doing: str = ""
+    path: str = ""
 
     @property
     def main(self) -> Thread | None:
@@ -95,7 +108,8 @@ class Process(Struct, frozen=True, kw_only=True):
 
 class NodeStacks(Struct, frozen=True, kw_only=True):
     """What one node told. `tool` is py-spy's version, `no_tool` why there is none; `uid` and
-    `user` asked there; `witness`: who named the processes (slurmd, or their environment)."""
+    `user` asked there; `witness`: who named the processes (slurmd, or their environment); `ras`:
+    what NCCL's RAS answered there, as it came."""
 
     node: str
     processes: tuple[Process, ...] = ()
@@ -105,6 +119,7 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     uid: str = ""
     user: str = ""
     witness: str = ""
+    ras: str = ""
 
     def sees(self, user: str) -> bool:
         """Whether a process of that user that is not listed is not there."""

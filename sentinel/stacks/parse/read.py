@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.stacks.parse.model import Blocked, Frame, NodeStacks, Process, Thread
+from sentinel.stacks.parse.model import Blocked, Frame, NodeStacks, Process, Spent, Thread
 
 MOST = 64 * 2**20
 """Bytes that one node's answer may unfold to."""
@@ -29,7 +29,7 @@ _GONE = ("no such file or directory", "no such process", "failed to get process 
 _BARE = "-"
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _ABOUT_PROCESSES = frozenset(
-    {"exe", "python", "stack", "blocked", "waits", "failed", "other", "env", "frame"}
+    {"exe", "python", "stack", "blocked", "waits", "failed", "other", "env", "frame", "spent"}
 )
 
 
@@ -90,7 +90,15 @@ def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
         uid=about.get("uid", ""),
         user=about.get("user", ""),
         witness=about.get("witness", ""),
+        ras=_decoded(about.get("ras", "")),
     )
+
+
+def _decoded(packed: str) -> str:
+    try:
+        return b64decode(packed, validate=True).decode("utf-8", "backslashreplace")
+    except NotBase64:
+        return ""
 
 
 def _take(
@@ -103,7 +111,7 @@ def _take(
         about["node"] = fields[0]
     elif word == "witness":
         about["witness"], about["uid"], about["user"] = (f.strip() for f in fields)
-    elif word in ("tool", "no-tool", "scope"):
+    elif word in ("tool", "no-tool", "scope", "ras"):
         about[word] = visible(fields[-1].strip())
     elif word in _ABOUT_PROCESSES:
         _add(word, found[fields[0]], fields[1:])
@@ -137,6 +145,9 @@ def _process(node: str, entry: Mapping[str, Any], told: NodeStacks) -> Process:
         native=tuple(entry["native"]),
         python="other" not in entry and ("python" in entry or base.startswith(("python", "pypy"))),
         why=why or _no_stack(entry, told),
+        spent=_spent(entry),
+        doing=(entry.get("waits") or [""])[0].strip(),
+        path=visible((entry.get("waits") or ["", ""])[1].strip()),
     )
 
 
@@ -190,6 +201,14 @@ def _blocked(entry: Mapping[str, Any]) -> Blocked | None:
     thread, wchan, kernel = (str(f).strip() for f in entry["blocked"])
     doing, path = (str(f).strip() for f in entry.get("waits", ("", "")))
     return Blocked(thread=int(thread), wchan=wchan, kernel=kernel, doing=doing, path=visible(path))
+
+
+def _spent(entry: Mapping[str, Any]) -> Spent | None:
+    ticks, clock, at, moved = (entry.get("spent") or [""] * 4)[:4]
+    if not (ticks.isdigit() and clock.isdigit() and int(clock) and at):
+        return None
+    count = int(moved) if moved.strip().isdigit() else None
+    return Spent(cpu=int(ticks) / int(clock), at=float(at), moved=count)
 
 
 def _no_stack(entry: Mapping[str, Any], told: NodeStacks) -> str:

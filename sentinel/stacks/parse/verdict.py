@@ -1,0 +1,340 @@
+"""What witnesses say of a training that is quiet, joined by one rule. Pure.
+
+RULE is the whole rule: what each sign proves, and what it does not. `joined` only counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Literal
+
+from msgspec import Struct
+
+from sentinel.core.hostlist import shown
+from sentinel.core.text import ranges, shortened
+
+Witness = Literal["/proc", "stacks", "flight recorder", "RAS", "GPU", "kernel"]
+
+SHOWN = 160
+"""Characters of a list of ranks or nodes."""
+
+
+class Is(str, Enum):
+    """What the training does."""
+
+    HUNG = "hung"
+    SLOW = "slow"
+    FILES = "waiting for a file system"
+    PHASE = "in a long phase"
+    UNDECIDED = "not decided"
+
+
+class Sign(Struct, frozen=True, kw_only=True):
+    """One thing that a witness can see. `decides`: it is enough; else it is only told.
+
+    It counts once the number has stood still for `patience` times its usual quiet and for `least`
+    seconds. `yields` to another verdict about the same ranks: it sees the effect, the other one the
+    reason.
+    """
+
+    witness: Witness
+    says: Is
+    decides: bool = True
+    patience: float = 3.0
+    least: float = 45.0
+    yields: bool = False
+    proves: str
+    proves_not: str
+
+
+# Sources: states of proc(5); for collectives torch/csrc/distributed/c10d/FlightRecorder.hpp; RAS:
+# https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html, whose OK
+# means nothing (nccl#1730) and whose counts may stay 0 (nccl PR#2021); Xids:
+# https://docs.nvidia.com/deploy/xid-errors/. RAS, GPU and kernel advise until tried on GPUs.
+RULE: Mapping[str, Sign] = {
+    "gone": Sign(
+        witness="/proc",
+        says=Is.HUNG,
+        proves="the rank has no process, or only a zombie, while others of its step live",
+        proves_not="that it died: a rank that was done leaves too, but then the number is at its end",
+    ),
+    "stopped": Sign(
+        witness="/proc",
+        says=Is.HUNG,
+        proves="a signal has stopped the rank (state T) at both looks",
+        proves_not="who did it",
+    ),
+    "debugged": Sign(
+        witness="/proc",
+        says=Is.PHASE,
+        patience=0.0,
+        least=0.0,
+        proves="somebody holds the rank in a debugger (state t, or pdb in its stack)",
+        proves_not="that it went wrong: a person is there",
+    ),
+    "blocked": Sign(
+        witness="/proc",
+        says=Is.FILES,
+        proves="the rank, or a worker of it, is in the same call on the same file at both looks, and"
+        " no byte of it has moved",
+        proves_not="that the file system is ill for others",
+    ),
+    "uninterruptible": Sign(
+        witness="/proc",
+        says=Is.HUNG,
+        proves="the rank is in state D at both looks, on no file: a driver or memory",
+        proves_not="which device",
+    ),
+    "transfers": Sign(
+        witness="/proc",
+        says=Is.PHASE,
+        patience=0.0,
+        least=0.0,
+        proves="the rank reads or writes files: its counters of bytes go on",
+        proves_not="that it ends",
+    ),
+    "phase": Sign(
+        witness="stacks",
+        says=Is.PHASE,
+        patience=0.0,
+        least=0.0,
+        proves="a function that saves, evaluates, compiles or starts is in the stack of the odd rank,"
+        " or of all",
+        proves_not="that it ends",
+    ),
+    "works": Sign(
+        witness="stacks",
+        says=Is.SLOW,
+        patience=0.0,
+        least=0.0,
+        proves="the rank is at different places at the two looks, while others wait in a collective",
+        proves_not="that it ever comes: a loop without end moves too",
+    ),
+    "stands": Sign(
+        witness="stacks",
+        says=Is.HUNG,
+        yields=True,
+        proves="the rank is at the same line at both looks and uses no processor, while others wait"
+        " in a collective",
+        proves_not="that it would not have come: it may sleep for longer than anything before",
+    ),
+    "spins": Sign(
+        witness="stacks",
+        says=Is.HUNG,
+        patience=5.0,
+        least=60.0,
+        yields=True,
+        proves="the rank is at the same line at both looks and burns its processor, while others wait"
+        " in a collective",
+        proves_not="that it is a loop: one long call into C looks the same",
+    ),
+    "idle": Sign(
+        witness="stacks",
+        says=Is.HUNG,
+        yields=True,
+        proves="all ranks are in collectives, at the same line at both looks, and use no processor",
+        proves_not="who is missing; the few in another collective may be it",
+    ),
+    "together": Sign(
+        witness="stacks",
+        says=Is.HUNG,
+        decides=False,
+        proves="nothing: healthy ranks stand in the same collective at any two looks",
+        proves_not="a hang",
+    ),
+    "recorded": Sign(
+        witness="flight recorder",
+        says=Is.HUNG,
+        proves="which rank has not enqueued, or not finished, the collective in which others wait",
+        proves_not="why",
+    ),
+    "behind": Sign(
+        witness="RAS",
+        says=Is.HUNG,
+        decides=False,
+        proves="the rank has launched fewer operations, in a communicator that was seen counting",
+        proves_not="a hang, where the counts never moved: some releases always say 0",
+    ),
+    "lost": Sign(
+        witness="RAS",
+        says=Is.HUNG,
+        decides=False,
+        proves="RAS does not reach the rank's process",
+        proves_not="that it is gone; and its OK proves nothing at all",
+    ),
+    "computes": Sign(
+        witness="GPU",
+        says=Is.SLOW,
+        decides=False,
+        proves="its GPU draws much power while all others wait",
+        proves_not="that it ends",
+    ),
+    "draws nothing": Sign(
+        witness="GPU",
+        says=Is.HUNG,
+        decides=False,
+        proves="its GPU is idle while all others spin",
+        proves_not="why",
+    ),
+    "kernel": Sign(
+        witness="kernel",
+        says=Is.HUNG,
+        decides=False,
+        proves="the node's kernel told of an Xid, a killed process or a lost link since the last step",
+        proves_not="that the job was hit by it",
+    ),
+}  # fmt: skip
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """A sign that was seen (a key of RULE). `ranks`: the odd ones; `collective`: in which `waiting`
+    others wait for them, at `line`; `words`: as it is told."""
+
+    sign: str
+    words: str
+    ranks: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    collective: str = ""
+    waiting: int = 0
+    line: str = ""
+
+
+class Number(Struct, frozen=True, kw_only=True):
+    """The number that has to advance: seconds for which it has stood still and for which it usually
+    does; `moved`: it has advanced since the first look; `phase`: a known one, by the log."""
+
+    quiet: float
+    usual: float
+    moved: bool = False
+    phase: str = ""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What it is, who is the cause as far as it is known, and what that rests on.
+
+    `disagreement`: which witnesses contradict each other; `gpus`: as the ranks' node counts them.
+    """
+
+    kind: Is
+    ranks: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    gpus: tuple[int, ...] = ()
+    collective: str = ""
+    waiting: int = 0
+    line: str = ""
+    evidence: tuple[Fact, ...] = ()
+    disagreement: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether it stands still for a reason that was seen, so that people may be told."""
+        return self.kind in (Is.HUNG, Is.FILES)
+
+
+def joined(facts: Iterable[Fact], number: Number) -> Verdict:
+    """The verdict of all witnesses together; whoever moves is not hung, whatever they say."""
+    facts = tuple(facts)
+    if number.moved:
+        slow = [f for f in facts if f.ranks and f.sign in ("works", "stands", "spins")]
+        return _made(Is.SLOW if slow else Is.UNDECIDED, slow, facts)
+    if number.phase:
+        return _made(Is.PHASE, (), facts)
+    deciding = [f for f in facts if _counts(RULE[f.sign], number)]
+    deciding = [f for f in deciding if not _effect(f, deciding)]
+    kinds = sorted({RULE[f.sign].says for f in deciding}, key=lambda kind: kind.value)
+    if not kinds:
+        return _made(Is.UNDECIDED, (), facts)
+    if len(kinds) > 1 and {*kinds} != {Is.HUNG, Is.FILES}:
+        return _made(Is.UNDECIDED, (), facts, _against(deciding))
+    return _made(Is.HUNG if Is.HUNG in kinds else kinds[0], deciding, facts)
+
+
+def _counts(sign: Sign, number: Number) -> bool:
+    still = max(sign.least, sign.patience * number.usual)
+    return sign.decides and number.quiet >= still
+
+
+def _effect(fact: Fact, others: Sequence[Fact]) -> bool:
+    """Whether another fact gives the reason for what this one sees: of the same ranks, or of some
+    where this one names none."""
+    mine, says = {*fact.ranks}, RULE[fact.sign].says
+    return RULE[fact.sign].yields and any(
+        RULE[o.sign].says is not says
+        and not RULE[o.sign].yields
+        and (mine <= {*o.ranks} or not mine)
+        for o in others
+    )
+
+
+def _made(
+    kind: Is, deciding: Sequence[Fact], facts: tuple[Fact, ...], against: str = ""
+) -> Verdict:
+    ranks, clash = _named(deciding)
+    mine = [f for f in deciding if {*f.ranks} & {*ranks}] or [*deciding]
+    first = max(mine, key=lambda f: (bool(f.collective), f.waiting), default=None)
+    doubt = [f for f in facts if not RULE[f.sign].decides and f.ranks and ranks]
+    other = next((f for f in doubt if not {*f.ranks} & {*ranks}), None)
+    if other and not clash and not against:
+        against = _against([*mine[:1], other])
+    return Verdict(
+        kind=kind,
+        ranks=ranks,
+        nodes=tuple(dict.fromkeys(n for f in mine for n in f.nodes)) if ranks else (),
+        collective=first.collective if first else "",
+        waiting=first.waiting if first else 0,
+        line=first.line if first else "",
+        evidence=facts,
+        disagreement=clash or against,
+    )
+
+
+def _named(deciding: Sequence[Fact]) -> tuple[tuple[int, ...], str]:
+    """The ranks that every witness who names any agrees on; where they share none nobody is
+    named."""
+    by: dict[str, set[int]] = {}
+    for fact in deciding:
+        if fact.ranks:
+            by.setdefault(RULE[fact.sign].witness, set()).update(fact.ranks)
+    if not by:
+        return (), ""
+    both = set.intersection(*by.values())
+    if not both:
+        return (), _against([f for f in deciding if f.ranks])
+    return tuple(sorted(both)), ""
+
+
+def _against(facts: Sequence[Fact]) -> str:
+    told = dict.fromkeys(f"{RULE[f.sign].witness}: {f.words}" for f in facts)
+    return shortened("witnesses disagree: " + "; but ".join(told), 400)
+
+
+# -- in words ------------------------------------------------------------------------------
+
+
+def told(verdict: Verdict, since: str = "") -> str:
+    """`hung since 03:12 at step 79500: rank 17 on node-3 is not in the all_reduce in which 255
+    others wait`. `since`: what stands between."""
+    head = f"{verdict.kind.value}{since}"
+    if verdict.ranks:
+        return f"{head}: {_who(verdict)}" + _doubts(verdict)
+    first = next((f.words for f in verdict.evidence if RULE[f.sign].says is verdict.kind), "")
+    return (f"{head}: {first}" if first else head) + _doubts(verdict)
+
+
+def _who(verdict: Verdict) -> str:
+    several = len(verdict.ranks) > 1
+    who = shortened(f"rank{'s' if several else ''} {ranges(verdict.ranks)}", SHOWN)
+    where = f" on {shortened(shown(verdict.nodes), SHOWN)}" if verdict.nodes else ""
+    own = next((f for f in verdict.evidence if {*f.ranks} & {*verdict.ranks}), None)
+    why = f" ({own.words})" if own and own.words else ""
+    if not verdict.collective:
+        return f"{who}{where}{why}"
+    others = f"{verdict.waiting} other{'s' if verdict.waiting != 1 else ''}"
+    wait = "wait" if verdict.waiting != 1 else "waits"
+    is_not = "are not" if several else "is not"
+    return f"{who}{where} {is_not} in the {verdict.collective} in which {others} {wait}{why}"
+
+
+def _doubts(verdict: Verdict) -> str:
+    return f"; {verdict.disagreement}" if verdict.disagreement else ""

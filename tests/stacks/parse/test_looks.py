@@ -1,0 +1,157 @@
+"""Two looks at a job of eight ranks: what stood, what moved, who is odd."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.stacks.parse import Dump, Frame, Process
+from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
+from sentinel.stacks.parse.model import Spent
+from sentinel.stacks.parse.ras import Odd
+from sentinel.stacks.parse.standstill import standstill
+from sentinel.stacks.parse.verdict import Is, Number, joined
+from tests.stacks.parse.making import ODD, REST, dump, step
+from tests.stacks.parse.recorded import away, read, waiting
+
+LONG = Number(quiet=400, usual=10)
+SAVE = (Frame("_save", "torch/serialization.py", 9, "/x/torch/serialization.py"), *ODD[1:])
+DEBUG = (Frame("readline", "pdb.py", 9, "/usr/lib/python3.11/pdb.py"), *ODD)
+EVAL = (REST[0], Frame("evaluate", "train.py", 30, "/w/train.py"))
+OTHER = (Frame("broadcast", "torch/distributed/c10d.py", 7, REST[0].path), REST[1])
+BACK = (Frame("_engine_run_backward", "torch/autograd/graph.py", 8, "/x/torch/autograd/graph.py"), REST[1])  # fmt: skip
+
+
+def at(process: Process, look: int, cores: float = 0.0, moved: int = 0, **more: Any) -> Process:
+    frames = more.pop("frames", None)
+    if frames is not None and process.main:
+        more["threads"] = (replace(process.main, frames=frames),)
+    spent = Spent(cpu=100 + look * 15 * cores, at=1000 + 15.0 * look, moved=look * moved)
+    return replace(process, spent=spent, **more)
+
+
+def looks(
+    odd: int | None = None, *kinds: dict[str, Any], cores: float = 0.0, **rest: Any
+) -> list[Dump]:
+    """Both, with the odd rank as `kinds` say: one for both looks, or one for each."""
+    both = kinds * 2 if len(kinds) == 1 else kinds
+    found = []
+    for look in (0, 1):
+        ranks = [at(p, look, cores, **rest) for p in step(4, 2)]
+        if odd is not None:
+            ranks[odd] = at(step(4, 2)[odd], look, **both[look])
+        found.append(dump(ranks))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("odd", "sign", "kind"),
+    [
+        (({"frames": ODD},), "stands", Is.HUNG),
+        (({"frames": ODD, "cores": 1.0},), "spins", Is.HUNG),
+        (({"frames": ODD, "cores": 0.1},), "", Is.UNDECIDED),
+        (({"frames": ODD}, {"frames": ODD[1:]}), "works", Is.SLOW),
+        (({"frames": ODD}, {"frames": REST}), "works", Is.SLOW),
+        (({"frames": SAVE},), "phase", Is.PHASE),
+        (({"frames": ODD, "moved": 2**30},), "transfers", Is.PHASE),
+        (({"frames": DEBUG},), "debugged", Is.PHASE),
+        (({"frames": (), "state": "t"},), "debugged", Is.PHASE),
+        (({"frames": (), "state": "T"},), "stopped", Is.HUNG),
+        (({"frames": (), "state": "T"}, {"frames": ODD}), "works", Is.SLOW),
+        (({"frames": (), "state": "D"},), "uninterruptible", Is.HUNG),
+        (({"frames": (), "state": "D", "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x", "moved": 9, "cores": 1.0},), "spins", Is.HUNG),
+        (({"frames": ODD, "doing": "reading", "path": "/dev/pts/1"},), "stands", Is.HUNG),
+        (({"frames": BACK, "cores": 1.0}, {"frames": (*BACK, *ODD), "cores": 1.0}), "works", Is.SLOW),
+    ],
+)  # fmt: skip
+def test_an_odd_rank_is_told_by_what_it_does(
+    odd: tuple[dict[str, Any], ...], sign: str, kind: Is
+) -> None:
+    """And named, with how many wait for it."""
+    seen = facts(*looks(5, *odd))
+    assert [f.sign for f in seen] == ([sign] if sign else [])
+    found = joined(seen, LONG)
+    assert found.kind is kind
+    if sign and kind in (Is.HUNG, Is.FILES, Is.SLOW):
+        assert (found.ranks, found.nodes) == ((5,), ("node-2",))
+        assert (found.collective, found.waiting) == ("all_reduce", 7)
+
+
+@pytest.mark.parametrize(
+    ("all_", "kind"),
+    [
+        ({"frames": REST}, Is.HUNG),
+        ({"frames": REST, "cores": 1.0}, Is.UNDECIDED),
+        ({"frames": EVAL}, Is.PHASE),
+        ({"frames": ODD, "cores": 1.0}, Is.UNDECIDED),
+        ({"frames": ()}, Is.UNDECIDED),
+    ],
+)
+def test_where_all_do_the_same_only_idle_ranks_hang(all_: dict[str, Any], kind: Is) -> None:
+    """Ranks that spin in a collective may be well: no CPU tells that of a GPU."""
+    found = joined(facts(*looks(**all_)), LONG)
+    assert (found.kind, found.ranks) == (kind, ())
+
+
+def test_a_rank_in_another_collective_is_told_and_not_blamed() -> None:
+    """In a pipeline several collectives at once are right."""
+    found = joined(facts(*looks(5, {"frames": OTHER})), LONG)
+    assert (found.kind, found.ranks) == (Is.HUNG, ())
+    assert found.evidence[0].words == (
+        "7 ranks are in the all_reduce; elsewhere: rank 5 in the broadcast"
+    )
+
+
+def test_who_is_gone_is_named_and_who_was_not_reached_is_not() -> None:
+    """Slurm's layout of the step says who should be there."""
+    first, second = looks()
+    less = [p for n in second.nodes for p in n.processes if p.env["SLURM_PROCID"] != "5"]
+    found = joined(facts(first, dump(less)), LONG)
+    assert (found.kind, found.ranks, found.nodes, found.waiting) == (Is.HUNG, (5,), ("node-2",), 7)
+    away_ = [p for p in less if p.node != "node-2"]
+    assert "gone" not in {f.sign for f in facts(first, dump(away_, missed={"node-2": "no route"}))}
+
+
+def test_a_worker_that_waits_for_a_file_is_the_reason() -> None:
+    """The rank stands in its loader; what it waits for is told."""
+    both = looks(5, {"frames": ODD})
+    worker = replace(step(4, 2)[5], pid=900, parent=105, task=None, doing="reading", path="/data/x")
+    both = [
+        replace(d, nodes=tuple(
+            replace(n, processes=(*n.processes, worker)) if n.node == "node-2" else n for n in d.nodes
+        )) for d in both
+    ]  # fmt: skip
+    found = joined(facts(*both), LONG)
+    assert (found.kind, found.ranks) == (Is.FILES, (5,))
+    assert found.evidence[0].words == "its worker 900 is reading /data/x"
+
+
+def test_10000_ranks_of_which_30_do_not_answer() -> None:
+    """One node of 30 that is silent accuses nobody, and the odd one is found."""
+
+    def world(look: int) -> list[Process]:
+        return [at(p, look, frames=ODD) if p.pid == 7000 else at(p, look) for p in step(1000, 10)]
+
+    silent = {f"node-{n}": "no route" for n in (1, 2, 3)}
+    kept = [dump([p for p in world(k) if p.node not in silent], missed=silent) for k in (0, 1)]
+    found = joined(facts(*kept), LONG)
+    assert (found.kind, found.ranks, found.waiting) == (Is.HUNG, (6900,), 9969)
+
+
+def test_what_recorder_and_ras_say_becomes_facts() -> None:
+    """RAS names processes; a number that two nodes have names nobody."""
+    first, second = looks()
+    recorded = of_recorder(standstill(read({0: away(), 1: waiting(), 2: waiting(), 3: waiting()})))
+    assert [(f.sign, f.ranks, f.collective, f.waiting) for f in recorded] == [
+        ("recorded", (0,), "all_reduce", 3)
+    ]
+    odd = Odd(communicator="c", pid=103, host="10.0.0.2", operation="AllReduce", launched=4, most=5)
+    lost = Odd(communicator="", pid=77, host="10.0.0.9")
+    seen = of_ras([odd, lost], second)
+    assert [(f.sign, f.ranks, f.nodes) for f in seen] == [
+        ("behind", (3,), ("node-1",)),
+        ("lost", (), ("10.0.0.9",)),
+    ]
+    assert facts(first, second) != ()

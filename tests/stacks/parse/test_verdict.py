@@ -1,0 +1,101 @@
+"""The rule against a truth table: what is told of a training, by what was seen of it."""
+
+import pytest
+
+from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, told
+
+LONG = Number(quiet=400, usual=10)
+SHORT = Number(quiet=50, usual=10)
+
+
+def fact(sign: str, *ranks: int, **more: object) -> Fact:
+    given = {"words": sign, "nodes": tuple(f"n{r}" for r in ranks), **more}
+    return Fact(sign=sign, ranks=ranks, **given)  # type: ignore[arg-type]
+
+
+TRUTH: list[tuple[str, list[Fact], Number, Is, tuple[int, ...]]] = [
+    ("nothing seen", [], LONG, Is.UNDECIDED, ()),
+    ("a rank has died", [fact("gone", 3)], LONG, Is.HUNG, (3,)),
+    ("it died just now", [fact("gone", 3)], Number(quiet=20, usual=1), Is.UNDECIDED, ()),
+    ("a rank sleeps", [fact("stands", 3)], LONG, Is.HUNG, (3,)),
+    ("a rank sleeps, as it may", [fact("stands", 3)], Number(quiet=50, usual=30), Is.UNDECIDED, ()),
+    ("a rank spins", [fact("spins", 3)], LONG, Is.HUNG, (3,)),
+    ("it may spin for a while", [fact("spins", 3)], SHORT, Is.UNDECIDED, ()),
+    ("a rank waits for a file", [fact("blocked", 3)], LONG, Is.FILES, (3,)),
+    ("the same, by its stack too", [fact("blocked", 3), fact("stands", 3)], LONG, Is.FILES, (3,)),
+    ("two ranks, two reasons", [fact("blocked", 3), fact("gone", 4)], LONG, Is.HUNG, (3, 4)),
+    ("a driver hangs", [fact("uninterruptible", 3)], LONG, Is.HUNG, (3,)),
+    ("mismatched collectives", [fact("idle")], LONG, Is.HUNG, ()),
+    ("healthy, between two looks", [fact("together")], LONG, Is.UNDECIDED, ()),
+    ("mismatched, recorded", [fact("idle"), fact("recorded", 2)], LONG, Is.HUNG, (2,)),
+    ("a checkpoint", [fact("phase", 0)], LONG, Is.PHASE, ()),
+    ("a checkpoint that stands in a call", [fact("phase", 0), fact("stands", 0)], LONG, Is.PHASE, ()),
+    ("a checkpoint that is written", [fact("transfers", 0)], LONG, Is.PHASE, ()),
+    ("an evaluation of all", [fact("phase")], LONG, Is.PHASE, ()),
+    ("a phase by the log", [fact("gone", 3)], Number(quiet=400, usual=1, phase="eval"), Is.PHASE, ()),
+    ("a debugger", [fact("debugged", 1)], LONG, Is.PHASE, ()),
+    ("SIGSTOP", [fact("stopped", 1)], LONG, Is.HUNG, (1,)),
+    ("a slow rank", [fact("works", 3)], LONG, Is.SLOW, (3,)),
+    ("it moved", [fact("stands", 3)], Number(quiet=0, usual=1, moved=True), Is.SLOW, (3,)),
+    ("it moved, whatever is said", [fact("gone", 3)], Number(quiet=0, usual=1, moved=True), Is.UNDECIDED, ()),
+    ("one sleeps, one works", [fact("stands", 3), fact("works", 4)], LONG, Is.UNDECIDED, ()),
+    ("one died while one saves", [fact("gone", 3), fact("phase", 0)], LONG, Is.UNDECIDED, ()),
+    ("RAS alone advises", [fact("behind", 3)], LONG, Is.UNDECIDED, ()),
+    ("so does a GPU", [fact("draws nothing", 3)], LONG, Is.UNDECIDED, ()),
+    ("and the kernel", [fact("kernel", 3)], LONG, Is.UNDECIDED, ()),
+    ("RAS and the stack agree", [fact("behind", 3), fact("stands", 3)], LONG, Is.HUNG, (3,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "number", "kind", "ranks"), TRUTH, ids=lambda v: str(v)[:40]
+)
+def test_the_rule_says_what_is_true(
+    name: str, facts: list[Fact], number: Number, kind: Is, ranks: tuple[int, ...]
+) -> None:
+    """In whatever order the witnesses come."""
+    for order in (facts, facts[::-1]):
+        found = joined(order, number)
+        assert (found.kind, set(found.ranks if found.kind is not Is.PHASE else ())) == (
+            kind,
+            {*ranks},
+        )
+        assert found.sure == (kind in (Is.HUNG, Is.FILES))
+
+
+def test_every_sign_is_in_the_table() -> None:
+    """A sign that nothing asks for could say anything."""
+    assert {f.sign for _, facts, *_ in TRUTH for f in facts} | {"lost", "computes"} == {*RULE}
+
+
+def test_only_proc_stacks_and_the_recorder_decide() -> None:
+    """What was not tried on GPUs advises."""
+    assert {s.witness for s in RULE.values() if s.decides} == {"/proc", "stacks", "flight recorder"}
+    assert {s.witness for s in RULE.values() if not s.decides} == {"stacks", "RAS", "GPU", "kernel"}
+
+
+def test_two_witnesses_that_name_others_are_told_as_that() -> None:
+    """It hangs by both; who is to blame is not known then."""
+    found = joined([fact("recorded", 2), fact("stands", 5)], LONG)
+    assert (found.kind, found.ranks) == (Is.HUNG, ())
+    assert found.disagreement == "witnesses disagree: flight recorder: recorded; but stacks: stands"
+    advised = joined([fact("gone", 5), fact("behind", 2)], LONG)
+    assert (advised.kind, advised.ranks) == (Is.HUNG, (5,))
+    assert advised.disagreement == "witnesses disagree: /proc: gone; but RAS: behind"
+
+
+def test_it_is_told_in_one_line() -> None:
+    """Whom, where, in what, and how many wait."""
+    seen = fact("stands", 17, collective="all_reduce", waiting=255, words="in load (train.py:9)")
+    line = told(joined([seen], LONG), " since 03:12 at step 79500")
+    assert line == (
+        "hung since 03:12 at step 79500: rank 17 on n17 is not in the all_reduce in which 255 others"
+        " wait (in load (train.py:9))"
+    )
+    file = fact("blocked", 3, words="reading /scratch/x")
+    assert (
+        told(joined([file], LONG)) == "waiting for a file system: rank 3 on n3 (reading /scratch/x)"
+    )
+    assert told(joined([fact("idle", words="all 4 ranks are in the barrier")], LONG)) == (
+        "hung: all 4 ranks are in the barrier"
+    )
