@@ -30,7 +30,7 @@ def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | Non
     if EVERYBODY in users:
         return None
     if not users:
-        return frozenset([_me()])
+        return frozenset([me()])
     groups = [u.removeprefix(GROUP) for u in users if u.startswith(GROUP)]
     names = {u for u in users if not u.startswith(GROUP)}
     return frozenset(names.union(*(_members(g, limit) for g in groups)))
@@ -66,7 +66,8 @@ def refuse_lost(ctx: Context, name: str, whose: Collection[str] | None) -> None:
             )
 
 
-def _me() -> str:
+def me() -> str:
+    """Who runs this: the name, or the number of a user that has none."""
     import pwd
 
     try:

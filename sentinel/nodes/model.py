@@ -109,3 +109,8 @@ class Remote(Protocol):
         self, nodes: Sequence[str], wants: Wants, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         """Ask all nodes how they are, one round trip each, done after `limit` seconds."""
+
+
+def by_steps(remote: Remote) -> bool:
+    """Whether each question is a step of Slurm's, which accounting keeps."""
+    return bool(getattr(remote, "by_steps", False))

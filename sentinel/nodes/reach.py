@@ -54,6 +54,7 @@ class Reach:
     def __init__(self, way: Way, *, fanout: int, patience: float) -> None:
         self._way, self._fanout, self._patience = way, fanout, patience
         self.hanging = proc.Hanging()
+        self.by_steps = way.name == "srun"
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""

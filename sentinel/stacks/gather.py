@@ -188,7 +188,7 @@ class Looker:
         way = connect(settings, job=wish.job_id)
         answers = way.run(left, script.ARGV, limit=seconds, stdin=text)
         return {
-            name: _answer(answers[name], mark, name, target.job.user, str(reported[name]))
+            name: read_answer(answers[name], mark, name, target.job.user, str(reported[name]))
             for name in left
         }
 
@@ -202,14 +202,15 @@ class Looker:
         return "" if alive(job) and job.state != "COMPLETING" else job.state
 
 
-def _answer(
-    answer: Answered | Unreached, mark: str, node: str, user: str, before: str
+def read_answer(
+    answer: Answered | Unreached, mark: str, node: str, user: str, before: str = ""
 ) -> NodeStacks | str:
+    """What one node told, or why it told nothing; `before`: why an earlier way brought nothing."""
     if isinstance(answer, Answered | Partial):
         for data in packed(answer.out, mark).values():
             return _read(data, node, user)
     why = answer.why if not isinstance(answer, Answered) else f"exit code {answer.code}"
-    return f"{why} ({before})"
+    return f"{why} ({before})" if before else why
 
 
 def _read(data: bytes, node: str, user: str) -> NodeStacks | str:

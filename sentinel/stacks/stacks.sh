@@ -185,6 +185,7 @@ ras() {
         port=${address##*:} host=${address%:*}
         case $port in '' | *[!0-9]*) port=28028 host=localhost ;; esac
         listens "$pid" "$port" || continue
+        # shellcheck disable=SC2016 # for the shell within
         answer=$(timeout -k 1 8 bash -c 'exec 3<>"/dev/tcp/$0/$1" &&
             printf "CLIENT PROTOCOL 2\nTIMEOUT 4\nSET FORMAT json\nVERBOSE STATUS\n" >&3 &&
             head -c 16777216 <&3' "${host:-localhost}" "$port" 2>/dev/null | base64 | tr -d '\n')

@@ -128,6 +128,11 @@ class LazyRemote:
         self._remote: Remote | None = None
         self._turn = allocate_lock()
 
+    @property
+    def by_steps(self) -> bool:
+        """See sentinel.nodes.model.by_steps."""
+        return self._settings.remote.via == "srun"
+
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Answer]:

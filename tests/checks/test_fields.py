@@ -305,7 +305,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
         "loss_spikes": True,
         "slower_than": ({"progress": r"step (\d+)"}, "50%"), "errors": {"a": "b"},
-        "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False,
+        "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False, "looks": "off",
         "checkpoints": {"path": "/x"}, "on_stale": ["stacks"],
         "killswitch": ({"on_stale": ["killswitch"], "killswitch": "/x/a"}, "/x/b"),
         "signal": ({"on_stale": ["cancel"]}, "TERM"),

@@ -15,7 +15,7 @@ from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.run import Pass, Plan
 from sentinel.checks.log.scan import Patterns, allowances, phases
 from sentinel.checks.log.secondary import Wishes
-from sentinel.checks.log.settings import Auto, OnStale, Phase, Progress, Signal, named
+from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, Signal, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Where
@@ -57,6 +57,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore: Lines that are no error.
     heartbeat: A file that the training touches: a second witness.
     ask_nodes: Whether the job's nodes are asked when it seems to hang.
+    looks: Whose jobs' nodes are looked at closer once they are quiet for unusually long: `own`; `all`
+        (others' by root); `srun` (also where that makes steps in accounting); `off`.
     checkpoints: Where they lie: a hang then says how much work is at risk.
     on_stale: What is done with a job that hangs.
     killswitch: The file that the action of that name makes.
@@ -94,6 +96,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore: list[re.Pattern[str]] = []
     heartbeat: FilePath | None = None
     ask_nodes: bool = True
+    looks: Looks = "own"
     checkpoints: Where | None = None
     on_stale: list[OnStale] = []
     killswitch: FilePath | None = None
@@ -122,10 +125,12 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "learn_from", "they are of earlier jobs of that name; name the `job`"
             yield "startup", "it begins with the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
+            yield "looks", "the nodes of a `job` are looked at; name the job"
         if self.stale_after != "auto":
             for key in ("floor", "ceiling"):
                 yield key, "it bounds what `stale_after: auto` learns"
         if self.progress == "growth":
+            yield "looks", "a number has to stand still first, and growth is none"
             yield "slower_than", "the speed is that of the numbers of `progress`"
         if not (self.errors or self.known_errors):
             yield "ignore", "no errors are looked for"
@@ -200,6 +205,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             wishes=Wishes(nan_after=self.nan_after, slower_than=self.slower_than),
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
+            looks=self.looks,
             checkpoints=self.checkpoints,
             learn_from=[*map(str, self.learn_from)] if self.job else [],
             means=Means(

@@ -45,7 +45,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """How bad, in words, since how many seconds, and what limit that was held against.
 
     `name`: the number that stood still for longest. `hung`: progress has stopped, which is what
-    second witnesses and actions are asked about.
+    second witnesses and actions are asked about. `early`: by a closer look, before the limit.
     """
 
     status: Status
@@ -54,6 +54,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     limit: Limit | None = None
     name: str = GROWTH
     hung: bool = False
+    early: bool = False
 
 
 def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) -> Verdict:

@@ -11,6 +11,7 @@ from sentinel.checks.log.ask import Beat
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.progress import Seen
+from sentinel.checks.log.suspicion import Suspicion
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.recall import recalled
 
@@ -46,14 +47,12 @@ class Trial(Struct, frozen=True, kw_only=True):
         told = {**self.told, str(moment.wall): words}
         return replace(self, told=dict([*told.items()][-MOST_TRIED:]))
 
-    def words(self, now: Instant) -> str:
+    def words(self, now: Instant, who: str = "the watch on step times") -> str:
         """In the second week, what there would have been in the first."""
         over = self.began is not None and WEEK <= elapsed(self.began, now) < 2 * WEEK
         if not over or not self.told:
             return ""
-        return "in its first week the watch on step times told nobody: " + "; ".join(
-            self.told.values()
-        )
+        return f"in its first week {who} told nobody: " + "; ".join(self.told.values())
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -61,6 +60,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     by its number of nodes (which makes it another one).
 
     `told`: further subjects that were reported once, and have to be until the job is gone.
+    `suspicions` by job id; `early`: the trial of alarms that come of closer looks.
     """
 
     logs: dict[str, Seen] = {}
@@ -70,10 +70,12 @@ class Memory(Struct, frozen=True, kw_only=True):
     beats: dict[str, Beat] = {}
     told: tuple[str, ...] = ()
     trial: Trial | None = None
+    suspicions: dict[str, Suspicion] = {}
+    early: Trial | None = None
 
-    def trying(self, now: Instant) -> Trial:
-        """The trial of what watches step times; a memory without one is of an older sentinel."""
-        return self.trial or Trial(began=now if self.logs or self.learned else None)
+    def trying(self, now: Instant, trial: Trial | None) -> Trial:
+        """A detector's trial; a memory without it is of an older sentinel."""
+        return trial or Trial(began=now if self.logs or self.learned else None)
 
 
 def stored(memory: Mapping[str, Any]) -> Memory:

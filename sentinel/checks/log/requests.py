@@ -29,17 +29,21 @@ MOST_WAITING = 8
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """The requests about one job, and when they were made."""
+    """The requests about one job, and when they were made. `early`: before the limit, which counts
+    for itself."""
 
     job: str
     requests: tuple[ActionRequest, ...] = ()
     asked: Instant | None = None
+    early: bool = False
 
 
 def due(one: Watched, now: Instant) -> bool:
     """Once per hang, and again after a while."""
     if not one.verdict.hung or one.sight.job is None:
         return False
+    if one.verdict.early:
+        return not one.asked_early
     return one.seen.asked is None or elapsed(one.seen.asked, now) >= AGAIN
 
 
@@ -80,7 +84,8 @@ def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
     job = one.sight.job
     if job is None or not one.verdict.hung:
         return Wish(job=job.job_id if job else "")
-    sure = one.verdict.status is Status.CRITICAL and _proven(one, now)
+    early = one.verdict.early
+    sure = one.verdict.status is Status.CRITICAL and not early and _proven(one, now)
     made = tuple(
         about(
             name,
@@ -95,7 +100,8 @@ def wish(one: Watched, means: Means, hang: Hang, now: Instant) -> Wish:
         if sure or name in HARMLESS
         for target, params in _targets(name, one, job, means, hang.waiting)
     )
-    return Wish(job=job.job_id, requests=made, asked=now if made else one.seen.asked)
+    asked = now if made and not early else one.seen.asked
+    return Wish(job=job.job_id, requests=made, asked=asked, early=early)
 
 
 def _proven(one: Watched, now: Instant) -> bool:

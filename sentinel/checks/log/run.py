@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sentinel.checks.log import slowdown, words
 from sentinel.checks.log.ask import Beat, ask_nodes, ask_recorder, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.closer_look import PART, closer_look, may_look, weighed_early
 from sentinel.checks.log.earlier import lesson
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.files import Files
@@ -21,6 +22,8 @@ from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
 from sentinel.checks.log.requests import Hang, Means, Wish, due, wish
 from sentinel.checks.log.secondary import Wishes, asides
+from sentinel.checks.log.settings import Looks
+from sentinel.checks.log.suspicion import Suspicion, noticed, quiet
 from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
 from sentinel.core.checkpoints import Where
@@ -46,6 +49,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     wishes: Wishes
     heartbeat: str = ""
     ask_nodes: bool = True
+    looks: Looks = "off"
     checkpoints: Where | None = None
     learn_from: Sequence[str] = ()
     means: Means = Means()
@@ -59,14 +63,24 @@ class Pass:
         self._deadline = time.monotonic() + ctx.limit * SHARE
         self._files = Files(min(LOOKUP, ctx.limit / 4), ctx.limit * SHARE, memory.stuck)
         self._learned = dict(memory.learned)
-        self._trial = memory.trying(ctx.now)
+        self._trial = memory.trying(ctx.now, memory.trial)
+        self._early = memory.trying(ctx.now, memory.early)
+        self._suspicions: dict[str, Suspicion] = {}
         self._wishes = replace(plan.wishes, silent=self._trial.silent(ctx.now))
         self._beats: dict[str, Beat] = {}
 
     def rest(self, finding: Finding) -> Report:
         """No job runs: what was learned stays, and so do the places in logs that go on."""
-        places, trial = self._places({}), self._trial
-        rest = replace(self._memory, logs={}, beats={}, told=(), places=places, trial=trial)
+        rest = replace(
+            self._memory,
+            logs={},
+            beats={},
+            told=(),
+            places=self._places({}),
+            trial=self._trial,
+            suspicions={},
+            early=self._early,
+        )
         none = Coverage(of="logs", meant=0, excused="no such job is running")
         return Report(findings=(finding,), coverage=none, memory=self._kept(rest))
 
@@ -78,6 +92,9 @@ class Pass:
         wishes = [self._wish(one) for one in seen]
         for made in wishes:
             logs[made.job] = replace(logs[made.job], asked=made.asked)
+            if made.early and made.requests:
+                doubt = self._suspicions[made.job]
+                self._suspicions[made.job] = replace(doubt, asked=True)
         memory = Memory(
             logs=logs,
             stuck=self._files.stuck,
@@ -86,6 +103,8 @@ class Pass:
             beats=self._beats,
             told=told,
             trial=self._trial,
+            suspicions=self._suspicions,
+            early=self._early,
         )
         return Report(
             findings=findings,
@@ -104,10 +123,16 @@ class Pass:
         seen, learned = remembered(look, before, learned, rules.by_number)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
         verdict = judge(look, seen, rules, learned)
+        doubt = self._suspected(look, seen, before, learned)
+        verdict = self._early_verdict(verdict, doubt, seen)
         nodes = nodes_of(job) if verdict.hung or seen.troubles else ()
         testimony = self._testimony(job, seen, verdict.limit.seconds if verdict.limit else 0)
-        if verdict.hung:
+        if verdict.early:
+            testimony = Testimony(nodes=doubt.nodes, confirms=True)
+        elif verdict.hung:
+            closer = Testimony(nodes=doubt.nodes, confirms=bool(doubt.told))
             testimony = together(self._recorder_says(look, verdict.quiet), testimony)
+            testimony = together(testimony, closer)
             testimony = together(testimony, self._nodes_say(job, nodes, seen))
         names = peers(self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes)
         return Watched(
@@ -119,6 +144,7 @@ class Pass:
             peers=names,
             at_risk=self._at_risk(look, verdict),
             slower=self._slower(seen, learned),
+            asked_early=doubt.asked,
         )
 
     def _taught(self, look: Sight) -> Learned:
@@ -130,12 +156,44 @@ class Pass:
                 learned = lesson(text, reads, look.job, learned, whole)
         return learned
 
+    def _suspected(self, look: Sight, seen: Seen, before: Seen, learned: Learned) -> Suspicion:
+        """A closer look, where the log is quiet for unusually long; nobody is woken by it."""
+        ctx, job, key = self._ctx, look.job, _key(look.job)
+        doubt = self._suspicions[key] = self._memory.suspicions.get(key, Suspicion())
+        if job is None or look.error or ctx.one_shot or not look.looks:
+            return doubt
+        doubt = noticed(doubt, look, seen, before.looked)
+        remote, left = ctx.remote, self._deadline - time.monotonic()
+        if left >= PART * ctx.limit and remote and may_look(self._plan.looks, job, remote):
+            doubt = closer_look(
+                doubt,
+                look,
+                seen,
+                learned,
+                remote=remote,
+                nodes=nodes_of(job),
+                again=lambda: sight(ctx, job, seen, self._plan.source, self._files),
+                limit=PART * ctx.limit,
+            )
+        self._suspicions[key] = doubt
+        return doubt
+
+    def _early_verdict(self, verdict: Verdict, doubt: Suspicion, seen: Seen) -> Verdict:
+        """While it is tried out it is only noted, as with step times."""
+        now = self._ctx.now
+        if doubt.told and self._early.silent(now):
+            moved = max((mark.since for mark in seen.marks.values()), key=lambda at: at.wall)
+            self._early = self._early.noted(moved, doubt.told)
+            return verdict
+        return weighed_early(verdict, doubt, quiet(doubt, seen, now))
+
     def _slower(self, seen: Seen, learned: Learned) -> str:
         """While it is tried out it is only noted, then told once for all that it would have been."""
         pace, now = learned.pace, self._ctx.now
         told = slowdown.words(pace, now, seen.nodes) if pace.job == seen.key else ""
         if not self._trial.silent(now):
-            return told or self._trial.words(now)
+            tried = self._trial.words(now), self._early.words(now, "the closer look at nodes")
+            return "; ".join(filter(None, (told, *tried)))
         self._trial = self._trial.noted(pace.since, told)
         return ""
 

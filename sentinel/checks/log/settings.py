@@ -12,6 +12,7 @@ from sentinel.core.values import Duration
 
 Auto = Literal["auto"]
 OnStale = Literal["stacks", "exclude", "killswitch", "requeue", "cancel"]
+Looks = Literal["own", "all", "srun", "off"]
 Signal = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
 Grows = Literal["auto", "growth"]
 Progress = Grows | re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]

@@ -25,7 +25,8 @@ DOUBT = 2.0  # times the limit for which a witness that contradicts is believed
 class Watched(Struct, frozen=True, kw_only=True):
     """One log with what was seen, what is remembered, and what that means.
 
-    `at_risk`: the work that its hang costs, in words; `slower`: that its steps take longer.
+    `at_risk`: the work that its hang costs, in words; `slower`: that its steps take longer;
+    `asked_early`: actions were asked for because of a closer look.
     """
 
     sight: Sight
@@ -36,6 +37,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     peers: Mapping[str, str] = {}
     at_risk: str = ""
     slower: str = ""
+    asked_early: bool = False
 
 
 def weighed(verdict: Verdict, testimony: Testimony) -> Verdict:

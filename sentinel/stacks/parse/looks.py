@@ -26,6 +26,10 @@ BUSY = 0.3
 """Cores from which on it does."""
 MOVED = 2**20
 """Bytes between two looks from which on a rank reads or writes files: heartbeats are less."""
+QUIET = 2**16
+"""Bytes between two looks below which a call on a file has not gone on: threads beside it write."""
+APART = 1.0
+"""Seconds between two looks below which they are one."""
 DEPTH = 12
 """Innermost frames in which a collective is looked for: wrappers and hooks stand around it."""
 
@@ -71,10 +75,23 @@ class Rank(Struct, frozen=True, kw_only=True):
         return bool(self.frames) and before == self.frames
 
     @property
+    def loops(self) -> bool:
+        """The same functions, and of the innermost one any line: so does a loop without a call."""
+        before = self.before.main.frames if self.before.main else ()
+        inner = [(f.function, f.path) for f in (*before[:1], *self.frames[:1])]
+        return bool(self.frames) and before[1:] == self.frames[1:] and len({*inner}) == 1
+
+    @property
+    def runs(self) -> bool:
+        """It burns its processor, or wants to at both looks: others may have it."""
+        wants = self.before.state == self.now.state == "R"
+        return self.cores is not None and self.cores >= (STILL if wants else BUSY)
+
+    @property
     def cores(self) -> float | None:
         """Used between the looks; None where nobody could see it."""
         a, b = self.before.spent, self.now.spent
-        return (b.cpu - a.cpu) / (b.at - a.at) if a and b and b.at > a.at else None
+        return (b.cpu - a.cpu) / (b.at - a.at) if a and b and b.at - a.at >= APART else None
 
     @property
     def moved(self) -> int | None:
@@ -113,7 +130,7 @@ def facts(first: Dump, second: Dump) -> tuple[Fact, ...]:
     for rank in odd:
         if fact := _fact(rank, what, count, few=len(odd) <= max(1, len(waiting))):
             found.append(fact)
-    if waiting and not odd and not gone:
+    if waiting and not (odd or gone or second.missed):
         found.append(_all(waiting))
     return _merged(found)
 
@@ -147,11 +164,18 @@ def _workers(first: Dump, second: Dump) -> Mapping[tuple[str, int], Process]:
 
 
 def _stuck_on_file(was: Process, now: Process) -> bool:
-    a, b = was.spent, now.spent
-    still = a is None or b is None or (a.moved, a.cpu) == (b.moved, b.cpu)
     same = (was.doing, was.path) == (now.doing, now.path)
     file = now.path.startswith("/") and not now.path.startswith(("/dev/", "/proc/"))
-    return same and file and still and was.pid == now.pid
+    return same and file and was.pid == now.pid and _stood(was, now)
+
+
+def _stood(was: Process, now: Process) -> bool:
+    """Whether its counters were seen to stand: who writes much is in state D at most looks."""
+    a, b = was.spent, now.spent
+    if a is None or b is None or b.at - a.at < APART:
+        return False
+    moved = b.moved - a.moved if a.moved is not None and b.moved is not None else 0
+    return b.cpu - a.cpu <= STILL * (b.at - a.at) and moved < QUIET
 
 
 def _waits(rank: Rank) -> bool:
@@ -189,7 +213,7 @@ def _sign(rank: Rank, waiting: int) -> tuple[str, str]:
         return "blocked", f"{rank.now.doing} {rank.now.path}"
     if rank.below is not None:
         return "blocked", f"its worker {rank.below.pid} is {rank.below.doing} {rank.below.path}"
-    if now == before == "D":
+    if now == before == "D" and _stood(rank.before, rank.now):
         kernel = rank.now.blocked.wchan if rank.now.blocked else ""
         return "uninterruptible", f"state D{' in ' + kernel if kernel not in ('', '0') else ''}"
     if phase := _phase(rank.frames):
@@ -204,12 +228,14 @@ def _elsewhere(rank: Rank) -> tuple[str, str]:
     if not rank.frames or rank.cores is None:
         return "", ""
     at = f"in {_line(rank.frames)}"
+    if rank.loops and rank.runs:
+        return "spins", f"{at}, it burns {rank.cores:.1f} cores"
     if not rank.same:
         return "works", at
     if rank.cores <= STILL:
         data = any(_DATA.search(f.path or f.file) for f in rank.frames)
         return "stands", f"{at}, {'it waits for data' if data else 'it uses no processor'}"
-    return ("spins", f"{at}, it burns {rank.cores:.1f} cores") if rank.cores >= BUSY else ("", "")
+    return "", ""
 
 
 def _phase(frames: Sequence[Frame]) -> str:

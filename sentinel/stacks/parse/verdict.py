@@ -125,8 +125,8 @@ RULE: Mapping[str, Sign] = {
         patience=5.0,
         least=60.0,
         yields=True,
-        proves="the rank is at the same line at both looks and burns its processor, while others wait"
-        " in a collective",
+        proves="the rank is in the same function at both looks and burns its processor, while others"
+        " wait in a collective",
         proves_not="that it is a loop: one long call into C looks the same",
     ),
     "idle": Sign(

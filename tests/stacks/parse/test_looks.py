@@ -18,6 +18,7 @@ LONG = Number(quiet=400, usual=10)
 SAVE = (Frame("_save", "torch/serialization.py", 9, "/x/torch/serialization.py"), *ODD[1:])
 DEBUG = (Frame("readline", "pdb.py", 9, "/usr/lib/python3.11/pdb.py"), *ODD)
 EVAL = (REST[0], Frame("evaluate", "train.py", 30, "/w/train.py"))
+LINE = (Frame("load_batch", "train.py", 6, "/w/train.py"), ODD[1])
 OTHER = (Frame("broadcast", "torch/distributed/c10d.py", 7, REST[0].path), REST[1])
 BACK = (Frame("_engine_run_backward", "torch/autograd/graph.py", 8, "/x/torch/autograd/graph.py"), REST[1])  # fmt: skip
 
@@ -50,6 +51,9 @@ def looks(
         (({"frames": ODD},), "stands", Is.HUNG),
         (({"frames": ODD, "cores": 1.0},), "spins", Is.HUNG),
         (({"frames": ODD, "cores": 0.1},), "", Is.UNDECIDED),
+        (({"frames": ODD, "cores": 0.1, "state": "R"},), "spins", Is.HUNG),
+        (({"frames": ODD, "cores": 1.0}, {"frames": LINE, "cores": 1.0}), "spins", Is.HUNG),
+        (({"frames": ODD}, {"frames": LINE}), "works", Is.SLOW),
         (({"frames": ODD}, {"frames": ODD[1:]}), "works", Is.SLOW),
         (({"frames": ODD}, {"frames": REST}), "works", Is.SLOW),
         (({"frames": SAVE},), "phase", Is.PHASE),
@@ -60,8 +64,10 @@ def looks(
         (({"frames": (), "state": "T"}, {"frames": ODD}), "works", Is.SLOW),
         (({"frames": (), "state": "D"},), "uninterruptible", Is.HUNG),
         (({"frames": (), "state": "D", "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
+        (({"frames": (), "state": "D", "moved": 2**30},), "transfers", Is.PHASE),
         (({"frames": ODD, "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
-        (({"frames": ODD, "doing": "reading", "path": "/s/x", "moved": 9, "cores": 1.0},), "spins", Is.HUNG),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x", "cores": 1.0},), "spins", Is.HUNG),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x", "moved": 2**19},), "stands", Is.HUNG),
         (({"frames": ODD, "doing": "reading", "path": "/dev/pts/1"},), "stands", Is.HUNG),
         (({"frames": BACK, "cores": 1.0}, {"frames": (*BACK, *ODD), "cores": 1.0}), "works", Is.SLOW),
     ],
@@ -95,6 +101,17 @@ def test_where_all_do_the_same_only_idle_ranks_hang(all_: dict[str, Any], kind: 
     assert (found.kind, found.ranks) == (kind, ())
 
 
+def test_the_same_look_twice_proves_nothing() -> None:
+    """One that came late is the one before it: nothing had time to move."""
+    for odd in (
+        {"frames": ODD},
+        {"frames": (), "state": "D"},
+        {"doing": "reading", "path": "/s/x"},
+    ):
+        _, second = looks(5, odd)
+        assert not joined(facts(second, second), LONG).sure
+
+
 def test_a_rank_in_another_collective_is_told_and_not_blamed() -> None:
     """In a pipeline several collectives at once are right."""
     found = joined(facts(*looks(5, {"frames": OTHER})), LONG)
@@ -117,12 +134,14 @@ def test_who_is_gone_is_named_and_who_was_not_reached_is_not() -> None:
 def test_a_worker_that_waits_for_a_file_is_the_reason() -> None:
     """The rank stands in its loader; what it waits for is told."""
     both = looks(5, {"frames": ODD})
-    worker = replace(step(4, 2)[5], pid=900, parent=105, task=None, doing="reading", path="/data/x")
-    both = [
-        replace(d, nodes=tuple(
-            replace(n, processes=(*n.processes, worker)) if n.node == "node-2" else n for n in d.nodes
-        )) for d in both
-    ]  # fmt: skip
+    for look, one in enumerate(both):
+        child = replace(at(step(4, 2)[5], look, doing="reading", path="/data/x"), pid=900)
+        child = replace(child, parent=105, task=None)
+        nodes = [
+            replace(n, processes=(*n.processes, child)) if n.node == "node-2" else n
+            for n in one.nodes
+        ]
+        both[look] = replace(one, nodes=tuple(nodes))
     found = joined(facts(*both), LONG)
     assert (found.kind, found.ranks) == (Is.FILES, (5,))
     assert found.evidence[0].words == "its worker 900 is reading /data/x"

@@ -1,5 +1,7 @@
 """The rule against a truth table: what is told of a training, by what was seen of it."""
 
+from pathlib import Path
+
 import pytest
 
 from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, told
@@ -66,6 +68,15 @@ def test_the_rule_says_what_is_true(
 def test_every_sign_is_in_the_table() -> None:
     """A sign that nothing asks for could say anything."""
     assert {f.sign for _, facts, *_ in TRUTH for f in facts} | {"lost", "computes"} == {*RULE}
+
+
+def test_the_page_says_of_each_sign_what_it_proves_and_what_not() -> None:
+    """docs/stacks.md holds the rule as it is."""
+    page = (Path(__file__).parents[3] / "docs/stacks.md").read_text()
+    for name, sign in RULE.items():
+        says = sign.says.value if sign.decides else f"advises: {sign.says.value}"
+        row = f"| {sign.witness} | {name} | {says} | {sign.proves} | {sign.proves_not} |"
+        assert row in page
 
 
 def test_only_proc_stacks_and_the_recorder_decide() -> None:

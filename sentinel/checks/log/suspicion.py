@@ -1,0 +1,124 @@
+"""When a training that is quiet is looked at closer, long before it is an alarm. Pure.
+
+Suspicion wakes nobody. It is bounded: a look is due at twice the usual quiet, then each time the
+quiet has doubled, and so many a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.log.cadence import Cadence, Learned
+from sentinel.checks.log.progress import FADING, GROWTH, Seen, Sight
+from sentinel.core.clock import SECOND, Instant, elapsed
+
+SHORTEST = 30.0
+"""Seconds of quiet below which nobody looks: a line may wait in a buffer."""
+TIMES = 2.0
+"""Usual quiets from which on one looks, and how much longer it is each further time."""
+MOVES = 3
+"""Looks at the log that have to have shown progress: what starts or compiles is not suspected."""
+A_DAY = 40
+"""Looks at the nodes of a job in 24 hours."""
+DAY = 86400.0
+PAIR = 2
+"""Looks that are compared."""
+
+
+class Suspicion(Struct, frozen=True, kw_only=True):
+    """What is remembered of one run of a job: `run` tells it from others (Seen.key).
+
+    `step`: seconds between two advances, the longest of late; `late`: seconds before the look that
+    saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from
+    which on the next are taken; `told`: what was found, while it stands still, with its `nodes`;
+    `whole`: the next look is at all nodes, not at a sample of them; `asked`: actions were asked for because of it; `launched`: see sentinel.stacks.closer.
+    """
+
+    run: str = ""
+    step: float = 0.0
+    late: float = 0.0
+    day: Instant | None = None
+    looks: int = 0
+    due: float = 0.0
+    told: str = ""
+    nodes: tuple[str, ...] = ()
+    whole: bool = False
+    asked: bool = False
+    launched: dict[str, int] = {}
+
+
+def noticed(before: Suspicion, sight: Sight, seen: Seen, last: Instant) -> Suspicion:
+    """After a look at the log; `last`: the one before."""
+    if before.run != seen.key:
+        before = Suspicion(run=seen.key)
+    name = latest(seen)
+    if name is None or elapsed(seen.marks[name].since, sight.at) > 0:
+        return before
+    spacing = elapsed(last, sight.at)
+    count = sum(e.what == "number" and e.name == name for e in sight.events)
+    step = max(FADING * before.step, spacing / max(1, count))
+    late = _late(sight, last, spacing)
+    kept = Suspicion(run=before.run, day=before.day, looks=before.looks, launched=before.launched)
+    return replace(kept, step=step, late=late)
+
+
+def _late(sight: Sight, last: Instant, spacing: float) -> float:
+    """By the file server's clock, where that agrees: what was written since the last look is not
+    older than it."""
+    written = sight.mtime
+    if not last.wall / SECOND - 1 <= written <= sight.at.wall / SECOND + 1:
+        return 0.0
+    return min(spacing, max(0.0, sight.at.wall / SECOND - written))
+
+
+def latest(seen: Seen) -> str | None:
+    """The number that advanced last; None: none did, or only the file's size is known."""
+    known = [(m.since.wall, n) for n, m in seen.marks.items() if n != GROWTH and m.moves >= MOVES]
+    return max(known)[1] if known else None
+
+
+def quiet(suspicion: Suspicion, seen: Seen, at: Instant) -> float:
+    """Seconds for which nothing has advanced, as exactly as it is known."""
+    name = latest(seen)
+    return elapsed(seen.marks[name].since, at) + suspicion.late if name is not None else 0.0
+
+
+def usual(suspicion: Suspicion, seen: Seen, learned: Learned) -> float:
+    """Seconds for which it is quiet while it is well, at this number."""
+    name = latest(seen)
+    if name is None:
+        return 0.0
+    cadence = learned.quiets.get(name, Cadence())
+    return max(suspicion.step, cadence.usual, cadence.due(seen.marks[name].value))
+
+
+def is_due(suspicion: Suspicion, seen: Seen, learned: Learned, at: Instant) -> bool:
+    """Whether a closer look is taken now; none in a known phase, and none once it is decided."""
+    if latest(seen) is None or seen.phase or seen.done or suspicion.told:
+        return False
+    least = max(SHORTEST, TIMES * usual(suspicion, seen, learned), suspicion.due)
+    return quiet(suspicion, seen, at) >= least and left(suspicion, at) >= PAIR
+
+
+def left(suspicion: Suspicion, at: Instant) -> int:
+    """Looks that the job may still take today."""
+    fresh = suspicion.day is None or elapsed(suspicion.day, at) >= DAY
+    return A_DAY if fresh else A_DAY - suspicion.looks
+
+
+def looked(
+    suspicion: Suspicion, seen: Seen, at: Instant, launched: Mapping[str, int], *, again: bool
+) -> Suspicion:
+    """After a pair of looks. `again`: all nodes are looked at as soon as can be, after a sample of
+    them."""
+    fresh = suspicion.day is None or elapsed(suspicion.day, at) >= DAY
+    return replace(
+        suspicion,
+        day=at if fresh else suspicion.day,
+        looks=PAIR + (0 if fresh else suspicion.looks),
+        due=0.0 if again else TIMES * quiet(suspicion, seen, at),
+        launched={**suspicion.launched, **launched} if len(launched) <= 64 else suspicion.launched,
+    )

@@ -1,0 +1,114 @@
+"""A closer look at a job that is quiet: its nodes twice, NCCL's RAS, and the flight recorder.
+
+By the port to nodes alone, one connection a node and look: no step of Slurm's, no row in accounting.
+Nothing is stopped or written, and nobody is told of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.nodes.model import Remote
+from sentinel.slurm.model import Job
+from sentinel.stacks import script
+from sentinel.stacks.gather import read_answer
+from sentinel.stacks.parse import ras
+from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
+from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
+from sentinel.stacks.parse.verdict import Fact
+from sentinel.stacks.recordings import Order, beside, read
+from sentinel.stacks.script import Wish
+
+PAUSE = 1 / 3
+"""Part of the time between two looks: of a minute's run 12 s, in which a slow step passes."""
+LOOK = 1 / 4
+"""Part of the time for one look at all nodes."""
+SAMPLE = 16
+"""Nodes of a large job that are looked at first: nearly all of a hung job wait alike."""
+RECORDER = 1 / 12
+"""Part of the time for the flight recorder's dumps."""
+
+
+class Closer(Struct, frozen=True, kw_only=True):
+    """What was seen. `asked`: nodes; `reached`: of them, at both looks; `launched`: operations by
+    communicator, as RAS counts them; `why`: what could not be seen."""
+
+    facts: tuple[Fact, ...] = ()
+    asked: int = 0
+    reached: int = 0
+    launched: Mapping[str, int] = {}
+    why: str = ""
+
+
+def closer(
+    remote: Remote,
+    job: Job,
+    nodes: Sequence[str],
+    *,
+    log: str,
+    since: float,
+    before: Mapping[str, int],
+    limit: float,
+) -> Closer:
+    """Two looks at these nodes. `log`: beside it dumps may lie, that count if they were written after
+    `since` (seconds since 1970); `before`: an earlier `launched`; `limit`: seconds for all of it."""
+    first = _look(remote, job, nodes, "", limit * LOOK)
+    if not first.nodes:
+        return Closer(asked=len(nodes), why=first.missed[0].why if first.missed else "")
+    time.sleep(limit * PAUSE)
+    second = _look(remote, job, nodes, nodes[0], limit * LOOK)
+    found = [*facts(first, second), *_recorded(log, job, since, limit * RECORDER)]
+    launched, why = dict[str, int](), ""
+    for text in (node.ras for node in second.nodes if node.ras):
+        try:
+            told = ras.answer(text)
+            launched |= told.launched
+            found += of_ras((*told.behind(before), *told.lost), second)
+        except CannotTell as error:
+            why = str(error)
+    return Closer(
+        facts=tuple(found),
+        asked=len(nodes),
+        reached=len({n.node for n in first.nodes} & {n.node for n in second.nodes}),
+        launched=launched,
+        why=why,
+    )
+
+
+def sample(nodes: Sequence[str]) -> list[str]:
+    """Some of them, evenly spread, the first and the last among them."""
+    if len(nodes) <= SAMPLE:
+        return [*nodes]
+    last = len(nodes) - 1
+    return [nodes[round(n * last / (SAMPLE - 1))] for n in range(SAMPLE)]
+
+
+def _look(remote: Remote, job: Job, nodes: Sequence[str], asker: str, limit: float) -> Dump:
+    wish, mark = Wish(job_id=job.job_id, asker=asker), os.urandom(16).hex()
+    text = os.fsencode(script.text(wish, mark, limit - 2))
+    try:
+        answers = remote.run(nodes, script.ARGV, limit=limit, stdin=text)
+    except SentinelError as error:
+        return Dump(job=job.id, missed=tuple(Missed(node, str(error)) for node in nodes))
+    told = {node: read_answer(answers[node], mark, node, job.user) for node in nodes}
+    return Dump(
+        job=job.id,
+        nodes=tuple(n for n in told.values() if isinstance(n, NodeStacks)),
+        missed=tuple(Missed(n, w) for n, w in told.items() if isinstance(w, str)),
+    )
+
+
+def _recorded(log: str, job: Job, since: float, limit: float) -> tuple[Fact, ...]:
+    places = beside(log)
+    if not places:
+        return ()
+    try:
+        found = read(Order(places=places, user=job.user, since=since, limit=limit))
+    except CannotTell:
+        return ()
+    return of_recorder(found.standstill)

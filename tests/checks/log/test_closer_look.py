@@ -1,0 +1,360 @@
+"""A quiet that is unusual makes sentinel look closer: when, how often, and what is told of it."""
+
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from sentinel.checks.log import Log
+from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.closer_look import may_look
+from sentinel.checks.log.file_offset import Look
+from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch
+from sentinel.checks.log.scan import Event
+from sentinel.checks.log.settings import Phase
+from sentinel.checks.log.suspicion import (
+    A_DAY,
+    PAIR,
+    Suspicion,
+    is_due,
+    left,
+    looked,
+    noticed,
+    quiet,
+)
+from sentinel.checks.users import me
+from sentinel.core.clock import SECOND, shifted
+from sentinel.core.hostlist import fold
+from sentinel.core.model import Report, Status
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
+from sentinel.nodes.model import Answer, Answered, Unreachable
+from sentinel.stacks.closer import SAMPLE
+from sentinel.testing import START, FixedSlurm, ManualClock, context
+from tests.checks.log.jobs import job
+
+EACH = 8
+DAY = 86400.0
+Does = Callable[[int, int], Mapping[str, Any]]
+"""What a rank does at the N-th look at it: frames, seconds of processor time until then."""
+
+
+def waits(rank: int, look: int) -> dict[str, Any]:
+    return {"frames": [("all_reduce", "/x/torch/distributed/c10d.py", 9), ("step", "/w/t.py", 3)]}
+
+
+def sleeps(odd: int) -> Does:
+    """All wait but one, that stands elsewhere."""
+
+    def does(rank: int, look: int) -> dict[str, Any]:
+        return {"frames": [("load", "/w/t.py", 5)]} if rank == odd else waits(rank, look)
+
+    return does
+
+
+class Nodes:
+    """The nodes of a job as stacks.sh answers for them; `asked` counts connections by node."""
+
+    def __init__(self, count: int, does: Does) -> None:
+        self.names, self.does = [f"node-{n}" for n in range(count)], does
+        self.asked: Counter[str] = Counter()
+        self.calls: list[int] = []
+        self.silent: set[str] = set()
+        self.during: Callable[[], None] = lambda: None
+
+    def run(
+        self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
+    ) -> Mapping[str, Answer]:
+        marked = re.search(rb"^mark=(\w+)$", stdin, re.MULTILINE)
+        if marked is None:  # the question of ask_nodes
+            return {node: Answered(code=0) for node in nodes}
+        self.calls.append(len(nodes))
+        self.asked.update(nodes)
+        self.during()
+        mark = marked[1].decode()
+        return {
+            n: Unreachable("no route") if n in self.silent else self._told(n, mark) for n in nodes
+        }
+
+    def probe(self, *args: Any, **more: Any) -> Any:
+        raise NotImplementedError
+
+    def _told(self, node: str, mark: str) -> Answered:
+        first, look = self.names.index(node) * EACH, self.asked[node]
+        world = f"{EACH}(x{len(self.names)})" if len(self.names) > 1 else f"{EACH}"
+        lines = [
+            f"node\t{node}\t1",
+            "witness\tslurmd\t0\troot",
+            "tool\t/p\tpy-spy 0.4",
+            "scope\t0",
+        ]
+        for rank in range(first, first + EACH):
+            does = {"cpu": 0.0, **self.does(rank, look)}
+            frames = [
+                {"name": n, "filename": p, "short_filename": p[1:], "line": at}
+                for n, p, at in does["frames"]
+            ]
+            stack = [{"thread_name": "MainThread", "os_thread_id": 100 + rank, "frames": frames}]
+            lines += [
+                f"proc\t{100 + rank}\t1\t0\t{rank - first}\t{rank}\tS\tpython3",
+                f"exe\t{100 + rank}\t/usr/bin/python3",
+                f"spent\t{100 + rank}\t{int(does['cpu'] * 100)}\t100\t{10 * look}.5\t0",
+                f"env\t{100 + rank}\tSLURM_STEP_TASKS_PER_NODE\t{world}",
+                f"env\t{100 + rank}\tSLURM_STEP_NODELIST\t{fold(self.names)}",
+                f"python\t{100 + rank}",
+                f"stack\t{100 + rank}\t{json.dumps(stack)}",
+            ]
+        lines.append(f"seen\t{EACH}")
+        packer = zlib.compressobj(wbits=31)
+        data = packer.compress("\n".join(lines).encode()) + packer.flush()
+        return Answered(
+            code=0,
+            out=f"{mark} {node} 1 {b64encode(data).decode()}\n{mark} {node} end 1\n".encode(),
+        )
+
+
+class World:
+    """A training of some nodes, watched once a minute; its memory goes through JSON as in a store."""
+
+    def __init__(self, folder: Path, does: Does, *, nodes: int = 1, **settings: Any) -> None:
+        self.log, self.clock = folder / "log", ManualClock(START)
+        self.nodes = Nodes(nodes, does)
+        self.job = job(
+            user=me(), nodes=fold(self.nodes.names), node_count=nodes, started=START.wall // SECOND
+        )
+        given = {"path": FilePath(self.log), "job": "train", "progress": re.compile(r"step (\d+)")}
+        self.check = Log(**{**given, "stale_after": Duration(1800), **settings})
+        self.memory: Any = {}
+        self.step = 0
+
+    def look(self, *, steps: int = 0, seconds: float = 60.0) -> Report:
+        now = self.clock.advance(seconds)
+        with self.log.open("a") as file:
+            for _ in range(steps):
+                self.step += 1
+                file.write(f"step {self.step}\n")
+        slurm = FixedSlurm(jobs=[self.job])
+        report = self.check.run(
+            context(slurm, now, memory=self.memory, remote=self.nodes, limit=30.0)
+        )
+        self.memory = msgspec.json.decode(msgspec.json.encode(report.memory))
+        return report
+
+    def warm(self) -> "World":
+        for _ in range(5):
+            assert self.look(steps=60).findings[0].status is Status.OK
+        assert not self.nodes.calls
+        return self
+
+    def early(self) -> str:
+        """What it says once it is quiet; empty while it is not told."""
+        finding = self.look().findings[0]
+        return finding.summary if finding.status is Status.CRITICAL else ""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds between two looks are for the ranks, which are none here."""
+    monkeypatch.setattr("sentinel.stacks.closer.PAUSE", 0.0)
+
+
+def test_a_hang_is_told_at_the_first_minute_of_quiet_with_its_culprit(tmp_path: Path) -> None:
+    """Long before the limit; it stays told without further looks, and ends with the next step."""
+    world = World(tmp_path, sleeps(5)).warm()
+    told = world.early()
+    assert re.fullmatch(
+        r"hung since \d\d:\d\d at progress 300: rank 5 on node-0 is not in the all_reduce in which"
+        r" 7 others wait \(in load \(w/t.py:5\), it uses no processor\)",
+        told,
+    )
+    assert (world.early(), world.nodes.calls) == (told, [1, 1])
+    assert world.look(steps=60).findings[0].status is Status.OK
+
+
+def test_a_step_between_the_looks_acquits(tmp_path: Path) -> None:
+    """What moves is not hung, wherever its ranks stand; nobody is told."""
+    world = World(tmp_path, sleeps(5)).warm()
+
+    def one_more() -> None:
+        with world.log.open("a") as file:
+            file.write(f"step {world.step + 1}\n")
+
+    world.nodes.during = one_more
+    assert (world.early(), world.nodes.calls) == ("", [1, 1])
+
+
+@pytest.mark.parametrize("silent", [1, 2])
+def test_nodes_that_do_not_answer_accuse_nobody(tmp_path: Path, silent: int) -> None:
+    """With one of two the other's odd rank is seen; with none nothing is."""
+    world = World(tmp_path, sleeps(5), nodes=2).warm()
+    world.nodes.silent = {*world.nodes.names[-silent:]}
+    told = world.early()
+    assert ("rank 5 on node-0" in told) == (silent == 1)
+
+
+def test_only_looking_is_asked_for_before_the_limit(tmp_path: Path) -> None:
+    """The job is touched when the limit that the user set has passed, and not a minute earlier."""
+    world = World(
+        tmp_path, sleeps(5), on_stale=["stacks", "requeue"], stale_after=Duration(600)
+    ).warm()
+    asked = [[r.action for r in world.look().requests] for _ in range(11)]
+    assert asked[0] == ["stacks"]
+    assert not any(asked[1:8])
+    assert [one for one in asked[8:] if one] == [["stacks", "requeue"]]
+
+
+def test_a_site_that_is_upgraded_is_told_after_a_week_what_it_would_have_been(
+    tmp_path: Path,
+) -> None:
+    """A memory of before has no trial of it."""
+    world = World(tmp_path, sleeps(5)).warm()
+    world.memory.pop("early")
+    assert (world.early(), world.nodes.calls) == ("", [1, 1])
+    for _ in range(2):
+        world.look(steps=60)
+    world.clock.advance(8 * DAY)
+    said = world.look(steps=60).findings[0].summary
+    assert "in its first week the closer look at nodes told nobody: hung since" in said
+
+
+def test_of_64_nodes_some_come_first_and_each_is_connected_to_once_a_look(tmp_path: Path) -> None:
+    """512 ranks: a sample twice, then, as nothing in it speaks against a hang, all of them twice."""
+    world = World(tmp_path, sleeps(5), nodes=64).warm()
+    assert world.early() == ""
+    assert world.nodes.calls == [SAMPLE, SAMPLE]
+    assert max(world.nodes.asked.values()) == 2
+    assert "rank 5 on node-0 is not in the all_reduce in which 511 others wait" in world.early()
+    assert world.nodes.calls == [SAMPLE, SAMPLE, 64, 64]
+    assert max(world.nodes.asked.values()) == 4
+
+
+def test_a_quiet_that_is_not_decided_is_looked_at_ever_more_rarely(tmp_path: Path) -> None:
+    """Ranks that compute in a collective prove nothing: the limit holds, and looks are few."""
+
+    def computes(rank: int, look: int) -> dict[str, Any]:
+        return {**waits(rank, look), "cpu": 10.0 * look}
+
+    world = World(tmp_path, computes, stale_after=Duration(1200)).warm()
+    told = [bool(world.early()) for _ in range(21)]
+    assert told.index(True) >= 18
+    assert 6 <= len(world.nodes.calls) <= 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({"looks": "off"}, 0),
+        ({"looks": "all"}, 2),
+        ({"looks": "srun"}, 2),
+        ({"progress": "growth"}, 0),
+    ],
+)
+def test_whether_one_looks_is_a_setting(
+    tmp_path: Path, settings: dict[str, Any], asked: int
+) -> None:
+    """And a file that has stopped to grow is no number."""
+    world = World(tmp_path, sleeps(5), **settings).warm()
+    world.look()
+    assert len(world.nodes.calls) == asked
+
+
+def test_whose_nodes_are_looked_at() -> None:
+    """Others' by root alone and on request; no step of Slurm's unless that is wished."""
+    mine, other = job(user=me()), job(user="somebody")
+    ssh, steps = Nodes(1, waits), Nodes(1, waits)
+    steps.by_steps = True  # type: ignore[attr-defined]
+    assert [may_look(w, mine, ssh) for w in ("own", "all", "srun", "off")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert [may_look(w, mine, steps) for w in ("own", "all", "srun")] == [False, False, True]
+    assert not may_look("own", other, ssh)
+    assert not may_look("own", mine, None)
+
+
+def test_in_a_known_phase_nobody_looks(tmp_path: Path) -> None:
+    """The log has said that it saves."""
+    world = World(tmp_path, sleeps(5), phases={"save": Phase(begin=re.compile("saving"))})
+    world.warm()
+    with world.log.open("a") as file:
+        file.write("saving\n")
+    for _ in range(5):
+        world.look()
+    assert not world.nodes.calls
+
+
+# -- when, without any file ----------------------------------------------------------------
+
+
+def seen(**more: Any) -> Seen:
+    mark = Mark(value=9, since=START, moves=5)
+    return Seen(**{"path": "/l", "first": START, "looked": START, "grown": START, "marks": {"step": mark}, **more})  # fmt: skip
+
+
+def written(ago: float, count: int = 1) -> Sight:
+    """A log as it is at START, last written so many seconds before."""
+    at = START.wall / SECOND - ago
+    look = Look(inode=1, size=9, mtime=at, uid="0", owner="root")
+    event = Event(at=0, what="number", name="step", value=9)
+    return Sight(path="/l", at=START, looks={"/l": look}, events=(event,) * count)
+
+
+@pytest.mark.parametrize("hang", range(0, 60, 5))
+@pytest.mark.parametrize("step", [0.5, 10, 30])
+def test_from_the_last_step_to_the_second_look_it_takes_two_minutes_at_most(
+    hang: int, step: float
+) -> None:
+    """With a pass a minute, wherever between two the training stops; with slow steps three of them
+    and a pass. The pair itself takes 12 s, and counts."""
+    last = shifted(START, -60)
+    doubt = noticed(Suspicion(), written(hang, int(60 / step)), seen(), last)
+    late = next(t for t in range(0, 600, 60) if is_due(doubt, seen(), Learned(), shifted(START, t)))
+    assert quiet(doubt, seen(), shifted(START, late)) == late + hang
+    assert late + hang + 20 <= max(120, 3 * step + 60)
+
+
+def test_a_clock_that_differs_does_not_make_the_quiet_longer() -> None:
+    """A file server an hour behind, or ahead, says nothing of when a line was written."""
+    last = shifted(START, -60)
+    for ago in (3600.0, -3600.0, 61.5):
+        assert noticed(Suspicion(), written(ago), seen(), last).late == 0.0
+    assert noticed(Suspicion(), written(40.0), seen(), last).late == 40.0
+
+
+def test_looks_are_bounded_by_the_day() -> None:
+    """Whatever happens: 40, and again 24 hours after the first."""
+    doubt, at = Suspicion(), START
+    count = 0
+    for _ in range(3000):
+        at = shifted(at, 20.0)
+        if left(doubt, at) >= PAIR:
+            doubt, count = looked(doubt, seen(), at, {}, again=False), count + PAIR
+    assert count == A_DAY
+    assert left(doubt, shifted(START, DAY + 30)) == A_DAY
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        seen(phase=Stretch(name="checkpoint", since=START)),
+        seen(done=True),
+        seen(marks={"step": Mark(value=1, since=START, moves=1)}),
+        seen(marks={"": Mark(value=1, since=START, moves=100)}),
+    ],
+)
+def test_who_starts_saves_or_is_done_is_not_suspected(state: Seen) -> None:
+    """Nor what only grows; an ordinary one is, at the same moment."""
+    late = shifted(START, 900)
+    assert not is_due(Suspicion(), state, Learned(), late)
+    assert is_due(Suspicion(), seen(), Learned(), late)
+    assert not is_due(replace(Suspicion(), told="hung"), seen(), Learned(), late)
