@@ -26,7 +26,7 @@ facts() {
     among cgroup -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
         sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e '/^blind$/p' || echo blind
     among environ -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
-        sed -n -e 's|^.*/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
+        sed -n -e 's|^/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
             -e 's|^blind *$|blind|p' || echo blind
     echo whole
 }

@@ -174,7 +174,7 @@ section_steps() {
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
     among environ -z '^SLURM_JOB_ID=[0-9]' || exit 1
     tr '\n\0' ' \n' <"$found" >"$found.lines" || exit 1
-    sed -n 's|^.*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
+    sed -n 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
         "$found.lines" || exit 1
     echo "saw environments"
 }

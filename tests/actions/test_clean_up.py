@@ -187,6 +187,15 @@ def test_it_ends_the_processes_of_that_job_and_no_others(sleeper: Any) -> None:
     assert [p.poll() for p in (other, root, system, nobody)] == [None] * 4
 
 
+def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> None:
+    """A user writes into an environment what looks like a line about somebody else's process."""
+    victim = sleeper(job="none")
+    forged = f"/proc/{victim.pid}/environ:SLURM_JOB_ID={JOB}"
+    sleeper(uid=4712, job=f"{JOB}0 {forged}\n{forged}")
+    assert end() == (0, set())
+    assert victim.poll() is None
+
+
 def test_listing_ends_nothing(sleeper: Any) -> None:
     """Twice the same; after the end there is nothing to list."""
     process = sleeper()

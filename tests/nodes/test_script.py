@@ -406,7 +406,8 @@ def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:
 
 def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
     """By what it inherited, where only root may look."""
-    env = {"SLURM_JOB_ID": "4711\n999 forged"}
+    forged = "/proc/1/environ:SLURM_JOB_ID=4712"
+    env = {"SLURM_JOB_ID": f"4711\n999 {forged}\n{forged}"}
     with subprocess.Popen(["sleep", "60"], env=env) as left:
         steps = host.probe(Wants(parts=("steps",))).steps
         left.kill()
@@ -414,6 +415,7 @@ def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
     seen = [(s.pid, s.job) for s in steps.processes if s.witness == "environment"]
     if os.geteuid() == 0:
         assert (left.pid, "4711") in seen
+        assert (1, "4712") not in seen
     else:
         assert steps.blind
 

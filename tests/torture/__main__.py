@@ -20,6 +20,10 @@ from tests.torture.world import World
 
 PATIENCE = 90.0
 """Seconds in which all has to be right again once all faults are over: retries wait for a minute."""
+PEACE = 10.0
+"""Seconds of calm in which sentinel may do what it likes, right or wrong, before anybody looks."""
+AMBUSH = 15.0
+"""Seconds for which an administrator lies in wait at a node, where nothing holds sentinel up."""
 
 
 def main() -> int:
@@ -53,13 +57,17 @@ def tortured(world: World, seed: int, seconds: float, *, stop: bool = False) -> 
     rounds = 0
     while time.monotonic() - told < seconds and not (stop and harm):
         rounds += 1
+        disturbed = rounds % 2 == 0
         for _ in range(chance.randint(3, 8)):
-            what = events.befall()
+            what = events.befall(disturbed=disturbed)
             done[what.split()[0]] += 1
             print(f"{time.monotonic() - told:7.1f}  {what}", flush=True)
             time.sleep(chance.random() * 3)
+            if not disturbed:
+                events.await_ambush(AMBUSH)
             harm += _new(oracle.lasting(), harm)
         events.calm()
+        time.sleep(PEACE)
         harm += _new(_in_calm(oracle), harm)
         events.release()
     if harm:

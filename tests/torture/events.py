@@ -25,25 +25,26 @@ class Events:
         self._number = self.between = 0
         self._ambushed: tuple[str, str] | None = None
         self._crashed = False
-        self._all: list[Callable[[], str]] = [
-            self.fail_task,
-            self.fail_task,
+        self._usual: list[Callable[[], str]] = [
+            *[self.fail_task] * 2,
             self.drain,
-            self.ambush,
-            self.ambush,
-            self.kill,
+            *[self.ambush] * 3,
+            self.job,
+            *[self.checkpoint] * 3,
+        ]
+        self._faults: list[Callable[[], str]] = [
+            *[self.kill] * 2,
             self.slurm_lies,
             self.slurm_stops,
             self.channel_fails,
             self.disk,
             self.clock,
-            self.job,
-            self.checkpoint,
             self.crash,
         ]
 
-    def befall(self) -> str:
-        return self._chance.choice(self._all)()
+    def befall(self, *, disturbed: bool) -> str:
+        """Not `disturbed`: only what people, Slurm and jobs do, so that sentinel acts all the time."""
+        return self._chance.choice(self._usual + self._faults * disturbed)()
 
     def calm(self) -> None:
         """All is well from here on; what an administrator said stays said."""
@@ -65,10 +66,14 @@ class Events:
             self._crashed = False
         self.world.kill()
         self.world.run()
-        deadline = time.monotonic() + 25
+        self.await_ambush(25)
+        self.settle_ambush()
+
+    def await_ambush(self, seconds: float) -> None:
+        """Until the administrator who lies in wait has acted, if sentinel comes there at all."""
+        deadline = time.monotonic() + seconds
         while self._ambushed and not self.world.ambushed and time.monotonic() < deadline:
             time.sleep(0.2)
-        self.settle_ambush()
 
     def settle_ambush(self) -> None:
         """Whether the administrator who lay in wait has acted; one who has not goes home."""
