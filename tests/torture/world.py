@@ -25,6 +25,7 @@ remote:
   ssh_options: "-F {ssh} -o UserKnownHostsFile={known}"
   timeout: 20s
   connect_timeout: 2s
+flapping: {{changes: 0}}
 guard: {{breaker: {{nodes: 1000, share: 100%, cooldown: 1s}}}}
 checks:
   drained: {{kind: drained, every: 2s, undrain: true, clean_up: true, xids: false,
