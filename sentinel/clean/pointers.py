@@ -6,7 +6,9 @@ Trackers, as their programs write them:
 - `latest_checkpointed_iteration.txt`: a number, or `release` (megatron/training/checkpointing.py,
   `read_metadata`; verl writes the same file beside `global_step_N`);
 - `trainer_state.json`: `best_model_checkpoint`, a path as the job saw it
-  (transformers/trainer_callback.py, `TrainerState.save_to_json`).
+  (transformers/trainer_callback.py, `TrainerState.save_to_json`);
+- `last_checkpoint` (detectron2's fvcore/common/checkpoint.py, `tag_last_checkpoint`), `checkpoint`
+  (TensorFlow's CheckpointState) and the like, of any form: whatever such a small file mentions.
 
 What they name is compared by device and inode. Names count as well, but only ever to spare more:
 one file system that is mounted twice may have two devices.
@@ -20,7 +22,8 @@ import os
 import re
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from sentinel.clean.weight import identity_of
 
@@ -39,6 +42,11 @@ FOLLOWING = "following "
 _BEST = re.compile(rb'"best_model_checkpoint":\s*("(?:[^"\\]|\\.)*"|null)')
 _TRACKER = re.compile(r"\.?latest", re.IGNORECASE)
 _ITSELF = re.compile(r"(?<![a-z0-9])(latest|last|best)(?![a-z0-9])", re.IGNORECASE)
+_HINT = re.compile(
+    r"[^0-9]*(?<![a-z0-9])(last|best|current|newest|resume|checkpoint)(?![a-z0-9])[^0-9]*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\s\"'`,;:=/()\[\]{}<>]+")
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _ARCHIVE = b"PK\x03\x04"
 """How a file of torch.save() begins: `latest.pt` is a checkpoint itself."""
@@ -83,6 +91,8 @@ def named(fd: int, path: str) -> Named:
     for name, link in _rows(fd):
         if link or _is_tracker(name):
             found.add(_one(fd, path, name, link=link))
+        elif _HINT.fullmatch(name):
+            found.names |= _mentioned(fd, os.path.join(path, name))
     return found
 
 
@@ -181,10 +191,24 @@ def _one(fd: int, path: str, name: str, *, link: bool, root: str = "") -> Named:
     this process then knows where."""
     pointer = os.path.join(path, name)
     start = root or f"/proc/self/fd/{fd}"
+    with _following(pointer):
+        return _linked(fd, pointer, name, start) if link else _told(fd, pointer, name, start)
+
+
+@contextmanager
+def _following(pointer: str) -> Iterator[None]:
     print(f"{FOLLOWING}{pointer}", file=sys.stderr, flush=True)  # noqa: T201
-    found = _linked(fd, pointer, name, start) if link else _told(fd, pointer, name, start)
+    yield
     print("followed", file=sys.stderr, flush=True)  # noqa: T201
-    return found
+
+
+def _mentioned(fd: int, pointer: str) -> set[str]:
+    """All words of a small file: any of them may be a name, and none has to be."""
+    with _following(pointer):
+        status = _status(fd, pointer)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LONGEST:
+            return set()
+        return set(_WORD.findall(os.fsdecode(_read(fd, pointer, LONGEST))))
 
 
 def _told(fd: int, pointer: str, name: str, start: str) -> Named:

@@ -176,6 +176,25 @@ def test_pointers_elsewhere_count_when_they_are_named(root: Path, tmp_path: Path
     assert refused(root, Rules(r"step(\d+)", pointers=[gone])).startswith(f"{gone}: ")
 
 
+@pytest.mark.parametrize("name", ["last_checkpoint", "checkpoint", "resume.yaml", "BEST"])
+@pytest.mark.parametrize(
+    "text",
+    ["step1", 'model_checkpoint_path: "step1"\n', "{from: /work/a/step1/weights, to: step77}"],
+)
+def test_what_a_small_file_mentions_stays(root: Path, name: str, text: str) -> None:
+    """In whatever form; what it mentions need not be there."""
+    (root / name).write_text(text)
+    assert may_go(root) == ["step2", "step3"]
+
+
+def test_what_is_no_small_file_mentions_nothing(root: Path) -> None:
+    """A checkpoint itself, a directory, a FIFO: none of them is read, and none stops anything."""
+    (root / "last_checkpoint").write_bytes(b"step1 " * LONGEST)
+    (root / "checkpoint").mkdir()
+    os.mkfifo(root / "current")
+    assert may_go(root) == ["step1", "step2", "step3"]
+
+
 def _fifo(root: Path) -> None:
     os.mkfifo(root / "latest")
 
