@@ -156,7 +156,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             findings=tuple(findings),
             coverage=asked.coverage(f.subject for f in findings if f.status is not Status.UNKNOWN),
             samples=tuple(s for f in findings for s in _samples(f)),
-            memory={"kills": _kills(answers, ctx.memory.get("kills", {}))},
+            memory={"kills": _kills(answers, ctx.memory.get("kills", {})), **asked.memory},
         )
 
     def _of_node(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sentinel.slurm.model import Node
 
 ALL = "all"
+MEMORY = "asked"
+"""What of a check's memory is kept here."""
 ASLEEP = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
 """Flags of power saving: such a node is there when a job needs it (slurm.conf(5))."""
 
@@ -26,17 +28,20 @@ ASLEEP = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"
 class Chosen(Struct, frozen=True, kw_only=True):
     """Which nodes are meant, and which of them can be asked (`names`).
 
-    `why`: why the others cannot, or why none is meant.
+    `why`: why the others cannot, or why none is meant. `lost`: whether some of them were in Slurm's
+    list at the last look and are not now. `memory`: for the next look, to be kept by the check.
     """
 
     meant: tuple[str, ...]
     names: tuple[str, ...]
     why: str = ""
+    lost: bool = False
+    memory: Mapping[str, Any] = {}
 
     def coverage(self, seen: Iterable[str]) -> Coverage:
         """What of it was seen. Only nodes that nobody could ask are excused."""
         there = set(seen)
-        excused = self.why if there.issuperset(self.names) else ""
+        excused = self.why if there.issuperset(self.names) and not self.lost else ""
         return covered("nodes", self.meant, there, excused)
 
 
@@ -64,13 +69,16 @@ def chosen(
     """The nodes by name. `all`: those of Slurm (that `of` leaves) that do not sleep, of which those
     that it hears from are asked; `job` (name or id): where it runs, none while it does not. Raises
     CannotTell where Slurm has to be asked and is blind.
+
+    A list that lacks what the last look had may be cut at a whole record, where nobody sees it. It is
+    not believed the first time: of jobs Slurm is asked once more, a node counts as not seen.
     """
     from sentinel.core import hostlist
 
     if job:
         return _of_job(job, users, ctx)
     if nodes == ALL:
-        return _all(of(ctx.slurm.nodes()))
+        return _all(ctx, of)
     names = hostlist.expand(nodes)
     return Chosen(meant=names, names=names)
 
@@ -88,22 +96,44 @@ def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
     running = [j for j in mine if phase(j.state) in (Phase.RUNNING, Phase.PAUSED)]
     if not running and (why := strange(mine)):
         raise CannotTell(visible(why))
-    if not running and ctx.one_shot:
-        refuse_lost(ctx, job, users)
+    ids, before = [j.job_id for j in running], _before(ctx, "jobs")
+    if before is None or not set(ids).issuperset(before.split()):
+        refuse_lost(ctx, job, users, ids)
     names = tuple(dict.fromkeys(n for j in running for n in hostlist.printed(j.nodes)))
-    return Chosen(meant=names, names=names, why="" if running else f"no job {job} is running")
+    return Chosen(
+        meant=names,
+        names=names,
+        why="" if running else f"no job {job} is running",
+        memory={MEMORY: {"jobs": " ".join(ids)}},
+    )
 
 
-def _all(nodes: Sequence[Node]) -> Chosen:
+def _all(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> Chosen:
+    from sentinel.core import hostlist
+
+    every = ctx.slurm.nodes()
+    nodes = of(every)
     awake = [n for n in nodes if n.state != "FUTURE" and not n.flags & ASLEEP]
     names = tuple(n.name for n in awake if up(n))
     meant = tuple(n.name for n in awake)
     asleep = f"all {len(nodes)} sleep or are yet to come" if nodes and not awake else ""
+    listed = {n.name for n in every}
+    before = _before(ctx, "nodes")
+    lost = tuple(n for n in hostlist.printed(before) if n not in listed) if before else ()
     return Chosen(
-        meant=meant,
+        meant=(*meant, *lost),
         names=names,
         why=asleep or "Slurm does not hear from them" * (len(names) < len(meant)),
+        lost=bool(lost),
+        memory={MEMORY: {"nodes": hostlist.fold(meant) if meant else ""}},
     )
+
+
+def _before(ctx: Context, what: str) -> str | None:
+    """What the last look had; None where there was none."""
+    asked = {} if ctx.one_shot else ctx.memory.get(MEMORY)
+    found = asked.get(what) if isinstance(asked, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def up(node: Node) -> bool:

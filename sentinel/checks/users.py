@@ -55,12 +55,14 @@ def running(ctx: Context, name: str, users: Sequence[str], *, before: bool = Fal
     return found
 
 
-def refuse_lost(ctx: Context, name: str, whose: Collection[str] | None) -> None:
+def refuse_lost(
+    ctx: Context, name: str, whose: Collection[str] | None, known: Collection[str] = ()
+) -> None:
     """Raises CannotTell where Slurm, asked once more for all that it remembers, has a job of this
-    name that runs: the list was not whole."""
+    name (or id) that runs and is not among the `known`: the list was not whole."""
     for run in ctx.slurm.past((), (name,), RECENT).runs:
-        mine = run.name == name and (whose is None or run.user in whose)
-        if mine and phase(run.state) is Phase.RUNNING:
+        mine = name in (run.name, run.id, run.job_id) and (whose is None or run.user in whose)
+        if mine and phase(run.state) is Phase.RUNNING and run.job_id not in known:
             raise CannotTell(
                 f"job {run.id} runs and is not in the list of jobs: the list is not whole"
             )

@@ -4,11 +4,16 @@ import grp
 import os
 import pwd
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sentinel.checks.checkpoint import Checkpoint
+from sentinel.checks.log import Log
 from sentinel.checks.users import running, watched
 from sentinel.core.errors import CannotTell
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
 from sentinel.slurm.model import Run
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import check, glance
@@ -93,3 +98,20 @@ def test_a_state_that_is_not_known_is_no_end() -> None:
     with pytest.raises(CannotTell, match="job 7 is HIBERNATING, a state that is not known here"):
         running(context(FixedSlurm(jobs=[odd])), "train", [])
     assert running(context(FixedSlurm(jobs=[odd, runs])), "train", []) == [runs]
+
+
+@pytest.mark.parametrize(
+    "watching",
+    [
+        Log(job="train", users=["root"], path=FilePath("/nowhere/log")),
+        Checkpoint(job="train", users=["root"], path=FilePath("/nowhere")),
+    ],
+)
+def test_a_list_without_the_training_is_not_believed_at_the_first_look(watching: Any) -> None:
+    """It may be cut at a whole record. Once Slurm has said twice that none runs, it is asked once."""
+    run = Run(job_id="7", id="7", name="train", user="root", state="RUNNING", source="squeue")
+    with pytest.raises(CannotTell, match="the list is not whole"):
+        watching.run(context(FixedSlurm(jobs=[], ends={"7": run})))
+    idle = watching.run(context(FixedSlurm(jobs=[])))
+    again = watching.run(context(FixedSlurm(jobs=[], ends={"7": run}), memory=idle.memory))
+    assert (idle.status, again.status) == (Status.OK, Status.OK)

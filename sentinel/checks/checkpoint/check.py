@@ -116,6 +116,9 @@ class Look:
         return known is not None and known.changed == entry.changed
 
 
+IDLE = "idle"
+"""In the memory: at the last look no job ran, and Slurm was asked twice."""
+
 LOOKUP = 20.0
 """Seconds for one question to the file system: a sharded checkpoint has thousands of files."""
 
@@ -169,12 +172,14 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding about the job's name or the folder; CannotTell when it cannot be read."""
-        before = bool(ctx.memory)
+        before = not ctx.memory.get(IDLE)
         jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         if self.job and not jobs:
             nothing = "no such job is running, so no checkpoint is awaited"
             none = Coverage(of="folders", meant=0, excused="no such job is running")
-            return Report(findings=(self._finding(Status.OK, nothing),), coverage=none)
+            idle = None if ctx.one_shot else {**ctx.memory, IDLE: True}
+            finding = self._finding(Status.OK, nothing)
+            return Report(findings=(finding,), coverage=none, memory=idle)
         memory = (None if ctx.one_shot else recalled(ctx.memory, Memory)) or Memory()
         files = Files(min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
         folder = Folder(self.path, self.match, files)

@@ -46,7 +46,7 @@ def on_nodes(
         findings=tuple(findings),
         coverage=asked.coverage(name for name in asked.names if name not in blind),
         samples=tuple(samples),
-        memory=_remembered(answers, paths, ctx.memory),
+        memory={**_remembered(answers, paths, ctx.memory), **asked.memory},
     )
 
 

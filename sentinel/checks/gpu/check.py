@@ -173,7 +173,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found += self._others(silences, book, ctx)
         before = plain(ctx.memory, "told")
         found += unseen.unseen(before, found, sights, {*sights, *silences, *slurm})
-        memory["told"] = unseen.told(found, before)
+        memory |= {"told": unseen.told(found, before), **asked.memory}
         return Report(
             findings=tuple(found),
             coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),

@@ -144,7 +144,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         the queue cannot be read.
         """
         memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        before = bool(memory.logs)
+        before = not ctx.memory or bool(memory.logs)
         jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         nothing = "no such job is running, so there is no log to watch"
         finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)

@@ -11,7 +11,16 @@ from msgspec import Struct, to_builtins
 
 from sentinel.checks.network import kernel
 from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
-from sentinel.checks.nodes_asked import ALL, chosen, here, judge_choice, mended, probed, silent
+from sentinel.checks.nodes_asked import (
+    ALL,
+    Chosen,
+    chosen,
+    here,
+    judge_choice,
+    mended,
+    probed,
+    silent,
+)
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.model import Finding, Report, Status, covered, worst
@@ -87,6 +96,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
         wants = Wants(parts=PARTS, cursors=cursors)
         findings: list[Finding] = []
+        asked = Chosen(meant=(), names=())
         if self.nodes:
             asked = chosen(self.nodes, "", None, ctx)
             told = probed(ctx, asked.names, wants)
@@ -109,7 +119,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Report(
             findings=tuple(findings),
             coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
-            memory=to_builtins(memory),
+            memory={**to_builtins(memory), **asked.memory},
         )
 
     def _of_node(

@@ -113,7 +113,7 @@ def memory_node(world: World) -> Outcome:
 def memory_of_job(world: World) -> Outcome:
     training_runs(world)
     world.node(probe("memory", MEMINFO), newer=VERSION_2)
-    return world.look("memory", Memory(job="train", users=["root"]), one_shot=True)
+    return world.look("memory", Memory(job="train", users=["root"]))
 
 
 def memory_section(world: World) -> Outcome:
@@ -131,6 +131,13 @@ def fs_node(world: World) -> Outcome:
     )
     world.node(probe().replace("MARK end", f"{disk}MARK end"), newer=VERSION_2)
     return world.look("fs", Fs(nodes="n1", paths=[FilePath("/data")]))
+
+
+def fs_of_job(world: World) -> Outcome:
+    training_runs(world)
+    disk = section("mounts", "/dev/vda1 / ext4 rw,relatime 0 0\n") + section("disk.1", FULL)
+    world.node(probe().replace("MARK end", f"{disk}MARK end"), newer=VERSION_2)
+    return world.look("fs", Fs(job="train", users=["root"], paths=[FilePath("/data")]))
 
 
 def fs_here(world: World) -> Outcome:
@@ -277,6 +284,7 @@ CASES = [
     Case(kind="fs", source=0, asked="stat", truth="the disk is full", look=fs_here),
     Case(kind="fs", source=0, asked="ssh", truth="the disk is full", look=fs_node),
     Case(kind="fs", source=0, asked="disk.1", truth="the disk is full", look=fs_node),
+    Case(kind="fs", source=0, asked="squeue %o", truth="the disk is full", look=fs_of_job),
     Case(kind="network", source=0, asked="ssh", truth="a link is down", look=network(port_up=False)),
     Case(kind="network", source=0, asked="infiniband", truth="a link is down", look=network(port_up=False)),
     Case(kind="network", source=0, asked="network", truth="a link is down", look=network(ethernet_up=False)),

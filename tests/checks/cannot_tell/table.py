@@ -14,7 +14,7 @@ from sentinel.checks import KINDS
 from tests.checks.cannot_tell.file_cases import CASES as FILES
 from tests.checks.cannot_tell.node_cases import CASES as NODES
 from tests.checks.cannot_tell.slurm_cases import CASES as SLURM
-from tests.checks.cannot_tell.world import DENIED, FAULTS, Case, World
+from tests.checks.cannot_tell.world import DENIED, FAULTS, HANG, Case, World
 from tests.lab import needs
 
 CASES: Sequence[Case] = sorted((*SLURM, *NODES, *FILES), key=lambda case: (case.kind, case.source))
@@ -72,8 +72,9 @@ class Row(Struct, frozen=True, kw_only=True):
 
 def made() -> list[Row]:
     """A row for each case and fault, and one for the case as it is (AS_IT_IS)."""
-    jobs = [(n, fault) for n in range(len(CASES)) for fault in (AS_IT_IS, *FAULTS)]
-    with multiprocessing.get_context("fork").Pool(6, maxtasksperchild=1) as pool:
+    faults = (HANG, AS_IT_IS, *(f for f in FAULTS if f != HANG))  # those that wait go first
+    jobs = [(n, fault) for fault in faults for n in range(len(CASES))]
+    with multiprocessing.get_context("fork").Pool(8, maxtasksperchild=1) as pool:
         return pool.map(_row, jobs, chunksize=1)
 
 

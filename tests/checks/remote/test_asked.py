@@ -16,7 +16,7 @@ from sentinel.core.values import Duration
 from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
 from sentinel.nodes.probe import Memory as NodeMemory
-from sentinel.slurm.model import Job, Node
+from sentinel.slurm.model import Job, JobEnd, Node, Run
 from sentinel.testing import FixedSlurm, context
 
 GB = 10**9
@@ -102,6 +102,72 @@ def test_a_job_is_looked_at_where_it_runs() -> None:
     numbered = look(Memory(job="8", users=["root"]), answers, slurm)
     assert [f.subject for f in numbered.findings] == ["n3"]
     assert look(Memory(job="ended", users=["root"]), answers, slurm).findings == ()
+
+
+@pytest.mark.parametrize("check", [Memory, fs])
+def test_a_list_of_nodes_that_became_shorter_is_not_believed_the_first_time(check: Any) -> None:
+    """It may be cut at a whole node. A second list without it is: somebody has removed it."""
+    whole = FixedSlurm(nodes=[node("n1"), node("n2"), node("n3", "IDLE", "POWERED_DOWN")])
+    cut = FixedSlurm(nodes=[node("n1"), node("n3", "IDLE", "POWERED_DOWN")])
+    answers = dict.fromkeys(["n1", "n2"], WELL)
+    first = look(check(nodes="all"), answers, whole)
+    second = look(check(nodes="all"), answers, cut, memory=first.memory)
+    third = look(check(nodes="all"), answers, cut, memory=second.memory)
+    assert [r.status for r in (first, second, third)] == [Status.OK, Status.UNKNOWN, Status.OK]
+    assert second.coverage.unseen == ("n2",)
+
+
+def test_no_node_at_all_is_no_list_of_before() -> None:
+    """All sleep, and then all are there."""
+    asleep = FixedSlurm(nodes=[node("n1", "IDLE", "POWERED_DOWN")])
+    first = look(Memory(nodes="all"), {}, asleep)
+    second = look(
+        Memory(nodes="all"), {"n1": WELL}, FixedSlurm(nodes=[node("n1")]), memory=first.memory
+    )
+    assert [r.status for r in (first, second)] == [Status.OK, Status.OK]
+
+
+def runs(*numbers: int) -> dict[str, JobEnd]:
+    """What Slurm has of all jobs: these run."""
+    return {
+        str(n): Run(
+            job_id=str(n), id=str(n), name="train", user="root", state="RUNNING", source="squeue"
+        )
+        for n in numbers
+    }
+
+
+LISTS = [
+    ("none, at the first look", [], [7], None, True),
+    ("one of two, at the first look", [7], [7, 8], None, True),
+    ("one of two that ran at the last", [7], [7, 8], [7, 8], True),
+    ("what ran at the last has ended", [7], [7], [7, 8], False),
+    ("none, as at the last look", [], [7], [], False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [Memory, fs])
+@pytest.mark.parametrize(
+    ("listed", "running", "before", "refused"),
+    [row[1:] for row in LISTS],
+    ids=[r[0] for r in LISTS],
+)
+def test_a_list_of_jobs_that_became_shorter_is_not_believed_the_first_time(
+    check: Any, listed: list[int], running: list[int], before: list[int] | None, refused: bool
+) -> None:
+    """Slurm is asked once more: what runs, and is not in the list, was cut off it."""
+    jobs = [job("train", f"n{n}", number=n) for n in listed]
+    slurm = FixedSlurm(jobs=jobs, ends=runs(*running))
+    answers = {f"n{n}": WELL for n in listed}
+    memory = {} if before is None else {"asked": {"jobs": " ".join(map(str, before))}}
+    one = check(nodes="", job="train", users=["root"])
+    if refused:
+        with pytest.raises(CannotTell, match="the list is not whole"):
+            look(one, answers, slurm, memory=memory)
+        return
+    report = look(one, answers, slurm, memory=memory)
+    assert report.memory is not None
+    assert report.memory["asked"] == {"jobs": " ".join(map(str, listed))}
 
 
 @pytest.mark.parametrize("check", [Memory(job="train", users=["root"]), Memory(nodes="all")])
