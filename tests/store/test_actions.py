@@ -54,6 +54,11 @@ def write(books: Books, wanted: ActionRecord) -> Past:
     return seen[0]
 
 
+def long_here(test: Callable[..., None]) -> Callable[..., None]:
+    """A thousand transactions: its statements and bounds are those of TestSqlite, which stays."""
+    return pytest.mark.long(pytest.mark.timeout(600)(test))
+
+
 class BooksContract:
     """One rule, one test. Subclasses bring `open_books`, which opens the same state each time."""
 
@@ -233,6 +238,14 @@ class TestNetwork(BooksContract):
     def open_books(self, tmp_path: Path) -> Open:
         return lambda: SqlBooks(SqliteBackend(str(tmp_path), local=False))
 
+    @long_here
+    def test_very_many_actions(self, books: Books) -> None:
+        super().test_very_many_actions(books)
+
+    @long_here
+    def test_refusals_hide_neither_what_was_tried_nor_what_is_open(self, books: Books) -> None:
+        super().test_refusals_hide_neither_what_was_tried_nor_what_is_open(books)
+
 
 class TestPostgres(BooksContract):
     """In PostgreSQL."""
@@ -240,3 +253,11 @@ class TestPostgres(BooksContract):
     @pytest.fixture
     def open_books(self, postgres_url: str) -> Open:
         return lambda: SqlBooks(PostgresBackend(postgres_url))
+
+    @long_here
+    def test_very_many_actions(self, books: Books) -> None:
+        super().test_very_many_actions(books)
+
+    @long_here
+    def test_refusals_hide_neither_what_was_tried_nor_what_is_open(self, books: Books) -> None:
+        super().test_refusals_hide_neither_what_was_tried_nor_what_is_open(books)
