@@ -168,7 +168,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Report(
             findings=tuple(findings),
             coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
-            memory=to_builtins(memory),
+            memory={**to_builtins(memory), **(asked.memory if self.nodes else {})},
         )
 
     def _wants(self, names: Collection[str], memory: Memory, now: float, at_once: bool) -> Wants:

@@ -13,7 +13,6 @@ from sentinel.checks.network import kernel
 from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
 from sentinel.checks.nodes_asked import (
     ALL,
-    Chosen,
     chosen,
     here,
     judge_choice,
@@ -96,7 +95,6 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
         wants = Wants(parts=PARTS, cursors=cursors)
         findings: list[Finding] = []
-        asked = Chosen(meant=(), names=())
         if self.nodes:
             asked = chosen(self.nodes, "", None, ctx)
             told = probed(ctx, asked.names, wants)
@@ -119,7 +117,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Report(
             findings=tuple(findings),
             coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
-            memory={**to_builtins(memory), **asked.memory},
+            memory={**to_builtins(memory), **(asked.memory if self.nodes else {})},
         )
 
     def _of_node(
