@@ -26,7 +26,8 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 	@exec $(BIN)/sentinel run
 
 test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
-	$(BIN)/pytest -n 4 --dist worksteal -m 'not long' $(ARGS)
+	@# 6 on two cores: most of a test on the cluster is waiting for it.
+	$(BIN)/pytest -n 6 --dist worksteal -m 'not long' $(ARGS)
 
 test-long: .venv/.dev packages ## the long ones, which CI runs too
 	@# 5: none is marked so.

@@ -439,7 +439,7 @@ async def against(script: list[bytes], **changes: Any) -> tuple[ChannelError, li
     fields = {**GOOD, "host": host, "port": port, "security": "none", "timeout": Duration(10)}
     with pytest.raises(ChannelError) as caught:
         await Email(**{**fields, **changes}).send([notification()])
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), 60)
     server.close()
     await server.wait_closed()
     return caught.value, heard

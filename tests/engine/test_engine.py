@@ -588,7 +588,7 @@ def test_a_second_look_is_part_of_the_pass(lasts: bool, told: list[str]) -> None
             while not scene.store.alerts():
                 await asyncio.sleep(0)
             dead.status = Status.OK
-            looks = asyncio.wait_for(work, 10)
+            looks = asyncio.wait_for(work, 60)
         await looks
         await scene.engine.deliver()
         await scene.engine.check("job")

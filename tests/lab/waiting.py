@@ -8,7 +8,7 @@ Answer = TypeVar("Answer")
 
 
 def wait_until(
-    ready: Callable[[], Answer], what: str | Callable[[], str], limit: float = 10.0
+    ready: Callable[[], Answer], what: str | Callable[[], str], limit: float = 30.0
 ) -> Answer:
     """The first true answer of `ready`; TimeoutError names `what` after limit.
 

@@ -155,7 +155,7 @@ def test_a_node_that_pam_closes_to_us_refused(nodes: Nodes) -> None:
     )
     assert started.returncode == 0, started.stderr
     nodes.divert("node-1", 2222, nodes.lab.nodes[1].address)
-    told = nodes.reach().run(["node-1"], ["true"], limit=10)["node-1"]
+    told = nodes.reach().run(["node-1"], ["true"], limit=60)["node-1"]
     nodes.on("node-1", "umount /etc/pam.d/sshd; pkill -f 'UsePAM=ye[s]'")
     assert isinstance(told, Refused)
     assert "pam_slurm_adopt" in told.why

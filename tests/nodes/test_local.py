@@ -14,13 +14,13 @@ def test_this_host_is_asked_without_any_network() -> None:
     """By its name, its short name, or as localhost."""
     remote = connect(RemoteSettings(via="local"))
     names = list({HERE, HERE.partition(".")[0], "localhost"})
-    told = remote.run(names, ["sh", "-c", "printf x; exit 4"], limit=10)
+    told = remote.run(names, ["sh", "-c", "printf x; exit 4"], limit=60)
     assert told == {name: Answered(code=4, out=b"x") for name in names}
 
 
 def test_no_other_host_is_asked() -> None:
     """A node elsewhere is not this one, however healthy this one is."""
-    told = connect(RemoteSettings(via="local")).probe(["elsewhere"], EVERYTHING, limit=10)
+    told = connect(RemoteSettings(via="local")).probe(["elsewhere"], EVERYTHING, limit=60)
     assert isinstance(told["elsewhere"], NotAsked)
     assert HERE in told["elsewhere"].why
 

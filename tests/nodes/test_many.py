@@ -104,7 +104,7 @@ def test_no_more_than_the_fanout_run_at_once() -> None:
 def test_a_node_named_twice_is_asked_once(tmp_path: Path) -> None:
     """One answer, one login."""
     cluster = Cluster(tmp_path, 2)
-    told = cluster.reach().run(["n0001", "n0001"], ["true"], limit=10)
+    told = cluster.reach().run(["n0001", "n0001"], ["true"], limit=60)
     assert told == {"n0001": Answered(code=0)}
     assert cluster.asked() == ["n0001"]
 

@@ -43,7 +43,7 @@ def test_arguments_arrive_as_they_are_and_no_shell_sees_them(sshd: Sshd) -> None
 def test_one_login_a_question(sshd: Sshd) -> None:
     """Every node is one round trip, by sshd's own log."""
     before = sshd.log.read_text().count("Accepted publickey")
-    told = sshd.reach().run(["a", "b", "c"], ["true"], limit=10)
+    told = sshd.reach().run(["a", "b", "c"], ["true"], limit=60)
     assert told == {name: Answered(code=0) for name in "abc"}
     assert sshd.log.read_text().count("Accepted publickey") - before == 3
 
@@ -72,7 +72,7 @@ def test_a_server_that_runs_something_else_did_not_answer(
 ) -> None:
     """A forced command or a shell that lets nobody in is no answer, whatever its exit code."""
     with Sshd(tmp_path / "server", ["-o", f"ForceCommand={forced}"]) as other:
-        told = other.reach().run(["node"], ["true"], limit=10)["node"]
+        told = other.reach().run(["node"], ["true"], limit=60)["node"]
     assert isinstance(told, answer), told
     assert words in told.why
 
@@ -84,7 +84,7 @@ def test_a_hundred_megabytes_are_cut_off(sshd: Sshd) -> None:
     assert isinstance(told["flood"], Partial)
     assert "more than 8.39 MB" in told["flood"].why
     assert time.monotonic() - began < 15
-    assert sshd.reach().run(["fine"], ["echo", "fine"], limit=10)["fine"] == Answered(
+    assert sshd.reach().run(["fine"], ["echo", "fine"], limit=60)["fine"] == Answered(
         code=0, out=b"fine\n"
     )
 
@@ -120,10 +120,10 @@ def test_a_changed_host_key_and_an_unknown_one_are_answers_of_their_own(sshd: Ss
     """Host keys are checked by default, whatever the file of ssh says; the user's words win."""
     sshd.config.write_text(f"{sshd.config.read_text()}  StrictHostKeyChecking no\n")
     sshd.vouch(OTHER_KEY)
-    changed = sshd.reach().run(["node"], ["true"], limit=10)["node"]
+    changed = sshd.reach().run(["node"], ["true"], limit=60)["node"]
     sshd.vouch("")
-    unknown = sshd.reach().run(["node"], ["true"], limit=10)["node"]
-    relaxed = sshd.reach("-o StrictHostKeyChecking=no").run(["node"], ["true"], limit=10)["node"]
+    unknown = sshd.reach().run(["node"], ["true"], limit=60)["node"]
+    relaxed = sshd.reach("-o StrictHostKeyChecking=no").run(["node"], ["true"], limit=60)["node"]
     assert isinstance(changed, HostKeyChanged)
     assert "has changed" in changed.why
     assert isinstance(unknown, HostKeyUnknown)
@@ -132,7 +132,7 @@ def test_a_changed_host_key_and_an_unknown_one_are_answers_of_their_own(sshd: Ss
 
 def test_a_key_that_is_not_accepted_is_refused(sshd: Sshd) -> None:
     """Permission denied, at once: nothing asks for a password."""
-    told = sshd.reach("-o IdentityFile=/dev/null -o User=nobody").run(["node"], ["true"], limit=10)
+    told = sshd.reach("-o IdentityFile=/dev/null -o User=nobody").run(["node"], ["true"], limit=60)
     answer = told["node"]
     assert isinstance(answer, Refused)
     assert "Permission denied" in answer.why
@@ -152,7 +152,7 @@ def test_what_is_no_sshd_is_told_by_what_it_says(
 ) -> None:
     """A door that closes at once refuses; anything that is not SSH 2 is garbage."""
     with saying(words) as port:
-        told = sshd.reach(f"-p {port}").run(["node"], ["true"], limit=10)["node"]
+        told = sshd.reach(f"-p {port}").run(["node"], ["true"], limit=60)["node"]
     assert isinstance(told, answer), told
 
 
@@ -160,14 +160,14 @@ def test_an_sshd_that_accepts_and_says_nothing_timed_out(sshd: Sshd) -> None:
     """A node whose kernel takes connections while nothing else runs is not unreachable."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         reach = sshd.reach(f"-p {silent.getsockname()[1]}", connect=1)
-        told = reach.run(["node"], ["true"], limit=10)["node"]
+        told = reach.run(["node"], ["true"], limit=60)["node"]
     assert isinstance(told, TimedOut), told
 
 
 def test_nobody_listening_is_unreachable_and_so_is_an_unknown_name(sshd: Sshd) -> None:
     """Connection refused, and no such host."""
-    refused = sshd.reach("-p 1").run(["node"], ["true"], limit=10)["node"]
-    nowhere = sshd.reach("-o HostName=no-such-host.invalid").run(["node"], ["true"], limit=10)
+    refused = sshd.reach("-p 1").run(["node"], ["true"], limit=60)["node"]
+    nowhere = sshd.reach("-o HostName=no-such-host.invalid").run(["node"], ["true"], limit=60)
     assert isinstance(refused, Unreachable)
     assert isinstance(nowhere["node"], Unreachable)
 
@@ -176,14 +176,14 @@ def test_nobody_listening_is_unreachable_and_so_is_an_unknown_name(sshd: Sshd) -
 def test_ssh_that_is_set_up_wrongly_asks_nobody(sshd: Sshd, options: str) -> None:
     """A slip in ssh_options is this host's trouble, not the nodes'."""
     reach = Reach(Ssh(RemoteSettings(ssh_options=options)), fanout=1, patience=10)
-    told = reach.run(["localhost"], ["true"], limit=10)["localhost"]
+    told = reach.run(["localhost"], ["true"], limit=60)["localhost"]
     assert isinstance(told, NotAsked), told
 
 
 def test_without_ssh_nobody_is_asked(tmp_path: Path) -> None:
     """No ssh in PATH is told as that, for every node."""
     reach = Reach(Ssh(RemoteSettings(), environ={"PATH": str(tmp_path)}), fanout=1, patience=10)
-    told = reach.run(["a", "b"], ["true"], limit=10)
+    told = reach.run(["a", "b"], ["true"], limit=60)
     assert {type(answer) for answer in told.values()} == {NotAsked}
 
 
@@ -193,12 +193,12 @@ def test_a_name_that_is_none_is_not_asked_and_the_others_are(
 ) -> None:
     """Neither an option, a user, nor a command gets anywhere near ssh, and blinds nobody."""
     strange = name.format(tmp_path / "touched")
-    told = sshd.reach().run(["fine", strange], ["true"], limit=10)
+    told = sshd.reach().run(["fine", strange], ["true"], limit=60)
     assert told["fine"] == Answered(code=0)
     refused = told[strange]
     assert isinstance(refused, NotAsked)
     assert "is no name of a node" in refused.why
-    probes = sshd.reach().probe(["fine", strange], Wants(), limit=10)
+    probes = sshd.reach().probe(["fine", strange], Wants(), limit=60)
     assert isinstance(probes["fine"], NodeProbe)
     assert isinstance(probes[strange], NotAsked)
     assert not (tmp_path / "touched").exists()

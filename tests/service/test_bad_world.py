@@ -131,15 +131,15 @@ def test_a_clock_that_jumps_neither_stops_checks_nor_hurries_or_delays_alerts(
     service.wait_for(lambda: runs(watch) > before + 1, "a bad run")
     clock.set(jump)
     before = runs(watch)
-    service.wait_for(lambda: runs(watch) >= before + 3, "runs after the jump", 10)
+    service.wait_for(lambda: runs(watch) >= before + 3, "runs after the jump", 60)  # not an hour
     assert watch.book == [] or time.monotonic() - began >= 4
-    watch.wait_told(service, limit=15)
+    watch.wait_told(service)
     assert time.monotonic() - began >= 4
     watch.lamp(0)
     began, before = time.monotonic(), runs(watch)
     service.wait_for(lambda: runs(watch) > before + 1, "a good run")
     clock.set(0)
-    watch.wait_told(service, reason="resolved", limit=15)
+    watch.wait_told(service, reason="resolved")
     assert time.monotonic() - began >= 3
 
 

@@ -19,6 +19,7 @@ from tests.checks.cannot_tell.world import FAULTS
 from tests.lab import needs
 
 
+@pytest.mark.timeout(600)  # half a thousand processes, of which sixty wait for what hangs
 def test_no_fault_of_a_source_turns_what_is_wrong_into_ok() -> None:
     """And the page says of each what is said: make it with `python -m tests.checks.cannot_tell
     --write`."""
