@@ -87,6 +87,15 @@ def slowdown_table(by_kind: dict[str, Slowdowns]) -> None:
         print(slowdown_line(kind, found))
         total.add(found)
     print(slowdown_line("all", total))
+    hidden = sorted(
+        least
+        for count, least in zip(total.told, total.least, strict=True)
+        if count is None or count > SOON
+    )
+    shown = ", ".join(f"{100 * least:.0f} %" for least in hidden)
+    print(
+        f"not told within {SOON} values: {len(hidden)}, where the least to be seen is {shown or '-'}"
+    )
     print(f"told, at most: {(len(total.false) or RATE) / (total.days or 1):.2g} a day")
     print(*(f"  {one}" for one in total.false[:20]), sep="\n")
 

@@ -907,6 +907,31 @@ def test_without_progress_the_trainers_own_number_has_to_advance(tmp_path: Path)
     assert finding.summary == "step at 8 for 10m (stale after 10m)"
 
 
+@pytest.mark.parametrize(
+    ("line", "encoding", "name"),
+    [
+        pytest.param(
+            " {0:>2}%|##   | {0}/90 [00:10<01:20,  1.1s/it]\r", "utf-8", "count", id="bar"
+        ),
+        pytest.param(TITAN, "utf-16-le", "step", id="UTF-16"),
+    ],
+)
+def test_a_log_that_is_only_a_bar_or_in_utf_16_hangs_like_any_other(
+    tmp_path: Path, line: str, encoding: str, name: str
+) -> None:
+    """A bar never ends its line, and every other byte is nothing."""
+    log = tmp_path / "log"
+    log.write_bytes("".join(line.format(n) for n in range(9)).encode(encoding))
+    watch = Watch(path=FilePath(log))
+    watch.look()
+    with log.open("ab") as file:
+        file.write(line.format(9).encode(encoding))
+    assert watch.look(1).values[name] == 9
+    assert watch.look(9).status is Status.OK
+    finding = watch.look(1)
+    assert (finding.status, finding.summary.split(" for ")[0]) == (Status.CRITICAL, f"{name} at 9")
+
+
 def test_growth_alone_counts_where_that_is_asked_for(tmp_path: Path) -> None:
     """Or where nobody knows the log."""
     for progress, line in [("growth", TITAN.format(7)), ("auto", "hello\n")]:
