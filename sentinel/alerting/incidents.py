@@ -10,7 +10,7 @@ A training that is dead or hangs joins, and is told as if it had not: to its own
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -114,8 +114,14 @@ def weight(alert: Alert, now: Instant) -> tuple[int, float]:
 class Causes:
     """Which of these alerts explain which, found once for many questions."""
 
-    def __init__(self, alerts: Iterable[Alert], rules: Iterable[Rule] = RULES) -> None:
-        self._rules = tuple(rules)
+    def __init__(
+        self,
+        alerts: Iterable[Alert],
+        rules: Iterable[Rule] = RULES,
+        split: Container[str] = (),
+    ) -> None:
+        """`split`: ids of alerts that a person took out of their incident: nothing explains them."""
+        self._rules, self.split = tuple(rules), split
         self._found: dict[tuple[int, str], Alert] = {}
         for alert in sorted((a for a in alerts if a.firing), key=lambda a: (a.since.wall, a.key)):
             for number, rule in enumerate(self._rules):
@@ -125,6 +131,8 @@ class Causes:
 
     def of(self, alert: Alert) -> Alert | None:
         """The firing alert that explains this one; None where none does."""
+        if alert.id in self.split:
+            return None
         for number, rule in enumerate(self._rules):
             if rule.effects and alert.kind not in rule.effects:
                 continue
@@ -150,11 +158,21 @@ def joined(alerts: Mapping[Key, Alert], causes: Causes) -> Iterator[Alert]:
     """The firing alerts that have to bear another incident than they do. One that has joined a
     cause stays with it; one that stood alone may still join."""
     for alert in alerts.values():
-        if alert.firing and alert.incident in ("", alert.id):
+        if alert.firing and (alert.incident in ("", alert.id) or alert.id in causes.split):
             root = causes.root(alert)
-            incident = root.incident or root.id
+            incident = alert.id if root.key == alert.key else root.incident or root.id
             if incident != alert.incident:
                 yield replace(alert, incident=incident)
+
+
+def may_be_explained(alert: Alert, kinds: Container[str], rules: Iterable[Rule] = RULES) -> bool:
+    """Whether a check of these kinds, if it finds its trouble, would be the cause of this alert."""
+    return any(
+        any(kind in kinds for kind in rule.causes)
+        and (not rule.effects or alert.kind in rule.effects)
+        and any(True for _ in _as_effect(rule, alert))
+        for rule in rules
+    )
 
 
 def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:

@@ -11,9 +11,10 @@ import secrets
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Ack, Silence, exactly
+from sentinel.alerting.silences import Ack, Deed, Remark, Silence, exactly
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.model import Alert
@@ -81,6 +82,24 @@ def silence_alert(
 ) -> Silence:
     """The same for so long, of the alert of this id; raises Wrong."""
     return silence(exactly(find(alerts, alert).key), end(length, now), said, now, name)
+
+
+def remark(
+    incident: str, deed: Deed, said: Said, now: Instant, text: str = "", alert: str = ""
+) -> Remark:
+    """What somebody says of an incident; raises Wrong where nothing is said. `said.note` is not part of it."""
+    text = visible(text.strip()[:NOTE])
+    if deed != "split" and not text:
+        raise Wrong(f"{deed}: {'name somebody' if deed == 'assign' else 'say what'}")
+    return Remark(
+        incident=incident, deed=deed, at=now, who=_who(said), how=said.how, text=text, alert=alert
+    )
+
+
+def silence_alerts(alerts: Iterable[Alert], ends: int, said: Said, now: Instant) -> Silence:
+    """Nobody is told of these until `ends`; what comes later, also of the same subjects, is told."""
+    quiet = silence(Match(), ends, said, now)
+    return replace(quiet, alerts=frozenset(alert.id for alert in alerts))
 
 
 def find(alerts: Iterable[Alert], name: str) -> Alert:

@@ -8,12 +8,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.announcements import Bulletin
-from sentinel.alerting.incidents import Causes, importance, joined, told_anyway
+from sentinel.alerting.incidents import (
+    Causes,
+    importance,
+    joined,
+    may_be_explained,
+    stands_still,
+    told_anyway,
+    weight,
+)
 from sentinel.alerting.observations import Outcome, observations
 from sentinel.alerting.owners import LABEL, apart
 from sentinel.alerting.routing import Listener, audience, unrouted
 from sentinel.alerting.settings import Inhibit, Route, Window
-from sentinel.alerting.silences import Inhibition, Orders, silenced, standing
+from sentinel.alerting.silences import Inhibition, Orders, may_be_muted, silenced, standing
 from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import (
@@ -51,6 +59,23 @@ class Plan(Struct, frozen=True, kw_only=True):
 SETTLE = 300.0
 """Seconds after the end of a cause in which what it explained may end as well, untold: a check that
 could not see has to run once more, every five minutes as a rule."""
+
+
+class Rest(Struct, frozen=True, kw_only=True):
+    """What of a pass is still to come: the checks at work, with their kinds, and whether it is the
+    `first` look of a new state, which is told as one message."""
+
+    checks: Mapping[str, str] = {}
+    first: bool = False
+
+
+GATHER, FIRST_LOOK = 10.0, 30.0
+"""Seconds that an alert waits at most for what may explain it, and for the others of a first look.
+Nobody waits where no check is at work: Alertmanager's group_wait, 30 s, is always waited for
+(https://prometheus.io/docs/alerting/latest/configuration/#route)."""
+
+WAITS, FIRST = "waits for ", "waits for the first look to end"
+"""How `held` begins of an alert that waits for the rest of its pass."""
 
 PART = "told with its cause:"
 """How `held` begins of an alert that its cause explains."""
@@ -155,6 +180,7 @@ def _reason(alert: Alert, told: Told | None, listener: Listener, now: Instant, a
 
 
 NO_ORDERS = Orders()
+ALL_DONE = Rest()
 
 
 def digest(
@@ -164,9 +190,10 @@ def digest(
     now: Instant,
     orders: Orders = NO_ORDERS,
     origin: Callable[[Key], str] = lambda _: "",
+    rest: Rest = ALL_DONE,
 ) -> Batch:
     """What one transaction has to write about these runs. `origin`: see state_machine.step."""
-    work = _Work(alerts, plan, now, orders)
+    work = _Work(alerts, plan, now, orders, rest)
     for outcome in outcomes:
         for key, finding in observations(outcome, alerts, plan.cluster):
             work.observe(key, finding, plan.policies[outcome.check], origin(key))
@@ -175,10 +202,14 @@ def digest(
 
 
 def review(
-    alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders = NO_ORDERS
+    alerts: Mapping[Key, Alert],
+    plan: Plan,
+    now: Instant,
+    orders: Orders = NO_ORDERS,
+    rest: Rest = ALL_DONE,
 ) -> Batch:
     """What is owed although nothing new was seen: repeats, escalation, a silence that has ended."""
-    work = _Work(alerts, plan, now, orders)
+    work = _Work(alerts, plan, now, orders, rest)
     work.tell({key.check for key in alerts})
     return work.batch(())
 
@@ -216,10 +247,18 @@ class _Work:
     """Collects one batch: first what was seen, then who is owed a word about it."""
 
     def __init__(
-        self, alerts: Mapping[Key, Alert], plan: Plan, now: Instant, orders: Orders
+        self,
+        alerts: Mapping[Key, Alert],
+        plan: Plan,
+        now: Instant,
+        orders: Orders,
+        rest: Rest = ALL_DONE,
     ) -> None:
         self._before, self._plan, self._now = alerts, plan, now
-        self._orders = orders
+        self._orders, self._rest = orders, rest
+        self._first, self._split = False, orders.split
+        self._kinds = frozenset(rest.checks.values())
+        self._greeted: set[tuple[str, str]] = set()
         self._silences = (*orders.silences, *standing(plan.windows, now, plan.zone))
         self._alerts = dict(alerts)
         self._fresh: dict[Key, Transition] = {}
@@ -265,13 +304,20 @@ class _Work:
         self._join()
         for change in self._changes:
             self._tell_change(*change)
-        for key, alert in list(self._alerts.items()):
-            if alert.firing and key.check in checks:
-                self._alerts[key] = self._tell_owed(key, alert)
+        due = [
+            (key, alert)
+            for key, alert in self._alerts.items()
+            if alert.firing and (key.check in checks or alert.held.startswith(WAITS))
+        ]
+        self._first = self._rest.first or any(alert.held == FIRST for _, alert in due)
+        if self._first:
+            due.sort(key=lambda one: weight(one[1], self._now))
+        for key, alert in due:
+            self._alerts[key] = self._tell_owed(key, alert)
 
     def _join(self) -> None:
         """Give each alert its incident, when all of the batch was observed."""
-        self._explains = Causes(self._alerts.values())
+        self._explains = Causes(self._alerts.values(), split=self._split)
         for alert in list(joined(self._alerts, self._explains)):
             self._alerts[alert.key] = alert
         self._members = Counter(a.incident for a in self._alerts.values() if a.firing)
@@ -307,17 +353,23 @@ class _Work:
     def _tell_owed(self, key: Key, alert: Alert) -> Alert:
         if alert.held.startswith(PART) and not alert.freed and not self._cause(alert):
             alert = replace(alert, freed=self._now)
+        waited = alert.held.startswith(WAITS)
         held = self._mute(alert)
         alert = alert if held == alert.held else replace(alert, held=held)
         if held:
             return alert
         heard = self._heard(alert)
+        if self._first:
+            heard = {n: replace(how, group=FIRST) for n, how in heard.items()}
         acked = alert.id in self._orders.acks
         if acked and not alert.acked:
             alert = self._tell_ack(alert, heard)
         for reason, names in owed(alert, heard, self._now, acked=acked).items():
             transition = self._fresh.get(key)
-            if transition is None or transition.reason != reason:
+            if transition is None and waited and reason == "firing":
+                told = replace(alert, count=alert.count - 1)
+                alert, transition = announced(told, reason, self._now)  # it is in the state already
+            elif transition is None or transition.reason != reason:
                 alert, transition = announced(alert, reason, self._now)
                 self._transitions.append(transition)
             alert = self._send(alert, transition, names, heard)
@@ -349,9 +401,31 @@ class _Work:
             return f"muted while {_named(cause)} fires"
         if cause := self._cause(alert):
             return f"{PART} {_named(cause)}"
-        if alert.freed is not None and elapsed(alert.freed, self._now) < SETTLE:
+        if waits := self._waits(alert):
+            return waits
+        split = alert.id in self._split
+        if alert.freed is not None and not split and elapsed(alert.freed, self._now) < SETTLE:
             return "its cause is over; muted until it has been looked at again"
         return ""
+
+    def _waits(self, alert: Alert) -> str:
+        """What of the pass a new alert is held for; a training that stands still only for the
+        others of a first look."""
+        if alert.told:
+            return ""
+        age = elapsed(alert.fired or alert.since, self._now)
+        if self._rest.first and age < FIRST_LOOK:
+            return FIRST
+        still = stands_still(alert.kind, alert.key.subject, alert.severity)
+        if not self._rest.checks or still or age >= GATHER:
+            return ""
+        if not may_be_explained(alert, self._kinds) and not may_be_muted(
+            alert, self._plan.inhibit, self._rest.checks
+        ):
+            return ""
+        return (
+            f"{WAITS}{', '.join(sorted(self._rest.checks)[:NAMED])}: its cause may be found there"
+        )
 
     def _cause(self, alert: Alert) -> Alert | None:
         """What explains it away; nothing does with a training that is dead or hangs."""
@@ -370,21 +444,34 @@ class _Work:
         message = notification(alert, transition, self._plan, self._note(alert))
         for name in names:
             how = heard.get(name) or unrouted(alert)
-            if self._members[alert.incident] > 1:
-                how = replace(how, group=f"incident\0{alert.incident}")
-            personal = name in self._plan.personal
+            owner = alert.labels.get(LABEL, "") if name in self._plan.personal else None
+            group, told = how.group, message
+            if group == FIRST:
+                told = self._greeting(message, (name, owner or ""))
+            elif self._members[alert.incident] > 1:
+                group = f"incident\0{alert.incident}"
             self._outbox.append(
                 Outgoing(
                     channel=name,
-                    notification=message,
+                    notification=told,
                     created=self._now,
-                    group=apart(how.group, alert.labels.get(LABEL, "")) if personal else how.group,
+                    group=group if owner is None else apart(group, owner),
                     hold=how.wait,
                     interval=how.interval,
                 )
             )
         known = dict.fromkeys(names, Told(self._now, alert.severity))
         return replace(alert, told={**alert.told, **known}) if names else alert
+
+    def _greeting(self, message: Notification, to: tuple[str, str]) -> Notification:
+        """Of a first look the message says once what is watched."""
+        if to in self._greeted:
+            return message
+        self._greeted.add(to)
+        kinds = Counter(policy.kind for policy in self._plan.policies.values())
+        watched = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        words = f"first look of {kinds.total()} checks ({watched}): all that is wrong already"
+        return replace(message, note="; ".join(filter(None, (words, message.note))))
 
     def _inhibition(self) -> Inhibition:
         """Asked for only when all of the batch was observed: by whom does not matter then."""
@@ -394,8 +481,16 @@ class _Work:
 
     def _note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
-        by = f"acknowledged by {ack.said}" if ack else ""
-        return "; ".join(part for part in (self._mute(alert), by, self._story(alert)) if part)
+        incident = alert.incident or alert.id
+        whose, comment = self._orders.assigned(incident), self._orders.comment(incident)
+        parts = (
+            self._mute(alert),
+            f"acknowledged by {ack.said}" if ack else "",
+            f"assigned to {whose}" if whose else "",
+            f"{comment.who}: {comment.text}" if comment else "",
+            self._story(alert),
+        )
+        return "; ".join(part for part in parts if part)
 
     def _story(self, alert: Alert) -> str:
         """What else belongs to the incident: of the cause its effects, of an effect its cause."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from hashlib import blake2b
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.alerting.matchers import literally, matches, value
 from sentinel.alerting.settings import Inhibit, Match, Window
@@ -17,7 +19,8 @@ from sentinel.core.model import Alert, Key
 class Silence(Struct, frozen=True, kw_only=True):
     """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
 
-    `how` it was given: see orders. `nodes`: only of alerts whose label `node` is one of these; None: whatever node it is.
+    `how` it was given: see orders. `nodes`: only of alerts whose label `node` is one of these; None:
+    whatever node it is. `alerts`: only of these episodes, by their ids; None: of later ones too.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Silence(Struct, frozen=True, kw_only=True):
     how: str = ""
     reason: str = ""
     nodes: frozenset[str] | None = None
+    alerts: frozenset[str] | None = None
 
 
 class Ack(Struct, frozen=True, kw_only=True):
@@ -45,11 +49,43 @@ class Ack(Struct, frozen=True, kw_only=True):
         return f"{self.who or 'somebody'}{f': {self.note}' if self.note else ''}"
 
 
+Deed = Literal["comment", "assign", "split", "close"]
+
+
+class Remark(Struct, frozen=True, kw_only=True):
+    """What a person says of an incident: a comment; whose it is (`text`); that `alert` is no part of
+    it; what its cause was (`text`)."""
+
+    incident: str
+    deed: Deed
+    at: Instant
+    who: str = ""
+    how: str = ""
+    text: str = ""
+    alert: str = ""
+
+
 class Orders(Struct, frozen=True, kw_only=True):
-    """What people have said by hand."""
+    """What people have said by hand; `remarks` in the order in which they were made."""
 
     silences: tuple[Silence, ...] = ()
     acks: Mapping[str, Ack] = {}
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def split(self) -> frozenset[str]:
+        """Alerts that nothing explains, because somebody said so."""
+        return frozenset(r.alert for r in self.remarks if r.deed == "split")
+
+    def assigned(self, incident: str) -> str:
+        """Whose the incident is; empty where nobody was named."""
+        said = (r for r in reversed(self.remarks) if r.incident == incident)
+        return next((r.text for r in said if r.deed == "assign"), "")
+
+    def comment(self, incident: str) -> Remark | None:
+        """The last that was written about it."""
+        said = (r for r in reversed(self.remarks) if r.incident == incident)
+        return next((r for r in said if r.deed in ("comment", "close")), None)
 
 
 def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence | None:
@@ -59,6 +95,8 @@ def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence
 
 
 def _covers(silence: Silence, alert: Alert) -> bool:
+    if silence.alerts is not None and alert.id not in silence.alerts:
+        return False
     if silence.nodes is not None and alert.labels.get("node", "") not in silence.nodes:
         return False
     return matches(silence.match, alert)
@@ -125,6 +163,19 @@ class Inhibition:
             if explained := self.explains(cause):
                 return explained
         return None
+
+
+def may_be_muted(alert: Alert, rules: Iterable[Inhibit], checks: Mapping[str, str]) -> bool:
+    """Whether one of these checks (with their kinds) may find what mutes this alert by the rules."""
+    return any(
+        matches(
+            Match(check=rule.when.check, kind=rule.when.kind),
+            replace(alert, key=replace(alert.key, check=check), kind=kind),
+        )
+        for rule in rules
+        if matches(rule.mute, alert)
+        for check, kind in checks.items()
+    )
 
 
 def _same(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:

@@ -75,12 +75,23 @@ def call_explain(args: argparse.Namespace) -> int:
 
             return silent.explain(check, state, as_json=args.json)
         alert = state.find(args.alert)
+        from sentinel.cli.incidents import known_of
+        from sentinel.status.incidents import timeline
+
+        known = known_of(state)
+        past = [t for t in known.history if t.alert == alert]
+        mine = {
+            alert,
+            *(a.incident for a in known.alerts if a.id == alert),
+            *(t.incident for t in past),
+        }
+        remarks = [r for r in known.orders.remarks if r.incident in mine or r.alert == alert]
         facts = {
             "alert": alert,
+            "incident": next((i for i in mine if i and i != alert), ""),
             "now": next((a for a in _alerts(state) if a["alert"] == alert), None),
-            "transitions": [
-                _transition(t, state) for t in reversed(state.store.history(500, alert))
-            ],
+            "transitions": [_transition(t, state) for t in past],
+            "timeline": timeline(past, remarks, known),
             "deliveries": [_delivery(*d, state) for d in state.store.deliveries(alert)],
         }
     print(json.dumps(facts, indent=1)) if args.json else _explain(facts)
@@ -125,7 +136,9 @@ def _alert(alert: Alert, ack: Ack | None, state: State) -> dict[str, Any]:
 
 def _silence(silence: Silence, state: State) -> str:
     ends = iso(Instant(wall=silence.ends), state.zone)
-    what = f"{said(silence.match)} {_nodes(silence)}".strip() or "everything"
+    few = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
+    parts = (said(silence.match), _nodes(silence), few)
+    what = " ".join(filter(None, parts)) or "everything"
     words = f"silence {silence.id} until {ends} by {silence.who}: {what} {silence.reason}"
     return visible(words).rstrip()
 
@@ -174,9 +187,12 @@ def _explain(facts: dict[str, Any]) -> None:
             print("look closer:", *(f"  {c}" for c in now["commands"]), sep="\n")
     else:
         print(f"alert {facts['alert']} is over")
+    if facts["incident"]:
+        print(f"part of an incident; all of it: sentinel incidents {facts['incident']}")
     print("what happened:")
-    for t in facts["transitions"]:
-        print(f"  {t['at']}  {t['reason']} ({t['severity']}): {t['summary']}")
+    for t in facts["timeline"]:
+        degree = f" ({t['severity']})" if t["severity"] else f" by {t['about']}"
+        print(f"  {t['at']}  {t['reason']}{degree}: {t['summary']}")
     print("who was told:")
     for d in facts["deliveries"]:
         when = f"sent {d['sent']}" if d["sent"] else f"not sent, {d['attempts']} attempts"

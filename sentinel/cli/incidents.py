@@ -2,80 +2,110 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sentinel.alerting.incidents import stands_still, weight
-from sentinel.alerting.orders import Said, acknowledge
+from sentinel.alerting.orders import Said, acknowledge, end, remark, silence_alerts
 from sentinel.alerting.processor import iso
+from sentinel.alerting.silences import Deed
+from sentinel.cli import postmortem
 from sentinel.cli.common import user
 from sentinel.cli.state import State
-from sentinel.core.clock import elapsed
-from sentinel.core.model import Alert, Transition, worst
-from sentinel.core.text import shortened, visible, visible_lines
-from sentinel.core.values import duration_text
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import size_text
+from sentinel.status import incidents, plot
+from sentinel.status.incidents import Known, Story
 from sentinel.wiring.app import BadCall
 
 PAST = 10_000
 """Changes of alerts that are looked through for incidents that are over."""
+
+DRAWN = 14 * 86_400
+PLOTS = ("used_percent", "free_bytes", "progress", "running", "available")
+"""Seconds of history that an export draws, and of which numbers."""
+
+USAGE = {
+    "ack": "ID...",
+    "silence": "ID... --for TIME",
+    "assign": "ID NAME",
+    "comment": "ID TEXT",
+    "split": "ID ALERT",
+    "close": "ID CAUSE",
+    "export": "ID",
+}
 
 
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser("incidents", help="alerts of one cause together; who has them")
     parser.add_argument(
-        "words", nargs="*", metavar="[ack|export] ID", help="one of them, whole: its story"
+        "words",
+        nargs="*",
+        metavar="[DEED] ID",
+        help="one of them, whole: its story. Deeds: "
+        + ", ".join(f"{deed} {what}" for deed, what in USAGE.items()),
     )
     parser.add_argument("-c", "--config", metavar="FILE", help="go by this configuration")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    parser.add_argument("--note", default="", metavar="TEXT", help="of ack: shown wherever it is")
-    parser.add_argument("--who", default="", metavar="NAME", help="of ack: default: you")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    form.add_argument("--html", action="store_true", help="of export: one file, with plots")
+    parser.add_argument("--for", dest="length", default="", metavar="TIME", help="of silence: 2h")
+    parser.add_argument("--note", default="", metavar="TEXT", help="shown wherever the alerts are")
+    parser.add_argument("--who", default="", metavar="NAME", help="default: you")
     parser.set_defaults(call=call)
 
 
 def call(args: argparse.Namespace) -> int:
-    """0. `ack` takes every alert of the incident that fires now, and none that joins later."""
-    deed, name = _words(args.words)
-    with State(args.config, writing=deed == "ack") as state:
-        if not name:
-            rows = [_row(i, members, state) for i, members in _open(state)]
+    """0. `ack` and `silence` take every alert of the incident that fires now, and none that joins
+    later."""
+    deed, words = _deed(args.words)
+    with State(args.config, writing=deed not in ("", "export")) as state:
+        known = known_of(state)
+        if deed in DEEDS:
+            print(DEEDS[deed](words, args, known, state))
+            return 0
+        if not words:
+            rows = [incidents.row(i, members, known) for i, members in incidents.opened(known)]
             print(json.dumps(rows, indent=1)) if args.json else _list(rows)
             return 0
-        incident = _find(name, state)
-        if deed == "ack":
-            return _acknowledge(incident, args, state)
-        story = _story(incident, state)
+        story = incidents.story(_find(words[0], known), known)
+        plots = _plots(story, state) if args.html else []
     if args.json:
         print(json.dumps(story, indent=1))
+    elif args.html:
+        print("\n".join(postmortem.html(story, plots)))
     else:
-        print("\n".join(_markdown(story) if deed == "export" else _lines(story)))
+        print("\n".join(postmortem.markdown(story) if deed == "export" else _lines(story)))
     return 0
 
 
-def _words(words: Sequence[str]) -> tuple[str, str]:
-    deed, name = (words[0], words[1:]) if words and words[0] in ("ack", "export") else ("", words)
-    if len(name) > 1 or (deed and not name):
-        raise BadCall(f"sentinel incidents {deed or ''} ID: name one incident".replace("  ", " "))
-    return deed, name[0] if name else ""
+def _deed(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    deed, rest = (words[0], words[1:]) if words and words[0] in USAGE else ("", words)
+    least = 2 if deed in ("assign", "comment", "split", "close") else 1 if deed else 0
+    if len(rest) < least or (deed in ("", "export") and len(rest) > 1):
+        text = f"sentinel incidents {deed} {USAGE[deed]}" if deed else "sentinel incidents ID"
+        raise BadCall(f"{text}: name one incident" if least < 2 else text)
+    return deed, rest
 
 
-def _open(state: State) -> list[tuple[str, list[Alert]]]:
-    """Each with its alerts, the cause first; the most important first."""
-    found: dict[str, list[Alert]] = {}
-    for alert in state.store.alerts():
-        if alert.firing and not alert.over:
-            found.setdefault(alert.incident or alert.id, []).append(alert)
-    for incident, members in found.items():
-        members.sort(key=lambda a: (a.id != incident, weight(a, state.now), a.key))
-    return sorted(found.items(), key=lambda i: min(weight(a, state.now) for a in i[1]))
+def known_of(state: State) -> Known:
+    """What the state says, for the stories of incidents."""
+    return Known(
+        alerts=state.store.alerts(),
+        history=list(reversed(state.store.history(PAST))),
+        orders=state.store.orders(),
+        now=state.now,
+        zone=state.zone,
+    )
 
 
-def _find(word: str, state: State) -> str:
+def _find(word: str, known: Known) -> str:
     """By its id or the beginning of it, or by the id of one of its alerts."""
-    known = {a.id: a.incident or a.id for a in state.store.alerts()}
-    known |= {t.alert: t.incident or t.alert for t in state.store.history(PAST)}
-    fitting = {i for i in known.values() if i.startswith(word)} or {
-        i for a, i in known.items() if a.startswith(word)
+    of = {a.id: a.incident or a.id for a in known.alerts}
+    of |= {t.alert: t.incident or t.alert for t in known.history if t.alert not in of}
+    fitting = {i for i in of.values() if i.startswith(word)} or {
+        i for a, i in of.items() if a.startswith(word)
     }
     if len(fitting) != 1:
         several = f"{len(fitting)} incidents begin with" if fitting else "no incident has the id"
@@ -83,85 +113,112 @@ def _find(word: str, state: State) -> str:
     return fitting.pop()
 
 
-def _row(incident: str, members: Sequence[Alert], state: State) -> dict[str, Any]:
-    cause, acks = members[0], state.store.orders().acks
-    trainings = [a for a in members if stands_still(a.kind, a.key.subject, a.severity)]
-    users = dict.fromkeys(a.labels["user"] for a in members if a.labels.get("user"))
-    have = dict.fromkeys(acks[a.id].said for a in members if a.id in acks)
-    return {
-        "incident": incident,
-        "severity": worst(a.severity for a in members).value,
-        "title": visible(f"{_named(cause)}: {cause.summary}"),
-        "since": iso(min((a.since for a in members), key=lambda at: at.wall), state.zone),
-        "for": duration_text(max(elapsed(a.since, state.now) for a in members)),
-        "alerts": len(members),
-        "trainings": [visible(a.key.subject) for a in trainings],
-        "users": [visible(u) for u in users],
-        "acknowledged_by": [visible(h) for h in have],
-    }
-
-
-def _story(incident: str, state: State) -> dict[str, Any]:
-    members = dict(_open(state)).get(incident, [])
-    past = [t for t in reversed(state.store.history(PAST)) if (t.incident or t.alert) == incident]
-    row = _row(incident, members, state) if members else _over(incident, past, state)
-    return {
-        **row,
-        "members": [
-            {
-                "alert": a.id,
-                "check": a.key.check,
-                "subject": visible(a.key.subject),
-                "severity": a.severity.value,
-                "summary": visible(a.summary),
-                "details": visible_lines(a.details),
-                "commands": [visible(c) for c in a.commands],
-                "told": sorted(a.told),
-                "held_back": visible(a.held),
-            }
-            for a in members
-        ],
-        "timeline": [
-            {
-                "at": iso(t.at, state.zone),
-                "reason": t.reason,
-                "severity": t.severity.value,
-                "about": visible(f"{t.key.check} {t.key.subject}".strip()),
-                "summary": visible(t.summary),
-            }
-            for t in past
-        ],
-    }
-
-
-def _over(incident: str, past: Sequence[Transition], state: State) -> dict[str, Any]:
-    first = next((t for t in past if t.alert == incident), past[0])
-    return {
-        "incident": incident,
-        "severity": worst(t.severity for t in past).value,
-        "title": visible(f"{_named(first)}: {first.summary}"),
-        "since": iso(first.since, state.zone),
-        "for": duration_text(elapsed(first.since, past[-1].at)),
-        "alerts": 0,
-        "trainings": [],
-        "users": [],
-        "acknowledged_by": [],
-    }
-
-
-def _named(of: Alert | Transition) -> str:
-    return f"{of.key.check} {of.key.subject}".strip()
-
-
-def _acknowledge(incident: str, args: argparse.Namespace, state: State) -> int:
-    members = dict(_open(state)).get(incident)
-    if not members:
-        raise BadCall(f"incident {incident} is over: there is nothing to acknowledge")
+def _ack(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
     said = Said(args.who or user(), "cli", args.note)
-    for alert in members:
-        state.store.acknowledge(acknowledge(state.store.alerts(), alert.id, said, state.now))
-    print(f"{incident}: {said.who} has its {len(members)} alerts; what joins later is told")
-    return 0
+    lines = []
+    for incident in dict.fromkeys(_find(word, known) for word in words):
+        members = _members(incident, known)
+        for alert in members:
+            state.store.acknowledge(acknowledge(known.alerts, alert.id, said, known.now))
+        lines.append(
+            f"{incident}: {visible(said.who)} has its {len(members)} alerts; what joins later is told"
+        )
+    return "\n".join(lines)
+
+
+def _silence(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
+    if not args.length:
+        raise BadCall("a silence always ends: give --for 2h")
+    names = dict.fromkeys(_find(word, known) for word in words)
+    members = [alert for name in names for alert in _members(name, known)]
+    said = Said(args.who or user(), "cli", args.note)
+    order = silence_alerts(members, end(args.length, known.now), said, known.now)
+    state.store.silence(order)
+    until = iso(Instant(wall=order.ends), known.zone)
+    return (
+        f"{len(members)} alerts silenced until {until}, and none that joins later; end it with: "
+        f"sentinel alerts unsilence {order.id}"
+    )
+
+
+def _split(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
+    incident = _find(words[0], known)
+    fitting = [a for a in _members(incident, known) if a.id.startswith(words[1])]
+    if len(fitting) != 1 or fitting[0].id == incident:
+        why = "is its cause" if fitting else "is not one of its alerts"
+        raise BadCall(visible(f"{words[1]!r} {why}; see: sentinel incidents {incident}"))
+    _remark(incident, "split", "", args, known, state, fitting[0].id)
+    return f"{fitting[0].id}: no part of {incident} any more; it is told by itself"
+
+
+def _say(deed: Deed, answer: str) -> "Call":
+    def say(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
+        incident, text = _find(words[0], known), " ".join(words[1:])
+        _remark(incident, deed, text, args, known, state)
+        fire = len(dict(incidents.opened(known)).get(incident, []))
+        if deed == "close" and fire:
+            _ack([incident], args, known, state)
+            return f"{incident}: {answer}; its {fire} alerts are acknowledged until they end"
+        return f"{incident}: {answer.format(visible(text))}"
+
+    return say
+
+
+def _remark(
+    incident: str,
+    deed: Deed,
+    text: str,
+    args: argparse.Namespace,
+    known: Known,
+    state: State,
+    alert: str = "",
+) -> None:
+    said = Said(args.who or user(), "cli")
+    state.store.remark(remark(incident, deed, said, known.now, text, alert))
+
+
+Call = Callable[[Sequence[str], argparse.Namespace, Known, State], str]
+DEEDS: dict[str, Call] = {
+    "ack": _ack,
+    "silence": _silence,
+    "split": _split,
+    "assign": _say("assign", "assigned to {}"),
+    "comment": _say("comment", "noted"),
+    "close": _say("close", "closed with its cause"),
+}
+
+
+def _members(incident: str, known: Known) -> list[Any]:
+    members = dict(incidents.opened(known)).get(incident)
+    if not members:
+        raise BadCall(f"incident {incident} is over: there is nothing to acknowledge or silence")
+    return members
+
+
+def _plots(story: Story, state: State) -> list[tuple[str, str]]:
+    """What was measured of its alerts' subjects."""
+    since = state.now.wall - DRAWN * SECOND
+    found = []
+    for member in story["members"]:
+        for name in PLOTS:
+            rows = state.store.samples(member["check"], member["subject"], name, since)
+            if len(rows) > 1:
+                title = f"{member['check']} {member['subject']}: {name.replace('_', ' ')}"
+                points = [(at.wall / SECOND, value) for at, value in rows]
+                words = size_text if name.endswith("bytes") else _number
+                drawn = plot.Plot(
+                    title=title,
+                    points=points,
+                    now=state.now.wall / SECOND,
+                    words=words,
+                    zone=state.zone,
+                )
+                found.append((title, plot.svg(drawn)))
+    return found
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
 
 
 def _list(rows: Sequence[dict[str, Any]]) -> None:
@@ -177,28 +234,23 @@ def _list(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         hurts = f" [{', '.join(row['trainings'][:3])}]" if row["trainings"] else ""
         have = f" ({row['acknowledged_by'][0]} has it)" if row["acknowledged_by"] else ""
+        whose = f" (assigned to {row['assigned_to']})" if row["assigned_to"] else ""
+        note = f" ({shortened(row['comment'], 80)})" if row["comment"] else ""
         table.add_row(
             row["incident"],
             status_cell(Status(row["severity"])),
             str(row["alerts"]),
             row["for"],
-            Text(shortened(row["title"], 160) + hurts + have),
+            Text(shortened(row["title"], 160) + hurts + have + whose + note),
         )
     console().print(table)
 
 
-def _facts(story: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "since", f"{story['since']} ({story['for']})"
-    yield "state", f"{story['alerts']} alerts fire" if story["alerts"] else "over"
-    for name in ("trainings", "users", "acknowledged_by"):
-        if story[name]:
-            yield name.replace("_", " "), ", ".join(story[name])
-
-
-def _lines(story: dict[str, Any]) -> Iterator[str]:
+def _lines(story: Story) -> Iterator[str]:
     yield f"{story['severity']} {story['title']}"
-    for name, value in _facts(story):
+    for name, value in postmortem.facts(story):
         yield f"  {name}: {value}"
+    yield from (f"    {line}" for line in postmortem.earlier(story))
     if story["members"]:
         yield "alerts:"
     for m in story["members"]:
@@ -208,28 +260,5 @@ def _lines(story: dict[str, Any]) -> Iterator[str]:
         yield from (f"    $ {command}" for command in m["commands"][:3])
     yield "what happened:"
     for t in story["timeline"]:
-        yield f"  {t['at']}  {t['about']}: {t['reason']} ({t['severity']}): {t['summary']}"
-
-
-def _markdown(story: dict[str, Any]) -> Iterator[str]:
-    """A post-mortem to go on writing in."""
-    yield f"# {_plain(story['title'])}\n"
-    yield from (f"- {name}: {_plain(value)}" for name, value in _facts(story))
-    yield "\n## What happened\n"
-    yield "| when | what | | |\n|---|---|---|---|"
-    for t in story["timeline"]:
-        yield f"| {t['at']} | {_plain(t['about'])} | {t['reason']} | {_plain(t['summary'])} |"
-    yield from _evidence(story["members"])
-    yield "\n## Cause\n\n## What we do about it\n"
-
-
-def _evidence(members: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for m in members:
-        if m["details"]:
-            yield f"\n### {_plain(m['check'])} {_plain(m['subject'])}\n"
-            yield from (f"    {line}" for line in m["details"].splitlines())
-
-
-def _plain(text: str) -> str:
-    """Text of jobs and logs stays text in a table of Markdown."""
-    return "".join("\\" + c if c in "\\`*_{}[]<>|#" else c for c in text.replace("\n", " "))
+        degree = f" ({t['severity']})" if t["severity"] else ""
+        yield f"  {t['at']}  {t['about']}: {t['reason']}{degree}: {t['summary']}"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Reply, Switch
-    from sentinel.alerting.silences import Ack, Orders, Silence
+    from sentinel.alerting.silences import Ack, Orders, Remark, Silence
     from sentinel.core.clock import Instant
     from sentinel.core.model import (
         Alert,
@@ -203,6 +203,9 @@ class Store(Protocol):
 
     def acknowledge(self, ack: Ack) -> None:
         """Somebody has this alert. Needs no leadership."""
+
+    def remark(self, remark: Remark) -> None:
+        """Somebody has said something of an incident. Needs no leadership."""
 
     def prune(self, now: Instant) -> None:
         """Forget sent rows, transitions and samples that are older than the store keeps, and thin

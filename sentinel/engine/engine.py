@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sentinel.actions.service import concerned
 from sentinel.actions.worker import Errands
 from sentinel.alerting.observations import Outcome
+from sentinel.alerting.processor import Rest
 from sentinel.alerting.routing import lookback
 from sentinel.alerting.signed_links import Signer
 from sentinel.alerting.silences import Ack, Orders, Silence
@@ -70,6 +71,8 @@ class Engine:
         self._slots = asyncio.Semaphore(CONCURRENT)
         self._busy: set[str] = set()
         self._looking_again: set[str] = set()
+        self._at_work: set[str] = set()
+        self._unseen: set[str] = set()
         self._keeping: asyncio.Future[None] | None = None
         self._started = False
 
@@ -88,6 +91,16 @@ class Engine:
         await self._delivery.recall(lookback(self.world.plan.routes))
         await self._upkeep.begin()
 
+    def first_look(self, names: Iterable[str]) -> None:
+        """Of a new state all that these find is told as one message, when each was `looked` at."""
+        if self._pipeline.new:
+            self._pipeline.new, self._unseen = False, set(names)
+
+    def looked(self, name: str) -> None:
+        """What the check has to say is there, or will not come."""
+        self._at_work.discard(name)
+        self._unseen.discard(name)
+
     async def lost_lead(self) -> None:
         """Ends, by raising Fenced, when this engine can no longer lead; else never."""
         if self._keeping is not None:
@@ -96,6 +109,7 @@ class Engine:
     async def switch(self, world: World) -> None:
         """Go on with another configuration; a standby will begin with it."""
         gpus, self.world = self.world.gpus, world
+        self._unseen.intersection_update(world.checks)
         self._delivery.channels, self._delivery.common = world.channels, world.common
         self._errands.switch(world.deeds)
         if gpus is not None and gpus is not world.gpus:
@@ -125,17 +139,20 @@ class Engine:
         if config is None or name in self._busy:
             return None
         self._busy.add(name)
+        self._at_work.add(name)
         try:
             async with self._slots:
                 may_act = concerned(config) and await self._errands.observe()
                 outcome = await self._look(config)
             self._finished.append(outcome)
+            self.looked(name)
             await self.commit()
             if may_act:
                 await self._act(config, outcome)
             return outcome
         finally:
             self._busy.discard(name)
+            self.looked(name)
 
     async def commit(self) -> None:
         """Write all runs that have ended in one transaction; several callers share one."""
@@ -143,6 +160,7 @@ class Engine:
             outcomes, self._finished = self._finished, []
             if not outcomes:
                 return
+            self._pipeline.rest = self._rest()
             batch = await self._db.call(self._pipeline.absorb, outcomes)
         if batch.outbox:
             self.committed.set()
@@ -197,6 +215,7 @@ class Engine:
     async def review(self) -> None:
         """Commit what is owed although nothing new was seen: repeats, a silence that ended."""
         async with self._commits:
+            self._pipeline.rest = self._rest()
             batch = await self._db.call(self._pipeline.review)
         if batch.outbox:
             self.committed.set()
@@ -257,6 +276,11 @@ class Engine:
         await _ended(closed, "the state was not closed in order")
         await _ended(self._errands.close(), "an action was cut short; the next start looks at it")
         self._db.stop()
+
+    def _rest(self) -> Rest:
+        checks = self.world.checks
+        at_work = {name: checks[name].common.kind for name in self._at_work if name in checks}
+        return Rest(checks=at_work, first=bool(self._unseen))
 
     async def _act(self, config: CheckConfig, outcome: Outcome) -> None:
         """Only what has been committed is acted upon: who does not lead has failed there. And only

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Iterable, Mapping
 
-from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert
 from sentinel.core.ports import Store
 from sentinel.core.text import visible
-from sentinel.status.silences import said
+from sentinel.status.silences import what
 
 _LOG = logging.getLogger("sentinel")
 
@@ -26,6 +26,7 @@ class OrderLog:
         """What people have said; raises StoreError."""
         orders = self._store.orders()
         given = {("ack", ack.alert): ack.at.wall for ack in orders.acks.values()}
+        given |= {("remark", repr(remark)): 0 for remark in orders.remarks}
         given |= {("silence", one.id): one.ends for one in orders.silences}
         if given != self._known:
             for ack in orders.acks.values():
@@ -34,6 +35,9 @@ class OrderLog:
             for one in orders.silences:
                 if self._new(("silence", one.id), one.ends, one.starts, now):
                     _silence(one, now)
+            for remark in orders.remarks:
+                if self._new(("remark", repr(remark)), 0, remark.at.wall, now):
+                    _remark(remark)
             self._known = given
         return orders
 
@@ -51,15 +55,21 @@ def _ack(ack: Ack, alerts: Iterable[Alert]) -> None:
     _write(f"alert {ack.alert}: acknowledged", ack.who, ack.how, ack.note, fields)
 
 
+def _remark(remark: Remark) -> None:
+    fields = {"event": remark.deed, "incident": remark.incident, "alert": remark.alert}
+    text = f"incident {remark.incident}: {remark.deed} {remark.alert}".rstrip()
+    _write(text, remark.who, remark.how, remark.text, fields)
+
+
 def _silence(one: Silence, now: Instant) -> None:
-    match = said(one.match)
+    match = what(one)
     fields: dict[str, object] = {"event": "silence", "silence": one.id, "match": match}
     if one.ends <= now.wall:
         fields["event"] = "unsilence"
         _write(f"silence {one.id}: ended ({match})", one.who, one.how, one.reason, fields)
         return
     fields["seconds"] = (one.ends - one.starts) // SECOND
-    text = f"silence {one.id}: {match or 'everything'} for {fields['seconds']} s"
+    text = f"silence {one.id}: {match} for {fields['seconds']} s"
     _write(text, one.who, one.how, one.reason, fields)
 
 

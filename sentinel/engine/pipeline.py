@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sentinel.actions import announcements
 from sentinel.actions.announcements import Done
 from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import Plan, announce, digest, forget, review
+from sentinel.alerting.processor import ALL_DONE, Plan, Rest, announce, digest, forget, review
 from sentinel.alerting.silences import Orders
 from sentinel.alerting.state_machine import remaining
 from sentinel.core.clock import Instant
@@ -43,8 +43,12 @@ class Pipeline:
         self._orders = OrderLog(store)
         self._written = {run.check: run.at.wall for run in store.runs()}
         self._unkept: Counter[Key] = Counter()
+        self.new = not self._written
+        """Whether nobody has looked at anything yet in this state."""
         self.aside: dict[str, Mapping[str, Any]] = {}
         """What else to remember with the next runs, by its name in the state."""
+        self.rest: Rest = ALL_DONE
+        """What of the pass is still to come, at the next look or review."""
         self.commits = 0
         """Counts what was written: whoever shows it looks anew when this has changed."""
 
@@ -111,7 +115,8 @@ class Pipeline:
 
     def _absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         now, aside = self._clock.now(), dict(self.aside)
-        batch = digest(outcomes, self._alerts, self._plan, now, self._said(now), self._origin)
+        said = self._said(now)
+        batch = digest(outcomes, self._alerts, self._plan, now, said, self._origin, self.rest)
         memory = {**batch.memory, **last_seen.remembered(outcomes, now), **aside}
         self._commit(replace(batch, memory=memory))
         for name, memory_of in aside.items():
@@ -136,7 +141,7 @@ class Pipeline:
     def review(self) -> Batch:
         """Write what is owed although nothing new was seen; see core.digest.review."""
         now = self._clock.now()
-        batch = review(self._alerts, self._plan, now, self._said(now))
+        batch = review(self._alerts, self._plan, now, self._said(now), self.rest)
         if batch.alerts or batch.outbox:
             self._commit(batch)
         return batch

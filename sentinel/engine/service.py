@@ -44,6 +44,7 @@ class Service:
     async def run(self) -> None:
         """Returns after a clean stop; raises what made going on impossible (Fenced)."""
         self._plan()
+        self._engine.first_look(self._engine.world.checks)
         self._schedule.start()
         self._watching = True
         self._offset = time.time() - time.monotonic()

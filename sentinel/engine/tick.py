@@ -18,6 +18,9 @@ from sentinel.engine.schedule import moment, next_run
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""
 
+PASS = ""
+"""Stands for all checks of a pass, with their second looks: nothing is sent before their end."""
+
 _LOG = logging.getLogger("sentinel")
 
 LAST_WORD_LIMIT = 10.0
@@ -44,7 +47,9 @@ async def tick(
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
     await engine.begin()
     await engine.hear()
+    engine.first_look([PASS])
     await _all(engine.check(name) for name in names)
+    engine.looked(PASS)
     await engine.look_around()
     await engine.look_at_self()
     await engine.tidy()

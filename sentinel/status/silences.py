@@ -18,14 +18,20 @@ def by_hand(orders: Orders, now: Instant) -> tuple[Silence, ...]:
 
 def shown(silence: Silence) -> SilenceFact:
     """Its text inert."""
-    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
     return SilenceFact(
         id=silence.id,
-        match=visible(f"{said(silence.match)} {nodes}".strip() or "everything"),
+        match=visible(what(silence)),
         ends=silence.ends / SECOND,
         who=visible(silence.who),
         reason=visible(silence.reason),
     )
+
+
+def what(silence: Silence) -> str:
+    """What it is about, in words."""
+    nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
+    alerts = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
+    return " ".join(filter(None, (said(silence.match), nodes, alerts))) or "everything"
 
 
 def said(match: Match) -> str:

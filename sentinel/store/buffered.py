@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
@@ -183,6 +183,10 @@ class Buffered:
     def acknowledge(self, ack: Ack) -> None:
         """As `silence`."""
         self._limited.do(lambda: self._primary.acknowledge(ack))
+
+    def remark(self, remark: Remark) -> None:
+        """As `silence`."""
+        self._limited.do(lambda: self._primary.remark(remark))
 
     def commit(self, batch: Batch) -> None:
         with self._turn:

@@ -273,6 +273,7 @@ class Pair:
             orders=(
                 *(Order(silence=s) for s in orders.silences),
                 *(Order(ack=a) for a in orders.acks.values()),
+                *(Order(remark=r) for r in orders.remarks),
             ),
             token=self._token,
             complete=self._complete,

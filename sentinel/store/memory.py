@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
-from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
@@ -160,6 +160,9 @@ class MemoryStore:
 
     def acknowledge(self, ack: Ack) -> None:
         self._order(Order(ack=ack))
+
+    def remark(self, remark: Remark) -> None:
+        self._order(Order(remark=remark))
 
     def prune(self, now: Instant) -> None:
         state, keep = self._state, self._keep

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sample
 from sentinel.store.errors import Unstorable
@@ -205,14 +205,18 @@ KEEP = 90 * 86400 * SECOND
 
 
 class Order(Struct, frozen=True):
-    """One of both."""
+    """One of them."""
 
     silence: Silence | None = None
     ack: Ack | None = None
+    remark: Remark | None = None
 
     @property
     def name(self) -> str:
         """What a later order of the same name replaces."""
+        if self.remark:
+            r = self.remark
+            return f"remark {r.incident} {r.deed} {r.alert} {r.at.wall}"
         return (
             f"silence {self.silence.id}" if self.silence else f"ack {self.ack and self.ack.alert}"
         )
@@ -222,7 +226,8 @@ class Order(Struct, frozen=True):
         """When it may be forgotten, µs UTC."""
         if self.silence:
             return self.silence.ends
-        return (self.ack.at.wall if self.ack else 0) + KEEP
+        given = self.ack or self.remark
+        return (given.at.wall if given else 0) + KEEP
 
 
 def together(several: Iterable[Order]) -> Orders:
@@ -231,6 +236,7 @@ def together(several: Iterable[Order]) -> Orders:
     return Orders(
         silences=tuple(o.silence for o in known if o.silence),
         acks={o.ack.alert: o.ack for o in known if o.ack},
+        remarks=tuple(sorted((o.remark for o in known if o.remark), key=lambda r: r.at.wall)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 from sqlalchemy import Connection, Select
 
-from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
@@ -227,6 +227,9 @@ class SqlStore:
 
     def acknowledge(self, ack: Ack) -> None:
         self._order(Order(ack=ack))
+
+    def remark(self, remark: Remark) -> None:
+        self._order(Order(remark=remark))
 
     def prune(self, now: Instant) -> None:
         keep, wall = self._keep, now.wall

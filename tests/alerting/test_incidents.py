@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
 from sentinel.alerting.incidents import JOIN, Causes, Rule, importance
 from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import SETTLE, Plan, digest, review
+from sentinel.alerting.processor import FIRST_LOOK, GATHER, SETTLE, Plan, Rest, digest, review
+from sentinel.alerting.settings import Inhibit, Match
+from sentinel.alerting.silences import Ack, Orders
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
@@ -54,16 +57,19 @@ class Night:
 
     def __init__(self, plan: Plan = PLAN) -> None:
         self.alerts: dict[Key, Alert] = {}
-        self.plan, self.now = plan, START
+        self.plan, self.now, self.rest = plan, START, Rest()
+        self.orders = Orders()
 
     def pass_(self, *outcomes: Outcome, after: float = 60) -> list[Outgoing]:
         """What is told of these runs."""
         self.now = shifted(self.now, after)
-        return self._kept(digest(outcomes, self.alerts, self.plan, self.now))
+        return self._kept(
+            digest(outcomes, self.alerts, self.plan, self.now, self.orders, rest=self.rest)
+        )
 
     def later(self, seconds: float) -> list[Outgoing]:
         self.now = shifted(self.now, seconds)
-        return self._kept(review(self.alerts, self.plan, self.now))
+        return self._kept(review(self.alerts, self.plan, self.now, self.orders, rest=self.rest))
 
     def _kept(self, batch: Any) -> list[Outgoing]:
         self.alerts |= {a.key: a for a in batch.alerts}
@@ -142,6 +148,21 @@ def test_nothing_joins_what_was_told_long_ago() -> None:
     assert len({a.incident for a in night.alerts.values()}) == 2
 
 
+def test_a_training_that_dies_on_a_node_acknowledged_yesterday() -> None:
+    """One message, which wakes: as new, critical, and with no word that somebody has it."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    night.pass_(saw("nodes", "n3"), saw("gpus", "GPU-1", **on))
+    acks = {a.id: Ack(alert=a.id, at=night.now, who="ann") for a in night.alerts.values()}
+    night.orders = Orders(acks=acks)
+    night.later(86_400 - 600)
+    rows = night.pass_(
+        saw("train", "llm", words="NODE_FAIL on n3", **on), saw("nodes", "n3"), saw("gpus", "GPU-1", **on)
+    )  # fmt: skip
+    assert said(rows) == [("train", "llm", "firing")]
+    assert rows[0].notification.severity is CRITICAL
+    assert "ann" not in rows[0].notification.note
+
+
 def test_what_began_a_little_before_its_cause_joins_it() -> None:
     """The GPUs were seen to be gone before Slurm gave the node up."""
     night, on = Night(), {"labels": {"node": "n3"}}
@@ -218,3 +239,63 @@ def test_a_dead_training_is_always_told(checks: list[str], data: Any) -> None:
 def test_trainings_that_stand_still_come_first(first: Any, then: Any) -> None:
     """Then what is critical, what cannot be seen, and the rest."""
     assert importance(*first) < importance(*then)
+
+
+def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
+    """Within one pass: while a check is at work that may find the cause, and no longer."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    night.rest = Rest(checks={"nodes": "nodes"})
+    assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
+    assert said(night.pass_(saw("mounts", "/m"), after=1)) == [("mounts", "/m", "firing")]
+    dead = night.pass_(saw("train", "llm", **on), after=1)
+    assert said(dead) == [("train", "llm", "firing")]
+    night.rest = Rest()
+    assert said(night.pass_(saw("nodes", "n3"), after=1)) == [("nodes", "n3", "firing")]
+    assert night.alerts[Key("c", "gpus", "GPU-1")].held == "told with its cause: nodes n3"
+
+
+def test_an_effect_without_its_cause_is_told_when_the_pass_is_over() -> None:
+    """By whichever check ends last; also when that hangs, after a bound."""
+    night, on = Night(), {"labels": {"node": "n3"}}
+    night.rest = Rest(checks={"nodes": "nodes"})
+    assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
+    assert said(night.later(GATHER)) == [("gpus", "GPU-1", "firing")]
+    assert said(night.pass_(saw("mounts", "/m", **on), after=1)) == []
+    night.rest = Rest()
+    assert said(night.pass_(sees("c1"), after=1)) == [("mounts", "/m", "firing")]
+
+
+def test_what_the_file_mutes_waits_for_its_cause_too() -> None:
+    """`inhibit` has the same race as the causes of incidents."""
+    rule = Inhibit(when=Match(check="slurm"), mute=Match(kind="checkpoint"))
+    night = Night(replace(PLAN, inhibit=[rule]))
+    night.rest = Rest(checks={"slurm": "slurm"})
+    assert said(night.pass_(saw("ckpt", "/a"))) == []
+    night.rest = Rest(checks={"nodes": "nodes"})
+    assert said(night.later(1)) == [("ckpt", "/a", "firing")]
+
+
+def test_a_first_look_is_one_message() -> None:
+    """All that is wrong already, the training that stands still first, and what is watched."""
+    night = Night()
+    night.rest = Rest(checks={"fs": "fs"}, first=True)
+    assert said(night.pass_(saw("gpus", "GPU-1"), saw("train", "llm"), saw("ckpt", "/c"))) == []
+    night.rest = Rest()
+    rows = night.pass_(saw("fs", "/scratch"), after=5)
+    assert said(rows)[0] == ("train", "llm", "firing")
+    assert len(rows) == 4
+    assert len({row.group for row in rows}) == 1
+    first, *others = (row.notification.note for row in rows)
+    assert f"first look of {len(KINDS)} checks" in first
+    assert not any("first look" in note for note in others)
+    later = night.pass_(saw("mounts", "/m"))
+    assert "first look" not in later[0].notification.note
+    assert later[0].group != rows[0].group
+
+
+def test_a_first_look_waits_for_no_check_that_hangs() -> None:
+    """After a bound what is known is told."""
+    night = Night()
+    night.rest = Rest(checks={"fs": "fs"}, first=True)
+    assert night.pass_(saw("train", "llm")) == []
+    assert said(night.later(FIRST_LOOK)) == [("train", "llm", "firing")]

@@ -14,7 +14,7 @@ cluster: lab
 checks:
   one: {kind: exec, command: [/no/such/plugin], blind_after: 1}
   two: {kind: exec, command: [/no/such/plugin], blind_after: 1}
-  bad: {kind: exec, command: [/bin/sh, -c, "echo '| <b>x</b>'; exit 2"]}
+  bad: {kind: exec, command: [/bin/sh, -c, "echo '<b>x</b>'; exit 2"]}
 channels: {book: {kind: file, path: ./book}}
 """
 
@@ -88,3 +88,89 @@ def test_wrong_words(
     """Named, with what to do."""
     found, out = said(capsys, *words)
     assert (found, text in out) == (code, True), out
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    code, out = said(capsys, *words)
+    assert code == 0, out
+    return out
+
+
+def pair(capsys: pytest.CaptureFixture[str]) -> str:
+    """The incident of two alerts."""
+    return str(next(r["incident"] for r in listed(capsys) if r["alerts"] == 2))
+
+
+def test_what_people_say_is_shown_wherever_the_incident_is(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whose it is, what was written, and when; also in the next message and in `explain`."""
+    two = pair(capsys)
+    assert told(capsys, "assign", two, "bob").endswith("assigned to bob\n")
+    told(capsys, "comment", two, "waits", "for", "a", "disk", "--who", "ann")
+    row = next(r for r in listed(capsys) if r["incident"] == two)
+    assert (row["assigned_to"], row["comment"]) == ("bob", "ann: waits for a disk")
+    assert "(assigned to bob) (ann: waits for a disk)" in told(capsys).replace("\n", " ")
+    assert "ann: comment: waits for a disk" in told(capsys, two)
+    main(["explain", two, "-c", "sentinel.yaml"])
+    assert "comment by ann: waits for a disk" in capsys.readouterr().out
+
+
+def test_a_cause_closes_it_for_those_who_know(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What still fires is acknowledged; it ends when its alerts do."""
+    two = pair(capsys)
+    out = told(capsys, "close", two, "the plugin was removed", "--who", "ann")
+    assert "its 2 alerts are acknowledged until they end" in out
+    assert "close: the plugin was removed" in told(capsys, two)
+
+
+def test_an_alert_that_was_split_off_is_told(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the next pass, by itself; the cause of an incident is the incident."""
+    two = pair(capsys)
+    _, text = said(capsys, two, "--json")
+    other = next(m["alert"] for m in json.loads(text)["members"] if m["alert"] != two)
+    assert said(capsys, "split", two, two)[0] == 64
+    told(capsys, "split", two, other)
+    before = len((there / "book").read_text().splitlines())
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    lines = (there / "book").read_text().splitlines()[before:]
+    assert [json.loads(line)["alert"] for line in lines] == [other]
+    assert sorted(r["alerts"] for r in listed(capsys)) == [1, 1, 1]
+
+
+def test_silencing_covers_what_is_there_now(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Several at once; a later alert about the same is told."""
+    names = [r["incident"] for r in listed(capsys)]
+    assert said(capsys, "silence", *names)[0] == 64
+    assert told(capsys, "silence", *names, "--for", "2h").startswith("3 alerts silenced until ")
+    main(["alerts", "list", "-c", "sentinel.yaml"])
+    assert "3 alerts of then" in capsys.readouterr().out
+    plugin = there / "sentinel.yaml"
+    bad, before = plugin.read_text(), len((there / "book").read_text().splitlines())
+    plugin.write_text(bad.replace("exit 2", "exit 0"))
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    plugin.write_text(bad)
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    lines = (there / "book").read_text().splitlines()[before:]
+    assert [json.loads(line)["reason"] for line in lines] == ["resolved", "firing"]
+    bad_one = next(r for r in listed(capsys) if r["severity"] == "critical")
+    story = told(capsys, bad_one["incident"])
+    assert "again: second time in 14 days" in story
+    assert "<b>x</b>; ended by: " in story
+
+
+def test_a_post_mortem_with_plots_is_one_file(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Text of others stays text in it."""
+    bad = next(r["incident"] for r in listed(capsys) if r["severity"] == "critical")
+    page = told(capsys, "export", bad, "--html")
+    assert page.startswith("<!doctype html>")
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "<b>" not in page

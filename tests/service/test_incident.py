@@ -3,6 +3,7 @@
 import json
 
 from tests.lab.cluster import Lab
+from tests.lab.smtp import SmtpServer
 from tests.lab.waiting import wait_until
 from tests.service.watch import Watch
 
@@ -73,3 +74,42 @@ def test_a_node_that_dies_under_a_training_is_one_incident(night: Watch, fresh: 
 def _members(night: Watch) -> int:
     out = night.say("incidents", "--json").stdout
     return max((row["alerts"] for row in json.loads(out)), default=0)
+
+
+FULL = """\
+slurm: {{timeout: 2s}}
+checks:
+  space: {{kind: fs, every: 1s, for: 0s, paths: ["{point}"]}}
+  trainings: {{kind: job, every: 1s, for: 0s, users: ["*"]}}
+routes:
+  - {{to: [book, owners]}}
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+  owners: {{kind: email, to: owner, owner_domain: example.org, from: s@example.org, host: {host}, port: {port}, security: none}}
+"""
+
+
+def test_a_full_file_system_under_three_trainings_is_one_incident(
+    night: Watch, fresh: Lab, smtp: SmtpServer
+) -> None:
+    """It names the three, and each user hears of their own, once. The file system says that it is
+    full; the trainings, which work in it, end as on one that is."""
+    point, go = fresh.fuse.point, fresh.work / "go"
+    users = [fresh.user(f"u{n}") for n in range(3)]
+    script = f"until [ -e {go} ]; do sleep 0.2; done; exit 28"
+    for user in users:
+        options = {"user": user, "output": "/dev/null", "chdir": str(point), "no_requeue": True}
+        fresh.sbatch(script, name="llm", **options)
+    night.configure(FULL, point=point, host=smtp.host, port=smtp.port)
+    service = night.run()
+    service.wait_for(lambda: "3 subjects, all ok" in night.say("status", "--json").stdout, "all")
+    fresh.fuse.space(total=1 << 30, free=0)
+    go.touch()
+    service.wait_for(lambda: _members(night) == 4, "one incident of four", 90)
+    service.wait_for(lambda: len(smtp.mails) >= 3, "three mails", 30)
+    (row,) = json.loads(night.say("incidents", "--json").stdout)
+    assert sorted(row["trainings"]) == [f"{user.name}/llm" for user in users]
+    assert sorted(row["users"]) == [user.name for user in users]
+    assert str(point) in row["title"]
+    wanted = sorted(f"{user.name}@example.org" for user in users)
+    assert sorted(address for mail in smtp.mails for address in mail.recipients) == wanted

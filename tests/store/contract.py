@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Ack, Silence
+from sentinel.alerting.silences import Ack, Remark, Silence
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status, Told
@@ -68,6 +68,12 @@ class OrderContract:
         by_hand.acknowledge(ack)
         assert store.orders().silences == (silence,)
         assert store.orders().acks == {"a1": ack}
+        remarks = tuple(
+            Remark(incident="a1", deed="comment", at=at(n), who="bob", text=HOSTILE) for n in (2, 1)
+        )
+        for remark in remarks:
+            by_hand.remark(remark)
+        assert store.orders().remarks == remarks[::-1]
 
     def test_a_later_order_of_the_same_name_replaces(self, store: Store) -> None:
         """So a silence is ended early, and an alert has one who has it."""

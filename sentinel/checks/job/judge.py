@@ -1,5 +1,6 @@
 """The judgement: a pure function of what was gathered. Worst first, one finding."""
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -119,9 +120,17 @@ def _stopped(gone: Gone) -> str:
     return f" ({', '.join([visible(gone.seen.user), ' on '.join(size)])})" if size else ""
 
 
-def _circumstances(view: View) -> Iterator[tuple[str, str]]:
-    """Why it is told when it is."""
+def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
+    """Why it is told when it is; what it costs, and where it wrote: by these alerts find their
+    place and their cause (alerting.incidents)."""
     last = last_run(view.memory)
+    if view.memory.gone:
+        main = _main(view.memory)
+        written = stdout(main)
+        if path := main.seen.workdir if not written or written == os.devnull else written:
+            yield "path", visible(path)
+        if main.how is not None and main.how.gpus:
+            yield "gpus", main.how.gpus
     if last and (why := cause(last.tail or "")):
         yield "cause", why
     if last and (step := last_step(last.tail or "")):
