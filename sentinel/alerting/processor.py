@@ -1,6 +1,6 @@
 """From what checks saw to what is written: alerts, transitions and outbox rows. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 
@@ -265,7 +265,7 @@ class _Work:
         self._changes: list[tuple[Key, Alert, Transition]] = []
         self._muting: Inhibition | None = None
         self._explains: Causes | None = None
-        self._members: Counter[str] = Counter()
+        self._members: Mapping[str, list[Key]] = {}
         self._transitions: list[Transition] = []
         self._outbox: list[Outgoing] = []
 
@@ -320,7 +320,13 @@ class _Work:
         self._explains = Causes(self._alerts.values(), split=self._split)
         for alert in list(joined(self._alerts, self._explains)):
             self._alerts[alert.key] = alert
-        self._members = Counter(a.incident for a in self._alerts.values() if a.firing)
+        members: dict[str, list[Key]] = defaultdict(list)
+        for alert in self._alerts.values():
+            if alert.firing:
+                members[alert.incident].append(alert.key)
+        for incident in members:  # the cause first: every effect asks for it
+            members[incident].sort(key=lambda key: self._alerts[key].id != incident)
+        self._members = members
 
     def batch(self, outcomes: Sequence[Outcome]) -> Batch:
         """All of it, as one transaction."""
@@ -448,7 +454,7 @@ class _Work:
             group, told = how.group, message
             if group == FIRST:
                 told = self._greeting(message, (name, owner or ""))
-            elif self._members[alert.incident] > 1:
+            elif len(self._members.get(alert.incident, ())) > 1:
                 group = f"incident\0{alert.incident}"
             self._outbox.append(
                 Outgoing(
@@ -494,13 +500,14 @@ class _Work:
 
     def _story(self, alert: Alert) -> str:
         """What else belongs to the incident: of the cause its effects, of an effect its cause."""
-        if self._members[alert.incident] < 2:
+        members = self._members.get(alert.incident, [])
+        if len(members) < 2:
             return ""
-        others = [a for a in self._alerts.values() if a.firing and a.incident == alert.incident]
         if alert.id != alert.incident:
-            cause = next((a for a in others if a.id == alert.incident), None)
-            return f"same incident as {_named(cause)}: {cause.summary}" if cause else ""
-        others = [a for a in others if a.id != alert.id]
+            cause = self._alerts[members[0]]
+            known = cause.id == alert.incident
+            return f"same incident as {_named(cause)}: {cause.summary}" if known else ""
+        others = [self._alerts[key] for key in members if key != alert.key]
         others.sort(key=lambda a: importance(a.kind, a.key.subject, a.severity, a.status))
         names = ", ".join(_named(a) for a in others[:NAMED])
         more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
