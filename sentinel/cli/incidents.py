@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sentinel.alerting.orders import Said, acknowledge, end, remark, silence_alerts
@@ -13,7 +14,6 @@ from sentinel.cli.common import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import size_text
 from sentinel.status import incidents, plot
 from sentinel.status.incidents import Known, Story
 from sentinel.wiring.app import BadCall
@@ -22,8 +22,15 @@ PAST = 10_000
 """Changes of alerts that are looked through for incidents that are over."""
 
 DRAWN = 14 * 86_400
-PLOTS = ("used_percent", "free_bytes", "progress", "running", "available")
-"""Seconds of history that an export draws, and of which numbers."""
+PLOTS: Mapping[str, plot.Unit] = {
+    "used_percent": "percent",
+    "free_bytes": "bytes",
+    "progress": "number",
+    "running": "number",
+    "available": "number",
+}
+LINES = 12
+"""Seconds of history that an export draws, of which numbers, and how many lines at most."""
 
 USAGE = {
     "ack": "ID...",
@@ -70,11 +77,11 @@ def call(args: argparse.Namespace) -> int:
             print(json.dumps(rows, indent=1)) if args.json else _list(rows)
             return 0
         story = incidents.story(_find(words[0], known), known)
-        plots = _plots(story, state) if args.html else []
+        picture = _picture(story, state) if args.html else ""
     if args.json:
         print(json.dumps(story, indent=1))
     elif args.html:
-        print("\n".join(postmortem.html(story, plots)))
+        print("\n".join(postmortem.html(story, picture)))
     else:
         print("\n".join(postmortem.markdown(story) if deed == "export" else _lines(story)))
     return 0
@@ -195,30 +202,33 @@ def _members(incident: str, known: Known) -> list[Any]:
     return members
 
 
-def _plots(story: Story, state: State) -> list[tuple[str, str]]:
-    """What was measured of its alerts' subjects."""
-    since = state.now.wall - DRAWN * SECOND
-    found = []
+def _picture(story: Story, state: State) -> str:
+    """What was measured of its alerts' subjects, with what happened; empty where nothing was."""
+    since, lines = state.now.wall - DRAWN * SECOND, list[plot.Line]()
     for member in story["members"]:
-        for name in PLOTS:
+        for name, unit in PLOTS.items():
             rows = state.store.samples(member["check"], member["subject"], name, since)
+            parts = plot.pieces([(at.wall / SECOND, value) for at, value in rows])
+            title = f"{member['check']} {member['subject']}: {name.replace('_', ' ')}"
             if len(rows) > 1:
-                title = f"{member['check']} {member['subject']}: {name.replace('_', ' ')}"
-                points = [(at.wall / SECOND, value) for at, value in rows]
-                words = size_text if name.endswith("bytes") else _number
-                drawn = plot.Plot(
-                    title=title,
-                    points=points,
-                    now=state.now.wall / SECOND,
-                    words=words,
-                    zone=state.zone,
-                )
-                found.append((title, plot.svg(drawn)))
-    return found
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
+                lines.append(plot.Line(name=name, title=title, unit=unit, parts=parts))
+    marks = [
+        plot.Mark(
+            at=datetime.fromisoformat(t["at"]).timestamp(),
+            kind="alert",
+            text=f"{t['about']}: {t['reason']}: {t['summary']}",
+        )
+        for t in story["timeline"]
+    ]
+    course = plot.Course(
+        title=story["title"],
+        first=min((p[0] for line in lines for p in line.points), default=0.0),
+        now=state.now.wall / SECOND,
+        zone=state.zone,
+        lines=lines[:LINES],
+        marks=marks,
+    )
+    return plot.svg(course) if lines else ""
 
 
 def _list(rows: Sequence[dict[str, Any]]) -> None:

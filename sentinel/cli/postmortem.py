@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from sentinel.status.incidents import Story, again
@@ -10,10 +10,7 @@ from sentinel.status.incidents import Story, again
 STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse}td,th{border:1px solid #999;padding:.2em .5em;text-align:left}
 pre{background:#8882;padding:.5em;overflow-x:auto}svg{width:100%;font-size:12px}
-.line,.mid{fill:none;stroke:#06c}.axis{stroke:#999}text{fill:currentColor}"""
-Plots = Sequence[tuple[str, str]]
-"""Titles and their pictures as SVG."""
-
+.line,.mid{fill:none;stroke:#06c}.axis{fill:none;stroke:#999}.mark{stroke:#c33}text{fill:currentColor}"""
 COLUMNS = ("when", "what", "", "")
 
 
@@ -50,8 +47,8 @@ def markdown(story: Story) -> Iterator[str]:
     yield "\n## Cause\n\n## What we do about it\n"
 
 
-def html(story: Story, plots: Plots = ()) -> Iterator[str]:
-    """The same as one file that needs no other, with the plots."""
+def html(story: Story, picture: str = "") -> Iterator[str]:
+    """The same as one file that needs no other, with the `picture` (SVG) of what was measured."""
     title = escape(story["title"])
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield f"<style>{STYLE}</style><h1>{title}</h1><ul>"
@@ -63,8 +60,8 @@ def html(story: Story, plots: Plots = ()) -> Iterator[str]:
     if story["before"]:
         lines = "".join(f"<li>{escape(line)}</li>" for line in earlier(story))
         yield f"<h2>Before</h2><ul>{lines}</ul>"
-    for name, picture in plots:
-        yield f"<h3>{escape(name)}</h3>{picture}"
+    if picture:
+        yield f"<h2>What was measured</h2>{picture}"
     for name, evidence in _evidence(story):
         yield f"<h3>{escape(name)}</h3><pre>{escape(chr(10).join(evidence))}</pre>"
     yield "<h2>Cause</h2><h2>What we do about it</h2></html>"

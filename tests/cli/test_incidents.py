@@ -174,3 +174,17 @@ def test_a_post_mortem_with_plots_is_one_file(
     assert page.startswith("<!doctype html>")
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert "<b>" not in page
+
+
+def test_what_was_measured_is_drawn(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what happened in it."""
+    disk = "full: {kind: fs, paths: [/], for: 0s, warn: {used: 1%}, crit: {used: 2%}}"
+    head, tail = CONFIG[: CONFIG.index("checks:")], CONFIG[CONFIG.index("channels:") :]
+    (there / "sentinel.yaml").write_text(f"{head}checks:\n  {disk}\n{tail}")
+    for _ in range(2):
+        main(["tick", "--all", "-c", "sentinel.yaml"])
+    (row,) = listed(capsys)
+    page = told(capsys, "export", row["incident"], "--html")
+    assert "<svg" in page
+    assert "full /: used percent" in page
+    assert 'class="mark m-alert"' in page
