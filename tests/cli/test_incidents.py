@@ -110,7 +110,7 @@ def test_what_people_say_is_shown_wherever_the_incident_is(
     told(capsys, "comment", two, "waits", "for", "a", "disk", "--who", "ann")
     row = next(r for r in listed(capsys) if r["incident"] == two)
     assert (row["assigned_to"], row["comment"]) == ("bob", "ann: waits for a disk")
-    assert "(assigned to bob) (ann: waits for a disk)" in told(capsys).replace("\n", " ")
+    assert "(assigned to bob) (ann: waits for a disk)" in " ".join(told(capsys).split())
     assert "ann: comment: waits for a disk" in told(capsys, two)
     main(["explain", two, "-c", "sentinel.yaml"])
     assert "comment by ann: waits for a disk" in capsys.readouterr().out
