@@ -4,7 +4,8 @@
 #
 # The outermost name counts, since below it users may give any. In a slurmstepd.scope (cgroup v2)
 # all but `system` is a job's: job_N, or since 26.05 its SLUID (src/plugins/cgroup/v2/cgroup_v2.c,
-# print_sluid()); a form that is not known is `?`.
+# print_sluid()). In cgroup v1 it is uid_N/job_N (v1/xcgroup.c). A form that is not known, such as the
+# job_N of another batch system, is `?`.
 
 # shellcheck disable=SC2034 # for the scripts that this is a part of
 job_cgroups='job_[0-9]|slurmstepd\.scope/|/s[0-9A-Z]{13}/step_'
@@ -24,10 +25,16 @@ cgroups() {
             path = substr(path, length(job) + 1)
             if (job ~ /^job_[0-9]+$/) job = substr(job, 5)
             else if (job !~ ("^" sluid "$")) job = "?"
-        } else if (match(path, "/job_[0-9]+(/|$)") || match(path, "/" sluid "/step_")) {
-            path = substr(path, RSTART + 1)
+        } else if (match(path, "/uid_[0-9]+/job_[0-9]+(/|$)")) {
+            path = substr(path, RSTART + 1); sub(/^[^\/]*\//, "", path)
             job = path; sub(/\/.*/, "", job)
             path = substr(path, length(job) + 1); sub(/^job_/, "", job)
+        } else if (match(path, "/job_[0-9]+(/|$)")) {
+            job = "?"
+        } else if (match(path, "/" sluid "/step_")) {
+            path = substr(path, RSTART + 1)
+            job = path; sub(/\/.*/, "", job)
+            path = substr(path, length(job) + 1)
         } else next
         print "cgroup", pid, job, path
     }'

@@ -273,6 +273,16 @@ def test_an_inherited_id_is_not_enough_where_the_kernel_knows_another_job_of_the
 A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
 
 
+def test_a_cgroup_called_job_is_slurms_only_where_slurm_makes_it(
+    sleeper: Any, cgroups: Cgroups
+) -> None:
+    """Another batch system on the same node has a job of that number; cgroup v1 has uid_N above."""
+    other = cgroups.process(f"../job_{JOB}", uid=4711)
+    over = cgroups.process(f"../slurm/uid_4713/job_{JOB}/step_0", uid=4713)
+    assert end() == (0, {("ended", str(over))})
+    assert cgroups.alive(other)
+
+
 def test_the_kernel_counts_by_sluid(sleeper: Any, cgroups: Cgroups) -> None:
     """On a real cgroup2 tree as Slurm 26.05 makes it: an orphan of job B, which lives, carries the
     id of the job that is over (A); only what is in A's own cgroup is ended."""
