@@ -288,7 +288,9 @@ def unfolded(client: Client) -> None:
     row("  reading them", f"{read:.2f} s", f"{read / asked:.2f} of squeue's time")
 
 
-IMPORTS = "from sentinel.slurm import Client, nodes, queue, words\n"
+IMPORTS = (
+    "from sentinel.slurm import nodes, queue, words; from sentinel.slurm.client import Client\n"
+)
 PASS = """
 mark, client = words.nonce(), Client(limit=120)
 jobs = queue.read_jobs(client.ask("squeue", "-h", "-a", "-r", "-o", queue.columns(mark)), mark)
