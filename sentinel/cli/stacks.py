@@ -54,7 +54,11 @@ def call(args: argparse.Namespace) -> int:
     settings = app.settings_or_default(args.config)
     looker, client = actions.looker(settings)
     asked = Asked(
-        job=args.job, limit=_limit(args.limit), native=args.native, tool=_tool(args.py_spy)
+        job=args.job,
+        limit=_limit(args.limit),
+        native=args.native,
+        tool=_tool(args.py_spy),
+        evidence=not args.no_save,
     )
     target, dump = looker.look(asked)
     recorded = of_job(client, target, dump)

@@ -13,7 +13,7 @@ import msgspec
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.text import visible, visible_lines
+from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target, log_path
@@ -53,12 +53,58 @@ def save(
         _write(place, "steps.txt", _told(client, "scontrol", "show", "step", target.job.job_id))
         _write(place, "nodes.txt", _told(client, "scontrol", "show", "node", target.job.nodes))
         _write(place, "log.txt", _log(client, target))
+        for name in ("ras", "kernel", "gpus"):
+            if told := _of_nodes(dump, name):
+                _write(place, f"{name}.txt", told)
+        _write(place, "index.txt", _index(place, dump, recorded))
         _forget_old(folder)
     except OSError as error:
         raise NotSaved(
             f"the evidence was not saved in {visible(folder)}: {error.strerror}"
         ) from error
     return place
+
+
+CONTENTS = {
+    "stacks.txt": "where every rank stands, odd ones first",
+    "stacks.json.gz": "the same with all threads and workers, for programs",
+    "flight-recorder.txt": "which rank is missing in which collective, by PyTorch's dumps",
+    "flight-recorder.json.gz": "the dumps themselves, for programs",
+    "ras.txt": "what NCCL's RAS says of all ranks",
+    "kernel.txt": "the end of each node's kernel log, from warnings on",
+    "gpus.txt": "what nvidia-smi says of each node's GPUs",
+    "job.txt": "scontrol show job",
+    "steps.txt": "scontrol show step",
+    "nodes.txt": "scontrol show node",
+    "log.txt": "the end of the job's output",
+}
+"""Files of a folder, in the order in which people read them."""
+NODES = 4 * 2**20
+"""Characters of one kind that are kept of all nodes together."""
+
+
+def _of_nodes(dump: Dump, name: str) -> str:
+    parts = [(n.node, visible_lines(getattr(n, name))) for n in dump.nodes if getattr(n, name)]
+    return shortened("\n".join(f"== {node}\n{text}" for node, text in parts), NODES)
+
+
+def _index(place: str, dump: Dump, recorded: Found | None) -> str:
+    """What was seen, and what each file holds; a file that is not there was not to be had."""
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(dump.at))
+    first = recorded.words if recorded else ""
+    there = {name: os.path.getsize(os.path.join(place, name)) for name in os.listdir(place)}
+    rows = [f"{n:24} {there[n]:>10}  {what}" for n, what in CONTENTS.items() if n in there]
+    none = [n for n in CONTENTS if n not in there]
+    return "\n".join(
+        [
+            f"job {dump.job} ({visible(dump.name)}) of {visible(dump.user)}, {when}",
+            *([f"flight recorder: {first}"] if first else []),
+            headline(dump),
+            "",
+            *rows,
+            *(["", f"not to be had: {', '.join(none)}"] if none else []),
+        ]
+    )
 
 
 def plain(dump: Dump) -> dict[str, object]:

@@ -20,7 +20,7 @@ def taker(looker: Looker, client: Client, folder: str) -> Callable[[str], Reply]
 
     def take(job: str) -> Reply:
         try:
-            target, dump = looker.look(Asked(job=job))
+            target, dump = looker.look(Asked(job=job, evidence=True))
         except SentinelError as error:
             return Reply(Answer.REFUSED, f"no stacks: {error}")
         recorded = of_job(client, target, dump)

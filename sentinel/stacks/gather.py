@@ -108,12 +108,14 @@ Reported = Mapping[str, NodeStacks | str]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """One question. `limit`: seconds for all of it; `tool`: a path of py-spy on the nodes."""
+    """One question. `limit`: seconds for all of it; `tool`: a path of py-spy on the nodes;
+    `evidence`: it will be kept, so NCCL's RAS, the kernels' logs and the GPUs are asked too."""
 
     job: str
     limit: float = 20.0
     native: bool = False
     tool: str = ""
+    evidence: bool = False
 
 
 class Looker:
@@ -137,7 +139,14 @@ class Looker:
         target = find(self._client, asked.job)
         deadline = began + asked.limit
         tool = asked.tool or self._remote.py_spy
-        wish = Wish(job_id=target.job.job_id, native=asked.native, tool=tool)
+        first = next((n for n in target.nodes if n not in target.lost), "")
+        wish = Wish(
+            job_id=target.job.job_id,
+            native=asked.native,
+            tool=tool,
+            asker=first if asked.evidence else "",
+            evidence=asked.evidence,
+        )
         reported = self._by_step(target, wish, deadline)
         reported = {**reported, **self._second(target, wish, reported, deadline)}
         dump = Dump(

@@ -15,12 +15,13 @@ ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 
 class Wish(Struct, frozen=True, kw_only=True):
     """What is asked of each node. `tool`: a path of py-spy to try first; `asker`: the node that
-    asks NCCL's RAS for the whole job (empty: none)."""
+    asks NCCL's RAS for the whole job (empty: none); `evidence`: the kernel's log and GPUs too."""
 
     job_id: str
     native: bool = False
     tool: str = ""
     asker: str = ""
+    evidence: bool = False
 
 
 def text(wish: Wish, mark: str, seconds: float) -> str:
@@ -33,6 +34,7 @@ def text(wish: Wish, mark: str, seconds: float) -> str:
         "native": str(int(wish.native)),
         "limit": str(max(2, int(seconds))),
         "asker": wish.asker,
+        "evidence": str(int(wish.evidence)),
         "conf": os.environ.get("SLURM_CONF", ""),
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())

@@ -2,7 +2,7 @@
 # Tells where every process of a job stands on this node. POSIX sh; py-spy is all it needs.
 #
 # Set before it: mark, job, tools (a path of py-spy a line), native, limit (seconds for all),
-# conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
+# conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty), evidence (1: the kernel's log and GPUs too). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
 # so that what srun mixes from many nodes can be told apart; then `MARK NODE end PIECES`.
 # waits.sh stands before it.
 #
@@ -188,7 +188,7 @@ ras() {
         # shellcheck disable=SC2016 # for the shell within
         answer=$(timeout -k 1 8 bash -c 'exec 3<>"/dev/tcp/$0/$1" &&
             printf "CLIENT PROTOCOL 2\nTIMEOUT 4\nSET FORMAT json\nVERBOSE STATUS\n" >&3 &&
-            head -c 16777216 <&3' "${host:-localhost}" "$port" 2>/dev/null | base64 | tr -d '\n')
+            head -c 16777216 <&3' "${host:-localhost}" "$port" 2>/dev/null | packed)
         told ras "$answer"
         return
     done
@@ -201,6 +201,26 @@ listens() {
     [ -n "$sockets" ] || return 1
     find "/proc/$1/fd" -type l -exec readlink {} + 2>/dev/null | grep -q -x -F "$sockets"
 }
+
+# What a reboot or a reset would take away: the end of the kernel's log, and the GPUs' own numbers.
+# No processes: their command lines are nobody's business.
+lasting() {
+    told kernel "$(timeout -k 1 3 dmesg --level=emerg,alert,crit,err,warn 2>&1 | tail -n 200 | tail -c 32768 | packed)"
+    command -v nvidia-smi >/dev/null || return 0
+    told gpus "$(timeout -k 1 6 nvidia-smi --format=csv --query-gpu=index,uuid,pci.bus_id,utilization.gpu,power.draw,power.limit,temperature.gpu,memory.used,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total 2>&1 | head -c 32768 | packed)"
+}
+
+# A driver that hangs must not keep back the stacks: they were asked for first.
+lasted() {
+    tries=0
+    while [ ! -e "$work/lasted" ] && [ $tries -lt 60 ] && [ "$(date +%s)" -lt "$deadline" ]; do
+        sleep 0.1 2>/dev/null || sleep 1
+        tries=$((tries + 1))
+    done
+    cat "$work/lasted" 2>/dev/null || cat "$work/lasting"
+}
+
+packed() { base64 | tr -d '\n'; }
 
 collect() {
     told node "$(uname -n)" "$(date +%s)"
@@ -215,8 +235,12 @@ $(beside "$all")" IFS='
     set +f && unset IFS
     if [ -n "$tool" ]; then told tool "$tool" "$version"; else told no-tool "$why"; fi
     told scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"
+    if [ "$evidence" = 1 ]; then
+        ( lasting >"$work/lasting" && mv "$work/lasting" "$work/lasted" ) </dev/null >/dev/null 2>&1 &
+    fi
     every "$all"
     ras "$all"
+    [ "$evidence" != 1 ] || lasted
 }
 
 every() {

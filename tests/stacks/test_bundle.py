@@ -5,6 +5,7 @@ from gzip import decompress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target
@@ -40,6 +41,26 @@ def test_what_slurm_does_not_tell_is_said_and_the_stacks_are_kept(
     assert json.loads(decompress((places[0] / "stacks.json.gz").read_bytes()))["job"] == "7+1"
     for name in ("job.txt", "steps.txt", "nodes.txt", "log.txt"):
         assert (places[0] / name).read_text().startswith("not known: ")
+
+
+def test_the_index_says_what_is_there_and_what_was_not_to_be_had(
+    tmp_path: Path, nowhere: Client
+) -> None:
+    """People read it first; what came from users is only text, and all is for its owner alone."""
+    (node,) = seen().nodes
+    told = replace(node, kernel="NVRM: Xid 79\n\x1b[31mred", ras="SERVER PROTOCOL 2\nOK")
+    place = Path(save(str(tmp_path), nowhere, TARGET, replace(seen(), nodes=(told,))))
+    index = (place / "index.txt").read_text()
+    assert index.splitlines()[0] == "job 7+1 () of , 2027-01-15 08:00:00 UTC"
+    assert "all 2 ranks in " in index
+    assert "kernel.txt" in index
+    assert index.splitlines()[-1] == (
+        "not to be had: flight-recorder.txt, flight-recorder.json.gz, gpus.txt"
+    )
+    assert (place / "kernel.txt").read_text() == "== node-0\nNVRM: Xid 79\n\\x1b[31mred\n"
+    listed = {line.split(" ")[0] for line in index.splitlines()}
+    assert {p.name for p in place.iterdir()} <= listed | {"index.txt"}
+    assert {p.stat().st_mode & 0o777 for p in place.iterdir()} == {0o600}
 
 
 def test_only_the_newest_are_kept_and_nothing_else_is_touched(

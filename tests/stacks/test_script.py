@@ -96,3 +96,19 @@ def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
         assert set(place.iterdir()) != before
         os.killpg(process.pid, 15)
     assert set(place.iterdir()) == before
+
+
+@pytest.mark.root
+def test_a_driver_that_hangs_keeps_back_no_stacks(environment: Path, place: Path) -> None:
+    """What nvidia-smi does not answer in time is left out; the kernel's log is there."""
+    tool = place / "nvidia-smi"
+    tool.write_text("#!/bin/sh\ntrap '' TERM\nsleep 1000 & wait\nwait\n")
+    tool.chmod(0o755)
+    text = script.text(Wish(job_id=JOB, evidence=True), "MARK", 3.0)
+    env = {"PATH": f"{place}:/usr/bin:/bin", "TMPDIR": str(place)}
+    argv = ["/bin/sh", "-c", f"{text}\nmain"]
+    done = subprocess.run(argv, env=env, capture_output=True, check=True, cwd="/", timeout=60)
+    (data,) = packed(done.stdout, "MARK").values()
+    told = read_node(unfolded(data), "node-0")
+    assert [p.name for p in told.processes] == ["python3"]
+    assert told.gpus == ""

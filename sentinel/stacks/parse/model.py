@@ -109,7 +109,7 @@ class Process(Struct, frozen=True, kw_only=True):
 class NodeStacks(Struct, frozen=True, kw_only=True):
     """What one node told. `tool` is py-spy's version, `no_tool` why there is none; `uid` and
     `user` asked there; `witness`: who named the processes (slurmd, or their environment); `ras`:
-    what NCCL's RAS answered there, as it came."""
+    what NCCL's RAS answered there, as it came; `kernel`, `gpus`: the end of its kernel's log, and what nvidia-smi says."""
 
     node: str
     processes: tuple[Process, ...] = ()
@@ -120,6 +120,8 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     user: str = ""
     witness: str = ""
     ras: str = ""
+    kernel: str = ""
+    gpus: str = ""
 
     def sees(self, user: str) -> bool:
         """Whether a process of that user that is not listed is not there."""

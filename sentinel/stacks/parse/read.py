@@ -91,6 +91,8 @@ def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
         user=about.get("user", ""),
         witness=about.get("witness", ""),
         ras=_decoded(about.get("ras", "")),
+        kernel=_decoded(about.get("kernel", "")),
+        gpus=_decoded(about.get("gpus", "")),
     )
 
 
@@ -111,7 +113,7 @@ def _take(
         about["node"] = fields[0]
     elif word == "witness":
         about["witness"], about["uid"], about["user"] = (f.strip() for f in fields)
-    elif word in ("tool", "no-tool", "scope", "ras"):
+    elif word in ("tool", "no-tool", "scope", "ras", "kernel", "gpus"):
         about[word] = visible(fields[-1].strip())
     elif word in _ABOUT_PROCESSES:
         _add(word, found[fields[0]], fields[1:])

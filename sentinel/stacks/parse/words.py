@@ -54,7 +54,20 @@ def lines(dump: Dump) -> list[str]:
     out = [headline(dump), *filter(None, [reading(dump)])]
     for group in groups:
         out += ["", _title(group), *_body(group)]
-    return out
+    return [*out, *_install(dump)]
+
+
+def _install(dump: Dump) -> list[str]:
+    """How to get py-spy to the nodes that have none; /proc was read all the same."""
+    bare = [n.node for n in dump.nodes if n.no_tool and any(p.python for p in n.processes)]
+    if not bare:
+        return []
+    return [
+        "",
+        f"No py-spy on {_nodes(bare)}, so the lines of Python are not known there. Install it where",
+        "the nodes see it: pip install py-spy into the training's own environment, or anywhere on a",
+        "shared file system and name it: --py-spy PATH, or `remote: {py_spy: PATH}`.",
+    ]
 
 
 def _told(group: Group, *, alone: bool = False) -> str:

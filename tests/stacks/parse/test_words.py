@@ -136,3 +136,13 @@ def test_all_of_it_for_a_terminal() -> None:
         "    step (train.py:2)",
         "",
     ]
+
+
+def test_where_py_spy_is_missing_it_says_how_to_install_it() -> None:
+    """For those nodes, once; and not where nothing runs Python."""
+    bare = dump(step(2, 1))
+    nodes = (replace(bare.nodes[0], no_tool="py-spy is not installed on this node"), bare.nodes[1])
+    told = "\n".join(lines(replace(bare, nodes=nodes)))
+    assert "No py-spy on node-0, so" in told
+    assert "--py-spy PATH" in told
+    assert "py-spy" not in "\n".join(lines(bare))
