@@ -7,6 +7,10 @@ from sentinel.proc.mounts import holding
 LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay"}
 LOCAL |= {"ramfs", "reiserfs", "tmpfs", "xfs", "zfs"}
 
+# They write a page of a mapped file to a new place, which on a full disk or over a quota ends the
+# process with SIGBUS; the log's shared memory is such a file.
+REWRITING = {"bcachefs", "btrfs", "zfs"}
+
 
 def is_local(directory: str) -> bool:
     """False too where it cannot be told."""
@@ -15,3 +19,12 @@ def is_local(directory: str) -> bool:
     except (OSError, ValueError):
         return False
     return mount is not None and mount.type in LOCAL
+
+
+def rewrites(directory: str) -> bool:
+    """Whether it lies on a file system that copies on write; True too where it cannot be told."""
+    try:
+        mount = holding(directory)
+    except (OSError, ValueError):
+        return True
+    return mount is None or mount.type in REWRITING

@@ -14,7 +14,7 @@ from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.store.errors import PASSING, Damaged, Refused, Unavailable
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.locks import require_locks
-from sentinel.store.mounts import is_local
+from sentinel.store.mounts import is_local, rewrites
 from sentinel.trust import believed
 
 FILE = "sentinel.db"
@@ -142,7 +142,7 @@ class SqliteBackend:
         cursor.execute("PRAGMA temp_store = MEMORY")
         if is_read_only(self._directory):
             return
-        wanted = "wal" if self._local else "delete"
+        wanted = "wal" if self._local and not rewrites(self._directory) else "delete"
         if self._local and _is_full(self._directory):
             cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]

@@ -1,9 +1,10 @@
 """The state fails for real and comes back: each alert is told once, and so is each end."""
 
+import os
 import random
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EIO
 from pathlib import Path
 
@@ -23,6 +24,45 @@ def disk(tmp_path: Path, as_root: None) -> Iterator[Disk]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24M", "tmpfs", str(point)], check=True)
     yield Disk(point)
     subprocess.run(["umount", "--lazy", str(point)], check=True)
+
+
+@pytest.fixture
+def subvolume(tmp_path: Path, as_root: None) -> Iterator[Disk]:
+    """A Btrfs subvolume whose quota group may hold 24 MiB; the file system has room."""
+    point, image = tmp_path / "btrfs", tmp_path / "image"
+    point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(300 << 20)
+    subprocess.run(["mkfs.btrfs", "-q", str(image)], check=True, capture_output=True)
+    done = subprocess.run(["mount", "-o", "loop", str(image), str(point)], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"no Btrfs here: {done.stderr.decode().strip()}")
+    try:
+        for words in (
+            ["subvolume", "create", str(point / "volume")],
+            ["quota", "enable", str(point)],
+            ["qgroup", "limit", "24M", str(point / "volume")],
+        ):
+            subprocess.run(["btrfs", *words], check=True, capture_output=True)
+        yield Disk(point / "volume")
+    finally:
+        subprocess.run(["umount", "--lazy", str(point)], check=True)
+
+
+@contextmanager
+def over_quota(state: Path) -> Iterator[None]:
+    """The file system has room, and this quota group has none."""
+    ballast = state.parent / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            with suppress(OSError):  # EDQUOT
+                while True:
+                    file.write(b"x" * size)
+                    os.fsync(file.fileno())
+    with pytest.raises(OSError, match="quota"):
+        (state.parent / "more").write_bytes(b"x" * 4096)
+    yield
+    ballast.unlink()
 
 
 @contextmanager
@@ -70,7 +110,7 @@ def play(kind: str, way: str, state: Path, passes: int, begin: int, end: int) ->
 
         def before(number: int) -> None:
             if number == begin:
-                stack.enter_context(FAULTS[kind](state))
+                stack.enter_context((over_quota if kind == "quota" else FAULTS[kind])(state))
             if number == end:
                 stack.close()
                 teller.try_again()
@@ -87,6 +127,25 @@ def test_told_once(disk: Disk, tmp_path: Path, kind: str, way: str) -> None:
         pytest.skip("the kernel refuses to remount what is open for writing")
     teller = play(kind, way, disk.state, 16, 4, 12)
     assert teller.said == reference(tmp_path / "reference", story(16))
+    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+
+
+@pytest.mark.parametrize("way", ["ticks", "service"])
+def test_told_once_over_quota(subvolume: Disk, tmp_path: Path, way: str) -> None:
+    """Of Btrfs, which takes first writes to what was reserved and refuses others."""
+    teller = play("quota", way, subvolume.state, 16, 4, 12)
+    assert teller.said == reference(tmp_path / "reference", story(16))
+    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["ticks", "service"])
+def test_told_once_over_quota_in_a_hundred_passes(
+    subvolume: Disk, tmp_path: Path, way: str
+) -> None:
+    """The same for a hundred passes."""
+    teller = play("quota", way, subvolume.state, 120, 10, 110)
+    assert teller.said == reference(tmp_path / "reference", story(120))
     assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
 
 
