@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from sentinel.engine.engine import Engine
     from sentinel.engine.runtime import World
     from sentinel.web.server import Server
+
+
+Answer = TypeVar("Answer")
 
 
 class NeedsRestart(SentinelError):
@@ -48,8 +52,9 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
         service.listen()
         if not (standby or store.term):
             await _begun(engine, settings, store)
-        elif not await take_over(
-            lambda: engine.start(holder()), service.stopped_within, store.term
+        elif not await _telling(
+            settings,
+            take_over(lambda: engine.start(holder()), service.stopped_within, store.term),
         ):
             return
         page = await _page(engine, settings, clock)
@@ -135,20 +140,31 @@ def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
 
 
 async def _begun(engine: Engine, settings: Settings, store: Store) -> None:
-    """Leading; what keeps it from that is told first."""
+    """Leading; what keeps it from that is told first, also a leader that hangs."""
+
+    async def start() -> None:
+        try:
+            await engine.start(holder())
+        except StoreBusy as error:
+            from sentinel.wiring import cannot_start
+
+            raise (
+                cannot_start.silent(settings, store, error, SystemClock().now()) or error
+            ) from None
+
+    await _telling(settings, start())
+
+
+async def _telling(settings: Settings, beginning: Coroutine[Any, Any, Answer]) -> Answer:
+    """What keeps it from beginning is told first."""
     try:
-        await engine.start(holder())
-    except Fenced:
+        return await beginning
+    except (StoreBusy, Fenced):
         raise
     except StoreError as error:
         from sentinel.wiring import cannot_start
 
-        why: StoreError | None = error
-        if isinstance(error, StoreBusy):
-            why = cannot_start.silent(settings, store, error, SystemClock().now())
-        if why is not None:
-            await cannot_start.say(settings, why)
-            raise why from None
+        await cannot_start.say(settings, error)
         raise
 
 

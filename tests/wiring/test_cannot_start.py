@@ -64,3 +64,13 @@ def test_a_leader_that_stands_still_is_told(
     assert "written nothing for 30m" in told["summary"]
     leader.close()
     assert main(["tick", "-c", str(file)]) == 0
+
+
+def test_a_server_that_is_away_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a service too, which would stand by if another led."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file, url = tmp_path / "sentinel.yaml", f"postgresql://nobody@/none?host={tmp_path}"
+    file.write_text(FILE.format(folder=tmp_path).replace(f"{tmp_path}/state", f"'{url}'"))
+    assert [main([command, "-c", str(file)]) for command in ("run", "tick")] == [74, 74]
+    (told,) = [json.loads(line) for line in (tmp_path / "book").read_text().splitlines()]
+    assert "nothing is watched: postgresql://nobody@/none" in told["summary"]
