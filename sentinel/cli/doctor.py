@@ -62,7 +62,7 @@ def _items(settings: Settings) -> Iterator[Item]:
     yield host.clock(app.zone(settings), datetime.now(timezone.utc))
     snapshot = app.snapshot(settings)
     yield from slurm.examine(snapshot, settings.slurm)
-    yield from cron.examine(app.chain_folder(settings), snapshot.client)
+    yield from cron.examine(app.chain_folder(settings), snapshot.client, settings.spare_state)
     yield host.munge()
     yield from _way_to_nodes(settings, snapshot)
     if _reboots(settings):
