@@ -22,9 +22,9 @@ def is_local(directory: str) -> bool:
 
 
 def rewrites(directory: str) -> bool:
-    """Whether it lies on a file system that copies on write; True too where it cannot be told."""
+    """Whether it lies on a file system that copies on write; False too where it cannot be told."""
     try:
         mount = holding(directory)
     except (OSError, ValueError):
-        return True
-    return mount is None or mount.type in REWRITING
+        return False
+    return mount is not None and mount.type in REWRITING

@@ -46,7 +46,8 @@ class Teller:
         self.checks = {"at-once": Says(), "late": Says(), "never": Says()}
         self.book, self.clock = Written(), ManualClock()
         self.world = _world(self.checks, self.book)
-        self._state, self._patience, self._monotonic = state, patience, Ticking()
+        self._state, self._monotonic = state, Ticking()
+        self.patience = patience
 
     def ticks(self, story: Story, before: Callable[[int], None] = lambda _: None) -> None:
         """One process a pass; `before` each pass the world may change."""
@@ -95,7 +96,7 @@ class Teller:
 
     async def _service(self, story: Story, before: Callable[[int], None]) -> None:
         opened = open_store(
-            self._state, self.clock.now(), patience=self._patience, monotonic=self._monotonic
+            self._state, self.clock.now(), patience=self.patience, monotonic=self._monotonic
         )
         engine = Engine(self.world, opened.store, self.clock, opened.notices)
         await engine.start("one host")

@@ -105,14 +105,16 @@ FAULTS = {"full": full, "read-only": read_only, "broken": broken, "hung": hung}
 
 def play(kind: str, way: str, state: Path, passes: int, begin: int, end: int) -> Teller:
     told = story(passes)
-    teller = Teller(str(state), patience=0.15 if kind == "hung" else 20.0)
+    teller = Teller(str(state), patience=3.0 if way == "service" else 20.0)
     with ExitStack() as stack:
 
         def before(number: int) -> None:
             if number == begin:
+                teller.patience = 0.15 if kind == "hung" else 20.0  # each pass waits so long
                 stack.enter_context((over_quota if kind == "quota" else FAULTS[kind])(state))
             if number == end:
                 stack.close()
+                teller.patience = 20.0
                 teller.try_again()
 
         getattr(teller, way)(told, before)
@@ -139,6 +141,7 @@ def test_told_once_over_quota(subvolume: Disk, tmp_path: Path, way: str) -> None
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", ["ticks", "service"])
 def test_told_once_over_quota_in_a_hundred_passes(
     subvolume: Disk, tmp_path: Path, way: str
@@ -150,6 +153,7 @@ def test_told_once_over_quota_in_a_hundred_passes(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", ["ticks", "service"])
 @pytest.mark.parametrize("kind", FAULTS)
 def test_told_once_in_a_hundred_passes(disk: Disk, tmp_path: Path, kind: str, way: str) -> None:
@@ -180,6 +184,7 @@ def test_a_server_that_is_away(
     assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 30))]
 )
