@@ -163,14 +163,17 @@ class Bot(Struct, frozen=True):
     ) -> dict[str, Any]:
         body = {**payload(message), "channel": self.channel, "metadata": metadata(about)}
         if root is not None:
-            aloud = any(n.reason in _ALOUD for n in message.notifications)
+            aloud = any(n.reason in (*_ALOUD, *_FIRST) for n in message.notifications)
             body |= {"channel": root.channel, "thread_ts": root.ts, "reply_broadcast": aloud}
         return await self._call("chat.postMessage", body, 1 - 2 * _SHARE)
 
     async def _root(self, notifications: Sequence[Notification]) -> tuple[Root | None, str]:
-        """The one message that told of all these alerts before, and what kept us from it."""
+        """The one message that told of all these alerts before, or of the cause of their incident, and
+        what kept us from it."""
         if any(n.reason in _FIRST or not n.alert for n in notifications):
-            return None, ""
+            causes = {n.incident for n in notifications if n.incident != n.alert}
+            of_all = len(causes) == 1 and all(n.incident in causes for n in notifications)
+            return (_roots.get(self._place(causes.pop())) if of_all else None), ""
         known = {_roots.get(self._place(n.alert)) for n in notifications}
         if known != {None}:
             return (known.pop(), "") if len(known) == 1 else (None, "")

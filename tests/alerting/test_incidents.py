@@ -1,6 +1,7 @@
 """Alerts of one cause are one story: what joins, what is told all the same, and what ends it."""
 
 from collections.abc import Sequence
+from datetime import timezone
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ from msgspec.structs import replace
 
 from sentinel.alerting.incidents import JOIN, Causes, Rule, importance
 from sentinel.alerting.observations import Outcome
+from sentinel.alerting.orders import Said, acknowledge, remark, silence_alerts
 from sentinel.alerting.processor import FIRST_LOOK, GATHER, SETTLE, Plan, Rest, digest, review
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.alerting.silences import Ack, Orders
-from sentinel.alerting.state_machine import Policy
+from sentinel.alerting.state_machine import FlapPolicy, Policy
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
+from sentinel.status.incidents import Known, opened
+from sentinel.store.rows import decode, encode
 from sentinel.testing import START
 
 KINDS = {
@@ -299,3 +303,83 @@ def test_a_first_look_waits_for_no_check_that_hangs() -> None:
     night.rest = Rest(checks={"fs": "fs"}, first=True)
     assert night.pass_(saw("train", "llm")) == []
     assert said(night.later(FIRST_LOOK)) == [("train", "llm", "firing")]
+
+
+class Life(Night):
+    """As Night, beside what people have done to it; what flaps would be told otherwise."""
+
+    def do(self, deed: str) -> None:
+        """An order about every incident of now, as `sentinel incidents` gives it, or a restart."""
+        firing = [alert for alert in self.alerts.values() if alert.firing]
+        orders, said_by = self.orders, Said("ann", "cli", "mine")
+        if deed == "ack":
+            acks = {a.id: acknowledge(firing, a.id, said_by, self.now) for a in firing}
+            self.orders = replace(orders, acks={**orders.acks, **acks})
+        elif deed == "silence":
+            quiet = silence_alerts(firing, self.now.wall + 7200 * SECOND, said_by, self.now)
+            self.orders = replace(orders, silences=(*orders.silences, quiet))
+        elif deed == "split" and firing:
+            apart = remark(firing[0].incident, "split", said_by, self.now, alert=firing[-1].id)
+            self.orders = replace(orders, remarks=(*orders.remarks, apart))
+        elif deed == "restart":
+            stored = [decode(encode(alert), Alert) for alert in self.alerts.values()]
+            self.alerts = {alert.key: alert for alert in stored}
+
+
+STEADY = replace(
+    PLAN,
+    policies={n: replace(p, flap=FlapPolicy(changes=0)) for n, p in PLAN.policies.items()},
+)
+SEEN = some.tuples(
+    some.sampled_from(sorted(KINDS)),
+    some.sampled_from(["", "n1", "n2", "/s", "/s/a"]),
+    some.sampled_from([OK, WARNING, CRITICAL, UNKNOWN]),
+    some.sampled_from(["", "n1", "n2"]),
+)
+STEPS = some.lists(
+    some.tuples(
+        some.sampled_from(["", "", "ack", "silence", "split", "restart"]),
+        some.lists(SEEN, max_size=4, unique_by=lambda seen: seen[0]),
+        some.dictionaries(some.sampled_from(["train", "log"]), some.booleans()),
+        some.sampled_from([(), ("nodes",), ("fs", "slurm")]),
+        some.sampled_from([1, 60, 600, 3 * JOIN]),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
+    """Whatever fires, joins, is split, acknowledged, silenced by incident, or restarted in between:
+    a training that was well and is dead is told in that pass, as new. And nothing is lost: each alert
+    that fires is in one incident, and what nobody was told says why."""
+    night, dead = Life(STEADY), {"train": False, "log": False}
+    for deed, seen, trainings, at_work, after in steps:
+        night.do(deed)
+        night.rest = Rest(checks={name: KINDS[name] for name in at_work})
+        outcomes = [
+            saw(check, subject, status, labels={"node": node})
+            for check, subject, status, node in seen
+            if check not in trainings and check not in at_work
+        ]
+        for name, died in trainings.items():
+            status, where = (CRITICAL if died else OK), {"labels": {"node": "n1"}}
+            outcomes.append(saw(name, "llm", status, values={"path": "/s/a/log"}, **where))
+        rows = said(night.pass_(*outcomes, after=after))
+        others = {check for check, *_ in seen if check not in trainings}
+        for name, died in trainings.items():
+            if died and not dead[name]:
+                assert (name, "llm", "firing") in rows
+            dead[name] = died
+        for name in others & dead.keys():
+            dead[name] = any(
+                a.key.subject == "llm"
+                for a in night.alerts.values()
+                if a.key.check == name and a.firing
+            )
+        firing = [a for a in night.alerts.values() if a.firing]
+        known = Known(
+            alerts=firing, history=(), orders=night.orders, now=night.now, zone=timezone.utc
+        )
+        assert sum(len(members) for _, members in opened(known)) == len(firing)
+        assert all(a.told or a.held for a in firing)
