@@ -54,11 +54,12 @@ class FixedSlurm:
         sluids: Mapping[str, str] | None = None,
         reservations: Sequence[Reservation] | None = None,
         submissions: Mapping[str, Submission] | None = None,
+        topology: Mapping[str, str] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
         self._sluids, self._reservations = sluids, reservations
-        self._submissions = submissions or {}
+        self._submissions, self._topology = submissions or {}, topology
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
@@ -88,6 +89,9 @@ class FixedSlurm:
 
     def reservations(self) -> Sequence[Reservation]:
         return _known(self._reservations)
+
+    def topology(self) -> Mapping[str, str]:
+        return _known(self._topology)
 
     def submission(self, job_id: str) -> Submission | None:
         return self._submissions.get(job_id)

@@ -27,6 +27,7 @@ TRAININGS = ("job", "log")
 """Kinds whose critical alerts say that a training is dead or stands still."""
 
 _SLURM = re.compile(r"\b(?:slurm\w*|squeue|sinfo|scontrol|sacct|sdiag|munge)\b", re.IGNORECASE)
+_XID = re.compile(r"\bS?X[iI][dD]\b")
 _NUMBERS = re.compile(r"\d+(?:[.:]\d+)*\s?(?:ms|[smhdw]\b)?")
 
 
@@ -36,16 +37,19 @@ class Rule(Struct, frozen=True, kw_only=True):
     blind: the cause is Slurm's own trouble, the effect a check that cannot see and names Slurm.
     words: both are checks that cannot see, for the same reason; the oldest stands for all.
     node: the cause is about the node that the effect bears as its label.
+    switch: the cause is about the switch or block behind which all nodes are out, which the effect bears as its label.
+    storm: both tell of Xids on one node; the oldest stands for all.
     path: the cause is about a file system or directory in which the effect's file lies.
     """
 
-    link: Literal["blind", "words", "node", "path"]
+    link: Literal["blind", "words", "switch", "node", "storm", "path"]
     causes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
 
 
 RULES = (
     Rule(link="blind", causes=("slurm",)),
+    Rule(link="switch", causes=("nodes",), effects=("nodes",)),
     Rule(
         link="node",
         causes=("nodes",),
@@ -67,9 +71,12 @@ RULES = (
         causes=("fs", "quota"),
         effects=("job", "log", "checkpoint", "du", "clean", "cron", "chain"),
     ),
+    Rule(link="storm", causes=("gpu",), effects=("gpu",)),
     Rule(link="words"),
 )
-"""Sorted by how much they explain: the first that fits decides."""
+"""Sorted by how much they explain: the first that fits decides. A switch and its nodes: topology.conf(5).
+A GPU that falls off the bus takes others of its host along, by NVLink and by their common job:
+https://docs.nvidia.com/deploy/xid-errors/ (74 and 45 beside 79)."""
 
 
 TOLD = (*TRAININGS, "drained", "diag")
@@ -180,6 +187,12 @@ def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:
         yield ""
     elif rule.link == "words":
         yield from _reason(alert)
+    elif rule.link == "switch":
+        yield from _switch(alert)
+    elif rule.link == "storm":
+        for status in Status:
+            if status.rank <= alert.severity.rank:
+                yield from _storm(alert, status)
     elif alert.key.subject and rule.link == "node":
         yield alert.key.subject
     elif rule.link == "path" and alert.severity is Status.CRITICAL:
@@ -187,19 +200,39 @@ def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:
 
 
 def _as_effect(rule: Rule, alert: Alert) -> Iterator[str]:
+    node = alert.labels.get("node", "")
     if rule.link == "blind":
-        if _blind(alert) and _SLURM.search(alert.summary):
-            yield ""
+        yield from [""] if _blind(alert) and _SLURM.search(alert.summary) else []
     elif rule.link == "words":
         yield from _reason(alert)
-    elif rule.link == "node":
-        if node := alert.labels.get("node"):
-            yield node
-    else:
-        for path in (alert.key.subject, str(alert.values.get("path") or "")):
-            while path.startswith("/"):
-                yield path.rstrip("/") or "/"
-                path = "" if path == "/" else path.rpartition("/")[0] or "/"
+    elif rule.link == "storm":
+        yield from _storm(alert, alert.severity)
+    elif rule.link == "path":
+        yield from _places(alert)
+    elif node:
+        link = alert.labels.get("switch", "") if rule.link == "switch" else node
+        yield from [link] if link else []
+
+
+def _places(alert: Alert) -> Iterator[str]:
+    """The file or directory that it is about, and all above it."""
+    for path in (alert.key.subject, str(alert.values.get("path") or "")):
+        while path.startswith("/"):
+            yield path.rstrip("/") or "/"
+            path = "" if path == "/" else path.rpartition("/")[0] or "/"
+
+
+def _switch(alert: Alert) -> Iterator[str]:
+    switch = alert.labels.get("switch", "")
+    if switch and not alert.labels.get("node"):
+        yield switch
+
+
+def _storm(alert: Alert, severity: Status) -> Iterator[str]:
+    """The node of a GPU of which an Xid is told; what is worse is not explained by what is less."""
+    node = alert.labels.get("node", "")
+    if node and alert.key.subject and _XID.search(alert.summary):
+        yield f"{node} {severity.value}"
 
 
 def _blind(alert: Alert) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Annotated, ClassVar, Literal
 
@@ -29,6 +29,9 @@ from sentinel.slurm.model import Node, Timeouts
 from sentinel.slurm.node_states import ASLEEP, UNFIT, UP, state_of
 
 ALL = "all nodes"
+FEWEST = 2
+"""Nodes behind a switch, from which on that all are out says something of the switch."""
+
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
 
@@ -126,11 +129,16 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
+        switches = _switches(shown, out, ctx)
         hangs = _hangs([n.name for n in shown if _stuck(n, passages)], ctx)
         return Report(
             findings=(
                 self._together(subject, nodes, fit, ctx),
-                *(self._one(n, past, passages.get(n.name), hangs, ctx) for n in shown),
+                *(_behind(switch, names) for switch, names in switches.items() if each),
+                *(
+                    _with_switch(self._one(n, past, passages.get(n.name), hangs, ctx), switches)
+                    for n in shown
+                ),
             ),
             coverage=covered(
                 "nodes", (n.name for n in nodes), (n.name for n in nodes if n.state != "UNKNOWN")
@@ -224,6 +232,44 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if is_out(node) or (passage and passage.verdict in ("slow", "late", "stuck")):
             return Status.WARNING
         return Status.UNKNOWN if passage and passage.verdict == "unknown" else Status.OK
+
+
+def _switches(
+    shown: Sequence[Node], out: Collection[str], ctx: Context
+) -> Mapping[str, Sequence[str]]:
+    """Leaf switches or blocks of Slurm's topology with their nodes, where each of several is out. None
+    where Slurm does not tell: then each node is told for itself."""
+    if len(out) < FEWEST:
+        return {}
+    names = {node.name for node in shown}
+    try:
+        told = {s: hostlist.expand(nodes) for s, nodes in ctx.slurm.topology().items()}
+    except (CannotTell, Invalid):
+        return {}
+    return {
+        switch: nodes
+        for switch, nodes in told.items()
+        if len(nodes) >= FEWEST and names.issuperset(nodes) and all(n in out for n in nodes)
+    }
+
+
+def _behind(switch: str, nodes: Sequence[str]) -> Finding:
+    """All that a switch connects is out: one cause for all of it."""
+    name = visible(switch)
+    return Finding(
+        subject=f"switch {name}",
+        status=Status.CRITICAL,
+        summary=f"all {len(nodes)} nodes behind it are out: {_names_of(nodes)}; look at the switch and the rack's power",
+        values={"nodes": len(nodes)},
+        commands=(f"scontrol show topology {name}", f"sinfo -R -n {_names_of(nodes)}"),
+        labels={"switch": name},
+    )
+
+
+def _with_switch(finding: Finding, switches: Mapping[str, Sequence[str]]) -> Finding:
+    node = finding.labels["node"]
+    of = next((name for name, nodes in switches.items() if node in nodes), "")
+    return replace(finding, labels={**finding.labels, "switch": visible(of)}) if of else finding
 
 
 def available(node: Node) -> bool:
@@ -339,7 +385,11 @@ def _hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, str]) -> st
 
 
 def _names(nodes: Sequence[Node]) -> str:
-    return shortened(hostlist.shown(node.name for node in nodes), 200)
+    return _names_of([node.name for node in nodes])
+
+
+def _names_of(names: Sequence[str]) -> str:
+    return shortened(hostlist.shown(names), 200)
 
 
 def _known(nodes: Sequence[Node]) -> Sequence[Node]:

@@ -64,6 +64,9 @@ class Slurm(Protocol):
     def reservations(self) -> Sequence[Reservation]:
         """All reservations, those to come too."""
 
+    def topology(self) -> Mapping[str, str]:
+        """Leaf switches or blocks with their nodes as hostlists; empty where Slurm has none."""
+
     def submission(self, job_id: str) -> Submission | None:
         """How a job was submitted, over or not; None when slurmctld does not remember it."""
 

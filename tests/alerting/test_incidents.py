@@ -143,6 +143,49 @@ def test_a_full_file_system_under_trainings() -> None:
     assert alerts["/scratch"] == alerts["llm"] == alerts["/scratch/a"] != alerts["other"]
 
 
+def test_a_switch_explains_its_nodes_and_all_on_them() -> None:
+    """One message for the rack; the training on it is told too."""
+    night, checks = Night(), {f"c{n}": f"n{n}" for n in range(3)}
+    nodes = {name: replace(PLAN.policies["nodes"]) for name in checks}
+    night.plan = replace(PLAN, policies={**PLAN.policies, **nodes})
+    rack = [
+        replace(saw(check, node, WARNING, labels={"node": node, "switch": "s0"}), kind="nodes")
+        for check, node in checks.items()
+    ]
+    switch = saw("nodes", "switch s0", labels={"switch": "s0"})
+    on = {"labels": {"node": "n1"}}
+    rows = night.pass_(*rack, saw("gpus", "GPU-1", **on), saw("train", "llm", **on), switch)
+    assert sorted(said(rows)) == [("nodes", "switch s0", "firing"), ("train", "llm", "firing")]
+    assert len({a.incident for a in night.alerts.values()}) == 1
+
+
+def test_a_topology_that_changes_under_way_loses_nothing() -> None:
+    """A node that is behind another switch now is told when it was looked at again."""
+    night = Night()
+    gone = replace(PLAN.policies["nodes"])
+    night.plan = replace(PLAN, policies={**PLAN.policies, "c1": gone})
+    node = saw("c1", "n1", WARNING, labels={"node": "n1", "switch": "s0"})
+    switch = saw("nodes", "switch s0", labels={"switch": "s0"})
+    assert said(night.pass_(node, switch)) == [("nodes", "switch s0", "firing")]
+    moved = saw("c1", "n1", WARNING, labels={"node": "n1", "switch": "s1"})
+    assert said(night.pass_(moved, switch)) == []
+    assert said(night.later(SETTLE + 1)) == [("c1", "n1", "firing")]
+
+
+def test_a_storm_of_xids_on_one_host() -> None:
+    """The first stands for all that are no worse; another host's is told."""
+    night, on = Night(), {"labels": {"node": "n1"}}
+    plan = dict.fromkeys(("c1", "c2", "c3"), PLAN.policies["gpus"])
+    night.plan = replace(PLAN, policies={**PLAN.policies, **plan})
+    rows = night.pass_(
+        saw("c1", "GPU-1", WARNING, "Xid 63", **on), saw("c2", "GPU-2", words="Xid 79", **on)
+    )  # fmt: skip
+    assert sorted(said(rows)) == [("c1", "GPU-1", "firing"), ("c2", "GPU-2", "firing")]
+    other = saw("gpus", "GPU-9", words="Xid 79", labels={"node": "n2"})
+    rows = night.pass_(saw("c3", "GPU-3", words="Xid 74", **on), other)
+    assert said(rows) == [("gpus", "GPU-9", "firing")]
+
+
 def test_nothing_joins_what_was_told_long_ago() -> None:
     """A node that was acknowledged yesterday explains nothing of today."""
     night, on = Night(), {"labels": {"node": "n3"}}
