@@ -154,6 +154,7 @@ class Bot(Struct, frozen=True):
         if root is None:
             self._remember(Root.of(given, self.channel, about))
             return f"Slack took it for channel {self.channel}{trouble}"
+        _roots.update({self._place(alert): root for alert in about})
         if root.alerts == about and any(move(n) != "note" for n in message.notifications):
             trouble = await self._refresh(root, message)
         return f"Slack took it into a thread of channel {self.channel}{trouble}"

@@ -150,6 +150,19 @@ def test_what_follows_is_told_in_the_thread() -> None:
     assert "conversations.history" not in space.calls
 
 
+def test_what_joins_an_incident_is_told_in_its_thread() -> None:
+    """Shown to the whole channel, for it is news; and what follows about it there too."""
+    space, other = Workspace(), {"alert": "train", "incident": notification().alert, "subject": "t"}
+    with Web(space) as server:
+        for told in (notification(), notification(**other), resolved(**other)):
+            send(bot(server.url), told)
+        send(bot(server.url), notification(alert="alone", incident="nobody-heard-of-it"))
+    first, last = space.tops
+    assert [m.get("thread_ts") for m in space.messages] == [None, first["ts"], first["ts"], None]
+    assert [m.get("reply_broadcast") for m in space.messages[1:3]] == [True, False]
+    assert last["ts"] != first["ts"]
+
+
 def test_worse_and_reminders_are_shown_to_the_whole_channel() -> None:
     """A thread alone would be read by those only who follow it."""
     space = Workspace()
