@@ -20,7 +20,8 @@ WIDEST = 65_536
 hostlist.h): a cluster has no more nodes."""
 
 _STRANGE = re.compile(r"[^A-Za-z0-9._,\[\] \t-]")
-_ITEM = re.compile(r"((?:[^,\[\] \t]|\[[^\[\]]*\]){0,253})([ \t]*,[ \t]*|[ \t]+|$)")
+_ITEM = r"((?:[^,\[\] \t]|\[[^\[\]]*\]){0,%d})([ \t]*,[ \t]*|[ \t]+|$)"
+_TYPED, _PRINTED = re.compile(_ITEM % 253), re.compile(_ITEM % 4096)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,64})(?:-([0-9]{1,64}))?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -105,7 +106,7 @@ def _names(text: str, *, typed: bool = True) -> Iterator[str]:
     if typed and (strange := _STRANGE.search(compact)):
         raise Invalid(f"{_quoted(compact)} is no list of nodes: {strange[0]!r} is in no node name")
     left = MOST
-    for item in _items(compact):
+    for item in _items(compact, _TYPED if typed else _PRINTED):
         brackets = [_ranges(inside, compact) for inside in _BRACKET.findall(item)]
         left -= prod(map(_size, brackets))
         if any(_size(outer) > WIDEST for outer in brackets[:-1]):
@@ -116,11 +117,11 @@ def _names(text: str, *, typed: bool = True) -> Iterator[str]:
         yield from map(check_name, names) if typed else names
 
 
-def _items(text: str) -> Iterator[str]:
+def _items(text: str, form: "re.Pattern[str]") -> Iterator[str]:
     """What stands between commas or blanks, brackets taken whole."""
     place, more = 0, True
     while more:
-        match = _ITEM.match(text, place)
+        match = form.match(text, place)
         if not match or not match[1]:
             why = "a name or a bracket is missing, or a name is too long"
             raise Invalid(f"{_quoted(text)} is no list of nodes: {why}")

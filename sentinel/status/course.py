@@ -16,7 +16,7 @@ from sentinel.core.ports import Logbook, Store
 from sentinel.core.text import shortened, visible
 from sentinel.status.detail import points
 from sentinel.status.metrics import RECENT
-from sentinel.status.plot import MOST_MARKS, Line, Mark, Point, Unit, pieces
+from sentinel.status.plot import HUGE, MOST_MARKS, Line, Mark, Point, Unit, pieces, words
 
 CHANGES = 2000
 """The newest transitions among which those of a training are looked for."""
@@ -69,7 +69,8 @@ def training(store: Store, logbook: Logbook | None, asked: Asked, now: Instant) 
     """Number, speed, loss and gradient norm of a training, the work since its last checkpoint, and
     marks for whatever happened to it. Raises StoreError."""
     lines = [_line(store, asked, *shape, now) for shape in TRAINING]
-    steps = _read(store, asked.check, asked.subject, "progress", asked, now)
+    seen = _read(store, asked.check, asked.subject, "progress", asked, now)
+    steps = [step for step in seen if abs(step[1]) < HUGE]
     speed = Line(name="speed", title="Steps a minute", parts=pieces(_speed(steps)))
     lines[1:1] = [speed]
     saved = _saved(store, asked, now)
@@ -121,7 +122,8 @@ def _restarts(steps: Sequence[Point]) -> Iterator[Mark]:
     """Where the number fell: it went back to a checkpoint, and what came after that is lost."""
     for (_, before), (at, value) in pairwise(steps):
         if value < before:
-            text = f"went back from step {before:,.0f} to {value:,.0f}: {before - value:,.0f} lost"
+            first, last, lost = (words("number", n) for n in (before, value, before - value))
+            text = f"went back from step {first} to {last}: {lost} lost"
             yield Mark(at=at, kind="restart", text=text)
 
 
@@ -184,8 +186,8 @@ def _done(logbook: Logbook | None, asked: Asked) -> Iterator[Mark]:
             yield Mark(at=record.at.wall / SECOND, kind="action", text=text)
     for node in printed(asked.nodes)[:NODES] if asked.nodes else ():
         for reading in logbook.readings(node, 20):
-            words = f"{visible(node)}: {visible(reading.state)} {visible(reading.reason)}"
+            state = f"{visible(node)}: {visible(reading.state)} {visible(reading.reason)}"
             href = f"/nodes/one?name={visible(node)}"
             yield Mark(
-                at=reading.seen.wall / SECOND, kind="node", text=shortened(words, 200), href=href
+                at=reading.seen.wall / SECOND, kind="node", text=shortened(state, 200), href=href
             )

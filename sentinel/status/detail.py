@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAST, LATELY = 100, 1000
 EVENTS = 5
+EARLIER = 20
 
 
 class Happened(Struct, frozen=True, kw_only=True):
@@ -37,6 +38,15 @@ class Happened(Struct, frozen=True, kw_only=True):
     def tone(self) -> str:
         """Ends look well, all else as bad as it was."""
         return "ok" if self.reason in ("resolved", "gone") else self.status.value
+
+
+class Episode(Struct, frozen=True, kw_only=True):
+    """An earlier alert about the same subject. `ended` None: that was not seen, or is too long ago."""
+
+    alert: str
+    began: float
+    ended: float | None
+    summary: str
 
 
 class Delivered(Struct, frozen=True, kw_only=True):
@@ -80,6 +90,23 @@ class EventPast(Struct, frozen=True, kw_only=True):
 def happened(store: Store, alert: str = "", limit: int = PAST) -> list[Happened]:
     """The newest first."""
     return [_happened(t) for t in store.history(limit, alert)]
+
+
+def episodes(store: Store, check: str, subject: str, besides: str) -> list[Episode]:
+    """The alerts of this check and subject before this one, the newest first."""
+    found: dict[str, Episode] = {}
+    for t in store.history(LATELY):
+        if t.alert == besides or (visible(t.key.check), visible(t.key.subject)) != (check, subject):
+            continue
+        over = t.reason in ("resolved", "gone")
+        known = found.get(t.alert)
+        found[t.alert] = Episode(
+            alert=t.alert,
+            began=t.since.wall / SECOND if known is None or not over else known.began,
+            ended=t.at.wall / SECOND if over else known.ended if known else None,
+            summary=visible(t.summary) if not over or known is None else known.summary,
+        )
+    return list(found.values())[:EARLIER]
 
 
 def delivered(store: Store, alert: str) -> list[Delivered]:

@@ -130,7 +130,7 @@ class JobFact(Struct, frozen=True, kw_only=True):
         if self.rate is None:
             return "–"
         pace = self.rate * 60
-        return f"{pace:,.0f}" if pace >= 100 else f"{pace:.3g}"
+        return f"{pace:,.0f}" if 100 <= pace < 1e12 else f"{pace:.3g}"
 
 
 class Series(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from sentinel.alerting.orders import Said, Wrong
 from sentinel.core.model import Status
 from sentinel.status import detail
 from sentinel.status.node_states import OUT
-from sentinel.status.types import Facts
+from sentinel.status.types import AlertFact, Facts
 from sentinel.web import grid, metrics, render, request_body
 from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.events import Events
@@ -95,6 +95,10 @@ class Views:
         if found is None and not line:
             raise web.HTTPNotFound
         title = found or line[0]
+        check, subject = title.check, title.subject
+        earlier = await self._live.source.read(
+            lambda store: detail.episodes(store, check, subject, name)
+        )
         more = {
             "a": found,
             "id": name,
@@ -102,6 +106,8 @@ class Views:
             "others": sum(a.incident == found.incident for a in facts.alerts) - 1 if found else 0,
             "line": line,
             "told": told,
+            "earlier": earlier,
+            "links": _whereabouts(facts, found) if found else (),
             "said": said,
             "may": bool(self._gate.token),
             "user": self._gate.user(request.headers),
@@ -190,6 +196,22 @@ def _overview(f: Facts) -> dict[str, Any]:
         "out": [g for g in f.nodes if g.state in OUT],
         "strip": Markup(grid.strip(f.node_states)) if f.nodes else "",  # noqa: S704 - words of ours
     }
+
+
+def _whereabouts(f: Facts, alert: AlertFact) -> list[tuple[str, str]]:
+    """Where the training, the file system and the node that an alert is about are shown."""
+    check, found = quote(alert.check, safe=""), list[tuple[str, str]]()
+    for row in f.jobs:
+        mine = alert.subject == row.subject or alert.subject.startswith(f"{row.subject} ")
+        if row.check == alert.check and mine:
+            address = f"/jobs/one?check={check}&subject={quote(row.subject, safe='')}"
+            found.append((address, f"How {row.subject} went"))
+    if any((d.check, d.path) == (alert.check, alert.subject) for d in f.disks):
+        address = f"/files/one?check={check}&path={quote(alert.subject, safe='')}"
+        found.append((address, f"How {alert.subject} went"))
+    if node := alert.labels.get("node"):
+        found.append((f"/nodes/one?name={quote(node, safe='')}", f"Node {node}"))
+    return found
 
 
 def _of(one: Any) -> str:

@@ -135,6 +135,13 @@ def test_a_name_that_only_slurm_takes_is_shown_behind_the_others(
     assert counted(names) == f"{count} node{'' if count == 1 else 's'}: {text}"
 
 
+def test_a_name_that_is_too_long_for_people_is_read_where_slurm_prints_it() -> None:
+    """It takes no page from anybody; typed, it is refused."""
+    assert printed(f"n[1-2],{'x' * 255}") == ("n1", "n2", "x" * 255)
+    with pytest.raises(Invalid):
+        expand(f"n[1-2],{'x' * 255}")
+
+
 def test_the_largest_list_is_allowed() -> None:
     """One more is not; nor is a range that Slurm finds too wide."""
     assert len(expand(f"n[1-{WIDEST}]")) == WIDEST

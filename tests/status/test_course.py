@@ -11,6 +11,7 @@ from sentinel.alerting.silences import Ack
 from sentinel.core.clock import SECOND, shifted
 from sentinel.core.model import Batch, Key, Sample, Status, Transition
 from sentinel.status.course import Asked, Past, files, training
+from sentinel.status.detail import Episode, episodes
 from sentinel.status.plot import MOST, Course, Line, Mark, pieces, svg, told
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
@@ -161,3 +162,25 @@ def test_a_file_system_has_its_space_and_its_alerts() -> None:
     past = files(state, ASKED, START)
     assert line(past, "used_percent") == {0: 50.0}
     assert [m.until for m in past.marks] == [NOW]
+
+
+def test_an_alert_knows_its_earlier_episodes() -> None:
+    """Of the same check and subject, with how long each lasted; itself and others left out."""
+    state = MemoryStore()
+    state.lead("x", START)
+
+    def told(
+        alert: str, reason: str, minutes: float, began: float, subject: str = "llm"
+    ) -> Transition:
+        return msgspec.structs.replace(
+            change(reason, minutes, subject, began), id=alert + reason, alert=alert, summary=reason
+        )
+
+    state.commit(Batch(at=START, transitions=(
+        told("a", "firing", 50, 55), told("a", "resolved", 40, 55), told("b", "firing", 30, 30),
+        told("o", "firing", 20, 20, "other"), told("now", "firing", 1, 1),
+    )))  # fmt: skip
+    assert episodes(state, "progress", "llm", "now") == [
+        Episode(alert="b", began=NOW - 1800, ended=None, summary="firing"),
+        Episode(alert="a", began=NOW - 3300, ended=NOW - 2400, summary="firing"),
+    ]

@@ -1,18 +1,23 @@
 """The status page as people meet it: in a real Chromium, over a real connection."""
 
 from collections.abc import Iterator
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from playwright.sync_api import Browser
 
-from sentinel.core.model import Status
+from sentinel.core.clock import shifted
+from sentinel.core.model import Batch, Sample, Status
+from sentinel.slurm.model import Node
+from sentinel.status.last_seen import NODES, NodeLook, grouped
 from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
 from tests.web.browser import Visitor, browser
-from tests.web.scenery import alert
+from tests.web.scenery import alert, store
 from tests.web.stage import TOKEN, Stage, stage
 
 PAGES = (
@@ -204,6 +209,34 @@ def test_the_machine_room_tells_a_node_to_keyboard_and_pointer(chromium: Browser
         v.page.focus("#room canvas")
         v.page.keyboard.press("Enter")
         v.page.wait_for_url("**/nodes/one?name=gpu00002")
+        assert v.faults == []
+
+
+def test_odd_input_breaks_no_page(chromium: Browser) -> None:
+    """A rack of 2,000 nodes, a name of 255 characters, numbers that are none; on a phone."""
+    long, state = "x" * 255, store([alert(1, "x" * 255)], 40)
+    state.lead("lab pid 1", START)
+    nodes = [Node(name=name, state="IDLE") for name in (long, *(f"n{n}" for n in range(2000)))]
+    look = NodeLook(at=START, groups=grouped(nodes), racks={"leaf": "n[0-1999]"}, gpus={"8": long})
+    odd = (inf, nan, -inf, 1e308)
+    for n, value in enumerate(odd):
+        seen = tuple(Sample("llm-10b", name, value) for name in ("loss", "grad_norm", "progress"))
+        state.commit(Batch(at=shifted(START, -500.0 + n), samples={"progress": seen}))
+    state.commit(Batch(at=START, memory={NODES: to_builtins(look)}))
+    with stage(state=state) as s:
+        v = Visitor(chromium, viewport={"width": 360, "height": 800})
+        v.page.goto(f"{s.url}/nodes")
+        v.page.locator("#room[data-drawn]").wait_for()
+        v.page.focus("#room canvas")
+        for key in ("End", "ArrowDown", "ArrowLeft"):
+            v.page.keyboard.press(key)
+        assert v.page.locator("#room .told a").get_attribute("href") != ""
+        assert v.width() <= 360
+        for path in (f"/nodes/one?name={long}", PAGES[8], "/alerts/00000001", "/"):
+            v.page.goto(s.url + path)
+            assert v.width() <= 360, path
+        v.page.goto(s.url + PAGES[8])
+        v.page.locator("#chart canvas").first.wait_for()
         assert v.faults == []
 
 
