@@ -61,7 +61,12 @@ def keep(found: Settings) -> None:
         text, _ = contents(found.path, SIZE // 2)
         beside, *elsewhere = _places(found.path, app.chain_folder(found))
         _write(beside, text)
-        any(_write(place, text) for place in elsewhere)  # one is enough
+        taken = False
+        for place in elsewhere:
+            if not taken:
+                taken = _write(place, text)
+            elif place.journal.read():  # of an earlier time, with the secrets of then
+                place.journal.remove()
 
 
 def _write(place: Place, text: bytes) -> bool:

@@ -1,6 +1,7 @@
 """A file with a typing error: what runs goes on with the last good one, tells, and does nothing."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,23 @@ def test_a_planted_copy(site: Site) -> None:
         for copy in Path("/run/sentinel-0").glob("configuration-*"):
             assert str(site.file) not in copy.read_text(errors="replace")
         assert site.tick() == ConfigError.exit_code
+
+
+def test_one_copy_is_left_outside(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds secrets: where a better place is there, the one in the other goes."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(site.folder / "none"))
+    assert site.tick() == 0
+    better = site.folder / "better"
+    better.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(better))
+    (beside,) = (site.folder / "state").rglob("configuration-*")
+    outside = [
+        Path(f"{d}/sentinel-{os.geteuid()}", beside.name) for d in ("/run", "/dev/shm", "/tmp")
+    ]
+    assert any(place.exists() for place in outside)
+    assert site.tick() == 0
+    assert len(list(better.rglob(beside.name))) == 1
+    assert not any(place.exists() for place in outside)
 
 
 def test_the_chain_is_found(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
