@@ -16,6 +16,9 @@ from sentinel.status.node_states import OUT
 from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
 WIDE, SAID = 200, 160
+TRAININGS, UNSENT = 20, 5
+"""Rows of trainings that stand still, and of messages that wait, where not all has room."""
+
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
 
@@ -77,14 +80,18 @@ def alerts(rows: Sequence[AlertFact], now: float, chosen: int | None = None) -> 
 
 
 def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
-    """As `alerts`, alike ones as one row with their count, at most `limit` rows."""
+    """As `alerts`, alike ones as one row with their count, at most `limit` rows beside trainings that
+    stand still."""
     folds = folding.folded(rows)
     if not folds:
         return alerts((), now)
     table = plain_table("alert", "", "check", "for", "summary")
     for place in (0, 1, 3):
         table.columns[place].no_wrap = True
-    for fold in folds[:limit]:
+    trainings = [fold for fold in folds if fold.stands_still][:TRAININGS]
+    others = [fold for fold in folds if not fold.stands_still][:limit]
+    shown = [fold for fold in folds if fold in trainings or fold in others]
+    for fold in shown:
         a = fold.first
         word = "pending" if a.state == "pending" else a.tone.value
         style = "" if a.state == "pending" else COLOURS[a.tone]
@@ -94,7 +101,7 @@ def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
         table.add_row(
             Text(a.id, style="dim"), Text(word, style=style), about(a.check, a.subject), age, said
         )
-    rest = sum(fold.count for fold in folds[limit:])
+    rest = sum(fold.count for fold in folds) - sum(fold.count for fold in shown)
     more = [Text(f"and {rest} more: sentinel alerts list", style="dim")] if rest else []
     return Group(table, *more)
 
@@ -268,8 +275,10 @@ def actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
 
 
 def unsent(f: Facts) -> Iterable[Text]:
-    """A line each."""
-    for u in f.unsent:
+    """A line each, and how many more there are."""
+    if len(f.unsent) > UNSENT:
+        yield Text(f"{len(f.unsent)} messages are unsent; the oldest:")
+    for u in f.unsent[:UNSENT]:
         tried = f"{u.attempts} attempts: {u.error}" if u.attempts else "not tried yet"
         yield Text(
             f"unsent for {duration_text(u.waiting_s)}: {u.reason} {u.alert} to {u.channel} ({tried})"

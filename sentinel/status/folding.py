@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sentinel.alerting.incidents import stands_still
 from sentinel.status.types import AlertFact
 
 _NUMBERS = re.compile(r"[0-9]+")
@@ -26,12 +27,18 @@ class Fold(Struct, frozen=True, kw_only=True):
         on = f" on {self.nodes} nodes" if self.nodes > 1 else ""
         return f"and {self.count - 1} more like it{on}" if self.count > 1 else ""
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether it is a training that is dead or hangs: of these each has a line of its own."""
+        return stands_still(self.first.kind, self.first.subject, self.first.severity)
+
 
 def folded(alerts: Sequence[AlertFact]) -> list[Fold]:
     """In the order of the first of each."""
     groups: dict[tuple[object, ...], list[AlertFact]] = {}
     for a in alerts:
-        groups.setdefault((a.check, a.tone, a.state, a.quiet, _gist(a)), []).append(a)
+        alone = a.subject if stands_still(a.kind, a.subject, a.severity) else ""
+        groups.setdefault((a.check, a.tone, a.state, a.quiet, alone, _gist(a)), []).append(a)
     return [_fold(alike) for alike in groups.values()]
 
 

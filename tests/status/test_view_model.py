@@ -389,3 +389,10 @@ def test_alike_alerts_are_one_line_with_their_count() -> None:
     assert [(fold.count, fold.nodes) for fold in told] == [(1, 1), (20, 10), (1, 1)]
     assert told[1].more == "and 19 more like it on 10 nodes"
     assert told[0].more == ""
+
+
+def test_a_training_that_stands_still_has_a_line_of_its_own() -> None:
+    """However alike they are: each is somebody's night."""
+    rows = [replace(alert(n, f"u{n}/llm"), kind="job") for n in range(18)]
+    told = folded(facts(gather(store(rows), around(), START)).alerts)
+    assert [fold.count for fold in told] == [1] * 18
