@@ -40,9 +40,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     switch: the cause is about the switch or block behind which all nodes are out, which the effect bears as its label.
     storm: both tell of Xids on one node; the oldest stands for all.
     path: the cause is about a file system or directory in which the effect's file lies.
+    mount: both are paths of one check below the same mount point, and equally bad.
     """
 
-    link: Literal["blind", "words", "switch", "node", "storm", "path"]
+    link: Literal["blind", "words", "switch", "node", "storm", "path", "mount"]
     causes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
 
@@ -73,6 +74,7 @@ RULES = (
     ),
     Rule(link="storm", causes=("gpu",), effects=("gpu",)),
     Rule(link="words"),
+    Rule(link="mount", causes=("fs",), effects=("fs",)),
 )
 """Sorted by how much they explain: the first that fits decides. A switch and its nodes: topology.conf(5).
 A GPU that falls off the bus takes others of its host along, by NVLink and by their common job:
@@ -193,6 +195,8 @@ def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:
         for status in Status:
             if status.rank <= alert.severity.rank:
                 yield from _storm(alert, status)
+    elif rule.link == "mount":
+        yield from _mount(alert)
     elif alert.key.subject and rule.link == "node":
         yield alert.key.subject
     elif rule.link == "path" and alert.severity is Status.CRITICAL:
@@ -205,6 +209,8 @@ def _as_effect(rule: Rule, alert: Alert) -> Iterator[str]:
         yield from [""] if _blind(alert) and _SLURM.search(alert.summary) else []
     elif rule.link == "words":
         yield from _reason(alert)
+    elif rule.link == "mount":
+        yield from _mount(alert)
     elif rule.link == "storm":
         yield from _storm(alert, alert.severity)
     elif rule.link == "path":
@@ -243,6 +249,13 @@ def _reason(alert: Alert) -> Iterator[str]:
     """Why a check cannot see, without its numbers: times and counts differ from check to check."""
     if _blind(alert):
         yield _NUMBERS.sub("", alert.summary)
+
+
+def _mount(alert: Alert) -> Iterator[str]:
+    """Where a path leads, as long as its file system answers."""
+    if mount := alert.values.get("mount"):
+        node = alert.labels.get("node", "")
+        yield "\0".join([alert.key.check, alert.severity.value, node, str(mount)])
 
 
 def _in_time(cause: Alert, effect: Alert) -> bool:

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 from sentinel import __version__
-from sentinel.cli import startup
+from sentinel.cli import progress, startup
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible, visible_lines
 
@@ -49,11 +49,21 @@ COMMANDS = {
 }
 
 
+class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """Each command says at the top of its own help what the list of commands says of it."""
+
+    def add_parser(self, name: str, **settings: Any) -> Any:
+        text = settings.get("help") or ""
+        settings.setdefault("description", f"{text[:1].upper()}{text[1:]}." if text else None)
+        return super().add_parser(name, **settings)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, but a wrong call never looks like a check's answer (exit code 2)."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=startup.Formatter, **settings)
+        self.register("action", "parsers", _Commands)
 
     def error(self, message: str) -> NoReturn:
         if "--nagios" in sys.argv:
@@ -85,8 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, _ended)
     try:
         try:
+            progress.begin(words)
             return _run(words)
         finally:
+            progress.end()
             sys.stdout.flush()
     except SentinelError as error:
         _complain(str(error))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from sentinel.cli import progress
 from sentinel.cli.common import user as caller
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
@@ -136,15 +137,18 @@ def _address(args: argparse.Namespace) -> tuple[str, str]:
     """Asked for where nobody said and somebody is there to answer."""
     if args.mail or args.webhook or args.yes or args.dry_run or not sys.stdin.isatty():
         return args.mail, args.webhook
-    said = input("Where shall alerts go (a mail address or a webhook; empty: this terminal only)? ")
-    said = said.strip()
+    with progress.asking():
+        said = input(
+            "Where shall alerts go (a mail address or a webhook; empty: this terminal only)? "
+        ).strip()
     return ("", said) if "://" in said else (said, "")
 
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         raise BadCall("nobody is there to agree; read the list above, then say --yes")
-    return input("\nDo all of this? [y/N] ").strip().lower() in ("y", "yes")
+    with progress.asking():
+        return input("\nDo all of this? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def add_job(args: argparse.Namespace) -> int:

@@ -65,7 +65,7 @@ def run(
     began = time.monotonic()
     child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
     try:
-        running.add(child.pid)
+        running.add(child.pid, child.name)
         child.talk(began + limit)
         status = child.wait(began + limit)
         if status is None:

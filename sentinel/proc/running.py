@@ -14,7 +14,7 @@ from sentinel.core.errors import CannotAsk
 
 _POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
 
-_groups: set[int] = set()
+_groups: dict[int, str] = {}
 _ended = False
 
 
@@ -24,15 +24,20 @@ def refuse_at_the_end() -> None:
         raise CannotAsk("sentinel is ending")
 
 
-def add(group: int) -> None:
-    """The process group of a command that was started; CannotAsk as above."""
-    _groups.add(group)
+def add(group: int, name: str) -> None:
+    """The process group of a command that was started, and its program; CannotAsk as above."""
+    _groups[group] = name
     refuse_at_the_end()
 
 
 def discard(group: int) -> None:
     """It is gone, or was given up."""
-    _groups.discard(group)
+    _groups.pop(group, None)
+
+
+def programs() -> list[str]:
+    """The program of each command that runs just now."""
+    return list(_groups.values())
 
 
 @atexit.register

@@ -23,7 +23,7 @@ from sentinel.slurm.words import optional_text
 _FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
-    *("Reservation", "WorkDir", "Command", "JobArrayID"),
+    *("Reservation", "WorkDir", "Command", "STDOUT", "JobArrayID"),
 )
 _PLAIN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
 _TIME = re.compile(r"[\d:-]+|UNLIMITED")
@@ -37,7 +37,8 @@ _EXCLUDES = re.compile(r"(^| )(-x|--exclude|-a|--array|--wrap|--test-only)\b")
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a job was submitted with. `command`: its script and the arguments, empty where it was
-    piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had.
+    piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had. `stdout`: where its
+    output goes, with the patterns of sbatch(1).
 
     `bare`: the arguments are not in `command`, if there were any. `accounting`: whether sacct has
     anything to tell.
@@ -48,6 +49,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: str
     workdir: str
     command: str = ""
+    stdout: str = ""
     line: str = ""
     options: tuple[str, ...] = ()
     exclude: str = ""
@@ -143,6 +145,7 @@ def _read(told: dict[str, str]) -> Submission:
         user=told["UserName"],
         workdir=told["WorkDir"],
         command=told["Command"],
+        stdout=told["STDOUT"],
         options=tuple(_options(told, nodes, tasks)),
         gpus=gres.of_job(told["tres-alloc"], *asked, nodes, tasks),
         nodes=nodes,

@@ -186,6 +186,32 @@ def test_a_storm_of_xids_on_one_host() -> None:
     assert said(rows) == [("gpus", "GPU-9", "firing")]
 
 
+def paths(check: str, *seen: tuple[str, Status], mount: str = "/gpfs") -> Outcome:
+    """A look of one check at several paths below one mount point."""
+    values = {"mount": mount}
+    found = [Finding(subject=p, status=s, summary="full", values=values) for p, s in seen]
+    one = saw(check, "x", OK)
+    report = Report(findings=tuple(found), coverage=Coverage(of="paths", meant=len(found)))
+    return replace(one, report=report)
+
+
+def test_paths_of_one_file_system_are_told_once() -> None:
+    """By one check, as long as they are equally bad; the end is told once, too."""
+    night = Night()
+    work, home = "/gpfs/work", "/gpfs/home"
+    rows = night.pass_(paths("fs", (work, CRITICAL), (home, CRITICAL)))
+    assert len(rows) == 1
+    assert "same incident: fs /gpfs/" in rows[0].notification.note
+    over = night.pass_(paths("fs", (work, OK), (home, OK)))
+    assert [r.notification.reason for r in over] == ["resolved"]
+    night = Night()
+    assert len(night.pass_(paths("fs", (work, CRITICAL)), paths("mounts", (home, CRITICAL)))) == 2
+    assert len(Night().pass_(paths("fs", (work, CRITICAL), (home, WARNING)))) == 2
+    worse = Night()
+    assert len(worse.pass_(paths("fs", (work, WARNING), (home, WARNING)))) == 1
+    assert len(worse.pass_(paths("fs", (work, CRITICAL), (home, CRITICAL)))) == 1
+
+
 def test_nothing_joins_what_was_told_long_ago() -> None:
     """A node that was acknowledged yesterday explains nothing of today."""
     night, on = Night(), {"labels": {"node": "n3"}}

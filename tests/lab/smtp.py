@@ -31,26 +31,25 @@ class Mail(NamedTuple):
 
 
 class SmtpServer:
-    """Listening inside `with`, on 127.0.0.1 and one port that `down` and `up` keep.
+    """Listening inside `with`, on `host` and one port that `down` and `up` keep.
 
     `logins` (name to password) asks for AUTH. With `security` other than none, `ca` is the
     certificate file that a client must trust; the name on the certificate is `localhost`.
     """
 
-    host = "localhost"
-
     def __init__(
         self,
         folder: Path,
         *,
+        host: str = "localhost",
         security: Security = "none",
         logins: Mapping[str, str] | None = None,
     ) -> None:
-        self.security, self.ca = security, folder / "ca.pem"
+        self.host, self.security, self.ca = host, security, folder / "ca.pem"
         self.mails: list[Mail] = []
         self._tls = _certificate(self.ca) if security != "none" else None
         self._handler = _Handler(self.mails, logins or {})
-        self._socket = _listen(0)
+        self._socket = _listen(host, 0)
         self.port: int = self._socket.getsockname()[1]
 
     def refuse(self, recipient: str, answer: str = "550 5.1.1 no such user here") -> None:
@@ -94,7 +93,7 @@ class SmtpServer:
 
     def up(self) -> None:
         """Listen again, on the same port."""
-        self._socket = _listen(self.port)
+        self._socket = _listen(self.host, self.port)
         self._run(self._open())
 
     def wait(self, count: int, limit: float = 20.0) -> list[Mail]:
@@ -226,10 +225,10 @@ async def _end_tasks() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def _listen(port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
+    listener.bind(("127.0.0.1" if host == "localhost" else host, port))
     return listener
 
 

@@ -145,4 +145,4 @@ _BUTTON = (
     "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
-_MONOSPACED = ("Last lines", "What to do", "More")
+_MONOSPACED = ("Details", "Last lines", "What to do", "More")

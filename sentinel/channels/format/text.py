@@ -30,7 +30,7 @@ class Card(Struct, frozen=True, kw_only=True):
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
     `note` what else there is to know of the telling (a silence, who has it), `lines` the end
-    of a log, `more` the commands that tell the rest, `links` words with their addresses.
+    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses.
     """
 
     word: str
@@ -51,6 +51,7 @@ class Card(Struct, frozen=True, kw_only=True):
     note: str
     more: tuple[str, ...]
     links: tuple[tuple[str, str], ...] = ()
+    heading: str = "Details"
 
 
 def card(notification: Notification) -> Card:
@@ -59,7 +60,7 @@ def card(notification: Notification) -> Card:
     return Card(
         word=_word(n),
         tone=tone(n),
-        title=" ".join(part for part in (_short(n.check), _short(n.subject)) if part),
+        title=" ".join(dict.fromkeys(filter(None, (_short(n.check), _short(n.subject))))),
         cluster=_short(n.cluster),
         summary=one_line(n.summary, _SUMMARY),
         told=_told(n),
@@ -68,13 +69,14 @@ def card(notification: Notification) -> Card:
         age=_age(n),
         ended=ended,
         dry_run=n.dry_run,
-        facts=tuple(_facts(n))[:FACTS],
+        facts=tuple(_once(_facts(n)))[:FACTS],
         lines=() if ended else last_lines(n.details),
         commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
         more=_more(n, ended or n.reason in ("action", "ack")),
         links=() if ended else _links(n),
+        heading="Last lines" if n.kind == "log" else "Details",
     )
 
 
@@ -131,6 +133,14 @@ def _facts(n: Notification) -> Iterator[tuple[str, str]]:
     for name, label in n.labels.items():
         if name not in n.values:
             yield one_line(name, _NAME), one_line(label, _LINE)
+
+
+def _once(facts: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Facts of one name in one row: what is used as a share, and in bytes."""
+    rows: dict[str, list[str]] = {}
+    for name, value in facts:
+        rows.setdefault(name, []).append(value)
+    return ((name, ", ".join(values)) for name, values in rows.items())
 
 
 def _word(n: Notification) -> str:
@@ -270,7 +280,7 @@ def sections(c: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
     parts = (
         ("Runbook", (c.runbook,) if c.runbook else ()),
         ("What to do", c.commands),
-        ("Last lines", c.lines),
+        (c.heading, c.lines),
         ("More", c.more),
     )
     return (part for part in parts if part[1])

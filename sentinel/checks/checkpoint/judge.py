@@ -112,8 +112,10 @@ def risk_text(complete: Mapping[str, Found], now: Instant, ran: float | None) ->
     seconds, last = at_risk(complete, now, ran), newest(complete, now)
     if seconds is None:
         return "no complete checkpoint is known"
-    since = f"since checkpoint {visible(last[0])}" if last else "without any complete checkpoint"
-    return f"{duration_text(seconds)} of work {since} at risk"
+    work = f"{duration_text(seconds)} of work"
+    if last is None:
+        return f"{work} at risk: there is no complete checkpoint"
+    return f"{work} since checkpoint {visible(last[0])} at risk"
 
 
 def judge(sight: Sight, late_after: float, fewest: int) -> Verdict:

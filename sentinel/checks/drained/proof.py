@@ -168,7 +168,7 @@ BOOT_SLACK = 120
 
 
 _NOT_SEEN = (
-    "it was drained while sentinel did not look, and nobody knows what its reason replaced; "
+    "it was drained while sentinel did not look, so an earlier reason may have been overwritten; "
     "undrain it by hand once, or give `slurmctld_log`"
 )
 

@@ -80,7 +80,7 @@ def _with_risk(settings: JobSettings, view: View, files: Files) -> View:
 
 def _with_tail(view: View, files: Files) -> View:
     last = last_run(view.memory)
-    if last is None or last.tail is not None or last.end is None:
+    if last is None or last.tail is not None or not last.asked:
         return view
     try:
         text = _tail(last, files)

@@ -19,6 +19,7 @@ from sentinel.checks.job.view import View
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible
+from sentinel.core.values import duration_text
 from sentinel.slurm.job_states import strange
 from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
@@ -92,6 +93,7 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     elif gone:
         main = _main(view.memory)
         text = f"not running and nothing is queued{_stopped(main)}: {told(main, view.now)}"
+        text += _last_seen(main, view)
     else:
         text = "not running and nothing is queued; no such job has been seen"
     more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
@@ -99,7 +101,7 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     return structs.replace(
         finding,
         patience=_patience(view),
-        values={**dict(_circumstances(view)), **finding.values},
+        values={**dict(_circumstances(view)), **finding.values, **dict(_why_now(view))},
         began=_ended(view),
     )
 
@@ -108,6 +110,14 @@ def _ended(view: View) -> int | None:
     """When the job that ended last did so, epoch seconds."""
     end = _main(view.memory).end if view.memory.gone else None
     return end.ended if end else None
+
+
+def _last_seen(gone: Gone, view: View) -> str:
+    """Since when at most it is gone, where nobody says when it ended."""
+    alive = view.memory.alive
+    if gone.end or gone.lost is not None or not gone.ran or alive is None:
+        return ""
+    return f"; it was last seen running {duration_text(elapsed(alive, view.now))} ago"
 
 
 def _stopped(gone: Gone) -> str:
@@ -121,8 +131,8 @@ def _stopped(gone: Gone) -> str:
 
 
 def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
-    """Why it is told when it is; what it costs, and where it wrote: by these alerts find their
-    place and their cause (alerting.incidents)."""
+    """What it costs, and where it wrote: by these alerts find their place and their cause
+    (alerting.incidents). Then what people ask first of a death."""
     last = last_run(view.memory)
     if view.memory.gone:
         main = _main(view.memory)
@@ -137,6 +147,10 @@ def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
         yield "last_step", step
     if view.maintenance is not None:
         yield "maintenance", visible(view.maintenance[0])
+
+
+def _why_now(view: View) -> Iterator[tuple[str, str]]:
+    """Why it is told when it is."""
     if view.memory.gone and not view.queue.held:
         why = reason(_main(view.memory), view.memory)
         yield from [("why_now", why)] if why else []
@@ -233,7 +247,8 @@ def _commands(view: View) -> tuple[str, ...]:
     how = last.how if last else None
     books = bool(how and how.accounting) or any(g.end and g.end.source == "sacct" for g in told_of)
     asked = ids if books else []
-    again = shell(how, culprit(view)) if how else ""
+    kept = bool(how and (how.command or (last and last.end)))  # else its script is forgotten, too
+    again = shell(how, culprit(view)) if how and kept else ""
     return (
         *([again] if again.isprintable() and again else []),
         *(

@@ -10,7 +10,8 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.gather import is_dead, with_files
 from sentinel.checks.job.judge import culprit, judge
-from sentinel.checks.job.memory import Gone, Memory
+from sentinel.checks.job.memory import GONE, Gone, Memory, submitted
+from sentinel.checks.job.memory import Seen as Row
 from sentinel.checks.job.queue import arranged, held_up
 from sentinel.checks.job.recall import LATE
 from sentinel.checks.job.revival import revival
@@ -24,6 +25,7 @@ from sentinel.core.model import ActionRequest, Finding
 from sentinel.core.ports import Context
 from sentinel.proc import Stuck
 from sentinel.slurm.model import Job
+from sentinel.slurm.submission import Submission
 
 LOOKUP = 5.0  # seconds for one question to a file system or a directory service
 SHARE = 0.5  # of the run's limit that all of these may take
@@ -68,6 +70,7 @@ class Round:
     def look(self, view: View, files: Files) -> Seen:
         """The judgement. Raises CannotTell where the one thing that decides cannot be seen."""
         view = with_files(self._settings, view, files, one_shot=self._ctx.one_shot)
+        view = self._asked_alive(view)
         if is_dead(view.queue) and not view.finished:
             view = self._with_circumstances(view)
         finding = judge(self._settings, view)
@@ -77,15 +80,33 @@ class Round:
         return Seen(finding, (*held, *anew), memory)
 
     def _with_submission(self, view: View, last: Gone) -> View:
-        """How it was submitted, asked while slurmctld remembers it."""
-        if last.how is not None or last.end is None or elapsed(last.at, view.now) > LATE:
+        """How it was submitted: asked while slurmctld remembers it, else as it was known before."""
+        if last.how is not None or not last.asked or elapsed(last.at, view.now) > LATE:
             return view
-        try:
-            how = self._ctx.slurm.submission(last.seen.id)
-        except CannotTell:
+        how = self._submission(last.seen) if last.end else None
+        how = how or last.seen.how
+        if how is None:
             return view
         gone = tuple(structs.replace(g, how=how) if g is last else g for g in view.memory.gone)
         return structs.replace(view, memory=structs.replace(view.memory, gone=gone))
+
+    def _asked_alive(self, view: View) -> View:
+        """How what runs was submitted, one job a look: passes may be farther apart than Slurm's
+        memory of a job is long."""
+        rows = [s for s in view.memory.seen if s.state == "RUNNING"]
+        new = next((s for s in rows if s.how is None), None)
+        if view.many or self._ctx.one_shot or new is None or len(rows) > GONE:
+            return view
+        how = self._submission(new)
+        if how is None:
+            return view
+        return structs.replace(view, memory=submitted(view.memory, new, how))
+
+    def _submission(self, job: Row) -> Submission | None:
+        try:
+            return self._ctx.slurm.submission(job.id)
+        except CannotTell:
+            return None
 
     def _with_circumstances(self, view: View) -> View:
         """What else was going on when it died: maintenance, or an action of sentinel's own."""

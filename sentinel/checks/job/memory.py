@@ -21,7 +21,8 @@ GONE = 4  # jobs that left the queue and are still talked about
 class Seen(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job as last seen. `first`: when first seen; `since`: in this state for this reason.
 
-    `waited`: seconds between its submission and `first`, by Slurm's clock.
+    `waited`: seconds between its submission and `first`, by Slurm's clock. `how` it was submitted,
+    asked while it runs: between two passes that are far apart Slurm forgets it.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Seen(Struct, frozen=True, kw_only=True, omit_defaults=True):
     first: Instant
     since: Instant
     waited: float
+    how: Submission | None = None
 
     @property
     def ran(self) -> bool:
@@ -193,7 +195,14 @@ def _seen(job: Job, before: Seen | None, now: Instant) -> Seen:
         first=before.first if before else now,
         since=before.since if before and same else now,
         waited=before.waited if before else _queued_for(job, now),
+        how=before.how if before else None,
     )
+
+
+def submitted(memory: Memory, job: Seen, how: Submission) -> Memory:
+    """The memory with how one of the jobs that are there was submitted."""
+    rows = (structs.replace(s, how=how) if s is job else s for s in memory.seen)
+    return structs.replace(memory, seen=tuple(rows))
 
 
 def _queued_for(job: Job, now: Instant) -> float:

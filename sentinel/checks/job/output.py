@@ -54,7 +54,8 @@ def last_step(text: str) -> str:
 
 def stdout(gone: Gone) -> str:
     """The absolute path of its standard output, or "" where it is not known."""
-    told = gone.end.stdout if gone.end else ""
+    how = gone.how or gone.seen.how
+    told = (gone.end.stdout if gone.end else "") or (how.stdout if how else "")
     return output_of(told, _job(gone.seen)) if told else ""
 
 

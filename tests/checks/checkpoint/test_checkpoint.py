@@ -309,7 +309,7 @@ def test_other_checks_tell_the_work_at_risk_in_one_line(tmp_path: Path) -> None:
     ]
     none = Where(path=FilePath(tmp_path), complete=Rule(marker="other"))
     assert work_at_risk(none, START, HOUR, limit=10.0) == (
-        "1h of work without any complete checkpoint at risk"
+        "1h of work at risk: there is no complete checkpoint"
     )
     before = shifted(START, -1800)
     assert work_at_risk(where, START, None, limit=10.0, ended=before) == (

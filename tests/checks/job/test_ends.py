@@ -1,8 +1,11 @@
 """What happened to a job that is gone, in words."""
 
+import getpass
 import re
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
@@ -149,6 +152,32 @@ def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_agai
     assert finding.commands[1].startswith("sacct -j 10 ")
     assert finding.began == end.ended
     assert watch.see(FixedSlurm(jobs=[])).commands[0] == again, "it is remembered"
+
+
+def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: Path) -> None:
+    """Where to look, its last lines, how to submit it again, and since when at most it is gone; its
+    script, where that was piped, Slurm has forgotten with it."""
+    user = getpass.getuser()
+    log = tmp_path / "10.out"
+    log.write_text("step 100\nRuntimeError: boom\n")
+    how = Submission(id="10", name="train", user=user, workdir="/work", command="/work/train.sh",
+                     options=("--nodes=8",), stdout=f"{tmp_path}/%j.out", gpus=64, nodes=8)  # fmt: skip
+    watch = Watch(check(users=[user]))
+    running = job(user=user, started=None)
+    watch.see(FixedSlurm(jobs=[running], submissions={"10": how}))
+    watch.clock.advance(600)
+    finding = watch.see(FixedSlurm(jobs=[]))
+    assert "64 GPUs on 8 nodes" in finding.summary
+    assert "it was last seen running 10m ago" in finding.summary
+    assert (finding.values["last_step"], finding.values["cause"]) == (
+        "step 100",
+        "RuntimeError: boom",
+    )
+    assert finding.commands[0] == "cd /work && sbatch --nodes=8 /work/train.sh"
+    piped = structs.replace(how, command="")
+    watch = Watch(check(users=[user]))
+    watch.see(FixedSlurm(jobs=[running], submissions={"10": piped}))
+    assert not any("batch_script" in c for c in watch.see(FixedSlurm(jobs=[])).commands)
 
 
 def test_a_hostile_name_comes_out_inert() -> None:

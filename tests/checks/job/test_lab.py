@@ -255,3 +255,24 @@ def test_a_slurmctld_that_is_gone_is_not_a_job_that_is_gone(fresh: Lab, watch: W
     with pytest.raises(CannotTell):
         live.look()
     assert live.memory == before
+
+
+def test_a_death_in_a_maintenance_joins_it(fresh: Lab, watch: Watcher) -> None:
+    """A real reservation: it is told once that is over; where it is deleted, at the usual time."""
+    live, go = watch(), fresh.work / "go"
+    go.unlink(missing_ok=True)
+    job = fresh.sbatch(f"until [ -e {go} ]; do sleep 0.1; done; exit 3", name="train")
+    fresh.wait_state(job, "RUNNING")
+    assert live.look().status is Status.OK
+    words = ("StartTime=now", "Duration=60", "Users=root", "Nodes=ALL", "Flags=MAINT,IGNORE_JOBS")
+    fresh.ask(["scontrol", "create", "reservation", "ReservationName=upgrade", *words])
+    go.touch()
+    try:
+        finding = live.until_dead()
+        assert finding.values["maintenance"] == "upgrade"
+        assert 3000 < finding.patience < 3700
+    finally:
+        fresh.ask(["scontrol", "delete", "ReservationName=upgrade"])
+    finding = live.look()
+    assert "maintenance" not in finding.values
+    assert finding.patience == 30
