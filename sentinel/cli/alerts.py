@@ -20,15 +20,22 @@ from sentinel.status.silences import said
 def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser(
-        "alerts", help="what is wrong now, what was told before, acknowledge and silence"
+        "alerts", help="list alerts, see what was sent before, acknowledge and silence"
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    verb(actions, "list", "pending and firing alerts", call_list)
-    history = verb(actions, "history", "what was told, newest first", call_history)
+    verb(actions, "list", "all alerts that fire or wait to fire", call_list)
+    history = verb(actions, "history", "what was sent, the newest first", call_history)
     history.add_argument(
-        "-n", "--limit", type=_count, default=50, metavar="N", help="show so many lines (50)"
+        "-n",
+        "--limit",
+        type=_count,
+        default=50,
+        metavar="N",
+        help="show at most N lines; default 50",
     )
-    verb(actions, "show", "one alert", call_explain).add_argument("alert", metavar="ALERT")
+    verb(actions, "show", "one alert with all that is known of it", call_explain).add_argument(
+        "alert", metavar="ALERT"
+    )
     orders.add(actions)
     explain = verb(
         commands,

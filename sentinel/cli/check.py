@@ -21,7 +21,7 @@ def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser(
         "check",
-        help="run one check now; sends nothing and changes nothing",
+        help="run one check now; it sends nothing and changes nothing",
         description="NAME is a configured check; KIND with options needs no configuration.",
         epilog="Options of a kind: sentinel check KIND --help. "
         "Exit codes: 0 ok, 1 warning, 2 critical, 3 unknown.",
@@ -29,11 +29,17 @@ def register(commands: Any) -> None:
         allow_abbrev=False,  # a kind's --time is not our --timeout
     )
     parser.add_argument("target", nargs="?", metavar="NAME|KIND")
-    parser.add_argument("-c", "--config", metavar="FILE", help="configuration with the NAME")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration file that defines NAME"
+    )
     parser.add_argument("--timeout", metavar="TIME", help="end the run after this time, e.g. 10s")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     parser.add_argument("--nagios", action="store_true", help="print like a Nagios plugin")
-    parser.add_argument("--plot", metavar="FILE", help="history and forecast of disks as SVG")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the history and forecast of disks into this SVG file"
+    )
     parser.add_argument(
         "-h", "--help", action="store_true", help="show this help, or the options of a kind"
     )

@@ -20,9 +20,14 @@ def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
     """The parser of one action, with --config and --json."""
     parser = verbs.add_parser(name, help=text)
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     parser.set_defaults(call=function)
     return parser
 

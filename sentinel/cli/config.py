@@ -40,17 +40,17 @@ def register(subparsers: Any) -> None:
             "-c",
             "--config",
             metavar="FILE",
-            help="the configuration; default: the one that applies",
+            help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
         )
         command.set_defaults(call=call)
         if name == "check":
             command.add_argument(
-                "-q", "--quiet", action="store_true", help="only errors: for hooks"
+                "-q", "--quiet", action="store_true", help="print errors only, for hooks"
             )
             command.add_argument(
                 "--routes",
                 action="store_true",
-                help="who would hear of each check, and where nobody",
+                help="show who would be told of each check, and of which nobody is told",
             )
             command.add_argument(
                 "--proof",
@@ -60,13 +60,17 @@ def register(subparsers: Any) -> None:
             command.add_argument(
                 "--times",
                 action="store_true",
-                help="the next runs and windows, also in the nights when clocks change",
+                help="show the next runs and time windows, also around clock changes",
             )
     migrate = commands.add_parser(
         "migrate", help="bring a file of an earlier version up to date: show what would change"
     )
     migrate.add_argument("file", nargs="?", metavar="FILE", help="default: the one that applies")
-    migrate.add_argument("--write", action="store_true", help="change the file")
+    migrate.add_argument(
+        "--write",
+        action="store_true",
+        help="change the file; without this, only show what would change",
+    )
     migrate.set_defaults(call=migrate_command)
     schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
     schema.set_defaults(call=schema_command)

@@ -19,10 +19,10 @@ def register(commands: Any) -> None:
         (
             "status",
             call_status,
-            "what waits, what ran late, what was missed; exit 1 when nothing will run",
+            "show which passes wait, ran late or were missed; exit 1 when nothing will run",
         ),
         ("ensure", call_ensure, "repair a broken chain; you may call it as often as you like"),
-        ("remove", call_remove, "uninstall it"),
+        ("remove", call_remove, "remove the chain, timer or crontab line"),
     ):
         command = sub.add_parser(name, help=text)
         _where(command)
@@ -31,7 +31,10 @@ def register(commands: Any) -> None:
             command.add_argument("--json", action="store_true", help="one JSON document")
     run = sub.add_parser("run", help="submit the scripts of cron directories that are due")
     run.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     run.add_argument(
         "--base",
@@ -44,7 +47,7 @@ def register(commands: Any) -> None:
     )
     run.add_argument("--dry-run", action="store_true", help="say what would be submitted")
     run.set_defaults(call=call_run)
-    link = sub.add_parser("link", help="what each link, timer or crontab entry calls")
+    link = sub.add_parser("link", help="make one pass; each link, timer or crontab line calls this")
     _where(link)
     link.set_defaults(call=call_link)
 
@@ -56,7 +59,7 @@ def _install(sub: Any) -> None:
     _where(install)
     modes = ["chain", "relay", "scrontab", "systemd", "crontab"]
     install.add_argument(
-        "--mode", choices=modes, default="chain", help="what calls sentinel (chain)"
+        "--mode", choices=modes, default="chain", help="what calls sentinel on time; default: chain"
     )
     install.add_argument(
         "--every", default="10m", metavar="TIME", help="time between two passes (10m)"
@@ -76,9 +79,13 @@ def _install(sub: Any) -> None:
         "--sbatch", action="append", default=[], metavar="OPTION", help="one more option of sbatch"
     )
     install.add_argument(
-        "--no-deliver", action="store_true", help="messages wait for `sentinel deliver` elsewhere"
+        "--no-deliver",
+        action="store_true",
+        help="send nothing from there: messages wait for `sentinel deliver` on another host",
     )
-    install.add_argument("--print", action="store_true", help="show it, change nothing")
+    install.add_argument(
+        "--print", action="store_true", help="print what would be installed, and change nothing"
+    )
     install.set_defaults(call=call_install)
 
 
@@ -232,7 +239,10 @@ def _client(settings: Any) -> Any:
 
 def _where(parser: Any) -> None:
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     parser.add_argument(
         "--dir", default="", metavar="DIR", help="the folder of the chain; default: STATE/chain"

@@ -32,29 +32,43 @@ CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    parser = commands.add_parser("diag", help="dcgmi diag on nodes: run it, read what it proved")
+    parser = commands.add_parser("diag", help="run `dcgmi diag` on nodes and read its results")
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    run = verb(verbs, "run", "one job per node, through the guard", call_run)
-    run.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
-    run.add_argument("--level", type=int, choices=(1, 2, 3, 4), help="default: the check's, or 2")
+    run = verb(
+        verbs, "run", "submit one diag job for each node, within the limits of `actions`", call_run
+    )
+    run.add_argument(
+        "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
+    )
+    run.add_argument(
+        "--level",
+        type=int,
+        choices=(1, 2, 3, 4),
+        help="the level of dcgmi diag; default: that of the check, or 2",
+    )
     run.add_argument("--check", metavar="NAME", help="the configured check whose settings apply")
     run.add_argument(
-        "--wait", action="store_true", help="until all have ended; tell what they prove"
+        "--wait", action="store_true", help="wait until all jobs have ended and print the results"
     )
     run.add_argument("--dry-run", action="store_true", help="say what would be done and why")
-    listed = verb(verbs, "list", "the newest verdict of each node", call_list)
-    listed.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
+    listed = verb(verbs, "list", "the newest result of each node", call_list)
+    listed.add_argument(
+        "nodes",
+        nargs="*",
+        metavar="NODES",
+        help="a host list such as node-[0-3],gpu08; default: all nodes",
+    )
     listed.add_argument("--all", action="store_true", help="every output, not only the newest")
-    shown = verb(verbs, "show", "what the newest run on a node proved, fault by fault", call_show)
+    shown = verb(verbs, "show", "what the newest run on a node found, fault by fault", call_show)
     shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
-    here = verb(verbs, "here", "this machine's GPUs, quickly: for epilogs", call_here)
+    here = verb(verbs, "here", "a quick test of this machine's GPUs, for epilogs", call_here)
     here.add_argument(
         "--level", type=int, choices=(1, 2, 3, 4), default=1, help="level of the test (1)"
     )
     here.add_argument("--limit", default="90", metavar="SECONDS", help="then it is ended (90)")
     here.add_argument("--gpus", default="", metavar="LIST", help="like 0,1: those of a job")
     for one in (run, listed, shown, here):
-        one.add_argument("--archive", metavar="DIR", help="where the outputs lie")
+        one.add_argument("--archive", metavar="DIR", help="the directory that holds the outputs")
 
 
 def call_run(args: argparse.Namespace) -> int:

@@ -15,12 +15,17 @@ from sentinel.wiring import app
 def register(commands: Any) -> None:
     """Add the parser."""
     parser = commands.add_parser(
-        "doctor", help="what this environment can and cannot do, with remedies"
+        "doctor", help="what works on this host, what does not, and how to mend it"
     )
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     parser.set_defaults(call=call)
 
 

@@ -20,43 +20,85 @@ LEMON = 1
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    parser = commands.add_parser("gpus", help="every GPU ever seen, and the lemons among them")
+    parser = commands.add_parser(
+        "gpus", help="every GPU that was seen, and which of them fail often (lemons)"
+    )
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    shown = verb(verbs, "list", "every GPU: where it is, what is held of it", call_list)
-    shown.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
+    shown = verb(verbs, "list", "every GPU: where it is, and what is known of it", call_list)
+    shown.add_argument(
+        "nodes",
+        nargs="*",
+        metavar="NODES",
+        help="a host list such as node-[0-3],gpu08; default: all nodes",
+    )
     verb(verbs, "lemons", "lemons and suspects, the worst first", call_lemons)
-    _gpu(verb(verbs, "show", "one GPU: places, events, and how its score comes about", call_show))
+    _gpu(
+        verb(
+            verbs,
+            "show",
+            "one GPU: where it was, what happened to it, and how its score is made",
+            call_show,
+        )
+    )
     _add_words(verbs)
     _add_lists(verbs)
 
 
 def _add_words(verbs: Any) -> None:
-    marking = verb(verbs, "mark", "say what a GPU is; counts more than any score", call_mark)
+    marking = verb(
+        verbs,
+        "mark",
+        "mark a GPU as lemon or good; your mark counts more than its score",
+        call_mark,
+    )
     _gpu(marking)
     marking.add_argument("mark", choices=("lemon", "good"))
-    clearing = verb(verbs, "clear", "it was mended: what happened counts no more", call_mark)
+    clearing = verb(
+        verbs,
+        "clear",
+        "say that a GPU was repaired: what happened before no longer counts",
+        call_mark,
+    )
     _gpu(clearing)
     clearing.set_defaults(mark="")
     for parser in (marking, clearing):
-        parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it is kept")
+        parser.add_argument(
+            "--reason",
+            required=True,
+            metavar="TEXT",
+            help="the reason; it is kept in the audit log",
+        )
 
 
 def _add_lists(verbs: Any) -> None:
     out = verb(verbs, "export", "lemons and suspects as a list for other clusters", call_export)
     out.add_argument("--key-file", metavar="FILE", help="sign it with this shared key")
-    into = verb(verbs, "import", "take over the lemons of such a list", call_import)
-    into.add_argument("file", metavar="FILE", help="- for stdin")
-    into.add_argument("--key-file", metavar="FILE", help="only if it is signed with this key")
-    bundle = verb(verbs, "report", "all that an RMA needs, as one .tar.gz", call_report)
-    _gpu(bundle)
-    bundle.add_argument("--output", metavar="FILE", help="default: rma-SERIAL.tar.gz here")
-    bundle.add_argument("--archive", metavar="DIR", help="where diag outputs lie")
-    bundle.add_argument(
-        "--bug-report", action="store_true", help="nvidia-bug-report.sh too: minutes"
+    into = verb(verbs, "import", "read such a list and take over its lemons", call_import)
+    into.add_argument("file", metavar="FILE", help="the list; - reads from stdin")
+    into.add_argument(
+        "--key-file", metavar="FILE", help="refuse the list unless it is signed with this key"
     )
-    look = verb(verbs, "check", "is a known lemon in this machine? for boot and prolog", call_check)
+    bundle = verb(verbs, "report", "everything that an RMA needs, as one .tar.gz", call_report)
+    _gpu(bundle)
+    bundle.add_argument(
+        "--output",
+        metavar="FILE",
+        help="the file to write; default: rma-SERIAL.tar.gz in this directory",
+    )
+    bundle.add_argument("--archive", metavar="DIR", help="the directory that holds outputs of diag")
+    bundle.add_argument(
+        "--bug-report", action="store_true", help="run nvidia-bug-report.sh, too; it takes minutes"
+    )
+    look = verb(
+        verbs,
+        "check",
+        "whether this machine holds a known lemon; for boot scripts and prologs",
+        call_check,
+    )
     look.add_argument("--list", metavar="FILE", help="an exported list, where the state is away")
-    look.add_argument("--key-file", metavar="FILE", help="only if it is signed with this key")
+    look.add_argument(
+        "--key-file", metavar="FILE", help="refuse the list unless it is signed with this key"
+    )
 
 
 def _gpu(parser: Any) -> None:

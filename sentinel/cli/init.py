@@ -24,7 +24,7 @@ def register(commands: Any) -> None:
     """Add the parsers."""
     init = commands.add_parser(
         "init",
-        help="set everything up: looks, says what it will do, asks once",
+        help="set everything up: shows what it will do, asks once, does it",
         description="Looks at your jobs, finds a way to tell you and something that calls sentinel "
         "on time. It shows what it will write, install, submit and send, asks once, does it, and "
         "ends with a proof of what is watched. It never switches on anything that changes your "
@@ -73,7 +73,7 @@ def register(commands: Any) -> None:
     init.add_argument("--undo", action="store_true", help="take away everything that init made")
     init.set_defaults(call=call_init)
     add = commands.add_parser(
-        "add", help="one thing more in the configuration: a job, a disk, an address"
+        "add", help="add a job, a disk or a mail address to the configuration"
     )
     things = add.add_subparsers(title="what", metavar="WHAT", required=True)
     for name, what, text, function in (
@@ -87,7 +87,7 @@ def register(commands: Any) -> None:
             "-c",
             "--config",
             metavar="FILE",
-            help="the file to change; default: the one that applies",
+            help="the configuration file to change; default: the one that all commands use",
         )
         if name == "mail":
             thing.add_argument(

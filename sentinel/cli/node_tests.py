@@ -23,22 +23,57 @@ ON_GPUS = ("cuda", "gpu-memory")
 
 def add(verbs: Any) -> None:
     """Add both parsers below `nodes`."""
-    test = verb(verbs, "test", "try nodes: a short job on each, or on pairs", call_test)
-    test.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3]; all idle ones")
+    test = verb(verbs, "test", "run a short test job on each node, or on pairs of nodes", call_test)
+    test.add_argument(
+        "nodes",
+        nargs="*",
+        metavar="NODES",
+        help="a host list such as node-[0-3]; default: all idle nodes",
+    )
     names = ", ".join(TESTS)
     test.add_argument("--test", action="append", metavar="NAME", help=f"{names}; may be repeated")
     test.add_argument(
-        "--command", nargs=argparse.REMAINDER, help="the rest: your own test, 0 is good"
+        "--command",
+        nargs=argparse.REMAINDER,
+        help="all that follows is your own test; exit code 0 means good",
     )
-    test.add_argument("--path", default=".", metavar="DIR", help="where `fs` writes; here")
+    test.add_argument(
+        "--path",
+        default=".",
+        metavar="DIR",
+        help="where the test `fs` writes; default: this directory",
+    )
     for option in ("partition", "account", "qos", "reservation"):
         test.add_argument(f"--{option}", metavar="NAME", help="for the jobs, as srun takes it")
-    test.add_argument("--time", type=int, default=5, metavar="MIN", help="Slurm's limit; 5")
-    test.add_argument("--wait", default="60s", metavar="TIME", help="for a busy node; 60s")
-    out = verb(verbs, "exclude", "print nodes to leave out: sbatch --exclude=…", call_exclude)
-    out.add_argument("nodes", nargs="*", metavar="NODES", help="of these; of all")
-    out.add_argument("--within", default="7d", metavar="TIME", help="what counts of the past; 7d")
-    out.add_argument("--absences", type=int, default=3, metavar="N", help="too many; 3")
+    test.add_argument(
+        "--time",
+        type=int,
+        default=5,
+        metavar="MIN",
+        help="time limit of the test jobs in minutes; default 5",
+    )
+    test.add_argument(
+        "--wait",
+        default="60s",
+        metavar="TIME",
+        help="how long to wait for a busy node; default 60s",
+    )
+    out = verb(
+        verbs, "exclude", "print the nodes to avoid, ready for sbatch --exclude=…", call_exclude
+    )
+    out.add_argument(
+        "nodes", nargs="*", metavar="NODES", help="look at these nodes only; default: all"
+    )
+    out.add_argument(
+        "--within", default="7d", metavar="TIME", help="how far back absences count; default 7d"
+    )
+    out.add_argument(
+        "--absences",
+        type=int,
+        default=3,
+        metavar="N",
+        help="leave out nodes with at least so many absences; default 3",
+    )
 
 
 def call_test(args: argparse.Namespace) -> int:

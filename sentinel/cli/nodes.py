@@ -28,9 +28,11 @@ from sentinel.wiring.app import BadCall
 
 def add(verbs: Any) -> None:
     """Add the parser below `nodes`."""
-    parser = common.verb(verbs, "probe", "ask the nodes themselves how they are", call)
-    parser.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
-    parser.add_argument("--gpus", action="store_true", help="nvidia-smi -q -x too")
+    parser = common.verb(verbs, "probe", "log in to nodes and ask what state they are in", call)
+    parser.add_argument(
+        "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
+    )
+    parser.add_argument("--gpus", action="store_true", help="run nvidia-smi -q -x there, too")
 
 
 def call(args: argparse.Namespace) -> int:
@@ -95,24 +97,42 @@ class NoPrivilege(SentinelError):
 
 def register(commands: Any) -> None:
     """Add the parsers."""
-    parser = commands.add_parser("nodes", help="nodes: what they are like, drain and undrain")
+    parser = commands.add_parser("nodes", help="list, ask, test, drain and undrain nodes")
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    shown = verb(verbs, "list", "states, reasons, and since when", call_list)
-    shown.add_argument("nodes", nargs="*", metavar="NODES", help="like node-[0-3],gpu08; all")
+    shown = verb(verbs, "list", "states of nodes, the reasons, and since when", call_list)
+    shown.add_argument(
+        "nodes",
+        nargs="*",
+        metavar="NODES",
+        help="a host list such as node-[0-3],gpu08; default: all nodes",
+    )
     shown.add_argument(
         "--history",
         metavar="NODE",
         help="every reason seen and all that was done; also of a directory that was cleaned",
     )
-    for name, text in (("drain", "no further jobs there"), ("undrain", "jobs may run there again")):
+    for name, text in (
+        ("drain", "drain nodes: no new job starts there"),
+        ("undrain", "undrain nodes: jobs may start there again"),
+    ):
         change = verb(verbs, name, text, call_change)
         change.set_defaults(action=name)
-        change.add_argument("nodes", nargs="+", metavar="NODES", help="like node-[0-3],gpu08")
         change.add_argument(
-            "--reason", default="", metavar="TEXT", required=name == "drain", help="why; it is kept"
+            "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
+        )
+        change.add_argument(
+            "--reason",
+            default="",
+            metavar="TEXT",
+            required=name == "drain",
+            help="the reason; it is kept in the audit log",
         )
         change.add_argument("--dry-run", action="store_true", help="say what would be done and why")
-        change.add_argument("--force", action="store_true", help="caps and switches do not count")
+        change.add_argument(
+            "--force",
+            action="store_true",
+            help="do it although a limit, the breaker or maintenance forbids it",
+        )
     _add_switches(verbs)
     add(verbs)
     node_tests.add(verbs)
@@ -247,7 +267,10 @@ def _tell(record: ActionRecord, args: argparse.Namespace) -> None:
 def _add_switches(verbs: Any) -> None:
     texts = {
         "maintenance": ("stop all actions of sentinel for a while", ("on", "off", "status")),
-        "breaker": ("what stopped all actions by itself", ("close", "status")),
+        "breaker": (
+            "show or reset the breaker, which stops all actions after too many at once",
+            ("close", "status"),
+        ),
     }
     for name, (text, choices) in texts.items():
         switch = verb(verbs, name, text, call_switch)
@@ -255,7 +278,12 @@ def _add_switches(verbs: Any) -> None:
         switch.add_argument("verb", choices=choices)
         if name == "maintenance":
             switch.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; until `off`")
-            switch.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept")
+            switch.add_argument(
+                "--reason",
+                default="",
+                metavar="TEXT",
+                help="the reason; it is kept in the audit log",
+            )
 
 
 def _show_switches(

@@ -15,18 +15,26 @@ def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("notify", help="send a test message through the channels")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    test = actions.add_parser("test", help="a real message; tells what each server answered")
+    test = actions.add_parser(
+        "test", help="send a real test message and print what each server answered"
+    )
     test.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
     test.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     test.set_defaults(call=call)
-    look = actions.add_parser("preview", help="what messages look like; sends nothing")
+    look = actions.add_parser("preview", help="show what messages look like; sends nothing")
     look.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
     look.add_argument("--sample", choices=SAMPLES, help="default: all of them")
     look.add_argument("--html", metavar="FILE", help="write the HTML of one sample there")
     look.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     look.set_defaults(call=preview)
 

@@ -27,21 +27,29 @@ def add(actions: Any) -> None:
         "say that you take care of it: no repeats and no escalation until it is over",
         call_ack,
     )
-    ack.add_argument("alert", metavar="ALERT", help="its id, or its check or subject")
-    ack.add_argument("--note", default="", metavar="TEXT", help="what others should know")
+    ack.add_argument(
+        "alert", metavar="ALERT", help="the alert's id, or the name of its check or subject"
+    )
+    ack.add_argument("--note", default="", metavar="TEXT", help="a note that others see")
     quiet = _parser(
-        actions, "silence", "send nothing about what matches, until a time", call_silence
+        actions, "silence", "send nothing about matching alerts until a given time", call_silence
     )
     quiet.add_argument(
         "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, a check's name, or check=, kind=, subject=, "
         "severity=, node= (a host list), user=, partition=, job=, or a label; values may hold * and ?; "
         "!=, =~ and !~ as in Alertmanager"
     )  # fmt: skip
-    quiet.add_argument("--for", dest="length", metavar="TIME", help="e.g. 2h; it always ends")
-    quiet.add_argument("--until", metavar="MOMENT", help="e.g. 2026-12-24T18:00")
-    quiet.add_argument("--reason", default="", metavar="TEXT", help="why; others see it")
+    quiet.add_argument(
+        "--for", dest="length", metavar="TIME", help="how long, for example 2h; every silence ends"
+    )
+    quiet.add_argument(
+        "--until", metavar="MOMENT", help="when it ends, for example 2026-12-24T18:00"
+    )
+    quiet.add_argument("--reason", default="", metavar="TEXT", help="the reason; others see it")
     over = _parser(actions, "unsilence", "end a silence now", call_unsilence)
-    over.add_argument("silence", metavar="SILENCE", help="its id, as `alerts list` shows it")
+    over.add_argument(
+        "silence", metavar="SILENCE", help="the id of the silence, as `alerts list` shows it"
+    )
 
 
 def call_ack(args: argparse.Namespace) -> int:
@@ -90,9 +98,14 @@ def call_unsilence(args: argparse.Namespace) -> int:
 def _parser(actions: Any, name: str, text: str, function: Any) -> Any:
     parser = actions.add_parser(name, help=text)
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
-    parser.add_argument("--who", default="", metavar="NAME", help="default: you")
+    parser.add_argument(
+        "--who", default="", metavar="NAME", help="the name that others see; default: yours"
+    )
     parser.set_defaults(call=function)
     return parser
 

@@ -11,8 +11,12 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "plugins", help="kinds of checks, channels and actions, one line each"
     )
-    parser.add_argument("-c", "--config", metavar="FILE", help="the one whose checks_from counts")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", help="the configuration file whose `checks_from` counts"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     parser.set_defaults(call=call)
 
 

@@ -28,24 +28,33 @@ def register(commands: Any) -> None:
     run.set_defaults(call=call_run)
     tick = commands.add_parser("tick", help="one pass over the checks that are due, then exit")
     _common(tick)
-    tick.add_argument("--all", action="store_true", help="every check, due or not")
-    tick.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    tick.add_argument(
+        "--all", action="store_true", help="run every check, also those that are not due"
+    )
+    tick.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     tick.add_argument(
         "--strict",
         action="store_true",
         help="exit with the code of the worst check: 0 ok to 3 unknown",
     )
     tick.add_argument(
-        "--no-deliver", action="store_true", help="leave messages to `sentinel deliver`"
+        "--no-deliver",
+        action="store_true",
+        help="send nothing: messages wait for `sentinel deliver`",
     )
     tick.set_defaults(call=call_tick)
     deliver = commands.add_parser(
-        "deliver", help="send the messages that wait, from a host that can send them"
+        "deliver", help="send the messages that wait, from a host that can send"
     )
     deliver.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
-    deliver.add_argument("-v", "--verbose", action="store_true", help="log more")
+    deliver.add_argument("-v", "--verbose", action="store_true", help="write more into the log")
     deliver.set_defaults(call=call_deliver)
 
 
@@ -127,14 +136,17 @@ def call_deliver(args: argparse.Namespace) -> int:
 
 def _common(parser: Any) -> None:
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
         help="change nothing on the cluster; say what would be done",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log more")
+    parser.add_argument("-v", "--verbose", action="store_true", help="write more into the log")
 
 
 def _row(run: Run) -> dict[str, object]:

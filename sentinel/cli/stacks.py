@@ -16,7 +16,9 @@ SHORTEST = 5.0
 
 def register(commands: Any) -> None:
     """Add the parser."""
-    parser = commands.add_parser("stacks", help="where every task of a job stands, outliers first")
+    parser = commands.add_parser(
+        "stacks", help="the stack of every process of a job, the odd ones first"
+    )
     parser.add_argument(
         "job",
         metavar="JOBID",
@@ -27,16 +29,30 @@ def register(commands: Any) -> None:
         "--dumps", metavar="PATH", help="read these flight recorder dumps: a folder, or PREFIX"
     )
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     parser.add_argument(
         "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"
     )
-    parser.add_argument("--limit", default="20s", metavar="TIME", help="for all of it (20s)")
-    parser.add_argument("--py-spy", default="", metavar="PATH", help="where the nodes have it")
-    parser.add_argument("--save", default="", metavar="DIR", help="where the evidence is kept")
-    parser.add_argument("--no-save", action="store_true", help="keep no evidence")
-    parser.add_argument("--json", action="store_true", help="one JSON document and nothing else")
+    parser.add_argument(
+        "--limit",
+        default="20s",
+        metavar="TIME",
+        help="time limit for the whole command; default 20s",
+    )
+    parser.add_argument(
+        "--py-spy", default="", metavar="PATH", help="the path of py-spy on the nodes"
+    )
+    parser.add_argument(
+        "--save", default="", metavar="DIR", help="the directory into which the stacks are saved"
+    )
+    parser.add_argument("--no-save", action="store_true", help="save nothing")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     parser.set_defaults(call=call)
 
 

@@ -23,13 +23,22 @@ MORE = ("disks", "jobs", "queue", "nodes", "nodes_seen", "nodes_trouble", "gpus"
 
 def register(commands: Any) -> None:
     """Add the parser."""
-    parser = commands.add_parser("status", help="what fires, last and next runs, unsent messages")
+    parser = commands.add_parser(
+        "status", help="what is wrong now, when each check ran and runs next, unsent messages"
+    )
     parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    form.add_argument("--metrics", action="store_true", help="as Prometheus reads it")
+    form.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
+    form.add_argument(
+        "--metrics", action="store_true", help="print metrics in the form that Prometheus reads"
+    )
     parser.set_defaults(call=call)
 
 

@@ -16,12 +16,21 @@ FOOT = 1
 
 def register(commands: Any) -> None:
     """Add the parser."""
-    parser = commands.add_parser("top", help="status, live: sort, filter, open, acknowledge")
-    parser.add_argument(
-        "-c", "--config", metavar="FILE", help="the configuration; default: the one that applies"
+    parser = commands.add_parser(
+        "top", help="the status as a live screen: sort, filter, open, acknowledge"
     )
     parser.add_argument(
-        "--every", type=_seconds, default=INTERVAL, metavar="TIME", help="how often; default 2s"
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
+    )
+    parser.add_argument(
+        "--every",
+        type=_seconds,
+        default=INTERVAL,
+        metavar="TIME",
+        help="time between two updates of the screen; default 2s",
     )
     parser.add_argument("--once", action="store_true", help="print once and exit")
     parser.set_defaults(call=call)
