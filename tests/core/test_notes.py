@@ -23,7 +23,7 @@ def test_every_section_has_a_look() -> None:
     """Whatever a card holds, HTML can be made of it."""
     n = notification(note="n", links={"Acknowledge": "https://x.example.org/a/t/"})
     page = html([n, n])
-    for heading in ("Last lines", "What to do", "Runbook", "More"):
+    for heading in ("Details", "What to do", "Runbook", "More"):
         assert f">{heading}</p>" in page
     assert page.count(">n</p>") == 2
     assert 'href="https://x.example.org/a/t/"' in page
