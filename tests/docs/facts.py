@@ -64,9 +64,9 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
         "(default 3) fires an alert",
         ("sentinel.core.settings:Common(kind='').blind_after",),
     ),
-    ("alerts.md", "still fires once a day.", ("sentinel.alerting.routing:DEFAULT_REPEAT",)),
-    ("alerts.md", "not delivered for five minutes", ("sentinel.alerting.outbox:STRAY",)),
-    ("alerts.md", "`timeout`, at most 90s", ("sentinel.channels.settings:LONGEST_SEND",)),
+    ("alerts.md", "once a day again while it fires", ("sentinel.alerting.routing:DEFAULT_REPEAT",)),
+    ("alerts.md", "could not deliver for five minutes", ("sentinel.alerting.outbox:STRAY",)),
+    ("alerts.md", "`timeout` is at most 90s", ("sentinel.channels.settings:LONGEST_SEND",)),
     (
         "alerts.md",
         "tried again every hour for a week",
@@ -108,7 +108,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ),
     (
         "alerts.md",
-        "1 minute to 90 days later",
+        "after 1 minute to 90 days",
         ("sentinel.alerting.orders:[SHORTEST / SECOND, LONGEST / SECOND]",),
     ),
     ("web.md", "one address may try 30 times", ("sentinel.web.site:ANSWERS",)),
