@@ -45,7 +45,9 @@ USAGE = {
 
 def register(commands: Any) -> None:
     """Add the parser."""
-    parser = commands.add_parser("incidents", help="alerts of one cause together; who has them")
+    parser = commands.add_parser(
+        "incidents", help="alerts that have one cause, shown together, and who takes care of them"
+    )
     parser.add_argument(
         "words",
         nargs="*",

@@ -131,9 +131,15 @@ def _stopped(gone: Gone) -> str:
 
 
 def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
-    """What it costs, and where it wrote: by these alerts find their place and their cause
-    (alerting.incidents). Then what people ask first of a death."""
+    """What people ask first of a death; then what it costs, and where it wrote: by these alerts find
+    their place and their cause (alerting.incidents)."""
     last = last_run(view.memory)
+    if last and (why := cause(last.tail or "")):
+        yield "cause", why
+    if last and (step := last_step(last.tail or "")):
+        yield "last_step", step
+    if view.maintenance is not None:
+        yield "maintenance", visible(view.maintenance[0])
     if view.memory.gone:
         main = _main(view.memory)
         written = stdout(main)
@@ -141,12 +147,6 @@ def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
             yield "path", visible(path)
         if main.how is not None and main.how.gpus:
             yield "gpus", main.how.gpus
-    if last and (why := cause(last.tail or "")):
-        yield "cause", why
-    if last and (step := last_step(last.tail or "")):
-        yield "last_step", step
-    if view.maintenance is not None:
-        yield "maintenance", visible(view.maintenance[0])
 
 
 def _why_now(view: View) -> Iterator[tuple[str, str]]:
