@@ -96,10 +96,11 @@ def test_an_order_of_the_command_line_is_logged_by_who_leads_and_its_note_shown(
     alert = say("list")[1].splitlines()[1].split()[0]
     say("ack", alert, "--who", "ann", "--note", "disk \x1b[1mswap" + "x" * 500)
     name = say("silence", alert, "--for", "2h", "--reason", "RMA", "--who", "ann")[1].split()[-1]
-    told = "\n".join(say(*words)[1] for words in (("show", alert), ("list",)))
-    assert told.count("ann") >= 2
-    assert told.count("disk ") == 2
-    assert "x" * 400 not in told
+    for words in (("show", alert), ("list",)):
+        told = say(*words)[1]
+        assert "ann" in told
+        assert "disk " in told
+        assert "x" * 400 not in told
     main(["tick", "--all", "-c", "sentinel.yaml"])
     lines = capsys.readouterr().err.splitlines()
     found = [e for e in map(json.loads, lines) if "how" in e]

@@ -15,8 +15,21 @@ from tests.checks.cannot_tell.table import (
     sources,
     wrong,
 )
-from tests.checks.cannot_tell.world import FAULTS
+from tests.checks.cannot_tell.world import FAULTS, HANG
 from tests.lab import needs
+
+
+def cells(line: str) -> tuple[str, ...]:
+    """Of a row of a table: kind, source, what is wrong, and an answer for each fault."""
+    return tuple(cell.strip() for cell in line.strip("|").split("|"))
+
+
+def agrees(row: tuple[str, ...], page: tuple[str, ...]) -> bool:
+    """Where a source hangs, what is left of the check's time decides whether the others are asked:
+    a busy machine may see less than the page says, and never more."""
+    at = 3 + FAULTS.index(HANG)
+    seen = page[at] if row[at] == "unknown" else row[at]
+    return (*row[:at], seen, *row[at + 1 :]) == page
 
 
 @pytest.mark.timeout(600)  # half a thousand processes, of which sixty wait for what hangs
@@ -26,9 +39,9 @@ def test_no_fault_of_a_source_turns_what_is_wrong_into_ok() -> None:
     rows = made()
     assert wrong(rows) == []
     tried = {r.case for r in rows} - {r.case for r in rows if r.answer == NOT_TRIED}
-    whole = PAGE.read_text()
-    of = [line for n, line in enumerate(lines(rows).values()) if n in tried]
-    assert [line for line in of if line not in whole.splitlines()] == []
+    page = {row[:3]: row for row in map(cells, PAGE.read_text().splitlines()) if len(row) > 3}
+    of = [cells(line) for n, line in enumerate(lines(rows).values()) if n in tried]
+    assert [row for row in of if not agrees(row, page[row[:3]])] == []
     if len(of) < len(CASES):
         needs.skip("a folder that hangs takes a mount, and so root")
 

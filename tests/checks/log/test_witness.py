@@ -207,7 +207,7 @@ def groups() -> Iterator[Path]:
 def test_only_tasks_are_processes_of_the_job(groups: Path, place: str, tasks: int) -> None:
     """As Slurm lays out its cgroups, version 1 and 2: its own helpers outlive every rank."""
     job = str(7_000_000 + os.getpid())
-    group = groups / f"job_{job}" / place
+    group = groups / "uid_0" / f"job_{job}" / place
     group.mkdir(parents=True)
     with task("none", "import time; time.sleep(60)") as pid:
         (group / "cgroup.procs").write_text(str(pid))
