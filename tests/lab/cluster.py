@@ -72,6 +72,8 @@ class Lab(Cluster):
         self._configure(self._settings)
         super().wait_ready()
         self._cancel_all()
+        for node in self.nodes:
+            node.end_jobs()
         self._resume_all()
         self.wait_ready()
         # Job ids begin anew with the controller, and not even root may write to a file of somebody

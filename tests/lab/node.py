@@ -3,7 +3,10 @@
 import os
 import stat
 import weakref
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from tests.lab.daemons import Daemon, Daemons
 from tests.lab.network import FIRST_NODE, Network
@@ -63,6 +66,15 @@ class Node:
         """
         assert self._daemon is not None, "start() comes first"
         self._daemon.kill()
+
+    def end_jobs(self) -> None:
+        """Kill what jobs have left: of one that slurmctld has forgotten nobody else ends it."""
+        if not self._daemon or not self._daemon.running:
+            return
+        for process in psutil.Process(self._daemon.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if process.name() == "slurmstepd" or "SLURM_JOB_ID" in process.environ():
+                    process.kill()
 
     def cut(self) -> None:
         """Pull the network cable; the jobs in it go on."""
