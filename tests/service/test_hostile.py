@@ -103,7 +103,8 @@ def test_a_hostile_configuration_is_inert_in_its_own_complaint(watch: Watch) -> 
 def verdict(night: Watch, name: str) -> tuple[int, str]:
     done = night.say_bare("check", "job", "--name", name, "--json")
     answer = json.loads(done.stdout)
-    return done.returncode, re.sub(r" for [^,]*", "", answer["summary"])  # runs on
+    moving = r" for [^,]*| [0-9]+[smhd]( [0-9]+[smhd])? ago"
+    return done.returncode, re.sub(moving, "", answer["summary"])
 
 
 def screen(watch: Watch, *words: object) -> Screen:

@@ -80,7 +80,7 @@ FULL = """\
 slurm: {{timeout: 2s}}
 checks:
   space: {{kind: fs, every: 1s, for: 0s, paths: ["{point}"]}}
-  trainings: {{kind: job, every: 1s, for: 0s, users: ["*"]}}
+  trainings: {{kind: job, every: 1s, for: 0s, users: [{users}]}}
 routes:
   - {{to: [book, owners]}}
 channels:
@@ -94,13 +94,15 @@ def test_a_full_file_system_under_three_trainings_is_one_incident(
 ) -> None:
     """It names the three, and each user hears of their own, once. The file system says that it is
     full; the trainings, which work in it, end as on one that is."""
-    point, go = fresh.fuse.point, fresh.work / "go"
+    point, go = fresh.fuse.point, fresh.work / "full"  # a name that no other test here uses
+    go.unlink(missing_ok=True)
     users = [fresh.user(f"u{n}") for n in range(3)]
     script = f"until [ -e {go} ]; do sleep 0.2; done; exit 28"
     for user in users:
         options = {"user": user, "output": "/dev/null", "chdir": str(point), "no_requeue": True}
         fresh.sbatch(script, name="llm", **options)
-    night.configure(FULL, point=point, host=smtp.host, port=smtp.port)
+    names = ", ".join(user.name for user in users)
+    night.configure(FULL, point=point, host=smtp.host, port=smtp.port, users=names)
     service = night.run()
     service.wait_for(lambda: "3 subjects, all ok" in night.say("status", "--json").stdout, "all")
     fresh.fuse.space(total=1 << 30, free=0)
