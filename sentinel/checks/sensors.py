@@ -70,7 +70,7 @@ FAULTS = (
 )
 """States in words that are faults (IPMI 2.0, table 42-3; ipmitool's sensor_specific_event_types)."""
 
-TODO: Mapping[str, str] = {
+REMEDIES: Mapping[str, str] = {
     "fan": "Look whether the fan turns, and replace it; the node slows down or ends without it.",
     "temp": "Look at fans, air flow and room; take the node out before it switches itself off.",
     "power": "Look at the power supply, its cable and the feed behind it.",
@@ -80,9 +80,10 @@ TODO: Mapping[str, str] = {
 class NodePast(Struct, kw_only=True, omit_defaults=True):
     """What is kept of a node; moments in epoch seconds.
 
-    `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and `slowed` when they last rose,
-    with the words. `asked`: the BMC, last; `stuck`: the boot in which it did not answer; `told`:
-    what it said then, by sensor.
+    `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and
+    `slowed` when they last rose, with the words. `asked`: the BMC, last; `unread`: why it did not
+    answer then; `stuck`: the boot in which it hung; `heard`: when it last answered, and `told` what,
+    by sensor.
     """
 
     boot: str = ""
@@ -91,6 +92,8 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
     throttled: dict[str, int] = {}
     slowed: tuple[float, str] = (0, "")
     asked: float = 0
+    heard: float = 0
+    unread: str = ""
     stuck: str = ""
     told: dict[str, tuple[Status, str]] = {}
     events: list[str] = []
@@ -234,9 +237,9 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 found.append(f"sensors not read ({probe.hwmon.kind}): {probe.hwmon.why}")
         elif needed and (probe.hwmon is None or not probe.hwmon.sensors):
             found.append("the kernel shows no sensor here")
-        if self.ipmi and isinstance(probe.ipmi, Unread):
-            found.append(f"the BMC was not read ({probe.ipmi.kind}): {probe.ipmi.why}")
-        elif self.ipmi and past.stuck and past.stuck == past.boot:
+        if self.ipmi and past.unread:
+            found.append(past.unread)
+        if self.ipmi and past.stuck and past.stuck == past.boot:
             found.append("ipmitool hung here; the BMC is not asked again before the next boot")
         return found
 
@@ -258,8 +261,9 @@ def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
     past.asked = now
     if isinstance(part, Unread):
         past.stuck = past.boot if part.kind in ("hung", "late") else ""
+        past.unread = f"the BMC was not read ({part.kind}): {part.why}"
         return
-    past.stuck = ""
+    past.stuck, past.unread, past.heard = "", "", now
     past.told = {r.name: (_status(r), r.text) for r in part.readings if r.status not in NONE}
     past.events = list(part.events[-5:])
 
@@ -274,7 +278,7 @@ def _status(reading: Reading) -> Status:
 def _controller(past: NodePast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
     for name, (status, text) in past.told.items():
         if status is not Status.OK:
-            yield name, (status, f"{text} (BMC, {duration_text(now - past.asked)} ago)")
+            yield name, (status, f"{text} (BMC, {duration_text(now - past.heard)} ago)")
 
 
 def _over(sensor: Sensor) -> tuple[Status, str] | None:
@@ -309,7 +313,7 @@ def _finding(node: str, name: str, status: Status, text: str, past: NodePast) ->
         subject=f"{node}/{name}",
         status=status,
         summary=visible(shortened(f"{name}: {text}", 400)),
-        details="\n".join([TODO[part], *(visible(e) for e in past.events)]),
+        details="\n".join([REMEDIES[part], *(visible(e) for e in past.events)]),
         labels={"node": node},
         commands=(f"ssh {node} {'sudo ipmitool sel elist last 20' if past.told else 'sensors'}",),
     )

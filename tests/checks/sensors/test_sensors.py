@@ -215,6 +215,18 @@ def test_a_controller_that_hung_is_left_alone_until_the_next_boot() -> None:
     assert again.asked == ["n1"]
 
 
+def test_a_controller_that_was_not_read_is_unknown_until_it_is() -> None:
+    """Also between two questions; what it said before has the age of that answer."""
+    night = Night(ipmi=True)
+    night.look(Way(hwmon(CPU), Ipmi(readings=(DEAD,))), one_shot=True)
+    failing = Way(hwmon(CPU), Unread(kind="failed", why="no /dev/ipmi0"))
+    night.look(failing, APART + SPREAD)
+    report = night.look(failing)
+    assert (failing.asked, of(report).status) == (["n1"], Status.UNKNOWN)
+    assert "no /dev/ipmi0" in of(report).summary
+    assert "(BMC, 13m ago)" in of(report, "n1/FAN1").summary
+
+
 def test_what_is_ignored_is_not_told() -> None:
     way = Way(hwmon(CPU), Ipmi(readings=(DEAD, UNPLUGGED)))
     report = Night(ipmi=True, ignore=["FAN*", "n1/PSU2*"]).look(way, one_shot=True)
