@@ -12,9 +12,14 @@ from tests.lab.waiting import wait_until
 INSIDE = """\
 mount -t tmpfs -o mode=1730,gid=crontab none /var/spool/cron/crontabs &&
 mount -t tmpfs none /etc/cron.d && mount --bind /dev/null /etc/crontab &&
+touch -d 1990-01-01 /var/spool/cron/crontabs /etc/cron.d &&
 mount --bind "$1" /run/crond.pid && exec cron -f
 """
-"""This machine's own tables are hidden: nothing of them runs twice."""
+"""This machine's own tables are hidden: nothing of them runs twice.
+
+The folders are made older: cron compares whole seconds, and a table installed in the second in which it
+first looked would never be read.
+"""
 
 LOCK = Path("/run/crond.pid")
 

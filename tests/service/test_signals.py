@@ -125,10 +125,13 @@ def test_a_tick_beside_a_service_runs_nothing(watch: Watch) -> None:
 
 def test_of_two_ticks_at_once_the_second_runs_nothing(watch: Watch) -> None:
     """It says so and exits 0; the first is not disturbed."""
-    configure(watch, CONFIG, "slow: {kind: exec, command: [/bin/sleep, '4']}")
+    go = watch.folder / "go"
+    waits = f"until [ -e {go} ]; do sleep 0.1; done"
+    configure(watch, CONFIG, f"slow: {{kind: exec, timeout: 60s, command: [/bin/sh, -c, '{waits}']}}")
     first = watch.start("tick")
     wait_leads(watch, first)
     second = watch.say("tick")
+    go.touch()
     assert (second.returncode, second.stdout) == (0, "")
     assert "nothing run" in second.stderr
     assert first.wait() == 0
