@@ -105,4 +105,7 @@ class Client:
         )
 
     def _describe(self, job: str) -> str:
-        return self.run(["scontrol", "show", "job", job]).stdout
+        """What Slurm knows of it, and what the daemons said of it: why a launch failed no squeue tells."""
+        logs = ["grep", "-rhw", job, str(self._conf.parent / "log")]
+        said = self.run(logs).stdout.splitlines()[-30:]
+        return "\n".join([self.run(["scontrol", "show", "job", job]).stdout, *said])

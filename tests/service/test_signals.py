@@ -127,7 +127,9 @@ def test_of_two_ticks_at_once_the_second_runs_nothing(watch: Watch) -> None:
     """It says so and exits 0; the first is not disturbed."""
     go = watch.folder / "go"
     waits = f"until [ -e {go} ]; do sleep 0.1; done"
-    configure(watch, CONFIG, f"slow: {{kind: exec, timeout: 60s, command: [/bin/sh, -c, '{waits}']}}")
+    configure(
+        watch, CONFIG, f"slow: {{kind: exec, timeout: 60s, command: [/bin/sh, -c, '{waits}']}}"
+    )
     first = watch.start("tick")
     wait_leads(watch, first)
     second = watch.say("tick")
