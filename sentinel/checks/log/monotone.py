@@ -17,9 +17,9 @@ LONGEST = 1000
 LINES = 5
 """Of one shape, before anything is concluded."""
 
-_NUMBER = re.compile(r"(?<![\w.:/-])\d{1,15}(?![\w:.-]*[\d:])")
+_NUMBER = re.compile(r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]*[\d:])")
 _DIGITS = re.compile(r"\d[\d.,:e+-]*")
-_WORD = re.compile(r"([A-Za-z][A-Za-z_]*)['\"]?[ =:\[(|#]{0,8}$")
+_WORD = re.compile(r"(?<![\w-])([^\W\d_][^\W\d]*)['\"]?[ =:\[(|#]{0,8}$")
 _PROGRESS = re.compile(
     r"(?i)(?:num_|global_|train_)?"
     r"(?:steps?|iter|iters|iterations?|it|updates?|batch|epoch|samples?|tokens?|round|episode|trial)"

@@ -192,6 +192,16 @@ TRAINERS = (
         seconds=(r" ups=([\d.]+)", -1.0),
     ),
     Trainer(
+        name="verl",
+        source="verl/utils/logger/aggregate_logger.py of volcengine/verl, concat_dict_to_str; names from"
+        " verl/trainer/ppo/metric_utils.py",
+        words=(" - timing_s/", " - training/global_step:", " - train/loss:"),
+        numbers={"step": r"(?:^|\s)step:(\d+) - [\w./@-]+:[-\dni]"},
+        loss="actor/pg_loss",
+        norm="actor/grad_norm",
+        seconds=(r" - timing_s/step:([\d.]+)", 1.0),
+    ),
+    Trainer(
         name="llm.c",
         source="train_gpt2.cu of karpathy/llm.c",
         words=("train loss ", "z)| norm "),

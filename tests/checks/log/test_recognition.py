@@ -1,5 +1,7 @@
 """Rules of telling which trainer wrote a log, and which number in it advances."""
 
+import re
+
 import pytest
 
 from sentinel.checks.log.recognition import Recognised, followed, recognise
@@ -127,6 +129,11 @@ FORMS = {
         " lr=[1.3e-05], mom=[(0.9, 0.95)]",
         "step",
     ),
+    "verl": (
+        "(TaskRunner pid=4711) step:{n} - global_seqlen/min:5124 - actor/pg_loss:-0.012"
+        " - actor/grad_norm:0.210 - training/global_step:{n} - timing_s/gen:61.2 - timing_s/step:98.410",
+        "step",
+    ),
     "MLPerf (MLLOG)": (MLLOG, "step"),
     "tqdm": ("Training:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s]", "count"),
 }
@@ -140,8 +147,6 @@ def log(form: str, first: int = 10, lines: int = 8) -> str:
 @pytest.mark.parametrize(("name", "form"), FORMS.items(), ids=FORMS)
 def test_a_trainer_is_known_by_its_lines(name: str, form: tuple[str, str]) -> None:
     """Its name, the number that advances, and that its pattern finds every line."""
-    import re
-
     text = log(form[0])
     known = recognise(text)
     assert (known.trainer, known.number and known.number.name) == (name, form[1])
@@ -256,6 +261,8 @@ def test_a_log_that_is_only_a_bar_and_one_in_utf_16() -> None:
     [
         pytest.param("[03:12:{s}] fold 3: round {n} of 900, score 0.{s}", "round", id="a word"),
         pytest.param("epoch 1 step {n} loss 0.{s} samples {n}", "step", id="the finest"),
+        pytest.param("12:{s}:{s} step:{n} reward:0.{s}", "step", id="a colon without a blank"),
+        pytest.param('{{"step":{n},"reward":0.{s}}}', "step", id="json without blanks"),
         pytest.param("03:12:{s} beat {n} of the drum", None, id="no word for progress"),
         pytest.param("epoch 1 loss 0.{s}", None, id="a number that stands still"),
     ],
@@ -275,6 +282,8 @@ def test_a_number_that_may_be_something_else_is_offered_and_not_used() -> None:
     beat = recognise("x\n" + "".join(f"beat {n} of the drum\n" for n in range(9)))
     assert [one.name for one in beat.offered] == ["beat"]
     assert "beat may advance: `progress: '" in beat.words
+    (step,) = recognise("x\n" + "".join(f"étape {n} : perte 2,1\n" for n in range(9))).offered
+    assert (step.name, re.findall(step.pattern, "étape 31 : perte 2,0")) == ("étape", ["31"])
 
 
 @pytest.mark.timeout(30)
