@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from sentinel.actions.job_requests import excluding
 from sentinel.actions.jobs import LIMITS, changed, found
 from sentinel.actions.limits import Limits
 from sentinel.actions.model import Look, Reply
@@ -51,8 +52,7 @@ class Exclude(Action, frozen=True):
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         before, node = request.params.get("exclude", ""), request.params.get("node", "")
-        names = ",".join(filter(None, [before, node]))
-        return (("scontrol", "update", f"JobId={request.target}", f"ExcNodeList={names}"),)
+        return (excluding(request.target, before, node),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """The command; there are no processes to look at."""

@@ -19,6 +19,18 @@ LOOKED_AT = 2**20
 """Bytes of a log's end in which the number is looked for again, as the check does."""
 
 
+def excluding(target: str, before: str, node: str) -> tuple[str, ...]:
+    """The command that adds a node to those that a pending job keeps away from (`before`)."""
+    names = ",".join(filter(None, [before, node]))
+    return ("scontrol", "update", f"JobId={target}", f"ExcNodeList={names}")
+
+
+def target(job: Job) -> str:
+    """One element where it is one of an array, all that are pending where the row stands for them,
+    and all parts of a heterogeneous job."""
+    return job.array_id if "[" in job.id else job.id.partition("+")[0]
+
+
 class Sighting(Struct, frozen=True, kw_only=True):
     """A log that stands still: its size and file, or the number that `pattern` last captured.
 
@@ -41,14 +53,12 @@ def about(
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
-    """The wish for an action on this run of the job: of one element where it is one of an array,
-    of all that are pending where the row stands for them, and of all parts of a heterogeneous job.
-    `subject`: the alert's. `params` are the action's own, such as `signal`, `file` or `node`; an
+    """The wish for an action on this run of the job. `subject`: the alert's. `params` are the action's own, such as `signal`, `file` or `node`; an
     action refuses what it does not know."""
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
-        target=job.array_id if "[" in job.id else job.id.partition("+")[0],
+        target=target(job),
         reason=reason,
         subject=subject,
         params={**started, "user": job.user, **_written(seen), **(params or {})},

@@ -8,7 +8,7 @@ exist from 20.11 to 26.05 (src/squeue/opts.c). sacct has the command as it was t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from posixpath import join, normpath
 from shlex import quote
 
@@ -83,30 +83,32 @@ def read(out: bytes, nonce: str, job_id: str) -> Submission | None:
     return None
 
 
-def again(job: Submission, without: str = "") -> tuple[str, ...]:
-    """The words of the command that submits it again, but not onto the node `without`; to be run
-    in its working directory. Empty where that cannot be told exactly."""
+def again(job: Submission, without: str = "", after: str = "") -> tuple[str, ...]:
+    """The words of the command that submits it again, but not onto the node `without`, and to start
+    once the job `after` is over; to be run in its working directory. Empty where that cannot be told
+    exactly."""
     if "+" in job.id or not job.command or not _PLAIN.fullmatch(job.command):
         return ()
-    keep = _without(job.exclude, without)
+    keep = _keep(job, without, after)
     typed = job.line.split()
     if typed and typed[0].rpartition("/")[2] == "sbatch" and _exact(job):
-        return ("sbatch", *keep, *typed[1:])
+        # What it waited for itself is over, and the later of two would count (sbatch(1)).
+        return ("sbatch", *keep, *(_independent(typed[1:]) if after else typed[1:]))
     if job.bare:
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def shell(job: Submission, without: str = "") -> str:
+def shell(job: Submission, without: str = "", after: str = "") -> str:
     """The same for a person's shell, quoted; where there is no script any more, how to get it."""
-    words = again(job, without)
+    words = again(job, without, after)
     if not words and job.bare and job.command:
-        words = again(replace(job, bare=False), without)
+        words = again(replace(job, bare=False), without, after)
         return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}{_ADD}" if words else ""
     if not words and job.id.isdigit():
         script = f"again-{job.id}.sh"
         write = f"scontrol write batch_script {job.id} {script}"
-        words = ("sbatch", *job.options, *_without(job.exclude, without), script)
+        words = ("sbatch", *job.options, *_keep(job, without, after), script)
         return f"cd {quote(job.workdir)} && {write} && {' '.join(map(quote, words))}"
     return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}" if words else ""
 
@@ -126,14 +128,25 @@ def _relative(job: Submission) -> str:
     return job.command.removeprefix(job.workdir.rstrip("/") + "/")
 
 
-def _without(excluded: str, node: str) -> tuple[str, ...]:
-    """The option for the nodes that it keeps away from."""
+def _keep(job: Submission, without: str, after: str) -> tuple[str, ...]:
+    """The options for the nodes that it keeps away from, and for what it waits for."""
+    wait = (f"--dependency=afterany:{after}",) if after else ()
     try:
-        names = [*(hostlist.expand(excluded) if excluded else ())]
-        names += [hostlist.check_name(node)] if node else []
+        names = [*(hostlist.expand(job.exclude) if job.exclude else ())]
+        names += [hostlist.check_name(without)] if without else []
     except Invalid:
-        return ()
-    return (f"--exclude={hostlist.shown(names)}",) if names else ()
+        return wait
+    return (*wait, f"--exclude={hostlist.shown(names)}") if names else wait
+
+
+def _independent(words: Sequence[str]) -> Iterator[str]:
+    """Without -d and --dependency, in the forms of getopt(3)."""
+    skip = False
+    for word in words:
+        ours = skip or word.startswith(("-d", "--dependency"))
+        skip = not skip and word in ("-d", "--dependency")
+        if not ours:
+            yield word
 
 
 def _read(told: dict[str, str]) -> Submission:

@@ -45,6 +45,24 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
         assert again(odd)[1:3] == PLAIN.options
 
 
+def test_it_waits_for_the_one_that_still_runs() -> None:
+    """Two trainings in one directory would write the same checkpoints: what the typed line waited
+    for itself is over, and would else win."""
+    for typed in (
+        "-d afterok:5",
+        "--dependency=singleton",
+        "-dafterok:5",
+        "--dependency singleton",
+    ):
+        job = replace(PLAIN, name="llm", line=f"sbatch -N 8 {typed} /work/train.sh a.yaml")
+        assert again(job, "n7", "7_3") == (
+            *("sbatch", "--dependency=afterany:7_3", "--exclude=n7"),
+            *("-N", "8", "/work/train.sh", "a.yaml"),
+        )
+        assert again(job)[3:] == (*typed.split(), "/work/train.sh", "a.yaml")
+    assert "--dependency=afterany:7" in shell(replace(PLAIN, command=""), "n7", "7")
+
+
 BARE = replace(PLAIN, name="llm", workdir="/work", command="/work/train.sh", bare=True)
 
 

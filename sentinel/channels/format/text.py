@@ -21,6 +21,7 @@ LINES = 12
 FACTS = 24
 COMMANDS = 8
 _LINE, _SUMMARY, _WORD, _NAME = 300, 600, 80, 32
+_COMMAND = 1000  # one that is cut cannot be pasted
 _REASONS = {"ack": "acknowledged"}
 _WORDS = {"resolved": "RESOLVED", "gone": "GONE", "test": "TEST", "action": "ACTION"}
 
@@ -71,7 +72,7 @@ def card(notification: Notification) -> Card:
         dry_run=n.dry_run,
         facts=tuple(_once(_facts(n)))[:FACTS],
         lines=() if ended else last_lines(n.details),
-        commands=() if ended else tuple(one_line(c, _LINE) for c in n.commands[:COMMANDS]),
+        commands=() if ended else tuple(one_line(c, _COMMAND) for c in n.commands[:COMMANDS]),
         runbook="" if ended else one_line(n.runbook, _SUMMARY),
         note=one_line(n.note, _SUMMARY),
         more=_more(n, ended or n.reason in ("action", "ack")),

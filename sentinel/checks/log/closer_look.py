@@ -74,7 +74,7 @@ def closer_look(
         return replace(after, whole=whole)
     clock = time.strftime("%H:%M", time.localtime(since))
     words = told(verdict, f" since {clock} at {name} {value:.15g}")
-    return replace(after, told=words, nodes=verdict.nodes, whole=False)
+    return replace(after, told=words, nodes=verdict.proven, fault=verdict.fault, whole=False)
 
 
 def weighed_early(verdict: Verdict, suspicion: Suspicion, still: float) -> Verdict:

@@ -19,8 +19,9 @@ from sentinel.checks.log.files import Files
 from sentinel.checks.log.gather import MOST_FILES, Source, earlier, nodes_of, sight
 from sentinel.checks.log.judge import Rules, Verdict, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
+from sentinel.checks.log.onward import onward
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
-from sentinel.checks.log.requests import Hang, Means, Wish, due, wish
+from sentinel.checks.log.requests import Hang, Means, Wish, culprit, due, wish
 from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.settings import Looks
 from sentinel.checks.log.suspicion import Suspicion, noticed, quiet
@@ -29,7 +30,7 @@ from sentinel.checks.log.words import Watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.clock import shifted
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Coverage, Finding, Report, covered
+from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.slurm.job_states import leads
 from sentinel.slurm.model import Job
@@ -135,7 +136,7 @@ class Pass:
             testimony = together(testimony, closer)
             testimony = together(testimony, self._nodes_say(job, nodes, seen))
         names = peers(self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes)
-        return Watched(
+        one = Watched(
             sight=look,
             seen=seen,
             verdict=words.weighed(verdict, testimony),
@@ -146,6 +147,19 @@ class Pass:
             slower=self._slower(seen, learned),
             asked_early=doubt.asked,
         )
+        return replace(one, onward=self._onward(one, doubt))
+
+    def _onward(self, one: Watched, doubt: Suspicion) -> tuple[str, ...]:
+        """What continues without the culprit; how it was submitted is asked once a hang."""
+        job, node = one.sight.job, culprit(one)
+        if not (job and node and one.verdict.hung and one.verdict.status is Status.CRITICAL):
+            return ()
+        if doubt.how is None:
+            with suppress(CannotTell):
+                doubt = replace(doubt, how=self._ctx.slurm.submission(job.id))
+            self._suspicions[_key(job)] = doubt
+        waiting = self._waiting(job)
+        return onward(job, node, doubt.how, waiting, doubt.fault if node in doubt.nodes else "")
 
     def _taught(self, look: Sight) -> Learned:
         """What logs of earlier jobs show, before anything was learned; asked once."""
@@ -270,7 +284,7 @@ class Pass:
 
     def _waiting(self, job: Job | None) -> tuple[Job, ...]:
         """What would start next: pending jobs of that name and user."""
-        if job is None or "exclude" not in self._plan.means.names:
+        if job is None:
             return ()
         return tuple(
             other

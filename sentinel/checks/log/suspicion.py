@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sentinel.checks.log.cadence import Cadence, Learned
 from sentinel.checks.log.progress import FADING, GROWTH, Seen, Sight
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.slurm.submission import Submission
 
 SHORTEST = 30.0
 """Seconds of quiet below which nobody looks: a line may wait in a buffer."""
@@ -33,7 +34,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
 
     `step`: seconds between two advances, the longest of late; `late`: seconds before the look that
     saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from
-    which on the next are taken; `told`: what was found, while it stands still, with its `nodes`;
+    which on the next are taken; `told`: what was found, while it stands still, with the culprit's
+    `nodes` and what is wrong with its node itself (`fault`); `how` it was submitted;
     `whole`: the next look is at all nodes, not at a sample of them; `asked`: actions were asked for because of it; `launched`: see sentinel.stacks.closer.
     """
 
@@ -45,6 +47,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     due: float = 0.0
     told: str = ""
     nodes: tuple[str, ...] = ()
+    fault: str = ""
+    how: Submission | None = None
     whole: bool = False
     asked: bool = False
     launched: dict[str, int] = {}

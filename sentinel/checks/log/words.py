@@ -26,7 +26,8 @@ class Watched(Struct, frozen=True, kw_only=True):
     """One log with what was seen, what is remembered, and what that means.
 
     `at_risk`: the work that its hang costs, in words; `slower`: that its steps take longer;
-    `asked_early`: actions were asked for because of a closer look.
+    `asked_early`: actions were asked for because of a closer look; `onward`: commands by which it
+    goes on without the culprit.
     """
 
     sight: Sight
@@ -38,6 +39,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     at_risk: str = ""
     slower: str = ""
     asked_early: bool = False
+    onward: tuple[str, ...] = ()
 
 
 def weighed(verdict: Verdict, testimony: Testimony) -> Verdict:
@@ -106,7 +108,7 @@ def _progress(subject: str, watched: Sequence[Watched], files: Files) -> Finding
         summary=_summary(worst) + more,
         values=values(worst.sight, worst.seen, worst.verdict),
         details=_details(worst, files) if bad else "",
-        commands=_commands(worst.sight, hung=worst.verdict.hung) if bad else (),
+        commands=_commands(worst.sight, worst.onward, hung=worst.verdict.hung) if bad else (),
         labels=_labels(worst.sight.job),
         began=int(worst.sight.at.wall / SECOND - worst.verdict.quiet) if bad else None,
     )
@@ -149,14 +151,14 @@ def _nothing(subject: str, topic: str) -> Finding:
     return Finding(subject=f"{subject} {topic}", status=Status.OK, summary="nothing seen")
 
 
-def _commands(sight: Sight, *, hung: bool = False) -> tuple[str, ...]:
+def _commands(sight: Sight, onward: Sequence[str] = (), *, hung: bool = False) -> tuple[str, ...]:
     """What to run next; where every rank stands comes first when it hangs."""
     from shlex import quote
 
     job = sight.job
     stacks = (f"sentinel stacks {quote(visible(job.job_id))}",) if job and hung else ()
     asked = (f"scontrol show job {quote(visible(job.job_id))}",) if job else ()
-    return (*stacks, *asked, f"tail -n 50 {quote(visible(sight.file))}")
+    return (*stacks, *onward, *asked, f"tail -n 50 {quote(visible(sight.file))}")
 
 
 def _labels(job: Job | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Sign(Struct, frozen=True, kw_only=True):
 
     It counts once the number has stood still for `patience` times its usual quiet and for `least`
     seconds. `yields` to another verdict about the same ranks: it sees the effect, the other one the
-    reason.
+    reason. `node`: whoever runs there next is hit too, so it is a reason to drain it.
     """
 
     witness: Witness
@@ -44,6 +44,7 @@ class Sign(Struct, frozen=True, kw_only=True):
     patience: float = 3.0
     least: float = 45.0
     yields: bool = False
+    node: bool = False
     proves: str
     proves_not: str
 
@@ -83,6 +84,7 @@ RULE: Mapping[str, Sign] = {
     "uninterruptible": Sign(
         witness="/proc",
         says=Is.HUNG,
+        node=True,
         proves="the rank is in state D at both looks, on no file: a driver or memory",
         proves_not="which device",
     ),
@@ -230,6 +232,17 @@ class Verdict(Struct, frozen=True, kw_only=True):
     def sure(self) -> bool:
         """Whether it stands still for a reason that was seen, so that people may be told."""
         return self.kind in (Is.HUNG, Is.FILES)
+
+    @property
+    def proven(self) -> tuple[str, ...]:
+        """The nodes of its culprits, where no witness contradicts that."""
+        return self.nodes if self.sure and not self.disagreement else ()
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the culprit's node itself; empty where it may as well be the program."""
+        mine = [f for f in self.evidence if RULE[f.sign].node and {*f.nodes} & {*self.proven}]
+        return mine[0].words if mine and len(self.proven) == 1 else ""
 
 
 def joined(facts: Iterable[Fact], number: Number) -> Verdict:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import zlib
 from base64 import b64encode
 from collections import Counter
@@ -17,6 +18,7 @@ from sentinel.checks.log import Log
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.closer_look import may_look
 from sentinel.checks.log.file_offset import Look
+from sentinel.checks.log.onward import onward
 from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.settings import Phase
@@ -37,6 +39,8 @@ from sentinel.core.model import Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.nodes.model import Answer, Answered, Unreachable
+from sentinel.slurm.model import Job
+from sentinel.slurm.submission import Submission
 from sentinel.stacks.closer import SAMPLE
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
@@ -133,6 +137,8 @@ class World:
         given = {"path": FilePath(self.log), "job": "train", "progress": re.compile(r"step (\d+)")}
         self.check = Log(**{**given, "stale_after": Duration(1800), **settings})
         self.memory: Any = {}
+        self.others: list[Job] = []
+        self.submissions: dict[str, Submission] = {}
         self.step = 0
 
     def look(self, *, steps: int = 0, seconds: float = 60.0) -> Report:
@@ -141,11 +147,12 @@ class World:
             for _ in range(steps):
                 self.step += 1
                 file.write(f"step {self.step}\n")
-        slurm = FixedSlurm(jobs=[self.job])
+        slurm = FixedSlurm(jobs=[self.job, *self.others], submissions=self.submissions)
         report = self.check.run(
             context(slurm, now, memory=self.memory, remote=self.nodes, limit=30.0)
         )
         self.memory = msgspec.json.decode(msgspec.json.encode(report.memory))
+        self.finding = report.findings[0]
         return report
 
     def warm(self) -> "World":
@@ -189,6 +196,58 @@ def test_a_step_between_the_looks_acquits(tmp_path: Path) -> None:
 
     world.nodes.during = one_more
     assert (world.early(), world.nodes.calls) == ("", [1, 1])
+
+
+HOW = Submission(
+    id="7", name="train", user=me(), workdir="/work", command="/work/train.sh",
+    options=("--nodes=2",), exclude="node-9",
+)  # fmt: skip
+
+
+def test_it_is_told_how_it_goes_on_without_the_culprit(tmp_path: Path) -> None:
+    """A line that waits for the job that hangs, then the line that ends it. No node is drained for a
+    rank that sleeps."""
+    world = World(tmp_path, sleeps(5), nodes=2).warm()
+    world.submissions = {"7": HOW}
+    assert "rank 5 on node-0" in world.early()
+    stacks, again, end, *_ = world.finding.commands
+    assert stacks == "sentinel stacks 7"
+    assert again == (
+        "cd /work && sbatch --nodes=2 --dependency=afterany:7 '--exclude=node-[0,9]' /work/train.sh"
+    )
+    assert end == "scancel 7"
+    assert not any("DRAIN" in line for line in world.finding.commands)
+    world.submissions = {}
+    world.look()
+    assert world.finding.commands[1] == again
+
+
+def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path: Path) -> None:
+    """Two successors would write the same checkpoints."""
+    world = World(tmp_path, sleeps(5), nodes=2).warm()
+    world.submissions = {"7": HOW}
+    following = {"state": "PENDING", "nodes": "", "exclude": "node-9"}
+    world.others = [job(id="8", job_id="8", array_id="8", user=me(), **following)]
+    world.early()
+    assert world.finding.commands[1:3] == (
+        "scontrol update JobId=8 ExcNodeList=node-9,node-0",
+        "scancel 7",
+    )
+
+
+def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: Path) -> None:
+    """Somebody else's job is theirs to submit again; no line is one that a shell reads otherwise."""
+    theirs = job(id="7_3", array_id="7", user="alice")
+    how = replace(HOW, id="7_3", options=("--array=3",))
+    again, end, drain = onward(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
+    assert again.endswith("'--exclude=node-[0,9]' /work/train.sh  # as alice")
+    assert "--array=3 --dependency=afterany:7_3" in again
+    assert end == "scancel 7_3  # as alice"
+    assert shlex.split(drain, comments=True) == [
+        *("scontrol", "update", "NodeName=node-0", "State=DRAIN"),
+        "Reason=job 7_3 hung: state D in `nv'\\n$(x)",
+    ]
+    assert onward(theirs, "node-0", None, ()) == ()
 
 
 @pytest.mark.parametrize("silent", [1, 2])

@@ -3,15 +3,18 @@
 from pathlib import Path
 
 from sentinel.checks.log import Log
+from sentinel.checks.log.onward import onward
 from sentinel.clock import SystemClock
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
+from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import START, context
 from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes
 from tests.stacks.training import Training
 
@@ -55,3 +58,34 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
     found = hang.look(1e6 + 2)
     assert found.status is Status.CRITICAL
     assert "node-1 does not answer" in found.summary
+
+
+def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) -> None:
+    """Pasted one after the other: the second training begins when the first has ended, elsewhere; then
+    the next one that waits is kept away too, and the node is drained with its reason."""
+    slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\nexec sleep 300\n")
+    submit = ["sbatch", "--parsable", "--job-name=llm", f"--chdir={tmp_path}", str(script)]
+    first = fresh.ask(submit).strip()
+
+    def one(number: str) -> Job:
+        return next(j for j in slurm.jobs() if j.id == number)
+
+    wait_until(lambda: one(first).state == "RUNNING", "the training", 30.0)
+    node = one(first).nodes
+    again, end, drain = onward(one(first), node, slurm.submission(first), (), "Xid 79: it's lost")
+    second = fresh.run(["sh", "-c", again]).stdout.split()[-1]
+    assert (one(second).state, one(second).exclude) == ("PENDING", node)
+    fresh.run(["sh", "-c", end])
+    wait_until(lambda: one(second).state == "RUNNING", "the one after it", 30.0)
+    fresh.run(["sh", "-c", drain])
+    (told,) = [n for n in slurm.nodes() if n.name == node]
+    assert "DRAIN" in told.flags
+    assert told.reason == f"job {first} hung: Xid 79: it's lost"
+    third = fresh.ask([*submit[:2], f"--dependency=afterany:{second}", *submit[2:]]).strip()
+    elsewhere = one(second).nodes
+    keep, end = onward(one(second), elsewhere, None, [one(third)])
+    fresh.run(["sh", "-c", keep])
+    assert one(third).exclude == elsewhere
+    assert end == f"scancel {second}"

@@ -110,3 +110,14 @@ def test_it_is_told_in_one_line() -> None:
     assert told(joined([fact("idle", words="all 4 ranks are in the barrier")], LONG)) == (
         "hung: all 4 ranks are in the barrier"
     )
+
+
+def test_a_node_is_drained_for_what_is_its_own_only() -> None:
+    """A rank that sleeps may be the program's; and whom two witnesses name differently is proven by
+    neither."""
+    assert joined([fact("uninterruptible", 3)], LONG).fault == "uninterruptible"
+    assert joined([fact("stands", 3)], LONG).fault == ""
+    assert joined([fact("stands", 3)], LONG).proven == ("n3",)
+    both = joined([fact("uninterruptible", 3), fact("behind", 2)], LONG)
+    assert (both.ranks, both.proven, both.fault) == ((3,), (), "")
+    assert joined([fact("uninterruptible", 3, 4)], LONG).fault == ""
