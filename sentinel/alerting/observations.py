@@ -56,32 +56,33 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 def observations(
     outcome: Outcome, alerts: Mapping[Key, Alert], cluster: str
-) -> Iterable[tuple[Key, Finding | None]]:
+) -> list[tuple[Key, Finding | None]]:
     """A finding for each subject, the check itself first; None for those of its alerts that the
     run would have reported and does not."""
-    yield Key(cluster, outcome.check), outcome.itself
+    found: list[tuple[Key, Finding | None]] = [(Key(cluster, outcome.check), outcome.itself)]
     if outcome.report is None:
-        return
+        return found
     seen = {Key(cluster, outcome.check, f.subject): f for f in _worst(outcome.report.findings)}
-    yield from seen.items()
+    found += seen.items()
     blind, coverage = _blind_spots(seen.values()), outcome.report.coverage
     unseen = frozenset(coverage.unseen)
     if coverage.status is Status.UNKNOWN and not blind:
-        return  # something was not seen, and nobody says which subjects that hides
+        return found  # something was not seen, and nobody says which subjects that hides
     for key, alert in alerts.items():
         ours = key.check == outcome.check and key.cluster == cluster and key.subject
         hidden = not unseen.isdisjoint([key.subject, alert.labels.get("node", "")])
         if ours and key not in seen and not hidden and not _may_be_hidden(alert, blind):
-            yield key, None
+            found.append((key, None))
+    return found
 
 
 def _worst(findings: Iterable[Finding]) -> Iterable[Finding]:
     """One for each subject: of several what was seen to be wrong counts."""
     worst: dict[str, Finding] = {}
     for f in findings:
-        worst[f.subject] = max(
-            worst.get(f.subject, f), f, key=lambda f: (f.status.bad, f.status.rank)
-        )
+        other = worst.setdefault(f.subject, f)
+        if f.status is not other.status:
+            worst[f.subject] = max(other, f, key=lambda f: (f.status.bad, f.status.rank))
     return worst.values()
 
 

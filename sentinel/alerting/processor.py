@@ -524,7 +524,7 @@ def _run(outcome: Outcome, now: Instant) -> Run:
         check=outcome.check,
         kind=outcome.kind,
         at=now,
-        status=worst(f.status for f in (*found, outcome.itself)),
+        status=worst([f.status for f in (*found, outcome.itself)]),
         summary=outcome.headline,
         duration=outcome.seconds,
         blind=outcome.itself.status is Status.UNKNOWN,

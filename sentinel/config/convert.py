@@ -101,6 +101,11 @@ def is_list(hint: Any) -> bool:
     return any(isinstance(found, ListOf) for found in alternatives(hint))
 
 
+def lists(cls: Any) -> list[str]:
+    """The keys of a settings class that take lists."""
+    return [key for key, info in fields(cls).items() if is_list(info.type)]
+
+
 def item_of(hint: Any) -> Any:
     """What the items of such a list are; the hint itself where there is no list."""
     return next((f.item for f in alternatives(hint) if isinstance(f, ListOf)), hint)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.config.convert import FAILED, Converter, fields, got, is_list, item_of
+from sentinel.config.convert import FAILED, Converter, fields, got, item_of, lists
 from sentinel.config.migrate import former
 from sentinel.config.problems import Collector, Path, Problem
 from sentinel.config.reader import Entry, Items, Node, Scalar, Table, line_at, read
@@ -214,7 +214,7 @@ def _unknown(error: UnknownKind, entry: Entry, registry: Registry) -> str:
 NAMED = ("checks", "channels")
 SECTIONS = tuple(key for key in fields(Settings) if key != "path")
 _NO_ITEMS = (*NAMED, "checks_from")
-LISTS = tuple(k for k in SECTIONS if k not in _NO_ITEMS and is_list(fields(Settings)[k].type))
+LISTS = tuple(key for key in lists(Settings) if key not in _NO_ITEMS)
 PLAIN = tuple(key for key in SECTIONS if key not in (*NAMED, *LISTS))
 """Lists and plain sections mean what their type says; a new field of Settings is one more."""
 

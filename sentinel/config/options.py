@@ -16,6 +16,7 @@ from sentinel.config.convert import (
     fields,
     is_list,
     item_of,
+    lists,
     required,
 )
 from sentinel.config.problems import BadOptions, Collector, Path
@@ -92,9 +93,8 @@ def _refuse_moved(kind_class: Any, option: str, texts: Sequence[str]) -> None:
 
 def _key(kind_class: Any, option: str) -> str:
     word = option.lstrip("-").replace("-", "_")
-    names = {key: key for key in fields(kind_class)}
-    singular = {_singular(k): k for k, info in fields(kind_class).items() if is_list(info.type)}
-    names = {**singular, **names}
+    names = {_singular(key): key for key in lists(kind_class)}
+    names |= {key: key for key in fields(kind_class)}
     if word not in names:
         close = near(word, names)
         known = ", ".join(f"--{option}" for option, _, _ in options_of(kind_class))

@@ -222,10 +222,11 @@ class Review:
         for check in self._settings.checks:
             for metric in check.plugin.METRICS:
                 name, why = metric.name, ""
-                owner, labels = first.setdefault(name, (check.name, metric.all_labels))
+                own = metric.all_labels
+                owner, labels = first.setdefault(name, (check.name, own))
                 if name in OWN_METRICS:
                     why = "sentinel has one of that name"
-                elif labels != metric.all_labels:
+                elif labels != own:
                     why = f"that of check '{owner}' has the labels {', '.join(labels)}"
                 if why:
                     words = f"its metric sentinel_{name} is not exported: {why}; rename it"

@@ -109,8 +109,8 @@ class Delivery:
             if self._store.lease_left() <= 0:
                 return WITHOUT_LEASE
             rows = await self._without_expired(await self._without_strays())
-            full = self._full({row.channel for row in rows})
             now = self._clock.now()
+            full = self._full({row.channel for row in rows}, now)
             spent = owners.spent(rows, self._owners, self._daily(), now)
             left = [
                 r
@@ -128,7 +128,7 @@ class Delivery:
                 self._at_work[name] = task
             idle = [r for r in left if r.channel not in self._at_work]
             later = [*full.values(), *spent.values()]
-            waits = [next_wait(idle, self._clock.now(), self._told), *later]
+            waits = [next_wait(idle, now, self._told), *later]
             return min((w for w in waits if w is not None), default=None)
 
     async def round(self) -> float | None:
@@ -194,10 +194,9 @@ class Delivery:
                 alone += [row] if found.alone else []
         return too, alone
 
-    def _full(self, names: Iterable[str]) -> dict[str, float]:
+    def _full(self, names: Iterable[str], now: Instant) -> dict[str, float]:
         """Channels that have told all they may within the hour, and when they may again."""
         caps = {n: self.common[n].per_hour for n in names if n in self.common}
-        now = self._clock.now()
         return {
             name: reopens(self._sent[name], cap, now)
             for name, cap in caps.items()
@@ -257,8 +256,9 @@ class Delivery:
         except ChannelError as error:
             await self._failed(name, rows, error)
             return error
-        self._count(name, rows[0].group, self._clock.now())
-        self._note(name, {row.group for row in rows if row.interval}, self._clock.now())
+        now = self._clock.now()
+        self._count(name, rows[0].group, now)
+        self._note(name, {row.group for row in rows if row.interval}, now)
         self._accepted(name, receipt)
         await self._drop_overtaken(refused, rows)
         await self._call(self._store.sent, rows, self._clock.now(), receipt)
@@ -291,10 +291,10 @@ class Delivery:
     def _signed(self, name: str, message: list[Notification]) -> list[Notification]:
         """With the address of the alert's page, and for people with links by which they may
         answer, where there are such; never stored."""
-        signer, now = self.signer, self._clock.now()
+        signer = self.signer
         if signer is None:
             return message
-        personal = self.channels[name].links
+        now, personal = self._clock.now(), self.channels[name].links
         return [
             replace(
                 n,

@@ -94,14 +94,14 @@ def outcome(
     findings = [_state(list(state))]
     findings += [_channel(name, channels, now) for name in names]
     findings += more
-    seen = (f.subject for f in findings if f.status is not Status.UNKNOWN)
+    seen = [f.subject for f in findings if f.status is not Status.UNKNOWN]
     return Outcome(
         check=NAME,
         kind=NAME,
         itself=Finding(subject="", status=Status.OK, summary="running"),
         report=Report(
             findings=tuple(findings),
-            coverage=covered("subjects", (f.subject for f in findings), seen),
+            coverage=covered("subjects", [f.subject for f in findings], seen),
             memory=memory,
         ),
         seconds=0.0,

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
@@ -29,11 +29,11 @@ class Worker:
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    async def call(self, function: Callable[..., Result], *args: Any) -> Result:
-        """Await the call's result from the event loop."""
+    def call(self, function: Callable[..., Result], *args: Any) -> Awaitable[Result]:
+        """The call's result, to be awaited in the event loop that asks for it."""
         from asyncio import wrap_future  # one-shot checks start threads without a loop
 
-        return await wrap_future(self.submit(lambda: function(*args)))
+        return wrap_future(self.submit(lambda: function(*args)))
 
     def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
         """The call's result from another thread; raises TimeoutError after `limit` seconds."""
