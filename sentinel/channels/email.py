@@ -36,6 +36,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     groups: ClassVar[bool] = True
     links: ClassVar[bool] = True
+    pictures: ClassVar[bool] = True
 
     to: list[str] | str
     from_: str = field(name="from")

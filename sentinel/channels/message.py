@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.channels.format import text as render
-from sentinel.channels.format.html import html_of
+from sentinel.channels.format.html import html_of, picture_id
 from sentinel.channels.template import BUILT_IN, Words
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
@@ -132,7 +132,16 @@ def message(
     mail.set_content(named["text"])
     if "html" in named:
         mail.add_alternative(named["html"], subtype="html")
+        _add_pictures(mail, render.ranked(notifications), named["html"])
     return mail.as_bytes()
+
+
+def _add_pictures(mail: EmailMessage, cards: Sequence[render.Card], text: str) -> None:
+    """Beside the page, those that it shows: a template may show none."""
+    *_, page = mail.iter_parts()
+    for picture in dict.fromkeys(c.picture for c in cards if c.picture):
+        if (name := picture_id(picture)) in text:
+            page.add_related(picture, "image", "png", cid=f"<{name}>", filename="picture.png")
 
 
 def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str, str]]:

@@ -109,11 +109,12 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all ways to people and machines: only `send` has to be written.
 
     `groups`: it takes several notifications in one message. `links`: it is read by people, who
-    may answer by a link (`Notification.links`).
+    may answer by a link (`Notification.links`). `pictures`: it shows `Notification.picture`.
     """
 
     groups: ClassVar[bool] = False
     links: ClassVar[bool] = False
+    pictures: ClassVar[bool] = False
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Deliver them and return what the other side answered, or raise ChannelError; it neither

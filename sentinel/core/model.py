@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from sentinel.core.clock import Instant
 from sentinel.core.text import shortened, visible
@@ -249,7 +249,8 @@ class Notification(Struct, frozen=True, kw_only=True):
     `webhook`; the rest is what a person needs at three in the morning. `links`: what they may
     do from a phone, by the word for it; keys to that deed, given to channels for people only.
     `page`: the address of the alert's page, where one is served.
-    `incident`: what alerts of one cause have in common.
+    `incident`: what alerts of one cause have in common. `picture`: a PNG of how it went, given
+    to channels that show one, and never stored.
     """
 
     at: str
@@ -274,6 +275,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     links: Mapping[str, str] = {}
     page: str = ""
     incident: str = ""
+    picture: bytes | UnsetType = UNSET
 
 
 class Receipt(Struct, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 SEND_LIMIT = 90.0
 """Seconds: the bound on one send, whatever the channel's own limits are."""
+
+PICTURES = 3
+"""In one message, of the worst."""
 
 GROUPS = 10_000
 """Groups whose last message is remembered."""
@@ -278,6 +282,8 @@ class Delivery:
             raise ChannelError(f"channel {name} is no longer configured", permanent=True)
         try:
             message = self._signed(name, [row.notification for row in rows])
+            if channel.pictures:
+                message = await self._pictured(message)
             limit = min(SEND_LIMIT, self._store.lease_left())
             return _plain(await asyncio.wait_for(channel.send(message), limit))
         except ChannelError:
@@ -305,6 +311,21 @@ class Delivery:
             else n
             for n in message
         ]
+
+    async def _pictured(self, message: list[Notification]) -> list[Notification]:
+        """With pictures of how the worst went. That one cannot be drawn keeps no message back."""
+        if find_spec("resvg_py") is None:
+            return message
+        from sentinel.status.still import still
+
+        drawn = sorted(filter(answerable, message), key=lambda n: -n.severity.rank)[:PICTURES]
+        pictures: dict[str, bytes] = {}
+        for one in drawn:
+            try:
+                pictures[one.key] = await self._call(still, self._store, one, self._clock.now())
+            except Exception:
+                _LOG.warning("no picture of %s", one.key, exc_info=True)
+        return [replace(n, picture=pictures[n.key]) if pictures.get(n.key) else n for n in message]
 
     async def _failed(self, name: str, rows: list[Outgoing], error: ChannelError) -> None:
         failed = [after_failure(row, error, self._clock.now()) for row in rows]

@@ -1,21 +1,25 @@
 """What delivery remembers of earlier messages, and whom a fallback has to tell the end."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Route
+from sentinel.core.clock import shifted
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Notification, Receipt, Status
+from sentinel.core.model import Batch, Notification, Receipt, Sample, Status
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.values import Duration
 from sentinel.engine.engine import World
 from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
+from tests.channels.test_email import email
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
+from tests.lab.smtp import SmtpServer
 
 DOWN = ChannelError("connection refused")
 NEVER = ChannelError("550 no such user", permanent=True, reason="refused")
@@ -306,3 +310,31 @@ def test_a_channel_that_gives_no_proper_receipt_is_not_sent_to_for_ever(answer: 
     ((_, at, text),) = store.deliveries(book.got[0].alert)
     assert at is not None
     assert isinstance(text, str)
+
+
+@pytest.mark.parametrize("drawable", [True, False])
+def test_a_mail_shows_how_it_went(tmp_path: Path, drawable: bool) -> None:
+    """Taken from the state when it is sent; a mail without a picture is as before."""
+    with SmtpServer(tmp_path) as smtp:
+        a_world = world({"disk": Says(Status.CRITICAL)}, {"mail": email(smtp)})
+
+        async def story(scene: Scene) -> None:
+            for minutes in range(9 if drawable else 0):
+                seen = {"disk": (Sample("/scratch", "used_percent", 90.0 - minutes),)}
+                scene.store.commit(
+                    Batch(at=shifted(scene.clock.now(), -60.0 * minutes), samples=seen)
+                )
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+
+        play(story, a_world)
+        message = smtp.wait(1)[0].message
+    types = [part.get_content_type() for part in message.walk()]
+    assert types[:2] == ["multipart/alternative", "text/plain"]
+    assert types[2:] == (
+        ["multipart/related", "text/html", "image/png"] if drawable else ["text/html"]
+    )
+    if drawable:
+        page, picture = [*message.walk()][-2:]
+        assert picture["Content-ID"].strip("<>") in page.get_content()
+        assert picture.get_content()[:4] == b"\x89PNG"

@@ -1,7 +1,7 @@
 """How a training or a file system went: one time axis, as picture and as plain data."""
 
 import xml.etree.ElementTree as ET
-from datetime import timezone
+from datetime import datetime, timezone
 from math import inf, nan
 
 import msgspec
@@ -12,12 +12,15 @@ from sentinel.core.clock import SECOND, shifted
 from sentinel.core.model import Batch, Key, Sample, Status, Transition
 from sentinel.status.course import Asked, Past, files, training
 from sentinel.status.detail import Episode, episodes
-from sentinel.status.plot import MOST, Course, Line, Mark, pieces, svg, told
+from sentinel.status.plot import MOST, WIDTH, Course, Line, Mark, pieces, svg, told
+from sentinel.status.still import still
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
+from tests.channels.samples import notification
 from tests.web.scenery import Records, stacks
 
 NOW = START.wall / SECOND
+START_TEXT = datetime.fromtimestamp(NOW, timezone.utc).isoformat()
 ASKED = Asked(
     check="progress", subject="llm", kind="log", first=NOW - 7200, last=NOW, checkpoints=("saves",)
 )
@@ -184,3 +187,27 @@ def test_an_alert_knows_its_earlier_episodes() -> None:
         Episode(alert="b", began=NOW - 1800, ended=None, summary="firing"),
         Episode(alert="a", began=NOW - 3300, ended=NOW - 2400, summary="firing"),
     ]
+
+
+def test_a_still_shows_what_the_page_shows_and_nothing_that_tells_nothing() -> None:
+    """A PNG whose width is the page's; none of a training of which only its jobs are known."""
+    alert = notification(check="progress", kind="log", subject="llm loss", since=START_TEXT)
+    png = still(went(*range(0, 100, 10)), alert, START)
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(png[16:20], "big") == WIDTH * 1.5
+    flat = MemoryStore()
+    flat.lead("x", START)
+    for minutes in (2, 1):
+        seen = {"progress": (Sample("llm", "running", 1.0),)}
+        flat.commit(Batch(at=shifted(START, -60.0 * minutes), samples=seen))
+    assert still(flat, alert, START) == b""
+
+
+def test_numbers_that_are_none_are_no_reason_to_fail() -> None:
+    """A loss of NaN and infinity, and a name full of markup."""
+    state = went(1, 2, 3)
+    for minutes, loss in ((3, nan), (2, inf), (1, 2.0)):
+        seen = {"progress": (Sample("<llm&", "loss", loss), Sample("<llm&", "progress", 1.0))}
+        state.commit(Batch(at=shifted(START, -60.0 * minutes), samples=seen))
+    alert = notification(check="progress", subject="<llm&", since=START_TEXT)
+    assert still(state, alert, START)[:4] == b"\x89PNG"

@@ -5,6 +5,7 @@ inline for light and once more in one `prefers-color-scheme` block that override
 https://www.caniemail.com/features/css-at-media-prefers-color-scheme/
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from html import escape
@@ -39,7 +40,8 @@ _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 
 def html(notifications: Sequence[Notification]) -> str:
-    """A whole page; every text of others is escaped, nothing is loaded from anywhere."""
+    """A whole page; every text of others is escaped, nothing is loaded
+    from anywhere: pictures are in the mail."""
     return html_of(text.ranked(notifications))
 
 
@@ -71,14 +73,15 @@ def _page(title: str, body: str) -> str:
 def _card(c: Card) -> str:
     colour = _COLOURS.get(c.tone, _COLOURS["info"])
     dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
-    parts = "".join(
-        _section(name, lines, _code if name in _MONOSPACED else _plain)
+    told = {
+        name: _section(name, lines, _code if name in _MONOSPACED else _plain)
         for name, lines in text.sections(c)
-    )
+    }
+    first = "".join(told.pop(name, "") for name in ("Runbook", "What to do"))
     return (
         f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
         f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
-        f"{dry}{_heading(c, colour)}{_answers(c)}{_facts(c)}{parts}</div>\n"
+        f"{dry}{_heading(c, colour)}{_answers(c)}{_facts(c)}{first}{_picture(c)}{''.join(told.values())}</div>\n"
     )
 
 
@@ -116,6 +119,20 @@ def _answers(c: Card) -> str:
         for word, url in c.links
     )
     return f'{note}<p style="margin:0 0 8px;">{buttons}</p>\n'
+
+
+def picture_id(picture: bytes) -> str:
+    """The name under which a mail holds the picture (RFC 2392)."""
+    return f"{hashlib.sha256(picture).hexdigest()[:20]}@sentinel"
+
+
+def _picture(c: Card) -> str:
+    if not c.picture:
+        return ""
+    return (
+        f'<p style="margin:12px 0 0;"><img src="cid:{picture_id(c.picture)}" width="626" '
+        f'alt="How {escape(c.title)} went" style="width:100%;height:auto;border-radius:4px;"></p>\n'
+    )
 
 
 def _section(heading: str, lines: Sequence[str], style: str) -> str:

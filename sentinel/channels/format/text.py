@@ -31,7 +31,7 @@ class Card(Struct, frozen=True, kw_only=True):
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
     `note` what else there is to know of the telling (a silence, who has it), `lines` the end
-    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses.
+    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses, `picture` a PNG of how it went.
     """
 
     word: str
@@ -53,6 +53,7 @@ class Card(Struct, frozen=True, kw_only=True):
     more: tuple[str, ...]
     links: tuple[tuple[str, str], ...] = ()
     heading: str = "Details"
+    picture: bytes = b""
 
 
 def card(notification: Notification) -> Card:
@@ -78,6 +79,7 @@ def card(notification: Notification) -> Card:
         more=_more(n, ended or n.reason in ("action", "ack")),
         links=() if ended else _links(n),
         heading="Last lines" if n.kind == "log" else "Details",
+        picture=n.picture or b"",
     )
 
 

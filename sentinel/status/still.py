@@ -1,0 +1,97 @@
+"""The picture of the page as a PNG, for a mail: how a training or a file system went.
+
+Drawn by resvg (https://github.com/linebender/resvg), an extra: `pip install 'sentinel[pictures]'`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from functools import lru_cache
+from pathlib import Path
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.model import Notification
+from sentinel.core.ports import Store
+from sentinel.status import plot
+from sentinel.status.course import SHAPES, Asked, files, training
+from sentinel.status.plot import Course
+
+BEFORE = 6 * 3600.0
+"""Seconds before the alert began that are drawn, so that one sees how it went while it was well."""
+
+PANELS = 4
+"""Lines of numbers below each other: a mail is read on a phone."""
+
+DULL = frozenset({"running", "queued"})
+"""Lines that alone tell nothing that the alert does not."""
+
+FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts")
+FONTS = {
+    "DejaVuSans.ttf": "DejaVu Sans",
+    "LiberationSans-Regular.ttf": "Liberation Sans",
+    "NotoSans-Regular.ttf": "Noto Sans",
+}
+"""One of these has to lie on the machine: without a font a picture has no numbers."""
+
+STYLE = """
+.axis{stroke:#c9d0d8;stroke-width:1}text{fill:#5b6670;font-size:18px}.head{font-weight:600;fill:#1b1f24}
+.line{stroke:#175cd3;stroke-width:2;fill:none}.dot{fill:#175cd3}.band{fill:#d1e0ff;opacity:.5}
+.mid{stroke:#175cd3;stroke-width:2;stroke-dasharray:6 5;fill:none}
+.mark{stroke:#b25e02;stroke-width:1.5;fill:none}.span{fill:#b25e02;opacity:.14}
+.mark.m-hang,.mark.m-loss{stroke:#b42318}.span.m-hang,.span.m-loss{fill:#b42318}
+.mark.m-restart{stroke:#6941c6}.mark.m-checkpoint{stroke:#067647}.mark.m-ack,.mark.m-action{stroke:#175cd3}
+.now{stroke:#5b6670;stroke-dasharray:4 4;fill:none}path.limit{stroke:#b25e02;stroke-dasharray:6 5;fill:none}
+"""
+"""The page's colours by daylight: style sheets of mails know no variables."""
+
+
+def still(store: Store, notification: Notification, now: Instant) -> bytes:
+    """A PNG of what the alert is about, some hours before it and since; empty where there is nothing to
+    draw, no font, or no resvg. Raises StoreError; ValueError for what resvg cannot draw."""
+    font = _font()
+    if font is None:
+        return b""
+    try:
+        import resvg_py
+    except ModuleNotFoundError:
+        return b""
+    made = _course(store, notification, now)
+    if not {line.name for line in made.drawn} - DULL:
+        return b""
+    drawn = resvg_py.svg_to_bytes(
+        svg_string=plot.svg(made).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
+        style_sheet=STYLE,
+        background="#ffffff",
+        zoom=1.5,
+        skip_system_fonts=True,
+        font_files=[str(font)],
+        font_family=FONTS[font.name],
+    )
+    return bytes(drawn)
+
+
+def _course(store: Store, n: Notification, now: Instant) -> Course:
+    """Of the training or else of the file system that the alert is about."""
+    at, since = now.wall / SECOND, datetime.fromisoformat(n.since)
+    subject = next((n.subject.removesuffix(s) for s in SHAPES if n.subject.endswith(s)), n.subject)
+    first = min(at, since.timestamp()) - BEFORE
+    asked = Asked(check=n.check, subject=subject, kind=n.kind, first=first, last=at)
+    past = training(store, None, asked, now)
+    if not any(len(line.points) > 1 for line in past.lines):
+        past = files(store, asked, now)
+    lines = [line for line in past.lines if line.name not in DULL and len(line.points) > 1]
+    begun = min((line.points[0][0] for line in lines), default=first)
+    return Course(
+        title=subject,
+        first=begun,
+        now=at,
+        zone=since.tzinfo or timezone.utc,
+        lines=lines[:PANELS],
+        marks=[mark for mark in past.marks if (mark.until or mark.at) >= begun],
+    )
+
+
+@lru_cache(maxsize=1)
+def _font() -> Path | None:
+    found = (path for folder in FOLDERS for name in FONTS for path in Path(folder).rglob(name))
+    return next(found, None)
