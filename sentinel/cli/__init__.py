@@ -84,6 +84,19 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
 
+def config_option(parser: Any) -> None:
+    """`--config`, of a command that goes by the file that applies."""
+    places = "$SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml"
+    text = f"the configuration file; default: the first of {places}, /etc/sentinel/sentinel.yaml"
+    parser.add_argument("-c", "--config", metavar="FILE", help=text)
+
+
+def json_option(parser: Any) -> None:
+    """`--json`, of a command whose answer programs read."""
+    text = "print one JSON document and nothing else"
+    parser.add_argument("--json", action="store_true", help=text)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code, whatever becomes of it."""
     words = list(sys.argv[1:] if argv is None else argv)

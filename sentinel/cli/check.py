@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sentinel.alerting.observations import Outcome
-from sentinel.cli import USAGE
+from sentinel.cli import USAGE, json_option
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig
@@ -33,9 +33,7 @@ def register(commands: Any) -> None:
         "-c", "--config", metavar="FILE", help="the configuration file that defines NAME"
     )
     parser.add_argument("--timeout", metavar="TIME", help="end the run after this time, e.g. 10s")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    json_option(parser)
     parser.add_argument("--nagios", action="store_true", help="print like a Nagios plugin")
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the history and forecast of disks into this SVG file"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sentinel.cli import config_option, json_option
 from sentinel.wiring import app
 from sentinel.wiring.app import BadCall
 
@@ -19,15 +20,8 @@ if TYPE_CHECKING:
 def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
     """The parser of one action, with --config and --json."""
     parser = verbs.add_parser(name, help=text)
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    config_option(parser)
+    json_option(parser)
     parser.set_defaults(call=function)
     return parser
 

@@ -6,6 +6,8 @@ import shlex
 import sys
 from typing import Any
 
+from sentinel.cli import config_option
+
 HAS_ERRORS = 2
 NO_CONFIG = 78
 CANNOT_CREATE = 73
@@ -36,12 +38,7 @@ def register(subparsers: Any) -> None:
         ("show", show_command, "print all settings in effect, with defaults and without secrets"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument(
-            "-c",
-            "--config",
-            metavar="FILE",
-            help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-        )
+        config_option(command)
         command.set_defaults(call=call)
         if name == "check":
             command.add_argument(

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any
 
+from sentinel.cli import config_option
+
 OK, NOT_WELL = 0, 1
 
 
@@ -30,12 +32,7 @@ def register(commands: Any) -> None:
         if name == "status":
             command.add_argument("--json", action="store_true", help="one JSON document")
     run = sub.add_parser("run", help="submit the scripts of cron directories that are due")
-    run.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(run)
     run.add_argument(
         "--base",
         action="append",
@@ -238,12 +235,7 @@ def _client(settings: Any) -> Any:
 
 
 def _where(parser: Any) -> None:
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     parser.add_argument(
         "--dir", default="", metavar="DIR", help="the folder of the chain; default: STATE/chain"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
+from sentinel.cli import config_option, json_option
 from sentinel.config.settings import Settings
 from sentinel.core.model import Status
 from sentinel.doctor import Item
@@ -17,15 +18,8 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor", help="what works on this host, what does not, and how to mend it"
     )
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    config_option(parser)
+    json_option(parser)
     parser.set_defaults(call=call)
 
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from sentinel.cli import USAGE
+from sentinel.cli import USAGE, config_option
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
@@ -19,23 +19,13 @@ def register(commands: Any) -> None:
         "test", help="send a real test message and print what each server answered"
     )
     test.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
-    test.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(test)
     test.set_defaults(call=call)
     look = actions.add_parser("preview", help="show what messages look like; sends nothing")
     look.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
     look.add_argument("--sample", choices=SAMPLES, help="default: all of them")
     look.add_argument("--html", metavar="FILE", help="write the HTML of one sample there")
-    look.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(look)
     look.set_defaults(call=preview)
 
 

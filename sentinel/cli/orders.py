@@ -12,6 +12,7 @@ from sentinel.alerting.orders import Said, acknowledge, end, find, silence
 from sentinel.alerting.processor import iso
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import exactly, silenced
+from sentinel.cli import config_option
 from sentinel.cli.common import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
@@ -97,12 +98,7 @@ def call_unsilence(args: argparse.Namespace) -> int:
 
 def _parser(actions: Any, name: str, text: str, function: Any) -> Any:
     parser = actions.add_parser(name, help=text)
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     parser.add_argument(
         "--who", default="", metavar="NAME", help="the name that others see; default: yours"
     )

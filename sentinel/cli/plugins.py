@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from sentinel.cli import json_option
 from sentinel.core.text import visible
 
 
@@ -14,9 +15,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "-c", "--config", metavar="FILE", help="the configuration file whose `checks_from` counts"
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    json_option(parser)
     parser.set_defaults(call=call)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from sentinel.cli import config_option, json_option
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Run, Status, worst
 from sentinel.core.text import visible
@@ -31,9 +32,7 @@ def register(commands: Any) -> None:
     tick.add_argument(
         "--all", action="store_true", help="run every check, also those that are not due"
     )
-    tick.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    json_option(tick)
     tick.add_argument(
         "--strict",
         action="store_true",
@@ -48,12 +47,7 @@ def register(commands: Any) -> None:
     deliver = commands.add_parser(
         "deliver", help="send the messages that wait, from a host that can send"
     )
-    deliver.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(deliver)
     deliver.add_argument("-v", "--verbose", action="store_true", help="write more into the log")
     deliver.set_defaults(call=call_deliver)
 
@@ -135,12 +129,7 @@ def call_deliver(args: argparse.Namespace) -> int:
 
 
 def _common(parser: Any) -> None:
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",

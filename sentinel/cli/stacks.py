@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from sentinel.cli import config_option, json_option
 from sentinel.cli.common import seconds
 from sentinel.core.text import visible
 from sentinel.wiring import actions, app
@@ -28,12 +29,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--dumps", metavar="PATH", help="read these flight recorder dumps: a folder, or PREFIX"
     )
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     parser.add_argument(
         "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"
     )
@@ -50,9 +46,7 @@ def register(commands: Any) -> None:
         "--save", default="", metavar="DIR", help="the directory into which the stacks are saved"
     )
     parser.add_argument("--no-save", action="store_true", help="save nothing")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    json_option(parser)
     parser.set_defaults(call=call)
 
 

@@ -5,6 +5,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from sentinel.cli import config_option, json_option
 from sentinel.cli.state import State
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Outgoing
@@ -26,16 +27,9 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "status", help="what is wrong now, when each check ran and runs next, unsent messages"
     )
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    json_option(form)
     form.add_argument(
         "--metrics", action="store_true", help="print metrics in the form that Prometheus reads"
     )

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from sentinel.cli import config_option
 from sentinel.cli.state import State
 from sentinel.core.errors import StoreError
 from sentinel.core.values import Duration
@@ -19,12 +20,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "top", help="the status as a live screen: sort, filter, open, acknowledge"
     )
-    parser.add_argument(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="the configuration file; default: the first of $SENTINEL_CONFIG, ./sentinel.yaml, ~/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml",
-    )
+    config_option(parser)
     parser.add_argument(
         "--every",
         type=_seconds,

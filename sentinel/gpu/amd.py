@@ -1,6 +1,6 @@
-"""AMD GPUs, experimental: JSON of `amd-smi list` and `amd-smi metric`, or of `rocm-smi`. Pure.
+"""AMD GPUs, experimental: JSON of `amd-smi list` and `amd-smi metric`. Pure.
 
-Neither has a stable form: values are plain or {value, unit}, the list is wrapped in `gpu_data` or
+It has no stable form: values are plain or {value, unit}, the list is wrapped in `gpu_data` or
 not (https://rocm.docs.amd.com/projects/amdsmi). What is not found is None.
 """
 
@@ -30,19 +30,6 @@ def parse(listing: str, metrics: str) -> Inventory:
     return Inventory(gpus=gpus, form="amd-smi", attached=len(gpus))
 
 
-def parse_rocm(text: str) -> Inventory:
-    """From `rocm-smi --showuniqueid --showserial --showbus --showtemp --showpower --showuse
-    --showproductname --json`; raises Unreadable, and nothing else."""
-    value = _json(text, "rocm-smi")
-    if not isinstance(value, dict):
-        raise Unreadable("rocm-smi: no object")
-    cards = {k: v for k, v in value.items() if re.fullmatch("card[0-9]{1,3}", k)}
-    gpus = tuple(_card(name, card) for name, card in cards.items() if isinstance(card, dict))
-    if not gpus:
-        raise Unreadable("rocm-smi lists no card")
-    return Inventory(gpus=gpus, form="rocm-smi", attached=len(gpus))
-
-
 def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
     heat = _mapping(metric.get("temperature"))
     ecc = _mapping(metric.get("ecc"))
@@ -56,30 +43,9 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
         power=_first(_mapping(metric.get("power")), "socket_power", "average_socket_power"),
         utilization=_first(_mapping(metric.get("usage")), "gfx_activity", "gfx_usage"),
         ecc=Ecc(
-            dram_corrected=_whole(ecc.get("total_correctable_count")),
             dram_uncorrected=_whole(ecc.get("total_uncorrectable_count")),
         ),
         untold=() if heat else ("temperature",),
-    )
-
-
-def _card(name: str, card: Mapping[str, Any]) -> Gpu:
-    return Gpu(
-        uuid=_word(card.get("Unique ID")),
-        serial=_word(card.get("Serial Number")),
-        bus=bus_id(_word(card.get("PCI Bus"))),
-        index=int(name[4:]),
-        model=_word(card.get("Card series") or card.get("Card Series")),
-        temperature=_first(
-            card, "Temperature (Sensor junction) (C)", "Temperature (Sensor edge) (C)"
-        ),
-        memory_temperature=_first(card, "Temperature (Sensor memory) (C)"),
-        power=_first(
-            card,
-            "Current Socket Graphics Package Power (W)",
-            "Average Graphics Package Power (W)",
-        ),
-        utilization=_first(card, "GPU use (%)"),
     )
 
 

@@ -6,14 +6,12 @@ from msgspec import Struct
 
 
 class Ecc(Struct, frozen=True, kw_only=True):
-    """Memory errors counted by the GPU: since the driver was loaded, or in its whole life.
+    """Uncorrected memory errors counted by the GPU: since the driver was loaded, or in its whole life.
 
-    Before Ampere the device calls them single and double bit errors: all in `dram_*`.
+    Before Ampere the device calls them double bit errors: all in `dram_uncorrected`.
     """
 
-    sram_corrected: int | None = None
     sram_uncorrected: int | None = None
-    dram_corrected: int | None = None
     dram_uncorrected: int | None = None
 
 
@@ -50,7 +48,7 @@ class Occupant(Struct, frozen=True, kw_only=True):
 
 
 class Gpu(Struct, frozen=True, kw_only=True):
-    """One GPU. Bytes, degrees Celsius, watts, MHz, percent.
+    """One GPU. Bytes, degrees Celsius, watts, percent.
 
     `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
@@ -63,35 +61,20 @@ class Gpu(Struct, frozen=True, kw_only=True):
     serial: str = ""
     index: int | None = None
     model: str = ""
-    vbios: str = ""
-    memory_total: int | None = None
     memory_used: int | None = None
     temperature: float | None = None
     memory_temperature: float | None = None
     power: float | None = None
-    power_limit: float | None = None
-    sm_clock: float | None = None
-    memory_clock: float | None = None
     utilization: float | None = None
     pcie_rx: float | None = None
-    pcie_generation: int | None = None
-    pcie_generation_most: int | None = None
-    pcie_width: int | None = None
-    pcie_width_most: int | None = None
-    pcie_replays: int | None = None
-    persistence: bool | None = None
-    ecc_enabled: bool | None = None
     ecc: Ecc = Ecc()
     ecc_life: Ecc = Ecc()
     sram_threshold: bool | None = None
     remapped: RemappedRows | None = None
     retired: RetiredPages | None = None
     throttled: tuple[str, ...] = ()
-    fabric: str = ""
     mig: bool | None = None
-    mig_devices: int = 0
     recovery: str = ""
-    reset_required: bool | None = None
     processes: tuple[Occupant, ...] = ()
     troubles: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()

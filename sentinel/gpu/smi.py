@@ -113,10 +113,7 @@ _SAME = {
     "serial_number": "serial",
     "gpu_current_temp": "gpu_temp",
     "memory_current_temp": "memory_temp",
-    "sm": "sm_clock",
-    "graphics": "graphics_clock",
     "gpu": "gpu_util",
-    "current": "current",
 }
 """Where the text calls something else than the XML does."""
 
@@ -188,46 +185,26 @@ def _inventory(root: Tree, form: str) -> Inventory:
 
 def _gpu(node: Tree) -> Gpu:
     power = _power(node)
-    link = node.find("pci/pci_gpu_link_info") or node.find("pci/gpu_link_info") or Tree("none")
     return Gpu(
         uuid=told(node.at("uuid")),
         bus=bus_id(node.mark) or bus_id(node.at("pci/pci_bus_id")),
         serial=_serial(node.at("serial")),
         index=whole(node.at("minor_number")),
         model=told(node.at("product_name")),
-        vbios=told(node.at("vbios_version")),
-        memory_total=size(node.at("fb_memory_usage/total")),
         memory_used=size(node.at("fb_memory_usage/used")),
         temperature=number(node.at("temperature/gpu_temp")),
         memory_temperature=number(node.at("temperature/memory_temp")),
         power=number(_first(power, "instant_power_draw", "power_draw", "instantaneous_power_draw")),
-        power_limit=number(
-            _first(power, "current_power_limit", "power_limit", "enforced_power_limit")
-        ),
-        sm_clock=number(node.at("clocks/sm_clock")),
-        memory_clock=number(_first(node, "clocks/mem_clock", "clocks/memory")),
         utilization=number(node.at("utilization/gpu_util")),
         pcie_rx=_rate(_first(node, "pci/rx_util", "pci/rx_throughput")),
-        pcie_generation=whole(_first(link, "pcie_gen/current_link_gen", "pcie_generation/current")),
-        pcie_generation_most=whole(
-            _first(link, "pcie_gen/max_device_link_gen", "pcie_gen/max_link_gen")
-        ),
-        pcie_width=whole(_first(link, "link_widths/current_link_width", "link_width/current")),
-        pcie_width_most=whole(_first(link, "link_widths/max_link_width", "link_width/max")),
-        pcie_replays=whole(_first(node, "pci/replay_counter", "pci/replays_since_reset")),
-        persistence=yes(node.at("persistence_mode")),
-        ecc_enabled=yes(_first(node, "ecc_mode/current_ecc", "ecc_mode/current")),
         ecc=_ecc(node.find("ecc_errors/volatile")),
         ecc_life=_ecc(node.find("ecc_errors/aggregate")),
         sram_threshold=yes(node.at("ecc_errors/aggregate/sram_threshold_exceeded")),
         remapped=_remapped(node.find("remapped_rows")),
         retired=_retired(node.find("retired_pages")),
         throttled=tuple(_throttled(node)),
-        fabric=_fabric(node),
         mig=yes(_first(node, "mig_mode/current_mig", "mig_mode/current")),
-        mig_devices=len((node.find("mig_devices") or Tree("none")).all("mig_device")),
         recovery=_recovery(node),
-        reset_required=yes(node.at("gpu_reset_status/reset_required")),
         processes=tuple(_processes(node)),
         troubles=tuple(dict.fromkeys(_troubles(node))),
         untold=() if node.at("temperature/gpu_temp") else ("temperature",),
@@ -263,9 +240,7 @@ def _ecc(node: Tree | None) -> Ecc:
     parts += [whole(node.at("sram_uncorrectable_secded"))]
     split = [part for part in parts if part is not None]
     return Ecc(
-        sram_corrected=whole(node.at("sram_correctable")),
         sram_uncorrected=sum(split) if split else whole(node.at("sram_uncorrectable")),
-        dram_corrected=whole(_first(node, "dram_correctable", "single_bit/total")),
         dram_uncorrected=whole(_first(node, "dram_uncorrectable", "double_bit/total")),
     )
 
@@ -314,11 +289,6 @@ def _throttled(node: Tree) -> Iterator[str]:
                 yield child.name.removeprefix("clocks_event_reason_").removeprefix(
                     "clocks_throttle_reason_"
                 )
-
-
-def _fabric(node: Tree) -> str:
-    state, status = told(node.at("fabric/state")), told(node.at("fabric/status"))
-    return " ".join(filter(None, [state, status]))
 
 
 def _recovery(node: Tree) -> str:

@@ -1,9 +1,8 @@
 """What each Xid and SXid means and asks for: data, with the source of every row.
 
 NVIDIA's catalogue is the source wherever it says something (https://docs.nvidia.com/deploy/
-xid-errors/analyzing-xid-catalog.html, as of October 2025; its immediate actions by number are in
-NVIDIA below). A row that asks for something else says what and why in `differs`. Numbers that are
-not here ask for NVIDIA's support: an unknown error is never "nothing".
+xid-errors/analyzing-xid-catalog.html, as of October 2025). A row that asks for something else says
+what and why in `differs`. Numbers that are not here ask for NVIDIA's support: an unknown error is never "nothing".
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from sentinel.gpu.advice import Advice
 
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 MEMORY = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/"
-GPUD = "https://github.com/leptonai/gpud (components/accelerator/nvidia/xid)"
-NOTES = "https://github.com/stas00/ml-engineering (compute/accelerator/nvidia/debug.md)"
 FABRIC = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
@@ -172,31 +169,6 @@ ROWS: tuple[Row, ...] = (
         differs="no action is given: it comes with Xid 48, and is judged as that is",
     ),
 )
-
-NVIDIA: dict[str, tuple[int, ...]] = {
-    "RESTART_APP": (
-        *(8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84),
-        *(85, 86, 88, 89, 94, *range(96, 106), *range(126, 136), 139),
-    ),
-    "IGNORE": (
-        *(14, 37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 108, 121, 137, 141, 152, 153, 157),
-        *(160, 161),
-    ),
-    "RESET_GPU": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158),
-    "RESTART_BM": (79,),
-    "RESTART_VM": (151,),
-    "CHECK_MECHANICALS": (54,),
-    "UPDATE_SWFW": (78,),
-    "CHECK_UVM": (159,),
-    "WORKFLOW_XID_45": (45,),
-    "WORKFLOW_XID_48": (48,),
-    "WORKFLOW_NVLINK_ERR": (74,),
-    "WORKFLOW_NVLINK5_ERR": (144, 145, 146, 147, 148, 149, 150),
-    "XID_154": (154,),
-    "": (162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172),
-}
-"""NVIDIA's catalogue: its immediate action by number ("" where it gives none). All other numbers
-below 173 are CONTACT_SUPPORT."""
 
 LOST = 79
 RECOVERY = 154

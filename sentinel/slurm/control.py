@@ -93,14 +93,6 @@ def munge(config: Config | None) -> tuple[str, ...]:
     return (*MUNGE, f"--socket={socket}") if socket else MUNGE
 
 
-def read_version(out: bytes) -> str:
-    """`22.05.8` of `slurm 22.05.8`; CannotTell."""
-    name, _, version = text(out).strip().partition(" ")
-    if name != "slurm" or not version:
-        raise CannotTell(f"scontrol --version prints {text(out)[:80]!r}")
-    return version
-
-
 def _words(value: str) -> list[str]:
     return [word for word in value.split(",") if word not in ("", "none", "(null)")]
 

@@ -37,20 +37,7 @@ def test_both_forms_say_the_same(metric: dict[str, object], wrapped: bool) -> No
     (gpu,) = amd.parse(json.dumps(LIST), json.dumps(rows)).gpus
     assert (gpu.uuid[:8], gpu.bus, gpu.index) == ("aaff74a1", "00000000:05:00.0", 0)
     assert (gpu.temperature, gpu.memory_temperature, gpu.power) == (91, 60, 650)
-    assert (gpu.utilization, gpu.ecc.dram_corrected, gpu.ecc.dram_uncorrected) == (97, 5, 2)
-
-
-def test_rocm_smi() -> None:
-    """One card, by its own column names."""
-    card = {
-        "Unique ID": "0x1234",
-        "PCI Bus": "0000:05:00.0",
-        "Temperature (Sensor junction) (C)": "55.0",
-        "GPU use (%)": "3",
-        "Average Graphics Package Power (W)": "90.0",
-    }
-    (gpu,) = amd.parse_rocm(json.dumps({"card0": card, "system": {}})).gpus
-    assert (gpu.uuid, gpu.temperature, gpu.utilization, gpu.power) == ("0x1234", 55, 3, 90)
+    assert (gpu.utilization, gpu.ecc.dram_uncorrected) == (97, 2)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +47,6 @@ def test_what_is_no_list_is_unreadable(text: str) -> None:
     """Never a node without GPUs."""
     with pytest.raises(Unreadable):
         amd.parse(text, json.dumps([NESTED]))
-    with pytest.raises(Unreadable):
-        amd.parse_rocm(text)
 
 
 class Told:

@@ -84,7 +84,7 @@ def mangled(draw: st.DrawFn) -> str:
 @given(mangled() | st.text())
 def test_parsers_raise_nothing_but_their_own_error(text: str) -> None:
     """All of them, over the same texts; and a verdict is always reached."""
-    for parser in (smi.parse, dmon.parse, parse, amd.parse_rocm, lambda t: amd.parse(t, t)):
+    for parser in (smi.parse, dmon.parse, parse, lambda t: amd.parse(t, t)):
         with suppress(Unreadable):
             parser(text)
     for event in xid.read(text.splitlines()).events:

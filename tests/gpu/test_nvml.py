@@ -15,12 +15,9 @@ MOVING = frozenset(
         "temperature",
         "memory_temperature",
         "power",
-        "sm_clock",
-        "memory_clock",
         "utilization",
         "pcie_rx",
         "memory_used",
-        "pcie_generation",
     ]
 )
 """What changes between two questions: both have to tell it, and that is all."""
@@ -29,9 +26,6 @@ ONLY_XML = frozenset(
     [
         "sram_threshold",
         "retired",
-        "fabric",
-        "mig_devices",
-        "reset_required",
         "processes",
         "troubles",
         "pcie_rx",

@@ -35,20 +35,13 @@ def test_every_generation_says_the_same_of_one_gpu(version: str) -> None:
     """Elements were renamed over the years; what they say is read alike."""
     gpu = only(nvidia_smi([BAD], version))
     assert (gpu.uuid, gpu.serial, gpu.bus, gpu.index) == (BAD.uuid, BAD.serial, BAD.bus, 3)
-    assert (gpu.temperature, gpu.power, gpu.power_limit) == (91, 640.25, 700)
-    assert (gpu.utilization, gpu.memory_total) == (97, 81559 * 2**20)
-    assert (gpu.ecc.dram_corrected, gpu.ecc.dram_uncorrected) == (177, 2)
-    assert (gpu.ecc_life.dram_corrected, gpu.ecc_life.dram_uncorrected) == (1770, 9)
+    assert (gpu.temperature, gpu.power, gpu.utilization) == (91, 640.25, 97)
+    assert (gpu.ecc.dram_uncorrected, gpu.ecc_life.dram_uncorrected) == (2, 9)
     assert gpu.throttled == ("hw_slowdown", "hw_thermal_slowdown")
     assert gpu.processes == (
         Occupant(pid=4711, name="python train.py", kind="C", memory=1000 * 2**20),
     )
-    assert (gpu.vbios, gpu.persistence, gpu.mig, gpu.mig_devices) == (
-        "96.00.74.00.01",
-        True,
-        False,
-        0,
-    )
+    assert gpu.mig is False
 
 
 @pytest.mark.parametrize("version", ["v11", "v12", "v13"])
@@ -173,8 +166,7 @@ def test_the_text_form_is_read_too() -> None:
         "1650000000009",
         "00000000:10:1C.0",
     )
-    assert (gpu.ecc.sram_uncorrected, gpu.ecc.dram_corrected) == (1, 177)
-    assert gpu.ecc_life.dram_corrected == 178
+    assert gpu.ecc.sram_uncorrected == 1
     assert gpu.remapped is not None
     assert (gpu.remapped.pending, gpu.remapped.failed) == (True, False)
     assert gpu.remapped.banks == {"max": 639, "none": 2}

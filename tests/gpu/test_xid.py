@@ -360,6 +360,31 @@ def test_nvlink_5_by_its_fields(code: int, text: str, advice: Advice, meaning: s
     assert (event.advice, meaning in event.meaning) == (advice, True), event.meaning
 
 
+NVIDIA: dict[str, tuple[int, ...]] = {
+    "RESTART_APP": (
+        *(8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84),
+        *(85, 86, 88, 89, 94, *range(96, 106), *range(126, 136), 139),
+    ),
+    "IGNORE": (
+        *(14, 37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 108, 121, 137, 141, 152, 153, 157),
+        *(160, 161),
+    ),
+    "RESET_GPU": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158),
+    "RESTART_BM": (79,),
+    "RESTART_VM": (151,),
+    "CHECK_MECHANICALS": (54,),
+    "UPDATE_SWFW": (78,),
+    "CHECK_UVM": (159,),
+    "WORKFLOW_XID_45": (45,),
+    "WORKFLOW_XID_48": (48,),
+    "WORKFLOW_NVLINK_ERR": (74,),
+    "WORKFLOW_NVLINK5_ERR": (144, 145, 146, 147, 148, 149, 150),
+    "XID_154": (154,),
+    "": (162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172),
+}
+"""NVIDIA's catalogue: its immediate action by number ("" where it gives none). All other numbers
+below 173 are CONTACT_SUPPORT."""
+
 MEANS = {
     "RESTART_APP": Advice.RESTART_APP,
     "IGNORE": Advice.IGNORE,
@@ -375,9 +400,7 @@ MEANS = {
 @pytest.mark.parametrize("code", range(1, 173))
 def test_a_row_asks_for_what_nvidia_does_or_says_why_not(code: int) -> None:
     """Number by number; and who says that he differs does."""
-    said = [name for name, codes in xid_table.NVIDIA.items() if code in codes] or [
-        "CONTACT_SUPPORT"
-    ]
+    said = [name for name, codes in NVIDIA.items() if code in codes] or ["CONTACT_SUPPORT"]
     row = xid_table.row(code)
     assert len(said) == 1
     same = MEANS.get(said[0]) is row.advice
@@ -386,7 +409,7 @@ def test_a_row_asks_for_what_nvidia_does_or_says_why_not(code: int) -> None:
 
 
 def _same(code: int) -> bool:
-    said = next((n for n, codes in xid_table.NVIDIA.items() if code in codes), "CONTACT_SUPPORT")
+    said = next((n for n, codes in NVIDIA.items() if code in codes), "CONTACT_SUPPORT")
     return MEANS.get(said) is xid_table.row(code).advice
 
 

@@ -65,6 +65,8 @@ def test_a_whole_probe_is_read() -> None:
             kind="hung", why="not even SIGKILL ends it", pid=4711, since=1795227000
         )
     }
+    assert isinstance(probe.mounts, tuple)
+    assert {"/", "/proc", "/scratch fast"} <= {mount.point for mount in probe.mounts}
     assert probe.disks["/tmp"] == Disk(
         type="ext2/ext3",
         total=66053021 * 4096,
@@ -105,7 +107,8 @@ def test_a_process_in_a_debugger_leaves_the_others_readable() -> None:
 def test_a_mount_without_a_source_leaves_the_others_readable() -> None:
     """mount(2) takes an empty one, and the kernel shows it as it is."""
     probe = section("mounts", " /job tmpfs rw,relatime 0 0", "/dev/vda1 / ext4 rw 0 0")
-    assert probe.missing_mounts(("/", "/job", "/gpfs")) == ("/gpfs",)
+    assert isinstance(probe.mounts, tuple)
+    assert [mount.point for mount in probe.mounts] == ["/job", "/"]
 
 
 def test_a_file_system_may_count_up_to_64_bits() -> None:
@@ -181,29 +184,6 @@ def test_ports_have_state_rate_and_counters() -> None:
     assert (up.rate, up.link_layer) == ("400 Gb/sec (4X NDR)", "InfiniBand")
     assert up.counters == {"link_downed": 3}
     assert (down.state, down.counters) == ("DOWN", {})
-
-
-@pytest.mark.parametrize(
-    ("points", "missing"),
-    [
-        (("/", "/proc"), ()),
-        (("/scratch fast", "/scratch fast/"), ()),
-        (("/gpfs",), ("/gpfs",)),
-        (("/pro",), ("/pro",)),
-    ],
-)
-def test_missing_mounts_are_those_with_nothing_mounted(
-    points: tuple[str, ...], missing: tuple[str, ...]
-) -> None:
-    """A blank in a mount point is a blank; a name that only begins alike is another."""
-    assert told().missing_mounts(points) == missing
-
-
-def test_missing_mounts_are_unread_where_the_table_is() -> None:
-    """Neither "all there" nor "all gone"."""
-    blind = section("mounts", "/dev/vda1 / ext4 rw 0 0", count=2)
-    assert isinstance(blind.missing_mounts(("/",)), Unread)
-    assert isinstance(section("memory").missing_mounts(("/",)), Unread)
 
 
 @pytest.mark.parametrize(

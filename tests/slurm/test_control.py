@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.control import munge, read_config, read_ping, read_version
+from sentinel.slurm.control import munge, read_config, read_ping
 
 BANNER = """\
 *****************************************
@@ -122,10 +122,3 @@ def test_a_configuration_without_its_main_words_is_cannot_tell(key: str) -> None
     printed = "\n".join(line for line in CONFIG.splitlines() if not line.startswith(key))
     with pytest.raises(CannotTell, match=f"says nothing of {key}"):
         read_config(printed.encode())
-
-
-def test_the_version_of_the_client() -> None:
-    """`slurm 22.05.8`; anything else is no version."""
-    assert read_version(b"slurm 21.08.8-2\n") == "21.08.8-2"
-    with pytest.raises(CannotTell):
-        read_version(b"scontrol: fatal: no config\n")

@@ -37,8 +37,7 @@ def _gpu(nvml: Any, gpu: Any) -> Gpu:
         return _asked(nvml, getattr(nvml, name), gpu, *arguments)
 
     memory = ask("nvmlDeviceGetMemoryInfo", nvml.nvmlMemory_v2)
-    power, limit = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetPowerManagementLimit")
-    mig, mode = ask("nvmlDeviceGetMigMode"), ask("nvmlDeviceGetEccMode")
+    power, mig = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetMigMode")
     use = ask("nvmlDeviceGetUtilizationRates")
     serial = _text(ask("nvmlDeviceGetSerial"))
     return Gpu(
@@ -47,23 +46,11 @@ def _gpu(nvml: Any, gpu: Any) -> Gpu:
         serial=serial if serial.strip("0") else "",
         index=ask("nvmlDeviceGetMinorNumber"),
         model=_text(ask("nvmlDeviceGetName")),
-        vbios=_text(ask("nvmlDeviceGetVbiosVersion")),
-        memory_total=memory and memory.total // 2**20 * 2**20,
         memory_used=memory and memory.used // 2**20 * 2**20,
         temperature=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
         memory_temperature=_field(nvml, gpu, "NVML_FI_DEV_MEMORY_TEMP"),
         power=None if power is None else power / 1000,
-        power_limit=None if limit is None else limit / 1000,
-        sm_clock=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
-        memory_clock=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
         utilization=use and use.gpu,
-        pcie_generation=ask("nvmlDeviceGetCurrPcieLinkGeneration"),
-        pcie_generation_most=ask("nvmlDeviceGetMaxPcieLinkGeneration"),
-        pcie_width=ask("nvmlDeviceGetCurrPcieLinkWidth"),
-        pcie_width_most=ask("nvmlDeviceGetMaxPcieLinkWidth"),
-        pcie_replays=ask("nvmlDeviceGetPcieReplayCounter"),
-        persistence=_yes(ask("nvmlDeviceGetPersistenceMode")),
-        ecc_enabled=_yes(mode[0]) if mode else None,
         ecc=_ecc(nvml, gpu, nvml.NVML_VOLATILE_ECC),
         ecc_life=_ecc(nvml, gpu, nvml.NVML_AGGREGATE_ECC),
         remapped=_remapped(nvml, gpu),
@@ -136,16 +123,14 @@ def recovery_word(number: int) -> str:
 
 
 def _ecc(nvml: Any, gpu: Any, since: Any) -> Ecc:
-    def count(kind: Any, place: Any) -> int | None:
-        found = _asked(nvml, nvml.nvmlDeviceGetMemoryErrorCounter, gpu, kind, since, place)
+    def count(place: Any) -> int | None:
+        bad = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+        found = _asked(nvml, nvml.nvmlDeviceGetMemoryErrorCounter, gpu, bad, since, place)
         return None if found is None else int(found)
 
-    fine, bad = nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
     return Ecc(
-        sram_corrected=count(fine, nvml.NVML_MEMORY_LOCATION_SRAM),
-        sram_uncorrected=count(bad, nvml.NVML_MEMORY_LOCATION_SRAM),
-        dram_corrected=count(fine, nvml.NVML_MEMORY_LOCATION_DRAM),
-        dram_uncorrected=count(bad, nvml.NVML_MEMORY_LOCATION_DRAM),
+        sram_uncorrected=count(nvml.NVML_MEMORY_LOCATION_SRAM),
+        dram_uncorrected=count(nvml.NVML_MEMORY_LOCATION_DRAM),
     )
 
 

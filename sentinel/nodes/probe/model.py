@@ -341,12 +341,3 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
         parts = {name: getattr(self, name) for name in self.__struct_fields__}
         parts |= {f"disks.{path}": disk for path, disk in self.disks.items()}
         return {name: part for name, part in parts.items() if isinstance(part, Unread)}
-
-    def missing_mounts(self, points: tuple[str, ...]) -> tuple[str, ...] | Unread:
-        """Which of these mount points have nothing mounted; Unread where nobody can tell."""
-        if self.mounts is None:
-            return Unread(kind="absent", why="mounts were not asked for")
-        if isinstance(self.mounts, Unread):
-            return self.mounts
-        there = {mount.point for mount in self.mounts}
-        return tuple(point for point in points if (point.rstrip("/") or "/") not in there)
