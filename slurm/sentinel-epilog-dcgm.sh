@@ -5,10 +5,14 @@
 # confirmed fault of the hardware. No sentinel, no dcgmi, no host engine, a busy GPU, a time-out, a
 # file system that hangs: 0, and a line in slurmd's log.
 # Calls no command of Slurm (slurm.conf(5), Prolog and Epilog), and leaves other jobs' GPUs alone.
-# Settings: SENTINEL, SENTINEL_DIAG_LEVEL (1), SENTINEL_DIAG_LIMIT (seconds, 90; keep it 30 below
-# slurm.conf's PrologEpilogTimeout), SENTINEL_DIAG_ARCHIVE (a directory).
+# Settings: change them here. Slurm hands an epilog no variable of slurmd's (_build_env() in
+# src/plugins/prep/script/prep_script_slurmd.c), and none of the job's.
+SENTINEL=${SENTINEL:-sentinel} # its path, where it lies in none of the directories below
+SENTINEL_DIAG_LEVEL=${SENTINEL_DIAG_LEVEL:-1}
+SENTINEL_DIAG_LIMIT=${SENTINEL_DIAG_LIMIT:-90} # seconds, 30 below slurm.conf's PrologEpilogTimeout
+SENTINEL_DIAG_ARCHIVE=${SENTINEL_DIAG_ARCHIVE:-} # a directory; empty: none
 name=sentinel-epilog-dcgm
-limit=${SENTINEL_DIAG_LIMIT:-90}
+limit=$SENTINEL_DIAG_LIMIT
 # A shell cannot count with `90s` or `08`: no GPU would ever be tested.
 case $limit in 0* | *[!0-9]*)
     echo "SENTINEL_DIAG_LIMIT=$limit is no number of seconds; 90 it is" >&2
@@ -21,8 +25,12 @@ esac
 # A program or a list on a shared file system that hangs waits in state D, where no signal reaches
 # it: who reads its words then waits for ever, and Slurm drains the node. So it runs in the background, writes
 # into local files, is waited for with a limit, and abandoned; while one still hangs, no other starts.
+# slurmd hands over no PATH. That of bash then ends with `.`, which may be /var/tmp (_set_work_dir()
+# in src/slurmd/slurmd/slurmd.c), where anybody puts programs that root would run: hence `cd /`.
+cd /
 given=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # what this shell itself needs is local
+export PATH
 
 # ask SECONDS COMMAND...: ends as the command does, with 124 where it gave no answer; sets $said.
 ask() {
@@ -32,7 +40,7 @@ ask() {
     [ -w /run ] || place=/tmp/$name
     hanging && return 124
     work=$(mktemp -d "$place.XXXXXX") || return 124
-    exec 9>"$work/alive"
+    command exec 9>"$work/alive" || { rm -rf "$work" && return 124; } # exec alone would end this shell
     flock -n 9
     (
         PATH=$given
@@ -75,8 +83,8 @@ hanging() {
 }
 # ------------------------------------------------------------------------------------------------
 
-ask $((limit + 15)) "${SENTINEL:-sentinel}" diag here --gpus "$SLURM_JOB_GPUS" \
-    --level "${SENTINEL_DIAG_LEVEL:-1}" --limit "$limit" \
+ask $((limit + 15)) "$SENTINEL" diag here --gpus "$SLURM_JOB_GPUS" \
+    --level "$SENTINEL_DIAG_LEVEL" --limit "$limit" \
     ${SENTINEL_DIAG_ARCHIVE:+--archive "$SENTINEL_DIAG_ARCHIVE"}
 # A Python that cannot start (a broken installation, behind a wrapper that talks) ends with 1 too.
 case $?:$said in 1:*"dcgmi diag -r "*": fail: "*) exit 1 ;; esac

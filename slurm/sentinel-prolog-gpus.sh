@@ -5,10 +5,14 @@
 # Keep this file itself on a local disk. Ends with 1, upon which Slurm drains the node and holds the
 # job, only where one is. No sentinel, no list, no answer of nvidia-smi, a file system that hangs: 0
 # within a minute, and a line in slurmd's log. Calls no command of Slurm.
-# Settings: SENTINEL, SENTINEL_LEMONS (a list made by `sentinel gpus export`, on a file system
-# that the node sees), SENTINEL_LEMONS_KEY (the file with the key that signed it).
+# Settings: change them here. Slurm hands a prolog no variable of slurmd's (_build_env() in
+# src/plugins/prep/script/prep_script_slurmd.c), and none of the job's.
+SENTINEL=${SENTINEL:-sentinel} # its path, where it lies in none of the directories below
+SENTINEL_LEMONS=${SENTINEL_LEMONS:-} # a list made by `sentinel gpus export`, where the node sees it
+SENTINEL_LEMONS_KEY=${SENTINEL_LEMONS_KEY:-} # the file with the key that signed it
+SENTINEL_LEMONS_LIMIT=${SENTINEL_LEMONS_LIMIT:-45} # seconds
 name=sentinel-prolog-gpus
-limit=${SENTINEL_LEMONS_LIMIT:-45}
+limit=$SENTINEL_LEMONS_LIMIT
 case $limit in 0* | *[!0-9]*)
     echo "SENTINEL_LEMONS_LIMIT=$limit is no number of seconds; 45 it is" >&2
     limit=45
@@ -19,8 +23,12 @@ esac
 # A program or a list on a shared file system that hangs waits in state D, where no signal reaches
 # it: who reads its words then waits for ever, and Slurm drains the node. So it runs in the background, writes
 # into local files, is waited for with a limit, and abandoned; while one still hangs, no other starts.
+# slurmd hands over no PATH. That of bash then ends with `.`, which may be /var/tmp (_set_work_dir()
+# in src/slurmd/slurmd/slurmd.c), where anybody puts programs that root would run: hence `cd /`.
+cd /
 given=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # what this shell itself needs is local
+export PATH
 
 # ask SECONDS COMMAND...: ends as the command does, with 124 where it gave no answer; sets $said.
 ask() {
@@ -30,7 +38,7 @@ ask() {
     [ -w /run ] || place=/tmp/$name
     hanging && return 124
     work=$(mktemp -d "$place.XXXXXX") || return 124
-    exec 9>"$work/alive"
+    command exec 9>"$work/alive" || { rm -rf "$work" && return 124; } # exec alone would end this shell
     flock -n 9
     (
         PATH=$given
@@ -73,7 +81,7 @@ hanging() {
 }
 # ------------------------------------------------------------------------------------------------
 
-ask "$limit" "${SENTINEL:-sentinel}" gpus check \
+ask "$limit" "$SENTINEL" gpus check \
     ${SENTINEL_LEMONS:+--list "$SENTINEL_LEMONS"} \
     ${SENTINEL_LEMONS_KEY:+--key-file "$SENTINEL_LEMONS_KEY"}
 # A Python that cannot start (a broken installation) ends with 1 too, and says nothing here.

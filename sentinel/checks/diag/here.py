@@ -10,7 +10,9 @@ from sentinel import proc
 from sentinel.checks.diag import archive
 from sentinel.core.clock import Instant
 from sentinel.core.text import shortened, visible
+from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Ran, Verdict, judge
+from sentinel.gpu.errors import Unreadable
 
 KILLED = 124
 """timeout(1)'s exit code for what it had to end."""
@@ -26,6 +28,8 @@ class Said(Struct, frozen=True, kw_only=True):
 
 def look(level: int, limit: float, gpus: str, place: str | None, now: Instant) -> Said:
     """Test these GPUs (DCGM's numbers, `0,1`; empty: all). Never raises but for bad arguments."""
+    if level > 1 and (why := _in_use(gpus)):
+        return _said(Verdict(outcome="inconclusive", why=why, level=level), "")
     chosen = ["-i", gpus] if gpus else []
     argv = ["dcgmi", "diag", "-r", str(level), "-j", *chosen]
     try:
@@ -43,6 +47,22 @@ def look(level: int, limit: float, gpus: str, place: str | None, now: Instant) -
     count = len(gpus.split(",")) if gpus else 0
     verdict = judge(Ran(out=text, code=code, level=level, gpus=count))
     return _said(verdict, _kept(place, level, out, code, now) if place else "")
+
+
+def _in_use(gpus: str) -> str:
+    """Why they are not to be put under load: Slurm names a GPU to the epilog of each job that had a
+    part of it, while others compute on the rest (shards and MPS: gres_common_prep_set_env() in
+    src/plugins/gres/common/gres_common.c). Level 1 loads nothing."""
+    try:
+        found = smi.parse(_smi())
+    except Unreadable as error:
+        return f"nobody can see who computes on the GPUs: {error}"
+    known = len(found.gpus) == found.attached  # else nobody knows which one has which number
+    for number, gpu in enumerate(found.gpus):
+        meant = not gpus or not known or str(number) in gpus.split(",")
+        if meant and any("C" in process.kind for process in gpu.processes):
+            return f"busy: a process computes on GPU {number}"
+    return ""
 
 
 def _said(verdict: Verdict, trouble: str) -> Said:

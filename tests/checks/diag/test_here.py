@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,22 @@ def test_an_epilog_tests_only_the_gpus_of_its_job(tools: Bin, tmp_path: Path) ->
     assert (tools.folder / "dcgmi.args").read_text() == "diag -r 1 -j -i 2,3\n"
     (file,) = archive.files(str(tmp_path / "archive"))
     assert archive.verdict(str(tmp_path / "archive" / file.name), 1)[0].outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("level", "busy", "ran"),
+    [("2", 3, False), ("2", 5, True), ("2", None, False), ("1", 3, True)],
+)
+def test_nobody_computes_on_a_gpu_that_is_put_under_load(
+    tools: Bin, level: str, busy: int | None, ran: bool
+) -> None:
+    """The job that is over may have had only a part of the GPU (shards, MPS), and others the rest."""
+    gpus = [replace(g, processes=((7, "train"),) if g.index == busy else ()) for g in gpus_of(0)]
+    tools.put("nvidia-smi", "" if busy is None else nvidia_smi(gpus))
+    tools.put("dcgmi", dcgmi_json("4", gpus=2))
+    done = tools.run(SENTINEL, "diag", "here", "--gpus", "2,3", "--level", level)
+    assert (done.returncode, (tools.folder / "dcgmi.args").exists()) == (0, ran), done.stdout
+    assert ran or "inconclusive" in done.stdout
 
 
 def test_a_prolog_ends_with_1_only_for_a_known_lemon(tools: Bin, tmp_path: Path) -> None:
