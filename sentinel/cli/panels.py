@@ -12,12 +12,14 @@ from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
 from sentinel.status import folding
+from sentinel.status.folding import Fold
 from sentinel.status.node_states import OUT
 from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
 WIDE, SAID = 200, 160
-TRAININGS, UNSENT = 20, 5
-"""Rows of trainings that stand still, and of messages that wait, where not all has room."""
+TRAININGS, UNSENT, OTHERS = 20, 5, 10
+"""Rows of trainings that stand still, of messages that wait, and of others of an incident, where not
+all has room."""
 
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
@@ -49,10 +51,10 @@ def watch(f: Facts) -> Text:
     return Text(f"no service or tick is at work: this is the state alone{age}", style="bold yellow")
 
 
-def alerts(rows: Sequence[AlertFact], now: float, chosen: int | None = None) -> RenderableType:
-    """The worst first, as facts has them. Where one is `chosen` it is marked, and each has one line:
-    it must not be pushed off the screen by those above it."""
-    if not rows:
+def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> RenderableType:
+    """A row each, in their order. Where one is `chosen` it is marked, and each has one line: it must
+    not be pushed off the screen by those above it."""
+    if not folds:
         return Text("no alerts", style=COLOURS[Status.OK])
     table = plain_table("alert", "", "check", "for", "summary")
     for place in (0, 1, 3):
@@ -60,50 +62,36 @@ def alerts(rows: Sequence[AlertFact], now: float, chosen: int | None = None) -> 
     if chosen is not None:
         table.columns[2].no_wrap, table.columns[2].max_width = True, 30
         table.columns[2].overflow = "ellipsis"
-    for number, a in enumerate(rows):
-        word = (
-            Text("pending") if a.state == "pending" else Text(a.tone.value, style=COLOURS[a.tone])
-        )
-        summary = _said_of(a, now)
+    for number, fold in enumerate(folds):
+        a = fold.first
+        pending = a.state == "pending"
+        word = Text("pending") if pending else Text(fold.tone.value, style=COLOURS[fold.tone])
+        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(_said_of(a, now))
         if chosen is not None:
-            summary.no_wrap, summary.overflow = True, "ellipsis"
-        style = "reverse" if number == chosen else ""
-        row = (
+            said.no_wrap, said.overflow = True, "ellipsis"
+        elif fold.more:
+            said.truncate(SAID, overflow="ellipsis")
+        table.add_row(
             Text(a.id, style="dim"),
             word,
             about(a.check, a.subject),
             Text(duration_text(int(a.for_s))),
-            summary,
+            said,
+            style="reverse" if number == chosen else "",
         )
-        table.add_row(*row, style=style)
     return table
 
 
 def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
-    """As `alerts`, alike ones as one row with their count, at most `limit` rows beside trainings that
-    stand still."""
+    """Those of one incident and alike ones as one row with their count, at most `limit` rows beside
+    trainings that stand still."""
     folds = folding.folded(rows)
-    if not folds:
-        return alerts((), now)
-    table = plain_table("alert", "", "check", "for", "summary")
-    for place in (0, 1, 3):
-        table.columns[place].no_wrap = True
     trainings = [fold for fold in folds if fold.stands_still][:TRAININGS]
     others = [fold for fold in folds if not fold.stands_still][:limit]
     shown = [fold for fold in folds if fold in trainings or fold in others]
-    for fold in shown:
-        a = fold.first
-        word = "pending" if a.state == "pending" else a.tone.value
-        style = "" if a.state == "pending" else COLOURS[a.tone]
-        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(_said_of(a, now))
-        said.truncate(SAID, overflow="ellipsis")
-        age = duration_text(int(a.for_s))
-        table.add_row(
-            Text(a.id, style="dim"), Text(word, style=style), about(a.check, a.subject), age, said
-        )
     rest = sum(fold.count for fold in folds) - sum(fold.count for fold in shown)
     more = [Text(f"and {rest} more: sentinel alerts list", style="dim")] if rest else []
-    return Group(table, *more)
+    return Group(alerts(shown, now), *more)
 
 
 def _said_of(a: AlertFact, now: float) -> Text:
@@ -124,8 +112,8 @@ def unseen(row: AlertFact | DiskFact | JobFact, now: float) -> str:
     return f"seen {duration_text(int(max(0.0, now - row.seen)))} ago: {shortened(row.stale, 120)}"
 
 
-def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
-    """All that is known of one."""
+def one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
+    """All that is known of one, and the others of its incident."""
     lines = [
         Text.assemble(
             (a.tone.value, COLOURS[a.tone]),
@@ -146,6 +134,12 @@ def one_alert(a: AlertFact, zone: tzinfo) -> RenderableType:
         lines += [Text("look closer:"), *(Text(f"  {c}") for c in a.commands)]
     if a.runbook:
         lines.append(Text(f"runbook: {a.runbook}"))
+    others = [o for o in f.alerts if o.incident == a.incident and o.id != a.id]
+    if others:
+        lines.append(Text(f"same incident, {a.incident}:"))
+    lines += [Text(f"  {o.tone.value} {o.check} {o.subject}: {o.summary}") for o in others[:OTHERS]]
+    if len(others) > OTHERS:
+        lines.append(Text(f"  and {len(others) - OTHERS} more", style="dim"))
     return Group(*lines)
 
 

@@ -19,7 +19,17 @@ FOLDS = 10
 """Rows of alerts, alike ones as one: with all else it is read within 80 lines."""
 
 ACTIONS = 5
-MORE = ("disks", "jobs", "queue", "nodes", "nodes_seen", "nodes_trouble", "gpus", "silences")
+MORE = (
+    "incidents",
+    "disks",
+    "jobs",
+    "queue",
+    "nodes",
+    "nodes_seen",
+    "nodes_trouble",
+    "gpus",
+    "silences",
+)
 
 
 def register(commands: Any) -> None:

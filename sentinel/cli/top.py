@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from sentinel.cli import config_option
@@ -68,7 +69,7 @@ def _watch(state: State, every: float) -> None:
                 view = press(view, key, found)
             if view.ack:
                 said = _acknowledge(state, view.ack)
-                view, due = replace(view, ack="", said=said), 0.0
+                view, due = replace(view, ack=(), said=said), 0.0
             if time.monotonic() >= due and not still:
                 found, due = eye.look(), time.monotonic() + every
 
@@ -114,17 +115,19 @@ def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list
     return [*top, "", *middle, *empty, rendered(foot(view), width, colour)[0]]
 
 
-def _acknowledge(state: State, alert: str) -> str:
+def _acknowledge(state: State, alerts: Sequence[str]) -> str:
     from sentinel.alerting.orders import Said, Wrong, acknowledge
     from sentinel.cli.common import user
     from sentinel.clock import SystemClock
 
     said, now = Said(user(), "top"), SystemClock().now()
     try:
-        state.store.acknowledge(acknowledge(state.store.alerts(), alert, said, now))
+        known = state.store.alerts()
+        for alert in alerts:
+            state.store.acknowledge(acknowledge(known, alert, said, now))
     except (StoreError, Wrong) as error:
         return f"not acknowledged: {error}"
-    return f"{alert}: acknowledged"
+    return f"{', '.join(alerts[:3])}{' …' if len(alerts) > 3 else ''}: acknowledged"
 
 
 def _seconds(text: str) -> Duration:

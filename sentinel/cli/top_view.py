@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentinel.cli import panels
+from sentinel.status import folding
+from sentinel.status.folding import Fold
 from sentinel.status.types import AlertFact, Facts
 
 TABS = ("alerts", "checks", "jobs", "files", "nodes", "gpus", "actions")
@@ -21,13 +23,14 @@ ORDERS: Mapping[str, Callable[[AlertFact], Any] | None] = {
 }
 """None: the order of facts, the worst first."""
 
-HELP = "1-7 tab  j/k move  enter open  a ack  s sort  / filter  space hold  q quit"
+HELP = "1-7 tab  j/k move  enter open  a ack  s sort  f fold  / find  space hold  q quit"
 
 
 class View(Struct, frozen=True, kw_only=True):
     """Where the person is. `asking`: what a line below asks for (filter, ack); `typed` so far.
 
-    `open`: the id of the alert that is shown alone. `ack`: one to be acknowledged now.
+    `open`: the id of the alert that is shown alone. `each`: no alerts are folded into one row.
+    `asked`: whom the question is about; `ack`: those to be acknowledged now.
     """
 
     tab: int = 0
@@ -37,23 +40,27 @@ class View(Struct, frozen=True, kw_only=True):
     asking: str = ""
     typed: str = ""
     open: str = ""
-    ack: str = ""
+    each: bool = False
+    asked: tuple[str, ...] = ()
+    ack: tuple[str, ...] = ()
     held: bool = False
     done: bool = False
     said: str = ""
 
 
-def alerts(view: View, f: Facts) -> list[AlertFact]:
-    """Those that fit the filter, in the order that was chosen."""
+def alerts(view: View, f: Facts) -> list[Fold]:
+    """Those that fit the filter, in the order that was chosen; those of one incident, and alike ones,
+    as one row."""
     word = view.filter.lower()
     fitting = [a for a in f.alerts if word in f"{a.check} {a.subject} {a.summary}".lower()]
     by = ORDERS[view.order]
-    return sorted(fitting, key=by) if by is not None else fitting
+    rows = sorted(fitting, key=by) if by is not None else fitting
+    return folding.single(rows) if view.each else folding.folded(rows)
 
 
 def press(view: View, key: str, f: Facts) -> View:
     """The view after this key."""
-    view = replace(view, said="", ack="")
+    view = replace(view, said="", ack=())
     if view.asking:
         return _typed(view, key)
     if key in ("q", "ctrl-c"):
@@ -77,28 +84,31 @@ def _among_alerts(view: View, key: str, f: Facts) -> View:
         names = list(ORDERS)
         following = names[(names.index(view.order) + 1) % len(names)]
         return replace(view, order=following, said=f"sorted by {following}")
+    if key == "f" and not view.open:
+        return replace(view, each=not view.each, chosen=0)
     if key == "/":
         return replace(view, asking="filter", typed=view.filter)
     if key == " ":
         return replace(view, held=not view.held)
     chosen = _chosen(view, rows)
-    if key == "enter" and chosen is not None:
-        return replace(view, open=chosen.id)
-    if key == "a" and chosen is not None:
+    if key == "enter" and chosen:
+        return replace(view, open=chosen[0].id)
+    if key == "a" and chosen:
         return _ask_for_ack(view, chosen)
     return view
 
 
-def _ask_for_ack(view: View, chosen: AlertFact) -> View:
-    if chosen.state != "firing":
+def _ask_for_ack(view: View, chosen: Sequence[AlertFact]) -> View:
+    firing = tuple(a.id for a in chosen if a.state == "firing")
+    if not firing:
         return replace(view, said="it does not fire yet: there is nothing to acknowledge")
-    return replace(view, asking="ack", typed=chosen.id)
+    return replace(view, asking="ack", asked=firing)
 
 
 def _typed(view: View, key: str) -> View:
     if view.asking == "ack":
-        yes = key.lower() == "y"
-        return replace(view, asking="", ack=view.typed if yes else "", typed="")
+        ack = view.asked if key.lower() == "y" else ()
+        return replace(view, asking="", asked=(), ack=ack)
     if key == "enter":
         return replace(view, asking="", filter=view.typed, typed="", chosen=0, tab=0)
     if key in ("esc", "ctrl-c"):
@@ -108,10 +118,11 @@ def _typed(view: View, key: str) -> View:
     return replace(view, typed=view.typed + key) if len(key) == 1 else view
 
 
-def _chosen(view: View, rows: Sequence[AlertFact]) -> AlertFact | None:
+def _chosen(view: View, rows: Sequence[Fold]) -> Sequence[AlertFact]:
+    """What is open, or all that the marked row stands for."""
     if view.open:
-        return next((a for a in rows if a.id == view.open), None)
-    return rows[view.chosen] if view.tab == 0 and view.chosen < len(rows) else None
+        return [a for fold in rows for a in fold.rows if a.id == view.open]
+    return rows[view.chosen].rows if view.tab == 0 and view.chosen < len(rows) else ()
 
 
 def head(view: View, f: Facts) -> list[Text]:
@@ -128,7 +139,8 @@ def foot(view: View) -> Text:
     if view.asking == "filter":
         return Text(f"filter: {view.typed}_   (enter, esc)")
     if view.asking == "ack":
-        return Text(f"acknowledge {view.typed}: no repeats until it ends? y/n")
+        more = f" and {len(view.asked) - 1} more of its row" if len(view.asked) > 1 else ""
+        return Text(f"acknowledge {view.asked[0]}{more}: no repeats until the end? y/n")
     held = "held  " if view.held else ""
     kept = f"filter: {view.filter}  " if view.filter else ""
     return Text(f"{held}{kept}{view.said or HELP}", style="dim")
@@ -138,7 +150,7 @@ def body(view: View, f: Facts, zone: tzinfo, height: int) -> RenderableType:
     """What stands between."""
     if view.open:
         found = next((a for a in f.alerts if a.id == view.open), None)
-        return panels.one_alert(found, zone) if found else Text("this alert is over")
+        return panels.one_alert(found, f, zone) if found else Text("this alert is over")
     if TABS[view.tab] == "alerts":
         rows = alerts(view, f)
         first = max(0, min(view.chosen - height // 2, len(rows) - height))

@@ -1,7 +1,10 @@
 """Untrusted text stays text: job names, reasons, log lines, answers of servers."""
 
+import re
 import unicodedata
 from collections.abc import Iterable
+
+_NUMBERS = re.compile(r"[0-9]+")
 
 
 def visible(text: str) -> str:
@@ -39,6 +42,13 @@ def shortened(text: str, limit: int) -> str:
 def one_line(text: str, limit: int) -> str:
     """Inert, on one line, at most `limit` characters; never looks at megabytes."""
     return shortened(visible(text[: limit + 1].strip()), limit)
+
+
+def gist(text: str, names: Iterable[str]) -> str:
+    """What alike texts have in common: without these names, and with every number as 0."""
+    for name in sorted({*names} - {""}, key=len, reverse=True):
+        text = text.replace(name, "")
+    return _NUMBERS.sub("0", text)
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from sentinel.alerting.incidents import stands_still, weight
 from sentinel.alerting.processor import iso
@@ -16,6 +16,7 @@ from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.model import Alert, Status, Transition, worst
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
+from sentinel.status.types import IncidentFact
 
 AGAIN = 14 * 86_400
 """Seconds in which the same trouble has come before: two weeks hold every weekday twice."""
@@ -45,25 +46,33 @@ def opened(known: Known) -> list[tuple[str, list[Alert]]]:
     return sorted(found.items(), key=lambda i: min(weight(a, known.now) for a in i[1]))
 
 
-def row(incident: str, members: Sequence[Alert], known: Known) -> dict[str, Any]:
-    """One that is not over, in a line."""
+def fact(incident: str, members: Sequence[Alert], known: Known) -> IncidentFact:
+    """One that is not over."""
     cause, acks = members[0], known.orders.acks
     trainings = [a for a in members if stands_still(a.kind, a.key.subject, a.severity)]
     users = dict.fromkeys(a.labels["user"] for a in members if a.labels.get("user"))
     have = dict.fromkeys(acks[a.id].said for a in members if a.id in acks)
-    return {
-        "incident": incident,
-        "severity": worst(a.severity for a in members).value,
-        "title": visible(f"{named(cause)}: {cause.summary}"),
-        "since": iso(min((a.since for a in members), key=lambda at: at.wall), known.zone),
-        "for": duration_text(max(elapsed(a.since, known.now) for a in members)),
-        "alerts": len(members),
-        "trainings": [visible(a.key.subject) for a in trainings],
-        "gpus": sum(_gpus(a) for a in trainings),
-        "users": [visible(u) for u in users],
-        "acknowledged_by": [visible(h) for h in have],
+    return IncidentFact(
+        incident=incident,
+        severity=worst(a.severity for a in members),
+        title=visible(f"{named(cause)}: {cause.summary}"),
+        since=min(a.since.wall for a in members) / SECOND,
+        for_s=round(max(elapsed(a.since, known.now) for a in members), 1),
+        alerts=len(members),
+        trainings=tuple(visible(a.key.subject) for a in trainings),
+        gpus=sum(_gpus(a) for a in trainings),
+        users=tuple(visible(u) for u in users),
+        acknowledged_by=tuple(visible(h) for h in have),
         **_said(incident, known.orders),
-    }
+    )
+
+
+def row(incident: str, members: Sequence[Alert], known: Known) -> dict[str, Any]:
+    """The same with times as people read them."""
+    told = to_builtins(fact(incident, members, known))
+    lasted = told.pop("for_s")
+    since = iso(Instant(wall=int(told["since"] * SECOND)), known.zone)
+    return {**told, "since": since, "for": duration_text(lasted)}
 
 
 def story(incident: str, known: Known) -> dict[str, Any]:

@@ -61,6 +61,24 @@ class AlertFact(Struct, frozen=True, kw_only=True):
         return bool(self.acknowledged_by) or self.silenced_until is not None
 
 
+class IncidentFact(Struct, frozen=True, kw_only=True):
+    """Alerts of one cause, as long as one of them fires. `trainings`: those of it that stand still, which
+    hold so many `gpus`; `users`: whom it hurts."""
+
+    incident: str
+    severity: Status
+    title: str
+    since: float
+    for_s: float
+    alerts: int
+    trainings: tuple[str, ...] = ()
+    gpus: float = 0
+    users: tuple[str, ...] = ()
+    acknowledged_by: tuple[str, ...] = ()
+    assigned_to: str = ""
+    comment: str = ""
+
+
 class CheckFact(Struct, frozen=True, kw_only=True):
     """A configured check with its last run. `panel`: where its findings are shown. `blind_s`: for
     how long it has not seen all. `seen`: when it last saw something; `stale`: why its last run is
@@ -252,6 +270,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     leader: str = ""
     notices: tuple[str, ...] = ()
     alerts: tuple[AlertFact, ...] = ()
+    incidents: tuple[IncidentFact, ...] = ()
     checks: tuple[CheckFact, ...] = ()
     disks: tuple[DiskFact, ...] = ()
     jobs: tuple[JobFact, ...] = ()

@@ -18,7 +18,7 @@ from sentinel.core.declared import Panel
 from sentinel.core.model import Alert, Outgoing, Status, worst
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
-from sentinel.status import freshness, metrics, silences
+from sentinel.status import freshness, incidents, metrics, silences
 from sentinel.status.collect import Material
 from sentinel.status.last_seen import CheckLook, NodeGroup, Shown
 from sentinel.status.node_states import rank, reason_class, state_word
@@ -29,6 +29,7 @@ from sentinel.status.types import (
     DiskFact,
     Facts,
     GpuFact,
+    IncidentFact,
     JobFact,
     NodesFact,
     Numbers,
@@ -51,6 +52,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         leader=visible(m.leader),
         notices=tuple(visible(n) for n in m.notices),
         alerts=alerts,
+        incidents=tuple(_incidents(m)),
         checks=tuple(_checks(m)),
         disks=tuple(sorted(_disks(m), key=lambda d: -d.status.rank)),
         jobs=tuple(sorted(_jobs(m), key=lambda j: -j.status.rank)),
@@ -83,6 +85,13 @@ def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
     checks = {check.name: check for check in m.around.checks}
     told = [_alert(a, checks.get(a.key.check), m, quiet) for a in alerts]
     return tuple(sorted(told, key=lambda a: (a.state != "firing", a.quiet)))
+
+
+def _incidents(m: Material) -> Iterator[IncidentFact]:
+    known = incidents.Known(
+        alerts=m.alerts, history=(), orders=m.orders, now=m.now, zone=m.around.zone
+    )
+    return (incidents.fact(name, members, known) for name, members in incidents.opened(known))
 
 
 def _alert(

@@ -38,6 +38,7 @@ _REF = "#/components/schemas/{name}"
 
 ROWS: Mapping[str, tuple[type[Struct], str]] = {
     "alerts": (types.AlertFact, "Pending and firing alerts, the worst first"),
+    "incidents": (types.IncidentFact, "Incidents: alerts of one cause, the worst first"),
     "checks": (types.CheckFact, "Checks with their last run"),
     "disks": (types.DiskFact, "File systems"),
     "jobs": (types.JobFact, "Trainings that are watched"),

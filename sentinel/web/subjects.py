@@ -20,6 +20,7 @@ from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.status import course, detail, plot, room
 from sentinel.status.course import Asked, Past
+from sentinel.status.folding import single
 from sentinel.status.node_states import OUT
 from sentinel.status.types import ActionFact, AlertFact, DiskFact, Facts, JobFact, NodesFact
 from sentinel.web import grid
@@ -115,7 +116,9 @@ class Subjects:
         more = {
             "name": visible(name) or "?",
             "group": group,
-            "alerts": [a for a in facts.alerts if name in (a.subject, a.labels.get("node"))],
+            "alerts": single(
+                [a for a in facts.alerts if name in (a.subject, a.labels.get("node"))]
+            ),
             "readings": found[0],
             "gpus": found[1],
             "acts": found[2],
@@ -144,7 +147,7 @@ class Subjects:
         acts, stacks = await self._done(request.query.get("check", ""), row.job if row else "")
         more = {**_one(request, course, "subject"), "row": row, "acts": acts, "stacks": stacks}
         mine = [a for a in facts.alerts if row and _about(a, row)]
-        more["alerts"] = sorted(mine, key=lambda a: not _own(a, row))
+        more["alerts"] = single(sorted(mine, key=lambda a: not _own(a, row)))
         more["saved"] = [a for a in facts.jobs if row and a.subject == row.subject and a is not row]
         return self._shown.fresh(facts, "one.html", "/jobs", more)
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from sentinel.alerting.orders import Said, Wrong
 from sentinel.core.model import Status
 from sentinel.status import detail
+from sentinel.status.folding import Fold, folded, single
 from sentinel.status.node_states import OUT
 from sentinel.status.types import AlertFact, Facts
 from sentinel.web import grid, metrics, render, request_body
@@ -27,7 +28,7 @@ Deed = Callable[[str, Said, Mapping[str, str]], Awaitable[object]]
 """Of an alert, who asks, and the fields of the form."""
 
 FIRST = 25
-"""Alerts on the overview."""
+"""Rows of alerts on the overview."""
 
 FILTERS = ("check", "kind", "subject", "severity", "status", "state", "incident")
 """What an address may ask for: /alerts?check=gpus&severity=critical."""
@@ -67,16 +68,21 @@ class Views:
         return await self._shown.page(request, "overview.html", "/", _overview)
 
     async def alerts(self, request: web.Request) -> web.Response:
-        """A part of all alerts, or those that the address asks for, and what happened lately."""
+        """A part of all alerts, those of one incident in one row, or each of those that the address asks for;
+        and what happened lately."""
         wanted = {k: request.query.getall(k) for k in FILTERS if request.query.get(k)}
         facts = await self._live.facts()
-        total = len(chosen(facts.alerts, wanted))
+
+        def rows(f: Facts) -> Sequence[Fold]:
+            return single(chosen(f.alerts, wanted)) if wanted else folded(f.alerts)
+
+        total = len(rows(facts))
         start = number_of(request.query.get("from", ""))
         first = min(start, max(0, total - 1)) // SIZE * SIZE  # some may have ended
         past = await self._live.source.read(lambda store: detail.happened(store, limit=50))
 
         def more(f: Facts) -> dict[str, Any]:
-            found = chosen(f.alerts, wanted)
+            found = rows(f)
             query = urlencode(wanted, doseq=True)
             part = {"rows": found[first : first + SIZE], "first": first, "size": SIZE}
             return {**part, "total": len(found), "query": query, "past": past}
@@ -192,7 +198,7 @@ def _overview(f: Facts) -> dict[str, Any]:
         "blind": sum(c.blind for c in f.checks),
         "checks": sorted(f.checks, key=lambda c: not c.blind),
         "panels": PANELS,
-        "shown": f.alerts[:FIRST],
+        "shown": folded(f.alerts)[:FIRST],
         "out": [g for g in f.nodes if g.state in OUT],
         "strip": Markup(grid.strip(f.node_states)) if f.nodes else "",  # noqa: S704 - words of ours
     }

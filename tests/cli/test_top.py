@@ -24,9 +24,15 @@ from sentinel.cli.status import FOLDS
 from sentinel.cli.top_view import TABS, View, alerts, body, foot, head, press
 from sentinel.core.model import Status
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, scene
+from tests.web.scenery import alert, night, scene
 
-SHOWN = scene([alert(1, "gpu00003"), alert(2, "gpu00001", Status.WARNING), alert(3, "gpu00002")])
+SHOWN = scene(
+    [
+        alert(1, "gpu00003", summary="no power"),
+        alert(2, "gpu00001", Status.WARNING),
+        alert(3, "gpu00002", summary="no link"),
+    ]
+)
 
 
 def pressed(*names: str, view: View = View()) -> View:  # noqa: B008 - frozen
@@ -51,9 +57,9 @@ def pressed(*names: str, view: View = View()) -> View:  # noqa: B008 - frozen
         (("s",), "order", "newest"),
         (("s",) * 4, "order", "severity"),
         ((" ",), "held", True),
-        (("a",), "ack", ""),
-        (("a", "y"), "ack", "00000003"),
-        (("a", "n"), "ack", ""),
+        (("a",), "ack", ()),
+        (("a", "y"), "ack", ("00000003",)),
+        (("a", "n"), "ack", ()),
         (("a", "q"), "done", False),
         (("/", "w", "backspace", "g", "enter"), "filter", "g"),
         (("/", "w", "esc"), "filter", ""),
@@ -69,14 +75,14 @@ def test_a_key_does_one_thing(names: tuple[str, ...], field: str, value: object)
 def test_the_filter_fits_check_subject_and_words() -> None:
     """Whatever case it is typed in."""
     view = pressed("/", *"GPU00001", "enter")
-    assert [a.subject for a in alerts(view, SHOWN)] == ["gpu00001"]
+    assert [row.first.subject for row in alerts(view, SHOWN)] == ["gpu00001"]
     assert alerts(replace(view, filter="nothing of this"), SHOWN) == []
 
 
 def test_alerts_are_sorted_as_chosen() -> None:
     """The worst first, the newest, the oldest, by name."""
     orders = {
-        o: [a.subject[-1] for a in alerts(View(order=o), SHOWN)]
+        o: [row.first.subject[-1] for row in alerts(View(order=o), SHOWN)]
         for o in ("newest", "oldest", "check")
     }
     assert orders == {"newest": list("312"), "oldest": list("213"), "check": list("123")}
@@ -105,8 +111,10 @@ def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
 def test_the_chosen_alert_is_on_the_screen(chosen: int) -> None:
     """Of a dozen with long summaries on 80 by 24: what `a` acknowledges must be seen."""
     facts = scene([alert(n, f"gpu{n:05}", summary="a long word " * 20) for n in range(1, 13)])
-    shown = rendered(body(View(chosen=chosen), facts, timezone.utc, 18), 80, colour=False)[:19]
-    assert any(alerts(View(), facts)[chosen].subject in line for line in shown)
+    shown = rendered(
+        body(View(chosen=chosen, each=True), facts, timezone.utc, 18), 80, colour=False
+    )[:19]
+    assert any(alerts(View(each=True), facts)[chosen].first.subject in line for line in shown)
 
 
 def test_only_lines_that_have_changed_are_sent() -> None:
@@ -228,6 +236,24 @@ def test_three_hundred_alerts_are_read_within_80_lines() -> None:
     assert max(map(len, table)) <= 80
     assert "and 19 more like it on 20 nodes" in " ".join(" ".join(table).split())
     assert "and 100 more: sentinel alerts list" in table[-1]
+
+
+def test_eighteen_dead_trainings_of_three_hundred_alerts_are_on_the_first_screen() -> None:
+    """Of a terminal of 80 by 24, whatever else has been broken for longer; below them the twenty
+    nodes with their GPUs are one row, which `a` acknowledges as a whole and `f` unfolds."""
+    facts = scene(night(), 500)
+    assert len(facts.alerts) == 300
+    screen = rendered(body(View(), facts, timezone.utc, 24 - 6), 80, colour=False)[: 24 - 5]
+    assert sum("training user" in line for line in screen) == 18
+    (row,) = [row for row in alerts(View(), facts) if row.alike == 20]
+    assert row.more == "and 19 more like it on 20 nodes, and 200 more of these incidents"
+    place = alerts(View(), facts).index(row)
+    asked = press(View(chosen=place), "a", facts)
+    assert "and 219 more of its row" in foot(asked).plain
+    assert len(press(asked, "y", facts).ack) == 220
+    assert len(alerts(press(View(), "f", facts), facts)) == 300
+    opened = body(press(View(chosen=place), "enter", facts), facts, timezone.utc, 18)
+    assert f"same incident, {row.first.id}:" in " ".join(rendered(opened, 80, colour=False))
 
 
 WORDS = [f"{chr(97 + n)} fault" for n in range(15)]

@@ -6,10 +6,11 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from sentinel.alerting.orders import Said, acknowledge
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Silence, exactly
 from sentinel.core.clock import shifted
-from sentinel.core.model import Batch, Run, Status
+from sentinel.core.model import Batch, Key, Run, Status
 from sentinel.status import last_seen
 from sentinel.status.collect import gather
 from sentinel.status.folding import folded
@@ -396,3 +397,31 @@ def test_a_training_that_stands_still_has_a_line_of_its_own() -> None:
     rows = [replace(alert(n, f"u{n}/llm"), kind="job") for n in range(18)]
     told = folded(facts(gather(store(rows), around(), START)).alerts)
     assert [fold.count for fold in told] == [1] * 18
+
+
+def test_the_alerts_of_an_incident_are_one_row_behind_its_cause() -> None:
+    """As bad as the worst of them; alike incidents share the row. What somebody has stands apart,
+    and a training that stands still has a row of its own, before all of them."""
+    rows = [replace(alert(30, "llm"), kind="job", incident=f"{0:08x}")]
+    for n in (0, 1):
+        node = {"labels": {"node": f"gpu{n:05}"}, "incident": f"{10 * n:08x}"}
+        down = {"key": Key("h100-prod", "nodes", f"gpu{n:05}"), "summary": f"gpu{n:05} is down"}
+        rows.append(alert(10 * n, f"gpu{n:05}", Status.WARNING, **down, **node))
+        rows += [alert(10 * n + g, f"GPU-{n}{g}", summary=f"lost bus {g}", **node) for g in (1, 2)]
+    state = store(rows)
+    seen = facts(gather(state, around(), START))
+    told = folded(seen.alerts)
+    assert [(fold.first.check, fold.count) for fold in told] == [("drained", 1), ("nodes", 6)]
+    assert told[1].more == "and 1 more like it on 2 nodes, and 4 more of these incidents"
+    assert told[1].tone is Status.CRITICAL
+    assert sorted(told[1].incidents) == ["00000000", "0000000a"]
+    assert sorted(a.id for fold in told for a in fold.rows) == sorted(a.id for a in seen.alerts)
+    assert [(i.incident, i.alerts, i.trainings) for i in seen.incidents] == [
+        ("00000000", 4, ("llm",)),
+        ("0000000a", 3, ()),
+    ]
+    acked = acknowledge(state.alerts(), rows[2].id, Said("ann", "cli"), START)
+    state.acknowledge(acked)
+    told = folded(facts(gather(state, around(), START)).alerts)
+    assert [fold.count for fold in told] == [1, 5, 1]
+    assert told[-1].first.acknowledged_by == "ann"

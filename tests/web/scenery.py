@@ -115,6 +115,26 @@ def alert(number: int, subject: str, status: Status = Status.CRITICAL, **more: A
     )
 
 
+def night() -> list[Alert]:
+    """Three hundred alerts: 20 nodes with 10 effects each, 62 drained ones, and 18 trainings that are
+    dead, the youngest of all."""
+    made = list[Alert]()
+    for n in range(20):
+        node, of = f"gpu{n:05}", f"{400 - 11 * n:08x}"
+        on: dict[str, Any] = {"labels": {"node": node}, "incident": of}
+        down = alert(400 - 11 * n, node, Status.WARNING, summary=f"{node} is out", **on)
+        lost = [
+            alert(399 - 11 * n - g, f"GPU-{n}-{g}", summary=f"lost {g}", **on) for g in range(10)
+        ]
+        made += [down, *lost]
+    made += [alert(500 + n, f"gpu{n + 100:05}", Status.WARNING, summary="swap") for n in range(62)]
+    for n in range(18):
+        key = Key("h100-prod", "training", f"user{n}/llm")
+        words = "job 4242 FAILED (exit 1) after 3 restarts on gpu00001, see its log"
+        made.append(alert(n, "", key=key, kind="job", summary=words, labels={"user": f"user{n}"}))
+    return made
+
+
 def disk() -> Shown:
     values = {
         "used_percent": 87.5,

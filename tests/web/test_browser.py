@@ -17,7 +17,7 @@ from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
 from tests.web.browser import Visitor, browser
-from tests.web.scenery import alert, store
+from tests.web.scenery import alert, night, store
 from tests.web.stage import TOKEN, Stage, stage
 
 PAGES = (
@@ -391,11 +391,13 @@ def test_hostile_names_are_inert(chromium: Browser) -> None:
 
 
 def test_five_hundred_alerts_are_all_there(chromium: Browser) -> None:
-    """A few on the overview, all on their pages, and no page runs over."""
+    """Alike ones in one row, all on their pages, and no page runs over."""
     with stage([alert(n, f"gpu{n:05}", TONES[n % 3]) for n in range(500)], 10_000) as s:
         page = Visitor(chromium, viewport={"width": 390, "height": 800}).page
         page.goto(s.url)
         page.get_by_text("All 500 alerts").click()
+        assert page.locator("#alerts tbody tr").count() == 3
+        page.get_by_text("each by itself").click()
         names = set()
         for _ in range(3):
             names |= set(page.locator("#alerts tbody a").all_inner_texts())
@@ -403,6 +405,21 @@ def test_five_hundred_alerts_are_all_there(chromium: Browser) -> None:
             if page.get_by_text("further").count():
                 page.get_by_text("further").click()
         assert len(names) == 500
+
+
+def test_the_first_screen_shows_every_training_that_stands_still(chromium: Browser) -> None:
+    """Eighteen among three hundred alerts; an incident is a row that leads to its alerts."""
+    with stage(night(), 500) as s:
+        page = Visitor(chromium, viewport={"width": 1280, "height": 900}).page
+        page.goto(s.url)
+        rows = page.locator("#alerts tbody tr")
+        assert ["training" in text for text in rows.all_inner_texts()] == [True] * 18 + [False] * 2
+        last = rows.nth(17).bounding_box()
+        assert last is not None
+        assert last["y"] + last["height"] <= 900
+        page.get_by_text("and 200 more of these incidents").click()
+        page.wait_for_url("**incident=*")
+        assert page.get_by_text("1 to 200 of 220").count() == 1
 
 
 def test_pictures_can_be_taken(chromium: Browser, shown: Stage, tmp_path: Path) -> None:

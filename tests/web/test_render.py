@@ -16,6 +16,7 @@ from sentinel.cli.screen import rendered
 from sentinel.core.clock import shifted
 from sentinel.core.model import Status
 from sentinel.status.collect import gather
+from sentinel.status.folding import single
 from sentinel.status.types import Facts, SilenceFact
 from sentinel.status.view_model import facts
 from sentinel.testing import START
@@ -95,7 +96,7 @@ def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> N
         assert text.count('<tr class="stale">') == rows
         assert text.count('ago</span> <span class="small">its check has not run since') == rows
         assert 'class="b ok"' not in text
-    told = [panels.alerts(old.alerts, old.at), panels.disks(old.disks, old.at)]
+    told = [panels.alerts(single(old.alerts), old.at), panels.disks(old.disks, old.at)]
     for table in (*told, panels.jobs(old.jobs, old)):
         assert "seen 1h ago: its check has not run since" in " ".join(rendered(table, 300, False))
     assert "not current" in " ".join(rendered(panels.nodes(old, old.nodes), 300, False))

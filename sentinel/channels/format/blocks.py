@@ -24,17 +24,18 @@ Role = Literal["line", "strong", "dim", "code"]
 
 class Block(Struct, frozen=True):
     """A paragraph of inert text; `weight` says how long it stays when the room is small. With a
-    `url` the text is the word for it."""
+    `url` the text is the word for it. `count`: how many alerts it tells of."""
 
     role: Role
     text: str
     weight: int = 9
     url: str = ""
+    count: int = 1
 
 
 class Chat(Struct, frozen=True, kw_only=True):
     """A message: one line that says how bad and where, then the blocks; `items` is how many
-    alerts there are where each has a block of its own, and `runbook` what they share."""
+    alerts there are where blocks tell of several, and `runbook` what they share."""
 
     title: str
     tone: str
@@ -61,10 +62,16 @@ def _one(c: Card) -> Chat:
 
 def _several(cards: Sequence[Card]) -> Chat:
     title = ("[dry run] " if cards[0].dry_run else "") + overview(cards)
-    items = tuple(Block("line", _item(c), -n) for n, c in enumerate(cards[:LISTED]))
+    items = tuple(Block("line", _item(c), -n, count=c.count) for n, c in enumerate(cards[:LISTED]))
     runbooks = {c.runbook for c in cards if not c.ended}
     runbook = runbooks.pop() if len(runbooks) == 1 else ""
-    return Chat(title=title, tone=cards[0].tone, blocks=items, items=len(cards), runbook=runbook)
+    return Chat(
+        title=title,
+        tone=cards[0].tone,
+        blocks=items,
+        items=sum(c.count for c in cards),
+        runbook=runbook,
+    )
 
 
 def fitted(
@@ -80,7 +87,7 @@ def fitted(
         shorter = _shorter(kept[least])
         left += size(kept[least]) - sum(map(size, shorter))
         kept[least : least + 1] = shorter
-    lost = message.items - len(kept)
+    lost = message.items - sum(block.count for block in kept)
     tail = [Block("line", f"and {lost} more: sentinel alerts list")] if lost > 0 else []
     return (*kept, *tail, *below)
 

@@ -10,11 +10,12 @@ from datetime import datetime
 from shlex import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.alerting.incidents import stands_still
 from sentinel.alerting.outbox import ends
 from sentinel.core.model import Notification, Status, Value
-from sentinel.core.text import one_line, shortened, visible
+from sentinel.core.text import gist, one_line, shortened, visible
 from sentinel.core.values import duration_text, size_text
 
 LINES = 12
@@ -31,7 +32,8 @@ class Card(Struct, frozen=True, kw_only=True):
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
     `note` what else there is to know of the telling (a silence, who has it), `lines` the end
-    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses, `picture` a PNG of how it went.
+    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses, `picture` a PNG of how it went,
+    `count` how many alike ones it stands for.
     """
 
     word: str
@@ -54,6 +56,7 @@ class Card(Struct, frozen=True, kw_only=True):
     links: tuple[tuple[str, str], ...] = ()
     heading: str = "Details"
     picture: bytes = b""
+    count: int = 1
 
 
 def card(notification: Notification) -> Card:
@@ -258,15 +261,34 @@ def _stands_still(n: Notification) -> bool:
 
 
 def ranked(notifications: Sequence[Notification]) -> list[Card]:
-    """A card for each, the worst first."""
-    return [card(n) for n in worst_first(notifications)]
+    """A card for each, the worst first; of more than FULL, alike ones share one, but for trainings that
+    stand still."""
+    groups: dict[tuple[object, ...], list[Notification]] = {}
+    for number, n in enumerate(worst_first(notifications)):
+        alone = number if len(notifications) <= FULL or _stands_still(n) else None
+        words = gist(n.summary[:_SUMMARY], [n.subject, *n.labels.values()])
+        groups.setdefault((n.check, n.reason, tone(n), alone, words), []).append(n)
+    return [_shared(alike) for alike in groups.values()]
+
+
+def _shared(alike: Sequence[Notification]) -> Card:
+    first, others = card(alike[0]), [_short(n.subject or n.check) for n in alike[1:]]
+    if not others:
+        return first
+    names = shortened(", ".join(others), _SUMMARY)
+    return replace(
+        first,
+        count=len(alike),
+        summary=f"[and {len(others)} more like it] {first.summary}",
+        note="; ".join(filter(None, (first.note, f"the others: {names}"))),
+    )
 
 
 def overview(cards: Sequence[Card]) -> str:
     """`3 alerts on h100-prod: 2 critical, 1 ok`, the worst first."""
     clusters = sorted({c.cluster for c in cards if c.cluster})
     where = f" on {clusters[0]}" if len(clusters) == 1 else ""
-    return f"{len(cards)} alerts{where}: {', '.join(_counts(cards))}"
+    return f"{sum(c.count for c in cards)} alerts{where}: {', '.join(_counts(cards))}"
 
 
 def further(cards: Sequence[Card]) -> Iterator[str]:
@@ -274,7 +296,8 @@ def further(cards: Sequence[Card]) -> Iterator[str]:
     for c in cards[FULL : FULL + LISTED]:
         yield f"{c.word} {c.title}: {shortened(c.summary, 120)}"
     if len(cards) > FULL + LISTED:
-        yield f"and {len(cards) - FULL - LISTED} more: sentinel alerts list"
+        rest = sum(c.count for c in cards[FULL + LISTED :])
+        yield f"and {rest} more: sentinel alerts list"
 
 
 def sections(c: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -315,7 +338,9 @@ def _several(cards: Sequence[Card]) -> str:
 
 
 def _counts(cards: Sequence[Card]) -> Iterator[str]:
-    counted = Counter(_counted(c) for c in cards)
+    counted = Counter[str]()
+    for c in cards:
+        counted[_counted(c)] += c.count
     order = ("critical", "unknown", "warning", "action", "test", "resolved")
     for name in sorted(counted, key=lambda name: order.index(name) if name in order else 99):
         yield f"{counted[name]} {name}"

@@ -354,6 +354,24 @@ def test_the_worst_stands_first() -> None:
     assert subject(many).startswith("CRITICAL 26 alerts")
 
 
+def test_of_a_digest_alike_alerts_share_a_card() -> None:
+    """With their number and names; each training that stands still has a card of its own."""
+    lost = [
+        notification(
+            check="gpus", kind="gpu", subject=f"GPU-{n}", summary=f"GPU-{n}: Xid 79 at {n}:00"
+        )
+        for n in range(20)
+    ]
+    dead = [notification(subject=f"u{n}/llm", summary="not running") for n in range(3)]
+    for body in bodies(*lost, *dead):
+        assert body.count("Xid 79") == 1
+        assert "[and 19 more like it] GPU-0: Xid 79" in body
+        assert "the others: GPU-1, GPU-2," in body
+        assert [body.count(f"u{n}/llm") > 0 for n in range(3)] == [True] * 3
+        assert body.index("u2/llm") < body.index("Xid 79")
+    assert subject([*lost, *dead]).startswith("CRITICAL 23 alerts")
+
+
 def test_what_people_need_first_comes_first() -> None:
     """What, who has it, how to answer, since when, what to do, then the log."""
     n = notification(
