@@ -43,7 +43,7 @@ check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
-	$(BIN)/mypy --strict tests/lab tests/conftest.py
+	$(BIN)/mypy --strict tests/lab tests/conftest.py benchmarks
 	$(BIN)/lint-imports --no-logo
 
 format: .venv/.dev ## put the code in order

@@ -101,7 +101,9 @@ def _peer(cluster: Any) -> int:
 
 def _canned() -> str:
     """A probe as a busy node answers it: the fixture with more processes and their commands."""
-    text = Path("tests/core/fixtures/probe.txt").read_text().replace("0123456789abcdef" * 2, "MARK")
+    text = (
+        Path("tests/nodes/fixtures/probe.txt").read_text().replace("0123456789abcdef" * 2, "MARK")
+    )
     facts = [
         f" {i:5} 1 1000 S Sat Nov 21 01:02:04 2026 python" for i in range(1000, 1000 + PROCESSES)
     ]

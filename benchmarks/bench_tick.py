@@ -63,6 +63,7 @@ def run() -> Walk:
         config.chmod(0o600)
         threading.setprofile(walk)
         sys.setprofile(walk)
+        code: object = None
         try:
             sys.argv = ["sentinel", "tick", "--all", "-c", str(config)]
             code = main()
@@ -70,7 +71,7 @@ def run() -> Walk:
             code = end.code
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
             server.stop()
     if code:
         raise SystemExit(f"the tick ended with {code}")

@@ -92,9 +92,11 @@ def lag(s: Stage, work: Callable[[], None]) -> list[float]:
 
     thread = threading.Thread(target=lambda: s.do(both()))
     thread.start()
-    work()
-    over.set()
-    thread.join()
+    try:
+        work()
+    finally:
+        over.set()
+        thread.join()
     return late
 
 
@@ -102,7 +104,7 @@ def reload(s: Stage, path: str) -> None:
     """CLIENTS connections that ask for the page again and again."""
     if shutil.which("wrk") is None:
         raise SystemExit("needs Debian's wrk")
-    wrk = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{SECONDS}s", s.url + path]
+    wrk = ["wrk", "-t1", "--timeout", "10s", f"-c{CLIENTS}", f"-d{SECONDS}s", s.url + path]
     done = subprocess.run(wrk, capture_output=True, text=True, check=True)
     if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
         raise SystemExit(done.stdout)

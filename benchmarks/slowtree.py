@@ -84,7 +84,7 @@ def _attributes(node: int) -> bytes:
 def serve(point: str, tree: Tree, delay: float) -> None:
     """Until stdin ends. Answers leave in the order in which calls came, each `delay` later."""
     device = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
-    mount(device, point)
+    mount(device, point, "0")
     waiting: deque[tuple[float, bytes]] = deque()
     try:
         while True:

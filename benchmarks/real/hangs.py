@@ -123,7 +123,7 @@ def _watch(
             hang = moments.pop(0)
             until = upcoming + sum(at <= hang for at, _ in written[upcoming:])
             cut = File(
-                file.inode, file.data + b"".join(text for _, text in written[upcoming:until])
+                file.inode, bytes(file.data) + b"".join(text for _, text in written[upcoming:until])
             )
             loose.append(_hang(copy(watcher), cut, job, clock, hang, now, run))
         while upcoming < len(written) and written[upcoming][0] <= now:
