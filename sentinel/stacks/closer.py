@@ -1,4 +1,5 @@
-"""A closer look at a job that is quiet: its nodes twice, NCCL's RAS, and the flight recorder.
+"""A closer look at a job that is quiet: its nodes twice, with GPUs and kernels, NCCL's RAS, and the
+flight recorder.
 
 By the port to nodes alone, one connection a node and look: no step of Slurm's, no row in accounting.
 Nothing is stopped or written, and nobody is told of it.
@@ -18,6 +19,7 @@ from sentinel.slurm.model import Job
 from sentinel.stacks import script
 from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse import ras
+from sentinel.stacks.parse.devices import of_gpus, of_kernels
 from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
 from sentinel.stacks.parse.verdict import Fact
@@ -51,18 +53,21 @@ def closer(
     nodes: Sequence[str],
     *,
     log: str,
-    since: float,
+    quiet: float,
     before: Mapping[str, int],
     limit: float,
 ) -> Closer:
-    """Two looks at these nodes. `log`: beside it dumps may lie, that count if they were written after
-    `since` (seconds since 1970); `before`: an earlier `launched`; `limit`: seconds for all of it."""
-    first = _look(remote, job, nodes, "", limit * LOOK)
+    """Two looks at these nodes. `log`: beside it dumps may lie, that count if they were written since the
+    last advance, `quiet` seconds ago; `before`: an earlier `launched`; `limit`: seconds for all of it."""
+    since = time.time() - quiet
+    first = _look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK)
     if not first.nodes:
         return Closer(asked=len(nodes), why=first.missed[0].why if first.missed else "")
     time.sleep(limit * PAUSE)
-    second = _look(remote, job, nodes, nodes[0], limit * LOOK)
+    wish = Wish(job_id=job.job_id, asker=nodes[0], evidence=True)
+    second = _look(remote, job, nodes, wish, limit * LOOK)
     found = [*facts(first, second), *_recorded(log, job, since, limit * RECORDER)]
+    found += [*of_gpus(second), *of_kernels(second, quiet + limit * (PAUSE + LOOK))]
     launched, why = dict[str, int](), ""
     for text in (node.ras for node in second.nodes if node.ras):
         try:
@@ -88,8 +93,8 @@ def sample(nodes: Sequence[str]) -> list[str]:
     return [nodes[round(n * last / (SAMPLE - 1))] for n in range(SAMPLE)]
 
 
-def _look(remote: Remote, job: Job, nodes: Sequence[str], asker: str, limit: float) -> Dump:
-    wish, mark = Wish(job_id=job.job_id, asker=asker), os.urandom(16).hex()
+def _look(remote: Remote, job: Job, nodes: Sequence[str], wish: Wish, limit: float) -> Dump:
+    mark = os.urandom(16).hex()
     text = os.fsencode(script.text(wish, mark, limit - 2))
     try:
         answers = remote.run(nodes, script.ARGV, limit=limit, stdin=text)

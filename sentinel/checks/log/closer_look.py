@@ -59,7 +59,7 @@ def closer_look(
         job,
         some,
         log=sight.file,
-        since=since,
+        quiet=still,
         before=suspicion.launched,
         limit=limit,
     )

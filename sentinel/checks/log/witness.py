@@ -9,27 +9,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
+from sentinel.core.gpu_power import BUSY, COMPUTING, IDLE, WAITING, Gpu
 from sentinel.core.text import visible
 from sentinel.nodes.model import Answer, Answered, Partial, TimedOut, Unreachable
 
-BUSY = 80.0  # percent of GPU time
-WAITING = 45.0  # percent of the power limit below which a busy GPU computes little
-COMPUTING = 55.0  # and from which on it computes; between the two nobody knows
 STILL = 0.02  # cores per process
 NAMED = 4  # nodes that are named before they are only counted
-
-
-class Gpu(Struct, frozen=True):
-    """Percent of time busy, and watts drawn of those allowed; None where it does not tell."""
-
-    busy: float
-    watts: float | None
-    limit: float | None
-
-    @property
-    def power(self) -> float | None:
-        """Percent of the limit."""
-        return 100 * self.watts / self.limit if self.watts is not None and self.limit else None
 
 
 class Tasks(Struct, frozen=True):
@@ -147,7 +132,7 @@ def _power(gpus: list[Gpu], phase: bool) -> list[tuple[str, bool | None]]:
     busy = sum(gpu.busy for gpu in gpus) / len(gpus)
     known = [gpu for gpu in gpus if gpu.power is not None]
     if busy < BUSY or not known:
-        return [(f"GPUs {busy:.0f}% busy", None if phase or not busy < 5 else True)]
+        return [(f"GPUs {busy:.0f}% busy", None if phase or not busy < IDLE else True)]
     watts = sum(gpu.watts or 0 for gpu in known) / len(known)
     limit = sum(gpu.limit or 0 for gpu in known) / len(known)
     shown = f"GPUs {busy:.0f}% busy at {watts:.0f} of {limit:.0f} W"

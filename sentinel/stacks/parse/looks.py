@@ -30,6 +30,8 @@ QUIET = 2**16
 """Bytes between two looks below which a call on a file has not gone on: threads beside it write."""
 APART = 1.0
 """Seconds between two looks below which they are one."""
+LEAST = 2
+"""Ranks up to which none is alone: either may be wrong."""
 DEPTH = 12
 """Innermost frames in which a collective is looked for: wrappers and hooks stand around it."""
 
@@ -44,6 +46,9 @@ _MODULES = re.compile(
     r"(^|/)torch/(distributed/(?!checkpoint|elastic|run)|cuda/)|(^|/)(horovod|mpi4py)/"
     r"|(^|/)torch/autograd/graph\.py"
 )
+# Where ranks may stand apart though all is right: between the stages of a pipeline, and on their own
+# GPU, behind which any collective may be.
+_PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
 # Names of functions and files of work that takes long and is no step.
 _PHASES = re.compile(
     r"(^|_)(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|eval|"
@@ -260,7 +265,8 @@ def _gone(seat: Seat, what: str, waiting: int) -> Fact:
 
 def _all(waiting: Sequence[Rank]) -> Fact:
     """All wait. Those few that wait elsewhere are named in words: in a pipeline many places are
-    right at once, so they are no culprits for that."""
+    right at once, so they are no culprits for that. One that is alone in a collective that is none
+    of a pipeline's is: none of its own group is with it."""
     places = Counter(r.collective for r in waiting)
     most = places.most_common(1)[0][0]
     few = sorted(r.seat.rank or 0 for r in waiting if r.collective != most)
@@ -273,6 +279,13 @@ def _all(waiting: Sequence[Rank]) -> Fact:
         return Fact(sign="phase", words=f"{told}, called by {phase}", line=phase)
     idle = all(r.same and r.cores is not None and r.cores <= STILL for r in waiting)
     place = _line(waiting[0].frames)
+    lone = next((r for r in waiting if r.collective != most), waiting[0])
+    if idle and len(few) == 1 and len(waiting) > LEAST and not _PAIRED.search(" ".join(places)):
+        seat, words = lone.seat, f"it is alone in the {lone.collective}"
+        return Fact(
+            sign="alone", words=words, ranks=tuple(few), nodes=(seat.node,), collective=most,
+            waiting=len(waiting) - 1, line=_line(lone.frames),
+        )  # fmt: skip
     return Fact(sign="idle" if idle else "together", words=told, collective=most, line=place)
 
 

@@ -18,6 +18,8 @@ Witness = Literal["/proc", "stacks", "flight recorder", "RAS", "GPU", "kernel"]
 
 SHOWN = 160
 """Characters of a list of ranks or nodes."""
+TOLD = 3
+"""Things that GPUs and kernels say which are told."""
 
 
 class Is(str, Enum):
@@ -131,6 +133,14 @@ RULE: Mapping[str, Sign] = {
         " wait in a collective",
         proves_not="that it is a loop: one long call into C looks the same",
     ),
+    "alone": Sign(
+        witness="stacks",
+        says=Is.HUNG,
+        yields=True,
+        proves="the rank is alone in another collective than all others, at the same line at both looks,"
+        " and none uses a processor",
+        proves_not="who of them is wrong, where its group has two ranks only",
+    ),
     "idle": Sign(
         witness="stacks",
         says=Is.HUNG,
@@ -183,7 +193,16 @@ RULE: Mapping[str, Sign] = {
         witness="kernel",
         says=Is.HUNG,
         decides=False,
-        proves="the node's kernel told of an Xid, a killed process or a lost link since the last step",
+        proves="the node's kernel told of a program's Xid, a killed process or a lost link since the last"
+        " step",
+        proves_not="that the job was hit by it",
+    ),
+    "device": Sign(
+        witness="kernel",
+        says=Is.HUNG,
+        decides=False,
+        node=True,
+        proves="the node's kernel told of an Xid that asks for the device itself since the last step",
         proves_not="that the job was hit by it",
     ),
 }  # fmt: skip
@@ -330,9 +349,23 @@ def told(verdict: Verdict, since: str = "") -> str:
     others wait`. `since`: what stands between."""
     head = f"{verdict.kind.value}{since}"
     if verdict.ranks:
-        return f"{head}: {_who(verdict)}" + _doubts(verdict)
+        return f"{head}: {_who(verdict)}" + _advice(verdict) + _doubts(verdict)
     first = next((f.words for f in verdict.evidence if RULE[f.sign].says is verdict.kind), "")
-    return (f"{head}: {first}" if first else head) + _doubts(verdict)
+    return (f"{head}: {first}" if first else head) + _advice(verdict) + _doubts(verdict)
+
+
+def _advice(verdict: Verdict) -> str:
+    """What GPUs and kernels say of the same ranks or nodes; of any where nobody is named."""
+    said = [
+        f"{shown(f.nodes)}: {f.words}"
+        for f in verdict.evidence
+        if RULE[f.sign].witness in ("GPU", "kernel") and (not verdict.nodes or _same(f, verdict))
+    ]
+    return "".join(f"; {words}" for words in dict.fromkeys(said[:TOLD]))
+
+
+def _same(fact: Fact, verdict: Verdict) -> bool:
+    return bool({*fact.ranks} & {*verdict.ranks} or {*fact.nodes} & {*verdict.nodes})
 
 
 def _who(verdict: Verdict) -> str:

@@ -72,6 +72,7 @@ class Nodes:
         self.asked: Counter[str] = Counter()
         self.calls: list[int] = []
         self.silent: set[str] = set()
+        self.kernels: dict[str, str] = {}
         self.during: Callable[[], None] = lambda: None
 
     def run(
@@ -85,13 +86,16 @@ class Nodes:
         self.during()
         mark = marked[1].decode()
         return {
-            n: Unreachable("no route") if n in self.silent else self._told(n, mark) for n in nodes
+            n: Unreachable("no route")
+            if n in self.silent
+            else self._told(n, mark, b"evidence=1" in stdin)
+            for n in nodes
         }
 
     def probe(self, *args: Any, **more: Any) -> Any:
         raise NotImplementedError
 
-    def _told(self, node: str, mark: str) -> Answered:
+    def _told(self, node: str, mark: str, more: bool) -> Answered:
         first, look = self.names.index(node) * EACH, self.asked[node]
         world = f"{EACH}(x{len(self.names)})" if len(self.names) > 1 else f"{EACH}"
         lines = [
@@ -117,6 +121,8 @@ class Nodes:
                 f"stack\t{100 + rank}\t{json.dumps(stack)}",
             ]
         lines.append(f"seen\t{EACH}")
+        if more and node in self.kernels:
+            lines.append(f"kernel\t{b64encode(self.kernels[node].encode()).decode()}")
         packer = zlib.compressobj(wbits=31)
         data = packer.compress("\n".join(lines).encode()) + packer.flush()
         return Answered(
@@ -233,6 +239,18 @@ def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path:
         "scontrol update JobId=8 ExcNodeList=node-9,node-0",
         "scancel 7",
     )
+
+
+def test_an_xid_of_the_culprits_node_is_told_and_drains_it(tmp_path: Path) -> None:
+    """What the kernel said since the last step; on another node it is told to nobody."""
+    for node, kept in (("node-0", True), ("node-1", False)):
+        folder = tmp_path / node
+        folder.mkdir()
+        world = World(folder, sleeps(5), nodes=2).warm()
+        world.nodes.kernels = {node: "[   12.000000] NVRM: Xid (PCI:0000:4e:00): 79, pid=9, lost"}
+        assert ("node-0: kernel: Xid 79" in world.early()) == kept
+        drains = [line for line in world.finding.commands if "State=DRAIN" in line]
+        assert [d.split()[2] for d in drains] == ["NodeName=node-0"] * kept
 
 
 def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
 from sentinel.stacks.parse.model import Spent
 from sentinel.stacks.parse.ras import Odd
 from sentinel.stacks.parse.standstill import standstill
-from sentinel.stacks.parse.verdict import Is, Number, joined
+from sentinel.stacks.parse.verdict import Is, Number, joined, told
 from tests.stacks.parse.making import ODD, REST, dump, step
 from tests.stacks.parse.recorded import away, read, waiting
 
@@ -112,13 +112,23 @@ def test_the_same_look_twice_proves_nothing() -> None:
         assert not joined(facts(second, second), LONG).sure
 
 
-def test_a_rank_in_another_collective_is_told_and_not_blamed() -> None:
-    """In a pipeline several collectives at once are right."""
+def test_a_rank_alone_in_another_collective_is_the_culprit() -> None:
+    """Nobody of its own group is with it. In a pipeline several places at once are right, of two ranks
+    either may be wrong, and while one computes nothing is known."""
     found = joined(facts(*looks(5, {"frames": OTHER})), LONG)
-    assert (found.kind, found.ranks) == (Is.HUNG, ())
-    assert found.evidence[0].words == (
-        "7 ranks are in the all_reduce; elsewhere: rank 5 in the broadcast"
+    assert (found.kind, found.ranks, found.nodes) == (Is.HUNG, (5,), ("node-2",))
+    assert told(found) == (
+        "hung: rank 5 on node-2 is not in the all_reduce in which 7 others wait"
+        " (it is alone in the broadcast)"
     )
+    stage = replace(OTHER[0], function="recv")
+    found = joined(facts(*looks(5, {"frames": (stage, REST[1])})), LONG)
+    assert (found.kind, found.ranks) == (Is.HUNG, ())
+    assert found.evidence[0].words == "7 ranks are in the all_reduce; elsewhere: rank 5 in the recv"
+    pair = [at(p, 0, frames=OTHER if p.task == 1 else REST) for p in step(1, 2)]
+    later = [at(p, 1, frames=OTHER if p.task == 1 else REST) for p in step(1, 2)]
+    assert joined(facts(dump(pair), dump(later)), LONG).ranks == ()
+    assert joined(facts(*looks(5, {"frames": OTHER, "cores": 1.0})), LONG).kind is Is.UNDECIDED
 
 
 def test_who_is_gone_is_named_and_who_was_not_reached_is_not() -> None:

@@ -45,6 +45,12 @@ TRUTH: list[tuple[str, list[Fact], Number, Is, tuple[int, ...]]] = [
     ("RAS alone advises", [fact("behind", 3)], LONG, Is.UNDECIDED, ()),
     ("so does a GPU", [fact("draws nothing", 3)], LONG, Is.UNDECIDED, ()),
     ("and the kernel", [fact("kernel", 3)], LONG, Is.UNDECIDED, ()),
+    ("the kernel of the device", [fact("device", 3)], LONG, Is.UNDECIDED, ()),
+    ("it names the one that stands", [fact("device", 3), fact("stands", 3)], LONG, Is.HUNG, (3,)),
+    ("a GPU that computes is no alarm", [fact("computes", 3)], LONG, Is.UNDECIDED, ()),
+    ("RAS does not reach it", [fact("lost", 3)], LONG, Is.UNDECIDED, ()),
+    ("alone in another collective", [fact("alone", 3)], LONG, Is.HUNG, (3,)),
+    ("alone, since it waits for a file", [fact("alone", 3), fact("blocked", 3)], LONG, Is.FILES, (3,)),
     ("RAS and the stack agree", [fact("behind", 3), fact("stands", 3)], LONG, Is.HUNG, (3,)),
 ]  # fmt: skip
 
@@ -67,7 +73,7 @@ def test_the_rule_says_what_is_true(
 
 def test_every_sign_is_in_the_table() -> None:
     """A sign that nothing asks for could say anything."""
-    assert {f.sign for _, facts, *_ in TRUTH for f in facts} | {"lost", "computes"} == {*RULE}
+    assert {f.sign for _, facts, *_ in TRUTH for f in facts} == {*RULE}
 
 
 def test_the_page_says_of_each_sign_what_it_proves_and_what_not() -> None:
@@ -93,6 +99,18 @@ def test_two_witnesses_that_name_others_are_told_as_that() -> None:
     advised = joined([fact("gone", 5), fact("behind", 2)], LONG)
     assert (advised.kind, advised.ranks) == (Is.HUNG, (5,))
     assert advised.disagreement == "witnesses disagree: /proc: gone; but RAS: behind"
+
+
+def test_gpus_and_kernels_are_told_beside_the_culprit() -> None:
+    """Of its own node; where nobody is named, of any. What is said of others stays in the evidence."""
+    xid = Fact(sign="device", words="kernel: Xid 79", nodes=("n3",))
+    other = Fact(sign="device", words="kernel: Xid 48", nodes=("n9",))
+    found = joined([fact("stands", 3, words="in load"), xid, other], LONG)
+    assert told(found) == "hung: rank 3 on n3 (in load); n3: kernel: Xid 79"
+    assert (found.proven, found.fault) == (("n3",), "kernel: Xid 79")
+    nobody = joined([fact("idle", words="all wait"), xid], LONG)
+    assert told(nobody) == "hung: all wait; n3: kernel: Xid 79"
+    assert (nobody.proven, nobody.fault) == ((), "")
 
 
 def test_it_is_told_in_one_line() -> None:
