@@ -72,7 +72,7 @@ class Row(msgspec.Struct, kw_only=True):
 
     @property
     def culprit(self) -> bool:
-        return f"rank {ODD} " in self.words
+        return f"rank {ODD} " in (self.words or "".join(self.seen))
 
 
 class Recorded:
@@ -193,21 +193,23 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
 # -- the same again, with looks that are worse than they were ------------------------------
 
 
-def replayed(row: Row, seed: int) -> bool:
-    """Whether the looks of the first two minutes still say the truth, with every third of them
+def replayed(row: Row, seed: int) -> tuple[bool, bool]:
+    """Whether the looks of the first two minutes still say the truth, and blame the right rank or
+    nobody, with every third of them
     worse than it was: a rank that was not read, a look that is the one before once more, counters
     that are missing, a stack that is torn or another rank's, no answer at all."""
     dice = random.Random(f"{row.case} {seed}")
     last = max(0, len(row.looks) // 2 - 1)
-    told = False
+    found = None
     for turn, still in enumerate((45.0, 105.0)):
         at = 2 * min(turn, last)
         pair = [_dump(look) for look in row.looks[at : at + 2]]
         how = dice.choice((*["as it was"] * 12, *FAULTS))
         if len(pair) == 2:
             number = Number(quiet=still, usual=2.0, moved=row.case == "slow")
-            told = told or joined(facts(*_worsened(pair, how, dice)), number).sure
-    return told == (row.case in HUNG)
+            verdict = joined(facts(*_worsened(pair, how, dice)), number)
+            found = found or (verdict if verdict.sure else None)
+    return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
 
 
 FAULTS = ("dropped", "late", "no counters", "torn", "lies", "no answer")
@@ -256,7 +258,7 @@ def main() -> None:
     args = asked.parse_args()
     for path in sorted(args.replay.glob("*.json")) if args.replay else ():
         row = msgspec.json.decode(path.read_bytes(), type=Row)
-        print(_line(row, sum(replayed(row, seed) for seed in range(REPLAYS))), flush=True)
+        print(_line(row), flush=True)
     if args.replay:
         return
     number = random.randrange(10**6, 10**7)
@@ -267,17 +269,20 @@ def main() -> None:
             if args.save:
                 args.save.mkdir(exist_ok=True)
                 (args.save / f"{case}-{time_}.json").write_bytes(msgspec.json.encode(row))
-            right = sum(replayed(row, seed) for seed in range(REPLAYS))
-            print(_line(row, right), flush=True)
+            print(_line(row), flush=True)
 
 
-def _line(row: Row, replays: int) -> str:
+def _line(row: Row) -> str:
+    replays = [replayed(row, seed) for seed in range(REPLAYS)]
+    truly, blamed = (sum(one) for one in zip(*replays, strict=True))
     truth = "hung" if row.case in HUNG else "no alarm"
     told = "never" if row.told is None else f"after {row.told:.0f} s"
     right = "right" if row.right else "WRONG"
-    who = "" if row.case in CALMER else f", culprit {'named' if row.culprit else 'NOT named'}"
+    named = row.case in (*HUNG, "slow")
+    who = "" if not named else f", culprit {'named' if row.culprit else 'NOT named'}"
     return (
-        f"{row.case:12} {truth:9} told {told:12} {right}{who}; replays {replays} of {REPLAYS};"
+        f"{row.case:12} {truth:9} told {told:12} {right}{who}; replays {truly} of {REPLAYS},"
+        f" nobody wrongly blamed in {blamed};"
         f" looks {len(row.looks)}: {row.words or row.seen[-1]}"
     )
 

@@ -12,7 +12,7 @@ from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.judge import Verdict
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.settings import Looks
-from sentinel.checks.log.suspicion import Suspicion, is_due, latest, looked, quiet, usual
+from sentinel.checks.log.suspicion import Suspicion, behind, is_due, latest, looked, quiet, usual
 from sentinel.checks.users import me
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Status
@@ -68,8 +68,11 @@ def closer_look(
     still += time.monotonic() - began
     number = Number(quiet=still, usual=usual(suspicion, seen, learned), moved=moved)
     verdict = joined(found.facts, number)
-    whole = len(some) < len(nodes) and verdict.kind not in (Is.SLOW, Is.PHASE) and not moved
+    seeks = not moved or suspicion.slow > 0
+    whole = len(some) < len(nodes) and verdict.kind not in (Is.SLOW, Is.PHASE) and seeks
     after = looked(suspicion, seen, sight.at, found.launched, again=whole)
+    if verdict.kind is Is.SLOW:
+        after = behind(after, verdict.ranks, told(verdict))
     if not verdict.sure or whole:
         return replace(after, whole=whole)
     clock = time.strftime("%H:%M", time.localtime(since))

@@ -144,7 +144,7 @@ class Pass:
             asides=tuple(asides(seen, learned, self._wishes, names)),
             peers=names,
             at_risk=self._at_risk(look, verdict),
-            slower=self._slower(seen, learned),
+            slower="; ".join(filter(None, (self._slower(seen, learned), doubt.behind))),
             asked_early=doubt.asked,
         )
         return replace(one, onward=self._onward(one, doubt))

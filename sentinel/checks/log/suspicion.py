@@ -27,6 +27,16 @@ A_DAY = 40
 DAY = 86400.0
 PAIR = 2
 """Looks that are compared."""
+SLOWER = 1.5
+"""Times the usual seconds of an advance from which on one asks which rank holds the others up."""
+DENSE = 5
+"""Advances between two looks at the log from which on their seconds are known well enough."""
+STEADY = 0.9
+"""What is left of the usual seconds of an advance after one more look that was not slower."""
+FEW = 2
+"""Ranks that are named as those that hold up the others."""
+LASTS = 3
+"""Looks at the log in a row that have to be slower; each further time twice as many."""
 
 
 class Suspicion(Struct, frozen=True, kw_only=True):
@@ -35,8 +45,13 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     `step`: seconds between two advances, the longest of late; `late`: seconds before the look that
     saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from
     which on the next are taken; `told`: what was found, while it stands still, with the culprit's
-    `nodes` and what is wrong with its node itself (`fault`); `how` it was submitted;
-    `whole`: the next look is at all nodes, not at a sample of them; `asked`: actions were asked for because of it; `launched`: see sentinel.stacks.closer.
+    `nodes` and what is wrong with its node itself (`fault`); `how` it was submitted; `whole`: the
+    next look is at all nodes, not at a sample of them; `asked`: actions were asked for because of it;
+    `launched`: see sentinel.stacks.closer.
+
+    `pace`: seconds of an advance while it is well; `slow`: looks in a row that were slower, from `seek`
+    on one looks who is behind; `lag`: the ranks that the last pair of looks found behind, `behind`: in
+    words, once two pairs agree.
     """
 
     run: str = ""
@@ -49,6 +64,11 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     fault: str = ""
     how: Submission | None = None
+    pace: float = 0.0
+    slow: int = 0
+    seek: int = LASTS
+    lag: tuple[int, ...] = ()
+    behind: str = ""
     whole: bool = False
     asked: bool = False
     launched: dict[str, int] = {}
@@ -66,7 +86,18 @@ def noticed(before: Suspicion, sight: Sight, seen: Seen, last: Instant) -> Suspi
     step = max(FADING * before.step, spacing / max(1, count))
     late = _late(sight, last, spacing)
     kept = Suspicion(run=before.run, day=before.day, looks=before.looks, launched=before.launched)
-    return replace(kept, step=step, late=late)
+    return replace(_paced(kept, before, spacing / max(1, count), count), step=step, late=late)
+
+
+def _paced(kept: Suspicion, before: Suspicion, each: float, count: int) -> Suspicion:
+    """With how fast it goes: what is slower is no part of what is usual."""
+    if before.pace and each >= SLOWER * before.pace:
+        slow = before.slow + 1
+        kept = replace(kept, lag=before.lag, behind=before.behind, whole=before.whole)
+        return replace(kept, pace=before.pace, slow=slow, seek=before.seek)
+    if count < DENSE:
+        return replace(kept, pace=before.pace)
+    return replace(kept, pace=STEADY * before.pace + (1 - STEADY) * each if before.pace else each)
 
 
 def _late(sight: Sight, last: Instant, spacing: float) -> float:
@@ -103,6 +134,8 @@ def is_due(suspicion: Suspicion, seen: Seen, learned: Learned, at: Instant) -> b
     """Whether a closer look is taken now; none in a known phase, and none once it is decided."""
     if latest(seen) is None or seen.phase or seen.done or suspicion.told:
         return False
+    if suspicion.slow and (suspicion.slow >= suspicion.seek or suspicion.whole):
+        return left(suspicion, at) >= A_DAY / 2  # the rest is for what stands still
     least = max(SHORTEST, TIMES * usual(suspicion, seen, learned), suspicion.due)
     return quiet(suspicion, seen, at) >= least and left(suspicion, at) >= PAIR
 
@@ -123,6 +156,15 @@ def looked(
         suspicion,
         day=at if fresh else suspicion.day,
         looks=PAIR + (0 if fresh else suspicion.looks),
+        seek=max(LASTS, 2 * suspicion.slow),
         due=0.0 if again else TIMES * quiet(suspicion, seen, at),
         launched={**suspicion.launched, **launched} if len(launched) <= 64 else suspicion.launched,
     )
+
+
+def behind(suspicion: Suspicion, ranks: tuple[int, ...], words: str) -> Suspicion:
+    """With the ranks that a pair of looks found behind. At any moment some rank is the last one: it
+    is named where two pairs find the same, and few."""
+    same = tuple(rank for rank in ranks if rank in suspicion.lag)
+    few = 0 < len(same) <= FEW and len(ranks) <= FEW
+    return replace(suspicion, lag=ranks, behind=words if few else "")

@@ -435,3 +435,59 @@ def test_who_starts_saves_or_is_done_is_not_suspected(state: Seen) -> None:
     assert not is_due(Suspicion(), state, Learned(), late)
     assert is_due(Suspicion(), seen(), Learned(), late)
     assert not is_due(replace(Suspicion(), told="hung"), seen(), Learned(), late)
+
+
+# -- a rank that is slow -------------------------------------------------------------------
+
+
+def slows(odd: int) -> Does:
+    """A rank that is somewhere else at each look, while the others wait for it."""
+
+    def does(rank: int, look: int) -> dict[str, Any]:
+        return {"frames": [("load", "/w/t.py", look)]} if rank == odd else waits(rank, look)
+
+    return does
+
+
+def advancing(world: World) -> None:
+    """A step between the two looks."""
+
+    def one_more() -> None:
+        world.step += 1
+        with world.log.open("a") as file:
+            file.write(f"step {world.step}\n")
+
+    world.nodes.during = one_more
+
+
+@pytest.mark.parametrize("nodes", [2, 64])
+def test_a_slow_rank_is_named_and_nobody_is_woken(tmp_path: Path, nodes: int) -> None:
+    """Two pairs of looks have to find the same; when the steps are as before it is forgotten. Of many
+    nodes the sample may hold none that is behind: then all are asked."""
+    world = World(tmp_path, slows(EACH * nodes // 2 + 5), nodes=nodes).warm()
+    advancing(world)
+    reports = [world.look(steps=20) for _ in range(10)]
+    assert {r.findings[0].status for r in reports} == {Status.OK}
+    assert "slow" not in reports[2].findings[0].summary
+    rank, node = EACH * nodes // 2 + 5, nodes // 2
+    assert f"slow: rank {rank} on node-{node} is not in the all_reduce" in world.finding.summary
+    assert max(world.nodes.asked.values()) <= 8
+    assert "slow" not in world.look(steps=60).findings[0].summary
+
+
+def test_whoever_is_last_by_chance_is_not_named(tmp_path: Path) -> None:
+    """At any moment some rank is; another one each time."""
+    world = World(tmp_path, waits, nodes=2).warm()
+    world.nodes.does = lambda rank, look: slows((look - 1) // 2)(rank, look)
+    advancing(world)
+    said = [world.look(steps=20).findings[0].summary for _ in range(9)]
+    assert len(world.nodes.calls) >= 4
+    assert not any("slow" in one for one in said)
+
+
+def test_steps_as_usual_lead_to_no_look(tmp_path: Path) -> None:
+    """Nor do two looks that were slower, nor numbers that come too rarely to tell."""
+    world = World(tmp_path, slows(5)).warm()
+    for steps in (60, 45, 55, 30, 30, 60, 70, 60):
+        world.look(steps=steps)
+    assert not world.nodes.calls
