@@ -40,7 +40,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     switch: the cause is about the switch or block behind which all nodes are out, which the effect bears as its label.
     storm: both tell of Xids on one node; the oldest stands for all.
     path: the cause is about a file system or directory in which the effect's file lies.
-    mount: both are paths of one check below the same mount point, and equally bad.
+    mount: both are paths of one check on the same file system, and equally bad.
     """
 
     link: Literal["blind", "words", "switch", "node", "storm", "path", "mount"]
@@ -252,7 +252,7 @@ def _reason(alert: Alert) -> Iterator[str]:
 
 
 def _mount(alert: Alert) -> Iterator[str]:
-    """Where a path leads, as long as its file system answers."""
+    """Where the path's file system is mounted, as long as that answers."""
     if mount := alert.values.get("mount"):
         node = alert.labels.get("node", "")
         yield "\0".join([alert.key.check, alert.severity.value, node, str(mount)])

@@ -184,7 +184,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _check_security(self) -> None:
         if bool(self.username) != (self.password is not None):
             missing = "password" if self.username else "username"
-            raise Invalid("username and password go together", missing)
+            raise Invalid("is missing: a login needs both username and password", missing)
         if self.security != "none":
             return
         if self.ca_file:

@@ -65,7 +65,8 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def __post_init__(self) -> None:
         self.address()
         if bool(self.url) != (self.secret is not None):
-            raise Invalid("url and secret go together", "secret" if self.url else "url")
+            missing = "secret" if self.url else "url"
+            raise Invalid("is missing: links in messages need both url and secret", missing)
         if self.url and not is_web_address(self.url):
             raise Invalid("is no address; it begins with https:// or http://", "url")
         if self.secret is not None and len(self.secret.reveal()) < 16:

@@ -70,6 +70,11 @@ class Mounts:
         number = f"{os.major(device)}:{os.minor(device)}"
         return [m for m in self._all if m.device == number]
 
+    def main(self, mount: Mount) -> Mount:
+        """The mount of the same file system with the best name: binds of it are not another one."""
+        same = [m for m in self._all if m.device == mount.device and self.holding(m.point) is m]
+        return min(same, key=_plainness, default=mount)
+
     def local(self) -> list[Mount]:
         """Every reachable file system on this machine's disks, each once, by its best name."""
         return self._each(_is_local)

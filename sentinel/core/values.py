@@ -152,6 +152,11 @@ def _two_units(minutes: int, seconds: int) -> str:
     return f"{days}d {hours}h" if hours else f"{days}d"
 
 
+def percent_text(percent: float) -> str:
+    """Tenths, cut: 94.97 must not read as 95% while the limit of 95% is not reached."""
+    return f"{int(percent * 10 + 1e-9) / 10:g}%"
+
+
 def size_text(size: float) -> str:
     """Three significant digits in powers of ten, as disks are sold: `1.2 TB`."""
     value, unit = float(size), "B"

@@ -250,8 +250,9 @@ def _mounts_of(seen: Seen) -> Iterator[str]:
         table = mount_table()
         for path in (seen.log, seen.training.checkpoints, seen.job.workdir):
             mount = table.holding(path) if path.startswith("/") else None
-            if mount is not None and mount.point != "/" and mount.point.isprintable():
-                yield mount.point
+            point = table.main(mount).point if mount else "/"
+            if point != "/" and point.isprintable():
+                yield point
 
 
 def _own(name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import duration_text, percent_text, size_text
 
 Point = tuple[float, float]
 Unit = Literal["number", "bytes", "percent", "seconds"]
@@ -128,7 +128,7 @@ def words(unit: Unit, value: float) -> str:
     if unit == "seconds":
         return duration_text(value)
     if unit == "percent":
-        return f"{value:.4g}%"
+        return percent_text(value)
     whole = abs(value) >= 1000 or (value == int(value) and abs(value) < 1e15)
     return f"{value:,.0f}" if whole and abs(value) < 1e15 else f"{value:.4g}"
 

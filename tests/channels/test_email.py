@@ -469,8 +469,8 @@ BAD = [
     ({"port": 0}, ("port",), "1 to 65535"),
     ({"port": 65536}, ("port",), "1 to 65535"),
     ({"timeout": Duration(0)}, ("timeout",), "longer than 0s"),
-    ({"username": "me"}, ("password",), "go together"),
-    ({"password": Secret("x")}, ("username",), "go together"),
+    ({"username": "me"}, ("password",), "needs both"),
+    ({"password": Secret("x")}, ("username",), "needs both"),
     ({"security": "none", "ca_file": FilePath("/ca")}, ("ca_file",), "no use"),
     (
         {"security": "none", "username": "me", "password": Secret("x")},

@@ -121,7 +121,7 @@ BAD = [
     ("web: {listen: localhost}", "1: web.listen: write it like 127.0.0.1:9650"),
     (
         "web: {listen: '[::1]:9650', url: https://x.example.org}",
-        "1: web.secret: url and secret go together",
+        "1: web.secret: is missing: links in messages need both url and secret",
     ),
     (
         "web:\n  listen: 127.0.0.1:9650\n  url: https://x\n  secret: short",

@@ -67,6 +67,14 @@ def test_a_bind_stands_for_its_file_system_when_nothing_else_does() -> None:
     assert [m.point for m in table.local()] == ["/", "/data", "/data/inner"]
 
 
+def test_a_bind_of_a_part_belongs_to_the_whole_file_system() -> None:
+    """By the number of the device, whatever the points are called."""
+    table = parse(TABLE)
+    part, own = table.holding("/srv/part/x"), table.holding("/gpfs")
+    assert part and own
+    assert [table.main(m).point for m in (part, own)] == ["/data", "/gpfs"]
+
+
 def test_an_overlay_counts_as_local_only_as_the_root() -> None:
     """A container's own root is its disk; other overlays are views."""
     overlay = b"27 1 0:50 / / rw - overlay overlay rw\n30 27 0:51 / /merged rw - overlay o rw\n"

@@ -3,9 +3,11 @@
 from sentinel.core.model import Notification, Status
 
 _BEGAN, _ENDED = "2026-03-08T03:12:05+01:00", "2026-03-08T03:41:20+01:00"
+_LOG = "/gpfs/alice/tr11/slurm-4242.out"
+_DIED = "RuntimeError: NCCL communicator was aborted on rank 17"
 
 FIRING = Notification(
-    at="2026-03-08T03:37:05+01:00",
+    at="2026-03-08T03:12:40+01:00",
     cluster="h100-prod",
     check="training",
     kind="job",
@@ -13,14 +15,26 @@ FIRING = Notification(
     severity=Status.CRITICAL,
     status=Status.CRITICAL,
     reason="firing",
-    summary="not running: job 4242 FAILED (exit 1), nothing is queued",
+    summary="not running and nothing is queued (alice, 384 GPUs on 48 nodes): job 4242 FAILED with exit "
+    "code 1 on r12n[01-48] 35s ago after 11h 20m; 9m of work since checkpoint iter_0079000 at risk",
     since=_BEGAN,
     key="3f9c2a71b0-1",
     alert="3f9c2a71b0",
-    details="rank 17: NCCL WARN Call to ibv_modify_qp failed\nrank 17: Aborted (core dumped)",
-    commands=("scontrol show job 4242", "sacct -j 4242 --format=jobid,state,exitcode,nodelist"),
-    labels={"user": "alice", "partition": "prod", "job": "tr11-176B", "node": "r12n07"},
-    values={"exit_code": 1, "idle_seconds": 1500.0},
+    details=f"last lines of {_LOG}:\niteration 79300 | lm loss 2.104\niteration 79400 | lm loss 2.101\n"
+    f"rank 17: NCCL WARN Call to ibv_modify_qp failed\n{_DIED}",
+    commands=(
+        "cd /gpfs/alice/tr11 && sbatch --exclude=r12n07 train.slurm",
+        "scontrol show job 4242",
+        f"tail -n 50 {_LOG}",
+    ),
+    labels={"job": "tr11-176B", "user": "alice", "partition": "prod", "node": "r12n07"},
+    values={
+        "cause": _DIED,
+        "last_step": "iteration 79400",
+        "path": _LOG,
+        "gpus": 384,
+        "why_now": "no job has followed such an end of this training before",
+    },
     runbook="Call the engineer on duty: https://wiki.example.org/oncall",
     links={
         "Acknowledge": f"https://sentinel.example.org/a/{'kSb' * 30}/",
@@ -68,7 +82,7 @@ _BLIND = Notification(
     status=Status.UNKNOWN,
     reason="firing",
     summary="cannot tell: scontrol show node: no answer within 20s",
-    since="2026-03-08T03:31:00+01:00",
+    since="2026-03-08T03:06:35+01:00",
     key="77ac01f2de-1",
     alert="77ac01f2de",
 )

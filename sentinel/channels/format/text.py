@@ -16,7 +16,7 @@ from sentinel.alerting.incidents import stands_still
 from sentinel.alerting.outbox import ends
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import gist, one_line, shortened, visible
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import duration_text, percent_text, size_text
 
 LINES = 12
 FACTS = 24
@@ -122,7 +122,7 @@ def _amount(value: Value, unit: str) -> str:
     if not math.isfinite(value):
         return str(value)
     if unit == "percent":
-        return f"{value:.4g}%"
+        return percent_text(value)
     if unit == "bytes":
         return size_text(value)
     if unit:

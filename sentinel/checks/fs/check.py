@@ -171,7 +171,8 @@ def _sight(
     if answer and answer.usage and reliable < 100:
         answer = replace(answer, usage=trusted(answer.usage, reliable))
     mount = mounts.holding(real) if real else None
-    return Sight(path=path, answer=answer, mount=mount, at=ctx.now)
+    main = mounts.main(mount).point if mount else ""
+    return Sight(path=path, answer=answer, mount=mount, main=main, at=ctx.now)
 
 
 def _seen(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, Seen]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from sentinel.checks.fs.usage import Usage
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
-from sentinel.core.values import Duration, Share, Size, size_text
+from sentinel.core.values import Duration, Share, Size, percent_text, size_text
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,15 +78,10 @@ def judge(usage: Usage, warn: Limits, crit: Limits) -> tuple[Status, str]:
     return Status.OK, _described(usage, inodes=False)
 
 
-def floored(percent: float) -> str:
-    """Tenths, cut: 94.97 must not read as 95% while the limit of 95% is not reached."""
-    return f"{int(percent * 10 + 1e-9) / 10:g}%"
-
-
 def _described(usage: Usage, inodes: bool) -> str:
-    text = f"{floored(usage.used_percent or 0)} used, {size_text(usage.free)} free"
+    text = f"{percent_text(usage.used_percent or 0)} used, {size_text(usage.free)} free"
     if inodes:
-        text += f", {floored(usage.inodes_used_percent or 0)} of inodes used"
+        text += f", {percent_text(usage.inodes_used_percent or 0)} of inodes used"
     return text
 
 

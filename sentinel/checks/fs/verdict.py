@@ -23,14 +23,17 @@ _UNSEEN = {
     "Required key not available": "may not be looked at without a ticket (Kerberos): none is there",
     "Key has expired": "may not be looked at: the ticket (Kerberos) has expired",
 }
+_GONE = "No such file or directory"
 KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
 Problem = tuple[Status, str]
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What is remembered of a path: what it once had, and the probe that hangs in it."""
+    """What is remembered of a path: what it once had, where its file system is mounted, and the
+    probe that hangs in it."""
 
     mounted: bool = False
+    main: str = ""
     writable: tuple[str, ...] = ()
     hangs_since: Instant | None = None
     stuck: Stuck | None = None
@@ -46,11 +49,13 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """One path in one run: its answer (None: never asked) and the mount it leads into."""
+    """One path in one run: its answer (None: never asked), the mount it leads into, and the main
+    mount point of that file system, which may be mounted in several places."""
 
     path: str
     answer: Answer | None
     mount: Mount | None = None
+    main: str = ""
     at: Instant
 
     @property
@@ -69,7 +74,8 @@ def remembered(sight: Sight, seen: Seen) -> Seen:
     if answer.usage is None or (seen.mounted and not sight.mounted):
         return well
     now = sight.mount.writable if sight.mount else frozenset()
-    return replace(well, mounted=sight.mounted, writable=tuple(sorted({*seen.writable, *now})))
+    writable = tuple(sorted({*seen.writable, *now}))
+    return replace(well, mounted=sight.mounted, main=visible(sight.main), writable=writable)
 
 
 def seen_at_all(sight: Sight) -> bool:
@@ -92,7 +98,7 @@ def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
         subject=visible(sight.path),
         status=status,
         summary="; ".join(text for _, text in problems),
-        values=_with_limits(values(sight), rules) if not _lost(sight, seen, rules) else {},
+        values=_values(sight, seen, rules),
         commands=commands(sight.path, bool(sight.answer and sight.answer.hung))
         if status.bad
         else (),
@@ -122,9 +128,22 @@ def values(sight: Sight) -> dict[str, Value]:
         "inodes": usage.inodes,
         "inodes_free": usage.inodes_free,
         "type": sight.mount.type if sight.mount else usage.type,
-        "mount": visible(sight.mount.point) if sight.mount else None,
+        "mount": visible(sight.main or sight.mount.point) if sight.mount else None,
         "read_only": len(sight.mount.writable) < 2 if sight.mount else None,
     }
+
+
+def _values(sight: Sight, seen: Seen, rules: Rules) -> dict[str, Value]:
+    """Where nothing was measured, the mount point that it had: paths of one are one alert."""
+    if _silent(sight):
+        return {"mount": seen.main} if seen.main else {}
+    return {} if _lost(sight, seen, rules) else _with_limits(values(sight), rules)
+
+
+def _silent(sight: Sight) -> bool:
+    """Whether the file system itself hangs or answers with an error."""
+    broken = seen_at_all(sight) and sight.answer and sight.answer.usage is None
+    return bool(broken and sight.answer and sight.answer.error != _GONE)
 
 
 def _with_limits(found: dict[str, Value], rules: Rules) -> dict[str, Value]:
@@ -166,7 +185,7 @@ def _hang(answer: Answer, seen: Seen, now: Instant) -> str:
 def _refused(error: str) -> Problem:
     if error in _UNSEEN:
         return Status.UNKNOWN, _UNSEEN[error]
-    if error == "No such file or directory":
+    if error == _GONE:
         return Status.CRITICAL, "does not exist"
     return Status.CRITICAL, f"cannot be read: {error}"
 

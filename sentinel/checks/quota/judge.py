@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentinel.checks.fs.limits import Limits, floored, judge
+from sentinel.checks.fs.limits import Limits, judge
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.quota.tools.quota import Amount, Quota
 from sentinel.checks.quota.tools.targets import Target, fullest, median_percent
 from sentinel.core.forecast.words import moment
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import duration_text, percent_text, size_text
 
 Problem = tuple[Status, str]
 GRACE = 86_400.0
@@ -85,7 +85,7 @@ def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
         return []
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
         if limits.inodes_used is not None and share >= limits.inodes_used:
-            text = f"{floored(share)} of files used ({status.value} from {limits.inodes_used})"
+            text = f"{percent_text(share)} of files used ({status.value} from {limits.inodes_used})"
             return [(status, text)]
     return []
 
@@ -132,9 +132,9 @@ def _fullest(targets: Sequence[Target], kind: str, warn: Limits, crit: Limits) -
     found = fullest(targets, kind)
     if found is None or found.used_percent is None:
         return []
-    usual = floored(median_percent(targets, kind))
+    usual = percent_text(median_percent(targets, kind))
     text = (
-        f"fullest {_KINDS[kind]} target {visible(found.name)} {floored(found.used_percent)} "
+        f"fullest {_KINDS[kind]} target {visible(found.name)} {percent_text(found.used_percent)} "
         f"used, {size_text(found.free)} free (median {usual})"
     )
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
@@ -143,7 +143,7 @@ def _fullest(targets: Sequence[Target], kind: str, warn: Limits, crit: Limits) -
             return [(status, f"{text} ({status.value} from {limits.used})")]
         if inodes is not None and limits.inodes_used is not None and inodes >= limits.inodes_used:
             limit = f"{status.value} from {limits.inodes_used} of inodes"
-            return [(status, f"{text}, {floored(inodes)} of inodes used ({limit})")]
+            return [(status, f"{text}, {percent_text(inodes)} of inodes used ({limit})")]
     return [(Status.OK, text)]
 
 
@@ -166,7 +166,7 @@ def _table(targets: Sequence[Target]) -> str:
     measured = (t for t in targets if t.used_percent is not None)
     known = sorted(measured, key=lambda t: -(t.used_percent or 0.0))
     rows = (
-        f"{visible(t.name)}  {floored(t.used_percent or 0.0)}  {size_text(t.free)} free"
+        f"{visible(t.name)}  {percent_text(t.used_percent or 0.0)}  {size_text(t.free)} free"
         for t in known[:10]
     )
     return "\n".join(rows)

@@ -204,7 +204,7 @@ def test_a_blind_alert_says_its_severity() -> None:
 
 FACTS_IN_WORDS: list[tuple[str, Value, tuple[str, str]]] = [
     ("used_percent", 96.0, ("used", "96%")),
-    ("used_percent", 99.97, ("used", "99.97%")),
+    ("used_percent", 99.97, ("used", "99.9%")),
     ("free_bytes", 1_200_000_000_000, ("free", "1.2 TB")),
     ("idle_seconds", 95.0, ("idle", "95s")),
     ("latency_s", 0.004, ("latency", "4ms")),

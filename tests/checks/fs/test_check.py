@@ -232,7 +232,7 @@ def test_a_name_in_no_encoding_is_looked_at_and_shown_as_text(tmp_path: Path) ->
 
 @root
 def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
-    """Without paths; named ones are each told."""
+    """Without paths; named ones are each told, with the mount point by which they are one alert."""
     image = tmp_path / "image"
     image.write_bytes(b"\0" * 2**22)
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
@@ -243,7 +243,8 @@ def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
     ):
         listed = [f.subject for f in look().findings]
         assert {str(disk), str(bind)} & set(listed) == {str(bind)}
-        assert len(look(disk, bind).findings) == 2
+        named = look(disk, bind, disk / "lost+found").findings
+        assert [f.values["mount"] for f in named] == [str(bind)] * 3
 
 
 @root
@@ -257,6 +258,23 @@ def test_a_mount_that_hangs_is_critical_and_the_others_are_on_time(fuse: Fuse) -
         "hangs: statfs did not answer within 2s",
     )
     assert root.values
+
+
+@root
+@pytest.mark.parametrize("hangs", [True, False])
+def test_paths_of_a_file_system_that_does_not_answer_are_one_alert(
+    fuse: Fuse, tmp_path: Path, hangs: bool
+) -> None:
+    """The mount point that they had in common is remembered, binds included."""
+    with mounted("--bind", tmp_path / "bind", str(fuse.point)) as bind:
+        first = look(fuse.point, bind)
+        fuse.hold("statfs") if hangs else fuse.crash()
+        second = look(fuse.point, bind, memory=first.memory, limit=2.0)
+        if hangs:
+            fuse.release()
+    assert {f.status for f in second.findings} == {Status.CRITICAL}
+    common = {"mount": first.findings[0].values["mount"]}
+    assert [f.values for f in second.findings] == [common, common]
 
 
 @root
@@ -311,7 +329,7 @@ def test_a_stale_file_handle_is_critical_until_it_answers_again(fuse: Fuse) -> N
     fuse.fail(errno.ESTALE, "statfs", "getattr", "lookup", "open", "opendir")
     stale = look(fuse.point, memory=first.memory)
     assert said(stale) == (Status.CRITICAL, "cannot be read: Stale file handle")
-    assert (one(stale).values, stale.samples) == ({}, ())
+    assert (one(stale).values, stale.samples) == ({"mount": str(fuse.point)}, ())
     fuse.fail(0)
     assert one(look(fuse.point, memory=stale.memory)).status is Status.OK
 

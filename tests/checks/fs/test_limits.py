@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.limits import CRIT, WARN, Limits, completed, floored, judge
+from sentinel.checks.fs.limits import CRIT, WARN, Limits, completed, judge
 from sentinel.checks.fs.usage import Usage, parse
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.core.values import Share, Size
+from sentinel.core.values import Share, Size, percent_text
 
 TB = 10**12
 NONE = Limits()
@@ -173,7 +173,7 @@ def test_an_image_is_full_by_its_nature() -> None:
 
 def test_a_share_is_never_shown_above_what_it_is() -> None:
     """94.99 must not read as 95."""
-    assert [floored(p) for p in (94.99, 95.0, 100.0, 0.04, 66.67)] == [
+    assert [percent_text(p) for p in (94.99, 95.0, 100.0, 0.04, 66.67)] == [
         "94.9%",
         "95%",
         "100%",
