@@ -71,7 +71,8 @@ def test_a_bind_of_a_part_belongs_to_the_whole_file_system() -> None:
     """By the number of the device, whatever the points are called."""
     table = parse(TABLE)
     part, own = table.holding("/srv/part/x"), table.holding("/gpfs")
-    assert part and own
+    assert part
+    assert own
     assert [table.main(m).point for m in (part, own)] == ["/data", "/gpfs"]
 
 

@@ -16,7 +16,7 @@ FIRING = Notification(
     status=Status.CRITICAL,
     reason="firing",
     summary="not running and nothing is queued (alice, 384 GPUs on 48 nodes): job 4242 FAILED with exit "
-    "code 1 on r12n[01-48] 35s ago after 11h 20m; 9m of work since checkpoint iter_0079000 at risk",
+    "code 1 on r12n[01-48] 35s ago after running for 11h 20m; 9m of work since checkpoint iter_0079000 at risk",
     since=_BEGAN,
     key="3f9c2a71b0-1",
     alert="3f9c2a71b0",

@@ -30,7 +30,7 @@ def lasted(gone: Gone, now: Instant) -> float | None:
 
 
 def told(gone: Gone, now: Instant) -> str:
-    """One sentence about its end: `4711 FAILED with exit code 1 12m ago after 5h 03m`."""
+    """One sentence about its end: `4711 FAILED with exit code 1 12m ago after running for 5h 03m`."""
     seen, end = gone.seen, gone.end
     head = f"job {visible(seen.id)}"
     if gone.lost is not None:
@@ -92,4 +92,4 @@ def _when(gone: Gone, end: JobEnd, now: Instant) -> str:
     ago = f" {duration_text(max(0.0, now.wall / SECOND - end.ended))} ago"
     if not gone.ran or gone.started is None or gone.started > end.ended:
         return ago
-    return f"{ago} after {duration_text(end.ended - gone.started)}"
+    return f"{ago} after running for {duration_text(end.ended - gone.started)}"

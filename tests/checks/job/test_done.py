@@ -105,7 +105,9 @@ def test_a_job_that_ran_between_two_looks_was_the_last_one() -> None:
     watch.look(pending("11"))
     dead = watch.look(ends=[ended("11", exit_code=1)])
     assert dead.status is CRITICAL
-    assert "job 11 FAILED with exit code 1 on node-[0-3] 5m ago after 1h" in dead.summary
+    assert (
+        "job 11 FAILED with exit code 1 on node-[0-3] 5m ago after running for 1h" in dead.summary
+    )
 
 
 def test_the_last_job_is_not_the_one_that_left_last() -> None:

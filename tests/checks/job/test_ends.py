@@ -33,7 +33,7 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
         (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
         (ended(state="DEADLINE"), "missed its deadline (DEADLINE)"),
         (ended(state="LAUNCH_FAILED"), "ended as LAUNCH_FAILED"),
-        (ended(started=NOW - 7500, ended=NOW - 300), "5m ago after 2h"),
+        (ended(started=NOW - 7500, ended=NOW - 300), "5m ago after running for 2h"),
     ],
 )
 def test_how_it_ended_is_said(end: JobEnd, words: str) -> None:
