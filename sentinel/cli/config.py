@@ -100,7 +100,7 @@ def init_command(args: argparse.Namespace) -> int:
 
 def check_command(args: argparse.Namespace) -> int:
     """Print every problem and return 2, or one line and 0; warnings go to standard error."""
-    from sentinel.config import ConfigError
+    from sentinel.config.problems import ConfigError
 
     path = _path(args)
     if path is None:
@@ -217,7 +217,7 @@ def schema_command(_args: argparse.Namespace) -> int:
 
 
 def _load(path: str, *, strict: bool = False) -> Any:
-    from sentinel.config import load
+    from sentinel.config.loader import load
     from sentinel.wiring import app
 
     loaded = load(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS, strict=strict)
@@ -227,7 +227,7 @@ def _load(path: str, *, strict: bool = False) -> Any:
 
 
 def _path(args: argparse.Namespace) -> str | None:
-    from sentinel.config import Hidden, find, searched
+    from sentinel.config.places import Hidden, find, searched
 
     try:
         path = find(args.config, os.environ)

@@ -228,8 +228,8 @@ def _add(path: str, text: str, section: str, blocks: dict[str, dict[str, Any]]) 
 
 def _write(path: str, text: str, added: Iterable[str]) -> None:
     """Only what loads takes the file's place."""
-    from sentinel.config import load
     from sentinel.config.edit import replace_file
+    from sentinel.config.loader import load
 
     def judge(beside: str) -> None:
         load(beside, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)

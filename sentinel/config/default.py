@@ -10,7 +10,6 @@ from sentinel.config.reader import plain
 from sentinel.config.registry import Registries, Registry
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Sources
-from sentinel.core import cron
 
 
 def embedded_default(
@@ -27,7 +26,7 @@ def from_data(data: Mapping[str, Any], checks: Registry, channels: Registry) -> 
     """Settings from what a file would hold; raises ConfigError as the loader does."""
     collector = Collector("built-in default")
     converter = Converter(collector, Sources({}))
-    kinds = Kinds(converter, collector, Registries(checks, channels), cron.parse)
+    kinds = Kinds(converter, collector, Registries(checks, channels))
     settings = Assembler(converter, collector, kinds).settings(plain(data))
     collector.check()
     return settings

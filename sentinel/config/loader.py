@@ -51,18 +51,12 @@ class Kinds:
         converter: Converter,
         collector: Collector,
         registries: Registries,
-        check_cron: Callable[[str], object],
         strict: bool = False,
     ) -> None:
         """`strict`: a kind that does not load is an error, and not what its check says."""
         self._converter, self._collector = converter, collector
-        self._registries, self._check_cron = registries, check_cron
-        self._strict = strict
+        self.registries, self._strict = registries, strict
         self._checks, self._channels = registries.checks, registries.channels
-
-    def known(self) -> tuple[Registries, Callable[[str], object]]:
-        """All kinds and the judge of schedules, for what stands outside of checks."""
-        return self._registries, self._check_cron
 
     def check(self, entry: Entry) -> Iterator[CheckConfig]:
         """The check, or nothing where something is wrong."""
@@ -174,18 +168,9 @@ class Kinds:
         if common is FAILED:
             return FAILED
         errors = list(_contradictions(common))
-        if common.cron is not None:
-            errors += self._cron_errors(common.cron)
         for error in errors:
             self._collector.error(line_at(shared, error.path), (*path, *error.path), str(error))
         return FAILED if errors else common
-
-    def _cron_errors(self, text: str) -> list[Invalid]:
-        try:
-            self._check_cron(text)
-        except Invalid as error:
-            return [Invalid(str(error), "cron")]
-        return []
 
 
 def _parted(table: Table, common: Any) -> tuple[Table, Table]:
@@ -204,6 +189,11 @@ def _contradictions(common: Common) -> Iterator[Invalid]:
         yield Invalid("a run needs some time; write it like 10s", "timeout")
     if common.blind_after < 1:
         yield Invalid(f"expected at least 1 run, got {common.blind_after}", "blind_after")
+    if common.cron is not None:
+        try:
+            cron.parse(common.cron)
+        except Invalid as error:
+            yield Invalid(str(error), "cron")
 
 
 def _unknown(error: UnknownKind, entry: Entry, registry: Registry) -> str:
@@ -247,8 +237,7 @@ class Assembler:
             "channels": tuple(self._named(root, "channels", self._kinds.channel)),
         }
         settings = Settings(path=path, **{k: v for k, v in read.items() if v is not FAILED})
-        registries, cron = self._kinds.known()
-        Review(self._collector, root, settings, registries, cron).all(lists)
+        Review(self._collector, root, settings, self._kinds.registries).all(lists)
         return settings
 
     def _refuse_unknown(self, root: Table) -> None:
@@ -322,7 +311,6 @@ def load(
     path: str,
     checks: Registry,
     channels: Registry,
-    check_cron: Callable[[str], object] = cron.parse,
     env: Mapping[str, str] | None = None,
     actions: Registry | None = None,
     strict: bool = False,
@@ -330,16 +318,15 @@ def load(
 ) -> Loaded:
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
-    `check_cron` raises Invalid for a text that is no schedule. A check or channel whose kind does not
-    load is there, and says so when it is run; `strict`: it is an error, and what only costs time is
-    warned of. `text` is read in place of the file, as if it stood there.
+    A check or channel whose kind does not load is there, and says so when it is run; `strict`: it is
+    an error, and what only costs time is warned of. `text` is read in place of the file, as if it stood there.
     """
     collector = Collector(path)
     data, mode = _bytes(path, collector) if text is None else (text, 0)
     root = read(data, collector)
     folder = os.path.dirname(os.path.abspath(path))
     converter = Converter(collector, Sources(os.environ if env is None else env, folder))
-    kinds = Kinds(converter, collector, Registries(checks, channels, actions), check_cron, strict)
+    kinds = Kinds(converter, collector, Registries(checks, channels, actions), strict)
     settings = Assembler(converter, collector, kinds).settings(root, path)
     if mode & stat.S_IROTH:
         _warn_exposed(converter, collector, path)

@@ -1,6 +1,6 @@
 """What only shows when all sections are read: references between them, and what is missing."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -16,6 +16,7 @@ from sentinel.config.reader import Table, line_at
 from sentinel.config.registry import Registries
 from sentinel.config.settings import Settings
 from sentinel.config.wording import did_you_mean, near
+from sentinel.core import cron
 from sentinel.core.declared import OWN as OWN_METRICS
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
@@ -42,10 +43,8 @@ class Review:
         root: Table,
         settings: Settings,
         registries: Registries,
-        check_cron: Callable[[str], object],
     ) -> None:
-        self._collector, self._root = collector, root
-        self._settings, self._check_cron = settings, check_cron
+        self._collector, self._root, self._settings = collector, root, settings
         self._kinds, self._action_kinds = registries.checks, registries.actions
         self._check_names = _names(root, "checks")
         self._channel_names = _names(root, "channels")
@@ -169,7 +168,7 @@ class Review:
             if window.until is not None and _is_past(window.until):
                 self._warn((*path, "until"), "lies in the past: this window silences nothing")
             if window.cron is not None:
-                _within("cron", self._check_cron, window.cron)
+                _judge_cron(window.cron)
             else:
                 _judge_span(window)
         except Invalid as error:
@@ -267,11 +266,11 @@ def _is_past(until: str) -> bool:
     return datetime.now(timezone.utc) - end > timedelta(days=1)
 
 
-def _within(key: str, judge: Callable[[str], object], text: str) -> None:
+def _judge_cron(text: str) -> None:
     try:
-        judge(text)
+        cron.parse(text)
     except Invalid as error:
-        raise Invalid(str(error), key) from None
+        raise Invalid(str(error), "cron") from None
 
 
 def _names(root: Table, section: str) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class NoConfig(SentinelError):
 
 def load_settings(path: str | None) -> Settings:
     """The configuration file that applies; raises NoConfig, ConfigError or Distrusted."""
-    from sentinel.config import Hidden, searched
+    from sentinel.config.places import Hidden, searched
 
     try:
         settings = find_settings(path)
@@ -82,7 +82,7 @@ def settings_or_default(path: str | None, *, quiet: bool = False) -> Settings:
 
 def readable_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
     """The same, but None in place of the built-in default."""
-    from sentinel.config import Hidden
+    from sentinel.config.places import Hidden
 
     try:
         return find_settings(path, quiet=quiet)
@@ -96,9 +96,9 @@ def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
     """As load_settings, but None where there is no file, and raises Hidden. A file that was not
     named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
     not so)."""
-    from sentinel import config
+    from sentinel.config.places import find
 
-    found = config.find(path, os.environ)
+    found = find(path, os.environ)
     if found is None:
         return None
     if not path and not quiet:
@@ -108,9 +108,9 @@ def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
 
 def settings_from(path: str, text: bytes | None = None) -> Settings:
     """Those of that file, or of a text in its place; raises ConfigError."""
-    from sentinel import config
+    from sentinel.config.loader import load
 
-    loaded = config.load(path, CHECKS, CHANNELS, check_cron=_check_cron, actions=ACTIONS, text=text)
+    loaded = load(path, CHECKS, CHANNELS, actions=ACTIONS, text=text)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return with_chain(loaded.settings)
@@ -119,11 +119,12 @@ def settings_from(path: str, text: bytes | None = None) -> Settings:
 def find_kinds(path: str | None = None) -> None:
     """Let the registry know the kinds of the `checks_from` of the file that applies, if one does,
     whatever else is wrong with it."""
-    from sentinel import config
+    from sentinel.config.loader import load
+    from sentinel.config.places import find
 
     with suppress(SentinelError, OSError):
-        if found := config.find(path, os.environ):
-            config.load(found, CHECKS, CHANNELS)
+        if found := find(path, os.environ):
+            load(found, CHECKS, CHANNELS)
 
 
 def chain_folder(settings: Settings) -> str:
@@ -150,7 +151,7 @@ def with_chain(settings: Settings) -> Settings:
 
 def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:
     """A check of that kind with settings from the command line; raises BadOptions or BadCall."""
-    from sentinel.config import one_shot as convert
+    from sentinel.config.options import one_shot as convert
 
     plugin = convert(_kind(kind, names), options)
     return CheckConfig(name=kind, common=Common(kind=kind), plugin=plugin)
@@ -297,7 +298,7 @@ def _unreadable(state: str, why: str) -> Unreadable:
 
 def embedded() -> Settings:
     """What sentinel does without any file: local disks, Slurm if there, the terminal."""
-    from sentinel.config import embedded_default
+    from sentinel.config.default import embedded_default
 
     return embedded_default(CHECKS, CHANNELS, hostname=os.uname().nodename, slurm=slurm_here())
 
@@ -389,9 +390,3 @@ def _kind(kind: str, names: Sequence[str]) -> Any:
             else f"no check or kind {kind!r}; kinds: {kinds}{known}"
         )
         raise BadCall(text) from error
-
-
-def _check_cron(text: str) -> None:
-    from sentinel.core.cron import parse
-
-    parse(text)

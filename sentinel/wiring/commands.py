@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from sentinel.clock import SystemClock
-from sentinel.config import ConfigError
+from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.core.errors import Fenced, SentinelError, StoreBusy, StoreError
 from sentinel.wiring import app, last_good

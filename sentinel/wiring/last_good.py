@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from hashlib import blake2b
 
-from sentinel.config import ConfigError
+from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.config.sources import contents, expanded
 from sentinel.core.errors import Invalid
@@ -94,7 +94,7 @@ def _places(file: str, chain: str) -> list[Place]:
 
 
 def _file(path: str | None) -> str:
-    from sentinel.config import find
+    from sentinel.config.places import find
 
     return find(path, os.environ) or ""
 

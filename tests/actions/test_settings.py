@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.actions.limits import ActionSettings, BreakerSettings, Limits
-from sentinel.config import ConfigError, load
+from sentinel.config.loader import load
+from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration, Rate, Share

@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from sentinel.channels.alertmanager import Alertmanager, alert
-from sentinel.config import load
+from sentinel.config.loader import load
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import KINDS
-from sentinel.config import load
+from sentinel.config.loader import load
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs"

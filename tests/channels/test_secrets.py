@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import KINDS
-from sentinel.config import ConfigError, load
 from sentinel.config.display import show
+from sentinel.config.loader import load
+from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs" / "channels"

@@ -6,7 +6,8 @@ import pytest
 
 from sentinel.channels import KINDS
 from sentinel.channels.settings import LONGEST_SEND
-from sentinel.config import ConfigError, load
+from sentinel.config.loader import load
+from sentinel.config.problems import ConfigError
 from sentinel.engine.delivery import SEND_LIMIT
 from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.channels.test_secrets import example, with_key

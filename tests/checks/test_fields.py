@@ -16,8 +16,8 @@ import yaml
 from msgspec.structs import replace
 
 from sentinel.chain.submitter import Submitter
-from sentinel.config import load
 from sentinel.config.convert import Record, fields, shape
+from sentinel.config.loader import load
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import SentinelError
 from sentinel.gpu.ledger import GpuEvent, Sighting

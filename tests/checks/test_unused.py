@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sentinel.config import ConfigError, load
+from sentinel.config.loader import load
+from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 LOG = {"kind": "log", "path": "/x/log"}

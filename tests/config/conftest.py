@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config import ConfigError, Loaded, load
+from sentinel.config.loader import Loaded, load
+from sentinel.config.problems import ConfigError
 
 from .kinds import CHANNELS, CHECKS
 

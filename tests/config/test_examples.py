@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sentinel.config import Loaded, load
 from sentinel.config.display import show
-from sentinel.config.loader import SECTIONS
+from sentinel.config.loader import SECTIONS, Loaded, load
 from sentinel.config.starter import Surroundings, starter, write_new
 from sentinel.wiring.app import CHANNELS, CHECKS
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from sentinel.config import ConfigError
 from sentinel.config.display import show
 from sentinel.config.json_schema import schema
+from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS as ALL_CHANNELS
 from sentinel.wiring.app import CHECKS as ALL_CHECKS
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerting.settings import Match, Route
-from sentinel.config import ConfigError, load
+from sentinel.config.loader import load
+from sentinel.config.problems import ConfigError
 from sentinel.config.review import OWN
 from sentinel.config.settings import Settings
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common, SlurmSettings
@@ -553,19 +554,6 @@ def test_what_works_but_is_hardly_meant_is_a_warning(
     """It is loaded all the same."""
     found = [str(w).partition("sentinel.yaml:")[2] for w in loaded(text).warnings]
     assert found == warnings
-
-
-def test_the_schedule_is_judged_by_whoever_runs_it(tmp_path: Path) -> None:
-    """check_cron gets the text; what it raises is told at the key."""
-    from sentinel.core.errors import Invalid
-
-    def refuse(text: str) -> None:
-        raise Invalid(f"not {text}")
-
-    path = tmp_path / "s.yaml"
-    path.write_text("checks: {a: {kind: disk, cron: x y}}")
-    with pytest.raises(ConfigError, match=r"1: checks\.a\.cron: not x y"):
-        load(str(path), CHECKS, CHANNELS, check_cron=refuse)
 
 
 @pytest.mark.parametrize(

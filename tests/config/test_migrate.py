@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sentinel.config import ConfigError, load
+from sentinel.config.loader import load
 from sentinel.config.migrate import migrated
+from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 FORMER = """\

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec import Struct
 
-from sentinel.config import ConfigError, one_shot, options_of
+from sentinel.config.options import one_shot, options_of
+from sentinel.config.problems import ConfigError
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, Size
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config import embedded_default, find, searched
+from sentinel.config.default import embedded_default
+from sentinel.config.places import find, searched
 from sentinel.config.registry import Registry
 from sentinel.core.settings import Common
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config import ConfigError
 from sentinel.config.display import show
+from sentinel.config.problems import ConfigError
 from sentinel.config.sources import Reference as Kept
 from sentinel.config.sources import Sources, expanded, resolved
 from sentinel.core.errors import Invalid

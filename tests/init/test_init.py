@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config import load
+from sentinel.config.loader import load
 from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.lab.smtp import SmtpServer
 

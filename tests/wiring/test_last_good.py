@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sentinel.cli import main
-from sentinel.config import ConfigError
+from sentinel.config.problems import ConfigError
 from sentinel.wiring import app, last_good
 
 FILE = """\
