@@ -132,14 +132,14 @@ def message(
     mail.set_content(named["text"])
     if "html" in named:
         mail.add_alternative(named["html"], subtype="html")
-        _add_pictures(mail, render.ranked(notifications), named["html"])
+        _add_pictures(mail, notifications, named["html"])
     return mail.as_bytes()
 
 
-def _add_pictures(mail: EmailMessage, cards: Sequence[render.Card], text: str) -> None:
+def _add_pictures(mail: EmailMessage, told: Sequence[Notification], text: str) -> None:
     """Beside the page, those that it shows: a template may show none."""
     *_, page = mail.iter_parts()
-    for picture in dict.fromkeys(c.picture for c in cards if c.picture):
+    for picture in dict.fromkeys(n.picture for n in told if n.picture):
         if (name := picture_id(picture)) in text:
             page.add_related(picture, "image", "png", cid=f"<{name}>", filename="picture.png")
 
