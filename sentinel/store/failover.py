@@ -155,6 +155,8 @@ class Pair:
         self._trouble, self._backlog = None, Backlog(self._limit)
         self._changed = self._leads_there = False
         kept = self._spare.read()
+        self._alone = not self.primary.term or (kept is not None and kept.begin.alone)
+        self.orders = kept.orders if kept is not None else self.orders
         try:
             token = self._lead_there(kept)
         except (Unavailable, Damaged) as error:
@@ -313,12 +315,19 @@ class Pair:
                 self._tell(self._there(lambda: self.primary.reopen(self._moment)))
                 self._damaged = self._leads_there = False
             if not self._leads_there:
-                self._spare.note(self._there(self.primary.snapshot).token + 1)
+                self._announce(self._there(self.primary.snapshot).token + 1)
                 lead = partial(self.primary.lead, self._holder, self._moment)
                 self._token, self._leads_there = self._there(lead), True
         except StoreBusy as error:
             raise Fenced(str(error)) from error
         self._write_back()
+
+    def _announce(self, token: int) -> None:
+        """In the journal, before the state is led under that number: a pass that dies in between
+        would else be taken for another's."""
+        if self._spare.path and not self._spare.note(token):
+            self._token = token
+            self._begin_journal(whole=False)
 
     def _write_back(self) -> None:
         """What waits; repeating it is harmless, so a crash in between costs nothing."""
@@ -375,16 +384,15 @@ class Pair:
         """Lead, and write what an earlier process could not. Where others led since, only what it
         sent and what it saw of the past are news: the rest they have seen themselves."""
         current = _current(kept, there)
+        self._adopt(kept)
         if current:
-            self._spare.note(there.token + 1)
+            self._announce(there.token + 1)
         token = self._there(lambda: self.primary.lead(self._holder, self._moment))
         if there.memory.get(MERGED, {}).get("id") == kept.id:
             self._spare.clear()
         elif current and token == there.token + 1:
-            self._adopt(kept)
             self._write_back()
         else:
-            self._adopt(kept)
             self._write_past(there)
             self._spare.clear()
         self._backlog = Backlog(self._limit)
@@ -418,10 +426,8 @@ class Pair:
 
     def _lead_alone(self, error: StoreError, kept: Kept | None) -> int:
         """With a lock alone nobody else leads either: watching may begin."""
-        if self.primary.term:
-            self._alone = kept is not None and kept.begin.alone
-            if not self._alone:
-                raise error
+        if not self._alone:
+            raise error
         if not self.primary.locked:
             try:
                 self._spare.lock(Lease(self._holder, self._moment.wall))
@@ -444,8 +450,6 @@ class Pair:
             # Numbers above all that may be stored, so that rows of both can be told apart.
             self.mirror.load(Snapshot(seq=self._moment.wall))
             self._complete, self._token = False, 0
-        if kept is not None:
-            self.orders = kept.orders
         if kept is None or not _newer(kept, there):
             self._spare.leave()
         return 0

@@ -59,14 +59,21 @@ class Journal:
         return list(self._records(data))
 
     def begin(self, record: bytes) -> None:
-        """Anew, with this as its first record."""
-        self._id, self._count, self._end = os.urandom(16), 0, 0
-        with suppress(FileNotFoundError):
-            file = _opened(self.path, os.O_RDONLY)  # refuses what is not ours
-            used = any(os.pread(file, SIZE, 0))
-            os.close(file)
-            if used:
+        """Anew, with this as its first record. What it held before stays until this is safe; where
+        there is no room for both it goes first, and its room is kept."""
+        if self._used():
+            fresh = Journal(f"{self.path}.new")
+            fresh.remove()
+            try:
+                fresh.begin(record)
+                os.replace(fresh.path, self.path)
+                self._id, self._count, self._end = fresh._id, fresh._count, fresh._end
+                return
+            except OSError:
+                fresh.remove()
                 os.unlink(self.path)
+                self._take_room()
+        self._id, self._count, self._end = os.urandom(16), 0, 0
         self.append(record)
 
     def append(self, record: bytes) -> None:
@@ -90,18 +97,33 @@ class Journal:
         worse: then there is room or not when it is needed."""
         with suppress(OSError):
             space = os.statvfs(os.path.dirname(self.path))
-            if space.f_bavail * space.f_frsize < 4 * RESERVED:
-                return
+            if space.f_bavail * space.f_frsize >= 4 * RESERVED:
+                self._take_room()
+
+    def remove(self) -> None:
+        """Harmless where it is not there."""
+        for path in (self.path, f"{self.path}.new"):
+            with suppress(OSError):
+                os.unlink(path)
+
+    def _take_room(self) -> None:
+        with suppress(OSError):
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
             try:
                 os.posix_fallocate(file, 0, RESERVED)
             finally:
                 os.close(file)
 
-    def remove(self) -> None:
-        """Harmless where it is not there."""
-        with suppress(OSError):
-            os.unlink(self.path)
+    def _used(self) -> bool:
+        """Raises Refused for what is not ours."""
+        try:
+            file = _opened(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            return any(os.pread(file, SIZE, 0))
+        finally:
+            os.close(file)
 
     def _records(self, data: bytes) -> Iterator[bytes]:
         """In their order, up to the first that is missing; the next one goes behind all that was

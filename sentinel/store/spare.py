@@ -126,6 +126,7 @@ class Spare:
         self._places = [beside, *elsewhere] if beside else list(elsewhere)
         self._open: Place | None = None
         self._locked: Place | None = None
+        self._ended: Place | None = None
         self._order = 0
         self.refused: list[str] = []
         """Why a place is not used although something is there, for people."""
@@ -152,9 +153,11 @@ class Spare:
         return kept
 
     def begin(self, begin: Begin) -> bool:
-        """Go on in a new journal, in the first place that takes it."""
+        """Go on in a new journal, in the first place that takes it: where the last one is, which
+        holds all there is, only if no other does."""
         self._order += 1
-        self._open = self._first_that_takes(self._places, replace(begin, order=self._order))
+        places = sorted(self._places, key=lambda place: place is self._ended)
+        self._open = self._first_that_takes(places, replace(begin, order=self._order))
         return self._open is not None
 
     def shadow(self, begin: Begin) -> None:
@@ -183,16 +186,16 @@ class Spare:
         """Whether it was written; after a False only `begin` helps."""
         return self._append(write.encoded())
 
-    def note(self, token: int) -> None:
-        """The state is led under this number from now on, and takes what is kept here."""
-        self._append(Write(method="lead", token=token).encoded())
+    def note(self, token: int) -> bool:
+        """The state is led under this number from now on, and takes what is kept here; as `keep`."""
+        return self._append(Write(method="lead", token=token).encoded())
 
     def clear(self) -> None:
         """The state has it all."""
         for place in self._places:
             with suppress(OSError):
                 place.do(place.journal.remove)
-        self._open, self._order = None, 0
+        self._open, self._ended, self._order = None, None, 0
         self.reserve()
 
     def reserve(self) -> None:
@@ -234,7 +237,7 @@ class Spare:
         try:
             place.do(lambda: place.journal.append(record.encode()))
         except (OSError, Refused):
-            self._open = None
+            self._open, self._ended = None, place
             return False
         return True
 

@@ -1,5 +1,6 @@
 """A disk that is really full: watching goes on and nothing is lost."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,31 @@ def test_a_start_on_a_full_disk_knows_what_was(disk: Disk, state: Path, clock: T
     again = open_store(str(state), at()).store
     assert again.alerts() == []
     assert summaries(again.outbox()) == ["before", "during"]
+
+
+def test_a_disk_that_is_full_for_long(disk: Disk, state: Path) -> None:
+    """More than the journal beside the state has room for: the next one begins elsewhere, and what
+    was kept before is kept until then. No room that sentinel frees tempts the database."""
+    subprocess.run(["mount", "-o", "remount,size=24M", str(disk.point)], check=True)
+    for number in range(12):
+        if number == 1:
+            disk.fill()
+        store = open_store(str(state), at(number)).store
+        store.lead("test", at(number))
+        if number:
+            (before,) = store.alerts()
+            assert before == alert(values={"pass": number - 1})
+        store.commit(Batch(at=at(number), alerts=(alert(values={"pass": number}),)))
+        for step in range(60):
+            store.commit(remembered([number, step]))
+        assert (store.trouble is None, store.safe) == (number == 0, True)
+        store.close()
+    disk.free()
+    again = open_store(str(state), at(20)).store
+    again.lead("test", at(20))
+    assert (again.alerts(), again.trouble) == ([alert(values={"pass": 11})], None)
+    assert again.memory("fs") == {"value": [11, 59]}
+    again.close()
 
 
 def test_a_first_start_on_a_full_disk(disk: Disk) -> None:

@@ -74,6 +74,23 @@ def test_what_is_reserved_is_empty_and_private(tmp_path: Path) -> None:
     assert Journal(journal.path).read() == [b"first"]
 
 
+def test_a_new_one_takes_the_place_of_a_used_one_whole(tmp_path: Path) -> None:
+    """A kill in between leaves the old one; what it left of the new one is no obstacle."""
+    path = written(tmp_path, b"old", b"old too")
+    left = tmp_path / "journal.new"
+    left.write_bytes(path.read_bytes()[:BLOCK])
+    left.chmod(0o600)
+    assert Journal(str(path)).read() == [b"old", b"old too"]
+    journal = Journal(str(path))
+    journal.begin(b"new")
+    journal.append(b"more")
+    assert Journal(str(path)).read() == [b"new", b"more"]
+    assert not left.exists()
+    left.write_bytes(b"")
+    journal.remove()
+    assert not (path.exists() or left.exists())
+
+
 def test_it_is_bounded(tmp_path: Path) -> None:
     """The next place is tried then."""
     journal = Journal(str(tmp_path / "journal"))
