@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sentinel.actions.service import concerned
 from sentinel.actions.worker import Errands
+from sentinel.alerting.handover import Handed
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Rest
 from sentinel.alerting.routing import lookback
@@ -87,9 +88,15 @@ class Engine:
             self._keeping.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._pipeline = await self._db.call(Pipeline, self._store, self.world.plan, self._clock)
         self._started = True
+        await self.take_over()
         await self._db.call(self._pipeline.replan, self.world.plan)
         await self._delivery.recall(lookback(self.world.plan.routes))
         await self._upkeep.begin()
+
+    async def take_over(self, handed: Handed | None = None) -> None:
+        """See Pipeline.take_over."""
+        if await self._db.call(self._pipeline.take_over, handed):
+            self.committed.set()
 
     def first_look(self, names: Iterable[str]) -> None:
         """Of a new state all that these find is told as one message, when each was `looked` at."""

@@ -5,17 +5,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from sentinel.actions import announcements
 from sentinel.actions.announcements import Done
+from sentinel.alerting.handover import HANDED, Handed, taken_over
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import ALL_DONE, Plan, Rest, announce, digest, forget, review
 from sentinel.alerting.silences import Orders
 from sentinel.alerting.state_machine import remaining
 from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced
-from sentinel.core.model import Alert, Batch, Finding, Key, Status, Transition
+from sentinel.core.model import Alert, Batch, Finding, Key, Outgoing, Status, Transition
 from sentinel.core.ports import Clock, Store
 from sentinel.core.text import visible
 from sentinel.engine.order_log import OrderLog
@@ -85,6 +87,20 @@ class Pipeline:
             now = self._clock.now()
             self._commit(forget(stale, self._alerts, plan, now, self._said(now)))
 
+    def take_over(self, handed: Handed | None = None) -> tuple[Outgoing, ...]:
+        """Go on with alerts that were told without the state: these, or those that others handed
+        over. What there is to send of it."""
+        handed = handed or convert(self._store.memory(HANDED), Handed)
+        if not (handed.alerts or handed.transitions):
+            return ()
+        now = self._clock.now()
+        batch = taken_over(handed, self._ended, self._alerts, self._plan, now, self._said(now))
+        self._commit(batch)
+        return batch.outbox
+
+    def _ended(self, alert: Alert) -> bool:
+        return bool(self._store.history(1, alert.id))
+
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         """Write what these runs mean, in one transaction; raises StoreError.
 
@@ -140,11 +156,12 @@ class Pipeline:
 
     def review(self) -> Batch:
         """Write what is owed although nothing new was seen; see core.digest.review."""
+        more = self.take_over()
         now = self._clock.now()
         batch = review(self._alerts, self._plan, now, self._said(now), self.rest)
         if batch.alerts or batch.outbox:
             self._commit(batch)
-        return batch
+        return replace(batch, outbox=(*more, *batch.outbox))
 
     def _origin(self, key: Key) -> str:
         """Names an alert that begins now by the last run of its check that was kept. Passes that

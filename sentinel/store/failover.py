@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from sentinel.alerting import handover
+from sentinel.alerting.handover import Handed
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
@@ -19,7 +21,7 @@ from sentinel.proc import threads
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.lease import Lease
-from sentinel.store.memory import MemoryStore
+from sentinel.store.memory import RECENT, MemoryStore
 from sentinel.store.restore import Snapshotting, restore
 from sentinel.store.retention import DAY
 from sentinel.store.rows import Order, Snapshot
@@ -47,6 +49,7 @@ class Primary(Snapshotting, Protocol):
     def term(self) -> float: ...
     def prepare(self) -> None: ...
     def reopen(self, now: Instant) -> str: ...
+    def hand_over(self, handed: Handed) -> None: ...
 
 
 class Limited:
@@ -387,27 +390,43 @@ class Pair:
         self._adopt(kept)
         if current:
             self._announce(there.token + 1)
-        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        try:
+            token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        except StoreBusy:
+            if not current:
+                self._hand_over_unless_at_work()
+            raise
         if there.memory.get(MERGED, {}).get("id") == kept.id:
             self._spare.clear()
         elif current and token == there.token + 1:
             self._write_back()
         else:
-            self._write_past(there)
+            self._hand_over()
+            self._mark_sent(there)
             self._spare.clear()
         self._backlog = Backlog(self._limit)
         return token
 
-    def _write_past(self, there: Snapshot) -> None:
+    def _hand_over_unless_at_work(self) -> None:
+        """Another leads by now: it goes on with what was told from here. Not while a process of
+        this host still keeps the journal."""
+        with suppress(StoreError):
+            self._lock_spare()
+            self._hand_over()
+            self._spare.clear()
+        self._spare.unlock()
+
+    def _hand_over(self) -> None:
+        alerts = handover.told(self.mirror.alerts(), self.mirror.outbox())
+        handed = Handed(alerts, tuple(reversed(self.mirror.history(RECENT))))
+        self._there(lambda: self.primary.hand_over(handed))
+
+    def _mark_sent(self, there: Snapshot) -> None:
         done = {(r.channel, r.notification.key): o for r, o in self.mirror.finished() if o.sent}
-        past = tuple(reversed(self.mirror.history()))
-        self._there(lambda: self.primary.commit(Batch(at=self._moment, transitions=past)))
         for row in there.outbox:
             if outcome := done.get((row.channel, row.notification.key)):
-                told = Write(
-                    method="sent", rows=(row,), at=outcome.at, receipt=Receipt(outcome.text)
-                )
-                self._there(partial(told.apply, self.primary))
+                receipt = Receipt(outcome.text)
+                self._there(partial(self.primary.sent, (row,), outcome.at, receipt))
 
     def _adopt(self, kept: Kept) -> None:
         """Be where the process was that wrote it."""

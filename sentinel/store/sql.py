@@ -5,9 +5,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import groupby
 from typing import Any, TypeVar
 
+from msgspec import convert
 from msgspec.structs import replace
 from sqlalchemy import Connection, Select
 
+from sentinel.alerting.handover import HANDED, Handed
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
@@ -110,10 +112,23 @@ class SqlStore:
     def _note_standby(self, now: Instant) -> None:
         """Where a lease expires: its leader must not go on when the server is away."""
         if self._backend.term and boot_clock() - self._noted > NOTED:
-            row = {"key": digest(STANDBY), "body": encode(Remembered(STANDBY, {"at": now.wall}))}
             with suppress(StoreError), self._session.writing() as connection:
-                _run(connection, self._inserts.memory, [row])
+                self._remember(connection, STANDBY, {"at": now.wall})
                 self._noted = boot_clock()
+
+    def hand_over(self, handed: Handed) -> None:
+        """Leave it to whoever leads, without leading."""
+        with self._session.writing() as connection:
+            connection.execute(statements.token)  # one after another
+            body = connection.execute(statements.memory_of, {"k": digest(HANDED)}).scalar()
+            before = convert(decode(body, Remembered).memory, Handed) if body else Handed()
+            alerts = (*before.alerts, *handed.alerts)
+            transitions = (*before.transitions, *handed.transitions)
+            self._remember(connection, HANDED, {"alerts": alerts, "transitions": transitions})
+
+    def _remember(self, connection: Connection, name: str, memory: Mapping[str, Any]) -> None:
+        row = {"key": digest(name), "body": encode(Remembered(name, memory))}
+        _run(connection, self._inserts.memory, [row])
 
     @property
     def term(self) -> float:

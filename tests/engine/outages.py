@@ -105,6 +105,7 @@ class Teller:
                 before(number)
                 for name, status in statuses.items():
                     self.checks[name].status = status
+                await engine.review()
                 await tick(engine, self.clock.now(), everything=True)
                 self.clock.advance(EVERY)
         finally:

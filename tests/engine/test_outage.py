@@ -4,12 +4,18 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from errno import EIO
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
 
+from sentinel.core.errors import StoreBusy
+from sentinel.core.model import Status
+from sentinel.engine import housekeeping
+from sentinel.store.opening import open_store
 from tests.engine.outages import Teller, reference, story
 from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres
@@ -182,6 +188,67 @@ def test_a_server_that_is_away(
     getattr(teller, way)(told, before)
     assert teller.said == reference(tmp_path / "reference", told)
     assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+
+
+@pytest.mark.parametrize("leads", [False, True], ids=["stands by", "leads again"])
+def test_what_one_told_alone_another_ends(
+    postgres: Postgres,
+    postgres_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    leads: bool,
+) -> None:
+    """A leader tells two troubles from its journal and loses its lease. By then one is over, and
+    of the other there is a second episode: each has its end, under its own id."""
+    one, other = Teller(postgres_url), Teller(postgres_url)
+    fine = dict.fromkeys(one.checks, Status.OK)
+    again = {**fine, "never": Status.CRITICAL}
+    bad = {**again, "at-once": Status.CRITICAL}
+    here, there = tmp_path / "here", tmp_path / "there"
+    for host in (here, there):
+        host.mkdir()
+
+    def comes_back(number: int) -> None:
+        """The first host, while the other leads or before the next pass."""
+        if number != 2:
+            return
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
+        back = open_store(postgres_url, other.clock.now()).store
+        with nullcontext() if leads else pytest.raises(StoreBusy):
+            back.lead("here", other.clock.now())
+        back.close()
+        assert leads or not list(here.rglob("journal-*"))  # who leads casts a copy of its own
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
+    one.service([fine, bad, bad], lambda n: postgres.stop() if n == 1 else None)
+    postgres.start()
+    let_go(postgres_url)
+    assert len(list(here.rglob("journal-*"))) >= 1
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
+    other.clock.advance(20)
+    (other.ticks if leads else other.service)([fine, again, again, fine], comes_back)
+    told = [(n.check, n.reason, n.alert) for n in [*one.book.got, *other.book.got]]
+    (first,) = (a for c, r, a in told if (c, r) == ("at-once", "firing"))
+    began, second = (a for c, r, a in told if (c, r) == ("never", "firing"))
+    assert began != second
+    assert sorted(t for t in told if t[0] != housekeeping.NAME) == sorted(
+        [
+            ("at-once", "firing", first),
+            ("at-once", "resolved", first),
+            ("never", "firing", began),
+            ("never", "firing", second),
+            ("never", "gone", began),
+            ("never", "resolved", second),
+        ]
+    )
+
+
+def let_go(url: str) -> None:
+    """As when the time of its lease is over."""
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE leader SET expires = 0"))
 
 
 @pytest.mark.timeout(600)
