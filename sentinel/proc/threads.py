@@ -1,9 +1,11 @@
 """Daemon threads for what may block: none of them can keep the process from ending."""
 
+import errno
 import queue
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -15,6 +17,17 @@ def start(name: str, function: Callable[[], Result]) -> "Future[Result]":
     future: Future[Result] = Future()
     threading.Thread(target=_fulfil, args=(future, function), name=name, daemon=True).start()
     return future
+
+
+def within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
+    """Its result. OSError where it takes longer: then its thread is left behind."""
+    future = start(name, function)
+    try:
+        return future.result(seconds)
+    except FutureTimeout:
+        if future.done():
+            return future.result()  # in the very last moment, or its own error
+        raise OSError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
 
 
 def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:

@@ -4,10 +4,10 @@ Nothing is written there while the state works. One-shots share it, and whoever 
 again reads it back.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TypeVar
@@ -90,12 +90,12 @@ class Place:
         """OSError where it takes longer. One that hung is not tried again."""
         if not self._patience:
             return work()
-        future = threads.start("journal", work)
         try:
-            return future.result(self._patience)
-        except FutureTimeout:
-            self.do = _hung  # type: ignore[method-assign]
-            raise OSError(f"no answer within {self._patience:.0f} s") from None
+            return threads.within(self._patience, "journal", work)
+        except OSError as error:
+            if error.errno == errno.ETIMEDOUT:
+                self.do = _hung  # type: ignore[method-assign]
+            raise
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:

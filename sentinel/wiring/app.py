@@ -43,6 +43,10 @@ SLURM_CONFS = (
 """Where distributions, configless clusters (slurm.conf(5)) and source builds have it."""
 
 
+PATIENCE = 5.0
+"""Seconds for a look beside the state, whose file system may hang."""
+
+
 class BadCall(SentinelError):
     """The command line asks for what there is not."""
 
@@ -137,7 +141,7 @@ def with_chain(settings: Settings) -> Settings:
     """With a check of the chain that runs in place of cron, where one is installed: what is
     missed while nothing runs is told without being configured."""
     folder = chain_folder(settings)
-    if any(c.common.kind == "chain" for c in settings.checks) or not os.path.exists(
+    if any(c.common.kind == "chain" for c in settings.checks) or not _is_there(
         os.path.join(folder, "chain.json")
     ):
         return settings
@@ -147,6 +151,15 @@ def with_chain(settings: Settings) -> Settings:
     plugin = CHECKS.load("chain")(dir=folder)
     chain = CheckConfig(name=name, common=Common(kind="chain"), plugin=plugin)
     return replace(settings, checks=(*settings.checks, chain))
+
+
+def _is_there(path: str) -> bool:
+    """False too where its file system does not answer in time."""
+    from sentinel.proc import threads
+
+    with suppress(OSError):
+        return threads.within(PATIENCE, "chain", lambda: os.path.exists(path))
+    return False
 
 
 def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()) -> CheckConfig:

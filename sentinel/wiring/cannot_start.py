@@ -6,19 +6,28 @@ import asyncio
 import logging
 import os
 import time
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import StoreBusy, StoreError
+from sentinel.core.model import Alert, Told
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.store.spare import said_lately
+from sentinel.store.errors import Refused
+from sentinel.store.rows import Unreadable, decode, encode
+from sentinel.store.spare import Place, said_lately, volatile_places
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
     from sentinel.core.model import Notification
     from sentinel.core.ports import Store
+    from sentinel.engine.engine import Engine
 
 _LOG = logging.getLogger("sentinel")
 LIMIT = 30.0
@@ -54,7 +63,8 @@ async def say(settings: Settings, error: StoreError) -> None:
     if said_lately(f"{app.state_of(settings)}\0{error}", time.time()):
         return
     start = "" if isinstance(error, Silent) else "sentinel does not start, so nothing is watched: "
-    message = _message(settings, f"{start}{error}")
+    alert, message = _message(settings, f"{start}{error}")
+    told: dict[str, Told] = {}
     channels = [c for c in settings.channels if not c.plugin.personal]
     work = [asyncio.ensure_future(c.plugin.send([message])) for c in channels]
     if work:
@@ -65,9 +75,49 @@ async def say(settings: Settings, error: StoreError) -> None:
             _LOG.warning("channel %s: not told in time", channel.name)
         elif failed := sending.exception():
             _LOG.warning("channel %s: %s", channel.name, visible(str(failed)))
+        else:
+            told[channel.name] = Told(alert.last, alert.severity)
+    _note(settings, replace(alert, told=told))
 
 
-def _message(settings: Settings, what: str) -> Notification:
+async def mended(settings: Settings, engine: Engine) -> None:
+    """It has started: what was told of that it does not goes on as an alert, and so has its end."""
+    from sentinel.alerting.handover import Handed
+
+    places = _places(settings)
+    told = [alert for place in places for alert in _told(place)]
+    if told:
+        await engine.take_over(Handed(alerts=tuple({alert.id: alert for alert in told}.values())))
+        for place in places:
+            with suppress(OSError):
+                place.do(place.journal.remove)
+
+
+def _note(settings: Settings, alert: Alert) -> None:
+    """For whoever starts next: in the first place that takes it."""
+    for place in _places(settings):
+        told = {name: told for before in _told(place) for name, told in before.told.items()}
+        record = encode(replace(alert, told={**told, **alert.told})).encode()
+        with suppress(OSError, Refused):
+            place.do(place.require)
+            place.do(partial(place.journal.begin, record))
+            return
+
+
+def _told(place: Place) -> list[Alert]:
+    with suppress(OSError, Refused, Unreadable):
+        return [decode(record.decode(), Alert) for record in place.do(place.journal.read)[-1:]]
+    return []
+
+
+def _places(settings: Settings) -> list[Place]:
+    """Hosts that share `spare_state:` share it too."""
+    name = "not-started-" + blake2b(app.state_of(settings).encode(), digest_size=6).hexdigest()
+    spare = [Place(settings.spare_state, name, shared=False, patience=app.PATIENCE)]
+    return [*(spare if settings.spare_state else ()), *volatile_places(name)]
+
+
+def _message(settings: Settings, what: str) -> tuple[Alert, Notification]:
     from sentinel.alerting.processor import Plan, notification
     from sentinel.alerting.state_machine import step
     from sentinel.clock import SystemClock
@@ -83,4 +133,4 @@ def _message(settings: Settings, what: str) -> Notification:
     done = step(key, None, finding, POLICY, SystemClock().now(), "start")
     assert done.alert is not None
     assert done.transition is not None
-    return notification(done.alert, done.transition, plan)
+    return done.alert, notification(done.alert, done.transition, plan)

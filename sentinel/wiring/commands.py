@@ -54,7 +54,7 @@ def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
             await _begun(engine, settings, store)
         elif not await _telling(
             settings,
-            take_over(lambda: engine.start(holder()), service.stopped_within, store.term),
+            take_over(lambda: _started(engine, settings), service.stopped_within, store.term),
         ):
             return
         page = await _page(engine, settings, clock)
@@ -139,12 +139,20 @@ def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
         raise
 
 
+async def _started(engine: Engine, settings: Settings) -> None:
+    """Leading; that it could not be, where that was told, is over."""
+    from sentinel.wiring import cannot_start
+
+    await engine.start(holder())
+    await cannot_start.mended(settings, engine)
+
+
 async def _begun(engine: Engine, settings: Settings, store: Store) -> None:
     """Leading; what keeps it from that is told first, also a leader that hangs."""
 
     async def start() -> None:
         try:
-            await engine.start(holder())
+            await _started(engine, settings)
         except StoreBusy as error:
             from sentinel.wiring import cannot_start
 

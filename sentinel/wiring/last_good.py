@@ -70,11 +70,14 @@ def keep(found: Settings) -> None:
 
 
 def _write(place: Place, text: bytes) -> bool:
-    with suppress(OSError, Refused):
+    def write() -> bool:
         place.require()
         if place.journal.read() != [text]:
             place.journal.begin(text)
         return True
+
+    with suppress(OSError, Refused):
+        return place.do(write)
     return False
 
 
@@ -82,7 +85,7 @@ def _kept(path: str | None) -> Settings | None:
     file = _file(path)
     for place in _places(file, app.chain_folder(Settings(state=_state_named(file)))):
         with suppress(OSError, Refused, ConfigError):
-            for text in place.journal.read()[:1]:
+            for text in place.do(place.journal.read)[:1]:
                 return app.settings_from(file, text)
     return None
 
@@ -90,7 +93,8 @@ def _kept(path: str | None) -> Settings | None:
 def _places(file: str, chain: str) -> list[Place]:
     text = os.path.abspath(file).encode("utf-8", "surrogateescape")
     name = "configuration-" + blake2b(text, digest_size=6).hexdigest()
-    return [Place(os.path.dirname(chain), name, shared=False), *volatile_places(name)]
+    beside = Place(os.path.dirname(chain), name, shared=False, patience=app.PATIENCE)
+    return [beside, *volatile_places(name)]
 
 
 def _file(path: str | None) -> str:

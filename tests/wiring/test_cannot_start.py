@@ -27,19 +27,29 @@ channels:
 def test_a_state_of_a_newer_sentinel_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    """Through every channel that works, with what to do; a second start within the hour is silent."""
+    """Through every channel that works, with what to do; a second start within the hour is silent.
+    When it starts again, the same channels hear of the end, once."""
     monkeypatch.setenv("HOME", str(tmp_path))
     file = tmp_path / "sentinel.yaml"
     file.write_text(FILE.format(folder=tmp_path))
     assert main(["tick", "-c", str(file)]) == 0
-    with sqlite3.connect(tmp_path / "state" / "sentinel.db") as connection:
-        connection.execute("UPDATE schema_version SET version = ?", (VERSION + 1,))
-    connection.close()
+    _set_version(tmp_path, VERSION + 1)
     assert [main([*command, "-c", str(file)]) for _ in range(2)] == [74, 74]
     (told,) = [json.loads(line) for line in (tmp_path / "book").read_text().splitlines()]
     assert (told["check"], told["subject"], told["severity"]) == ("sentinel", "state", "critical")
     assert "nothing is watched" in told["summary"]
     assert "written by a newer sentinel" in told["summary"]
+    _set_version(tmp_path, VERSION)
+    assert [main(["tick", "-c", str(file)]) for _ in range(2)] == [0, 0]
+    _, end = [json.loads(line) for line in (tmp_path / "book").read_text().splitlines()]
+    assert (end["alert"], end["reason"], end["status"]) == (told["alert"], "resolved", "ok")
+    assert end["summary"] == "written"
+
+
+def _set_version(folder: Path, version: int) -> None:
+    with sqlite3.connect(folder / "state" / "sentinel.db") as connection:
+        connection.execute("UPDATE schema_version SET version = ?", (version,))
+    connection.close()
 
 
 def test_a_leader_that_stands_still_is_told(
@@ -64,6 +74,8 @@ def test_a_leader_that_stands_still_is_told(
     assert "written nothing for 30m" in told["summary"]
     leader.close()
     assert main(["tick", "-c", str(file)]) == 0
+    *_, end = [json.loads(line) for line in book.read_text().splitlines()]
+    assert (end["alert"], end["status"]) == (told["alert"], "ok")
 
 
 def test_a_server_that_is_away_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from sentinel.cli import main
 from sentinel.config.problems import ConfigError
 from sentinel.wiring import app, last_good
+from tests.lab.fuse import Fuse
 
 FILE = """\
 cluster: lab
@@ -134,6 +135,22 @@ def test_the_chain_is_found(site: Site, capsys: pytest.CaptureFixture[str]) -> N
         bad = capsys.readouterr()
         assert bad.out == good.out
         assert good.err in bad.err
+
+
+def test_a_state_that_hangs_holds_up_no_start(
+    site: Site, fuse: Fuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy beside it and the chain are looked for within a limit; the copy elsewhere counts."""
+    monkeypatch.setattr(app, "PATIENCE", 0.2)
+    site.good = site.good.replace(f"{site.folder}/state", str(fuse.point))
+    site.file.write_text(site.good)
+    assert last_good.settings(str(site.file))[1] == ""
+    fuse.hold("lookup", "getattr", "open", "opendir")
+    assert last_good.settings(str(site.file))[1] == ""
+    site.file.write_text(BROKEN["a key"](site.good))
+    settings, invalid = last_good.settings(str(site.file))
+    assert (settings.state, bool(invalid)) == (str(fuse.point), True)
+    fuse.release()
 
 
 def test_a_hook(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
