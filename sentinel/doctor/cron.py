@@ -1,6 +1,7 @@
 """What runs sentinel in place of cron, if something does."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from sentinel.chain import status
@@ -8,6 +9,7 @@ from sentinel.chain.folder import NotInstalled
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 from sentinel.doctor import Item, bad, ok, unknown, warn
+from sentinel.proc.mounts import holding
 from sentinel.store.mounts import is_local
 
 NAME = "chain"
@@ -29,10 +31,10 @@ def examine(folder: str, client: Any, spare: str = "") -> Iterator[Item]:
         why = "; ".join(facts["problems"]) or "nothing will run by itself"
         yield bad(NAME, f"{text}; {why}", "sentinel cron ensure")
     if facts["mode"] in ("chain", "relay"):
-        yield _second_place(spare)
+        yield _second_place(spare, folder)
 
 
-def _second_place(spare: str) -> Item:
+def _second_place(spare: str, folder: str) -> Item:
     """Whether all hosts on which a pass may run share one: what one keeps for itself, the next one
     does not know."""
     name, remedy = "second place", "set `spare_state:` to a directory that all hosts share, on "
@@ -44,4 +46,13 @@ def _second_place(spare: str) -> Item:
         return warn(name, f"{text} once more, under the same id", remedy)
     if is_local(spare):
         return warn(name, f"{text} once more: {visible(spare)} is on this host alone", remedy)
+    if _same_mount(spare, folder):
+        return warn(name, f"{text} once more: {visible(spare)} fails with the state", remedy)
     return ok(name, f"{visible(spare)}, which hosts may share")
+
+
+def _same_mount(one: str, other: str) -> bool:
+    """False too where it cannot be told."""
+    with suppress(OSError, ValueError):
+        return holding(one) == holding(other)
+    return False
