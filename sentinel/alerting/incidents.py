@@ -2,7 +2,8 @@
 
 An incident is the alerts that bear the same `incident`, the id of the alert that is its cause. It
 has no state of its own, so it lives and ends with them. What joins what is data, RULES: a cause that
-fires now, and something that both name (Slurm, a node, a path). Nothing is joined by a guess.
+fires now, and something that both name (Slurm, a node, a path). A maintenance that Slurm has a
+reservation for is a cause without an alert: its silence. Nothing is joined by a guess.
 
 A training that is dead or hangs joins, and is told as if it had not: to its own people, at once.
 """
@@ -10,12 +11,13 @@ A training that is dead or hangs joins, and is told as if it had not: to its own
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.silences import Silence, began_in
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.model import Alert, Key, Status
 
@@ -163,13 +165,18 @@ class Causes:
         return at
 
 
-def joined(alerts: Mapping[Key, Alert], causes: Causes) -> Iterator[Alert]:
+def joined(
+    alerts: Mapping[Key, Alert], causes: Causes, silences: Sequence[Silence] = ()
+) -> Iterator[Alert]:
     """The firing alerts that have to bear another incident than they do. One that has joined a
-    cause stays with it; one that stood alone may still join."""
+    cause stays with it; one that stood alone may still join. What nothing else explains, and what
+    that explains, joins the maintenance in which it began."""
     for alert in alerts.values():
         if alert.firing and (alert.incident in ("", alert.id) or alert.id in causes.split):
             root = causes.root(alert)
-            incident = alert.id if root.key == alert.key else root.incident or root.id
+            alone = root.key == alert.key or root.incident in ("", root.id)
+            planned = began_in(root, silences) if alone and alert.id not in causes.split else None
+            incident = planned.id if planned else root.id if alone else root.incident
             if incident != alert.incident:
                 yield replace(alert, incident=incident)
 

@@ -318,7 +318,7 @@ class _Work:
     def _join(self) -> None:
         """Give each alert its incident, when all of the batch was observed."""
         self._explains = Causes(self._alerts.values(), split=self._split)
-        for alert in list(joined(self._alerts, self._explains)):
+        for alert in list(joined(self._alerts, self._explains, self._silences)):
             self._alerts[alert.key] = alert
         members: dict[str, list[Key]] = defaultdict(list)
         for alert in self._alerts.values():
@@ -501,6 +501,9 @@ class _Work:
     def _story(self, alert: Alert) -> str:
         """What else belongs to the incident: of the cause its effects, of an effect its cause."""
         members = self._members.get(alert.incident, [])
+        if planned := self._orders.planned(alert.incident):
+            more = f", with {len(members) - 1} more" if len(members) > 1 else ""
+            return f"began in {planned.reason}{more}"
         if len(members) < 2:
             return ""
         if alert.id != alert.incident:

@@ -15,6 +15,9 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key
 
+SLURM = "slurm"
+"""How a silence was given that is a maintenance of Slurm's."""
+
 
 class Silence(Struct, frozen=True, kw_only=True):
     """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
@@ -32,6 +35,11 @@ class Silence(Struct, frozen=True, kw_only=True):
     reason: str = ""
     nodes: frozenset[str] | None = None
     alerts: frozenset[str] | None = None
+
+    @property
+    def planned(self) -> bool:
+        """Whether it is a maintenance that Slurm has a reservation for."""
+        return self.how == SLURM
 
 
 class Ack(Struct, frozen=True, kw_only=True):
@@ -77,6 +85,10 @@ class Orders(Struct, frozen=True, kw_only=True):
         """Alerts that nothing explains, because somebody said so."""
         return frozenset(r.alert for r in self.remarks if r.deed == "split")
 
+    def planned(self, incident: str) -> Silence | None:
+        """The maintenance of Slurm's that an incident is about."""
+        return next((s for s in self.silences if s.planned and s.id == incident), None)
+
     def assigned(self, incident: str) -> str:
         """Whose the incident is; empty where nobody was named."""
         said = (r for r in reversed(self.remarks) if r.incident == incident)
@@ -92,6 +104,15 @@ def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence
     """The matching silence that lasts longest, if there is one now."""
     active = [s for s in silences if s.starts <= now.wall < s.ends and _covers(s, alert)]
     return max(active, key=lambda s: s.ends, default=None)
+
+
+def began_in(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
+    """The maintenance of Slurm's in which it began to fire, on a node of it."""
+    began = (alert.fired or alert.since).wall
+    return next(
+        (s for s in silences if s.planned and s.starts <= began < s.ends and _covers(s, alert)),
+        None,
+    )
 
 
 def _covers(silence: Silence, alert: Alert) -> bool:

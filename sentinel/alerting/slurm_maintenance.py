@@ -6,7 +6,7 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Silence
+from sentinel.alerting.silences import SLURM, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.slurm.model import Reservation
 
@@ -54,7 +54,7 @@ def _silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
         starts=r.starts * SECOND,
         ends=r.ends * SECOND,
         who="Slurm",
-        how="slurm",
+        how=SLURM,
         reason=f"maintenance reservation {r.name}",
         nodes=nodes,
     )

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 
 from sentinel.alerting.incidents import stands_still, weight
 from sentinel.alerting.processor import iso
-from sentinel.alerting.silences import Orders, Remark
+from sentinel.alerting.silences import Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.model import Alert, Status, Transition, worst
 from sentinel.core.text import visible, visible_lines
@@ -55,7 +55,7 @@ def fact(incident: str, members: Sequence[Alert], known: Known) -> IncidentFact:
     return IncidentFact(
         incident=incident,
         severity=worst(a.severity for a in members),
-        title=visible(f"{named(cause)}: {cause.summary}"),
+        title=_title(incident, cause, known),
         since=min(a.since.wall for a in members) / SECOND,
         for_s=round(max(elapsed(a.since, known.now) for a in members), 1),
         alerts=len(members),
@@ -85,13 +85,16 @@ def story(incident: str, known: Known) -> dict[str, Any]:
     return {
         **(row(incident, members, known) if members else _over(incident, past, known)),
         "members": [_member(a) for a in members],
-        "timeline": timeline(past, remarks, known),
+        "timeline": timeline(past, remarks, known, known.orders.planned(incident)),
         "before": _before(about, incident, known) if about is not None else [],
     }
 
 
 def timeline(
-    past: Iterable[Transition], remarks: Iterable[Remark], known: Known
+    past: Iterable[Transition],
+    remarks: Iterable[Remark],
+    known: Known,
+    planned: Silence | None = None,
 ) -> list[dict[str, str]]:
     """What happened and what people said of it, in the order of time."""
     alerts = dict[str, str]()
@@ -108,6 +111,9 @@ def timeline(
         if alert in alerts:
             told = {"severity": "", "summary": visible(f"{alerts[alert]} {ack.note}".strip())}
             rows.append((ack.at.wall, {"reason": "ack", "about": visible(ack.who), **told}))
+    for at, what in [(planned.starts, "begins"), (planned.ends, "ends")] if planned else []:
+        told = {"severity": "", "summary": visible(planned.reason if planned else "")}
+        rows.append((at, {"reason": what, "about": "Slurm", **told}))
     rows.sort(key=lambda one: one[0])
     return [{"at": iso(Instant(wall=at), known.zone), **told} for at, told in rows]
 
@@ -122,6 +128,11 @@ def again(story: Story) -> str:
     times = len(story["before"]) + 1
     words = {2: "second", 3: "third"}
     return f"{words.get(times, f'{times}th')} time in 14 days" if times > 1 else ""
+
+
+def _title(incident: str, about: Alert | Transition, known: Known) -> str:
+    planned = known.orders.planned(incident)
+    return visible(planned.reason if planned else f"{named(about)}: {about.summary}")
 
 
 def _gpus(alert: Alert) -> float:
@@ -158,7 +169,7 @@ def _over(incident: str, past: Sequence[Transition], known: Known) -> dict[str, 
     return {
         "incident": incident,
         "severity": worst(t.severity for t in past).value,
-        "title": visible(f"{named(first)}: {first.summary}"),
+        "title": _title(incident, first, known),
         "since": iso(first.since, known.zone),
         "for": duration_text(elapsed(first.since, past[-1].at)),
         "alerts": 0,

@@ -201,7 +201,8 @@ def given_up(row: Outgoing, why: str) -> Outgoing:
 
 
 KEEP = 90 * 86400 * SECOND
-"""An acknowledgement outlives any alert worth the name; it matters only while that fires."""
+"""An acknowledgement outlives any alert worth the name; it matters only while that fires. A maintenance
+names its incident when it is over."""
 
 
 class Order(Struct, frozen=True):
@@ -225,7 +226,7 @@ class Order(Struct, frozen=True):
     def ends(self) -> int:
         """When it may be forgotten, µs UTC."""
         if self.silence:
-            return self.silence.ends
+            return self.silence.ends + (KEEP if self.silence.planned else 0)
         given = self.ack or self.remark
         return (given.at.wall if given else 0) + KEEP
 

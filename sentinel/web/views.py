@@ -11,6 +11,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from sentinel.alerting.orders import Said, Wrong
+from sentinel.alerting.slurm_maintenance import PREFIX
 from sentinel.core.model import Status
 from sentinel.status import detail
 from sentinel.status.folding import Fold, folded, single
@@ -110,6 +111,7 @@ class Views:
             "id": name,
             "name": f"{_of(title)}",
             "others": sum(a.incident == found.incident for a in facts.alerts) - 1 if found else 0,
+            "planned": found is not None and found.incident.startswith(PREFIX),
             "line": line,
             "told": told,
             "earlier": earlier,

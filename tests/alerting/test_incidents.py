@@ -15,10 +15,12 @@ from sentinel.alerting.orders import Said, acknowledge, remark, silence_alerts
 from sentinel.alerting.processor import FIRST_LOOK, GATHER, SETTLE, Plan, Rest, digest, review
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.alerting.silences import Ack, Orders
+from sentinel.alerting.slurm_maintenance import orders as maintenances
 from sentinel.alerting.state_machine import FlapPolicy, Policy
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
-from sentinel.status.incidents import Known, opened
+from sentinel.slurm.model import Reservation
+from sentinel.status.incidents import Known, opened, story
 from sentinel.store.rows import decode, encode
 from sentinel.testing import START
 
@@ -170,6 +172,46 @@ def test_a_topology_that_changes_under_way_loses_nothing() -> None:
     moved = saw("c1", "n1", WARNING, labels={"node": "n1", "switch": "s1"})
     assert said(night.pass_(moved, switch)) == []
     assert said(night.later(SETTLE + 1)) == [("c1", "n1", "firing")]
+
+
+def test_what_begins_in_a_maintenance_is_told_as_one_when_that_is_over() -> None:
+    """Nodes that do not come back, with all that they explain: one incident, one thread. What began
+    before it or on another node stands alone, and so does what somebody takes out."""
+    night, at = Night(), START.wall // SECOND
+    reserved = Reservation(
+        name="firmware", starts=at + 90, ends=at + 7200, nodes=frozenset({"n1", "n2", "n3"}),
+        flags=frozenset({"MAINT"}),
+    )  # fmt: skip
+    quiet = maintenances([reserved], (), ["n1", "n2", "n3", "n4"], START)
+    night.orders = Orders(silences=tuple(quiet))
+    early = night.pass_(saw("gpus", "GPU-3", labels={"node": "n3"}))
+    assert said(early) == [("gpus", "GPU-3", "firing")]
+    nodes = {"c1": "n1", "c2": "n2", "c3": "n4"}
+    more = {name: replace(PLAN.policies["nodes"]) for name in nodes}
+    night.plan = replace(PLAN, policies={**PLAN.policies, **more})
+    down = [replace(saw(c, n, labels={"node": n}), kind="nodes") for c, n in nodes.items()]
+    rows = night.pass_(*down, saw("mounts", "n1:/s", labels={"node": "n1"}), after=3600)
+    assert said(rows) == [("c3", "n4", "firing")]
+    of = {k.subject: a.incident for k, a in night.alerts.items()}
+    assert of["n1"] == of["n2"] == of["n1:/s"] == quiet[0].id
+    assert len({of["GPU-3"], of["n4"], of["n1"]}) == 3
+    over = night.later(3600)
+    assert sorted(said(over)) == [("c1", "n1", "firing"), ("c2", "n2", "firing")]
+    assert len({row.group for row in over}) == 1
+    assert "began in maintenance reservation firmware" in over[0].notification.note
+    known = Known(
+        alerts=list(night.alerts.values()), history=(), orders=night.orders, now=night.now,
+        zone=timezone.utc,
+    )  # fmt: skip
+    told = story(quiet[0].id, known)
+    assert told["title"] == "maintenance reservation firmware"
+    assert [row["reason"] for row in told["timeline"]] == ["begins", "ends"]
+    taken = next(a for a in night.alerts.values() if a.key.subject == "n2")
+    said_by = Said("ann", "cli", "")
+    apart = remark(quiet[0].id, "split", said_by, night.now, alert=taken.id)
+    night.orders = replace(night.orders, remarks=(apart,))
+    night.later(60)
+    assert night.alerts[taken.key].incident == taken.id
 
 
 def test_a_storm_of_xids_on_one_host() -> None:
