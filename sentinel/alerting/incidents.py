@@ -39,20 +39,20 @@ class Rule(Struct, frozen=True, kw_only=True):
     blind: the cause is Slurm's own trouble, the effect a check that cannot see and names Slurm.
     words: both are checks that cannot see, for the same reason; the oldest stands for all.
     node: the cause is about the node that the effect bears as its label.
-    switch: the cause is about the switch or block behind which all nodes are out, which the effect bears as its label.
+    rack: the cause is about the rack of which all nodes are out, which the effect bears as its label.
     storm: both tell of Xids on one node; the oldest stands for all.
     path: the cause is about a file system or directory in which the effect's file lies.
     mount: both are paths of one check on the same file system, and equally bad.
     """
 
-    link: Literal["blind", "words", "switch", "node", "storm", "path", "mount"]
+    link: Literal["blind", "words", "rack", "node", "storm", "path", "mount"]
     causes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
 
 
 RULES = (
     Rule(link="blind", causes=("slurm",)),
-    Rule(link="switch", causes=("nodes",), effects=("nodes",)),
+    Rule(link="rack", causes=("nodes",), effects=("nodes",)),
     Rule(
         link="node",
         causes=("nodes",),
@@ -78,7 +78,7 @@ RULES = (
     Rule(link="words"),
     Rule(link="mount", causes=("fs",), effects=("fs",)),
 )
-"""Sorted by how much they explain: the first that fits decides. A switch and its nodes: topology.conf(5).
+"""Sorted by how much they explain: the first that fits decides. A rack and its nodes: topology.conf(5), or `slurm: {racks}`.
 A GPU that falls off the bus takes others of its host along, by NVLink and by their common job:
 https://docs.nvidia.com/deploy/xid-errors/ (74 and 45 beside 79)."""
 
@@ -196,8 +196,8 @@ def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:
         yield ""
     elif rule.link == "words":
         yield from _reason(alert)
-    elif rule.link == "switch":
-        yield from _switch(alert)
+    elif rule.link == "rack":
+        yield from _rack(alert)
     elif rule.link == "storm":
         for status in Status:
             if status.rank <= alert.severity.rank:
@@ -223,7 +223,7 @@ def _as_effect(rule: Rule, alert: Alert) -> Iterator[str]:
     elif rule.link == "path":
         yield from _places(alert)
     elif node:
-        link = alert.labels.get("switch", "") if rule.link == "switch" else node
+        link = alert.labels.get("rack", "") if rule.link == "rack" else node
         yield from [link] if link else []
 
 
@@ -235,10 +235,10 @@ def _places(alert: Alert) -> Iterator[str]:
             path = "" if path == "/" else path.rpartition("/")[0] or "/"
 
 
-def _switch(alert: Alert) -> Iterator[str]:
-    switch = alert.labels.get("switch", "")
-    if switch and not alert.labels.get("node"):
-        yield switch
+def _rack(alert: Alert) -> Iterator[str]:
+    rack = alert.labels.get("rack", "")
+    if rack and not alert.labels.get("node"):
+        yield rack
 
 
 def _storm(alert: Alert, severity: Status) -> Iterator[str]:

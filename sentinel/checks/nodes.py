@@ -30,7 +30,7 @@ from sentinel.slurm.node_states import ASLEEP, UNFIT, UP, state_of
 
 ALL = "all nodes"
 FEWEST = 2
-"""Nodes behind a switch, from which on that all are out says something of the switch."""
+"""Nodes of a rack, from which on that all are out says something of the rack."""
 
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
@@ -129,14 +129,14 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
-        switches = _switches(shown, out, ctx)
+        racks = _racks(shown, out, ctx)
         hangs = _hangs([n.name for n in shown if _stuck(n, passages)], ctx)
         return Report(
             findings=(
                 self._together(subject, nodes, fit, ctx),
-                *(_behind(switch, names) for switch, names in switches.items() if each),
+                *(_rack(rack, names) for rack, names in racks.items() if each),
                 *(
-                    _with_switch(self._one(n, past, passages.get(n.name), hangs, ctx), switches)
+                    _with_rack(self._one(n, past, passages.get(n.name), hangs, ctx), racks)
                     for n in shown
                 ),
             ),
@@ -234,42 +234,42 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Status.UNKNOWN if passage and passage.verdict == "unknown" else Status.OK
 
 
-def _switches(
+def _racks(
     shown: Sequence[Node], out: Collection[str], ctx: Context
 ) -> Mapping[str, Sequence[str]]:
-    """Leaf switches or blocks of Slurm's topology with their nodes, where each of several is out. None
-    where Slurm does not tell: then each node is told for itself."""
+    """Racks with their nodes (leaf switches or blocks of Slurm's topology, or as declared), where each of
+    several is out. None where nobody tells of them: then each node is told for itself."""
     if len(out) < FEWEST:
         return {}
     names = {node.name for node in shown}
     try:
-        told = {s: hostlist.expand(nodes) for s, nodes in ctx.slurm.topology().items()}
+        told = {r: hostlist.expand(nodes) for r, nodes in ctx.slurm.topology().items()}
     except (CannotTell, Invalid):
         return {}
     return {
-        switch: nodes
-        for switch, nodes in told.items()
+        rack: nodes
+        for rack, nodes in told.items()
         if len(nodes) >= FEWEST and names.issuperset(nodes) and all(n in out for n in nodes)
     }
 
 
-def _behind(switch: str, nodes: Sequence[str]) -> Finding:
-    """All that a switch connects is out: one cause for all of it."""
-    name = visible(switch)
+def _rack(rack: str, nodes: Sequence[str]) -> Finding:
+    """All of a rack is out: one cause for all of it."""
+    name = visible(rack)
     return Finding(
-        subject=f"switch {name}",
+        subject=f"rack {name}",
         status=Status.CRITICAL,
-        summary=f"all {len(nodes)} nodes behind it are out: {_names_of(nodes)}; look at the switch and the rack's power",
+        summary=f"all {len(nodes)} nodes of it are out: {_names_of(nodes)}; look at its switch and its power",
         values={"nodes": len(nodes)},
-        commands=(f"scontrol show topology {name}", f"sinfo -R -n {_names_of(nodes)}"),
-        labels={"switch": name},
+        commands=(f"sinfo -R -n {_names_of(nodes)}",),
+        labels={"rack": name},
     )
 
 
-def _with_switch(finding: Finding, switches: Mapping[str, Sequence[str]]) -> Finding:
+def _with_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
     node = finding.labels["node"]
-    of = next((name for name, nodes in switches.items() if node in nodes), "")
-    return replace(finding, labels={**finding.labels, "switch": visible(of)}) if of else finding
+    of = next((name for name, nodes in racks.items() if node in nodes), "")
+    return replace(finding, labels={**finding.labels, "rack": visible(of)}) if of else finding
 
 
 def available(node: Node) -> bool:

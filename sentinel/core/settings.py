@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
 
@@ -104,12 +105,28 @@ class ChannelConfig(Struct, frozen=True, kw_only=True):
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
     `change_prefix` stands before commands that change something, e.g. [sudo, -n].
-    `maintenance`: its maintenance reservations silence alerts about their nodes."""
+    `maintenance`: its maintenance reservations silence alerts about their nodes. `racks`: host lists by
+    what they have in common (a switch, a power supply), in place of Slurm's topology."""
 
     timeout: Duration = Duration(20)
     command_prefix: list[str] = []
     change_prefix: list[str] = []
     maintenance: bool = False
+    racks: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if not self.racks:
+            return
+        from sentinel.core import hostlist
+
+        of = dict[str, str]()
+        for name, nodes in self.racks.items():
+            try:
+                for node in hostlist.expand(nodes):
+                    if of.setdefault(node, name) != name:
+                        raise Invalid(f"{node} is in {of[node]} too", "racks", name)
+            except Invalid as error:
+                raise Invalid(str(error), "racks", name) from None
 
 
 def is_web_address(text: str) -> bool:

@@ -15,4 +15,4 @@ def connect(
 ) -> Snapshot:
     """The port to Slurm; nothing is asked yet. `users` None: everybody's jobs."""
     client = Client(limit=settings.timeout, prefix=settings.command_prefix)
-    return Snapshot(client, clock, users=users, max_age=max_age)
+    return Snapshot(client, clock, users=users, max_age=max_age, racks=settings.racks)

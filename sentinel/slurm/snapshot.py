@@ -40,14 +40,20 @@ MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
 class Snapshot:
     """The port `core.ports.Slurm`. `users` None: everybody; none at all: no job is of interest.
 
-    `max_age`: seconds for which jobs and nodes are kept. Its methods may be called from any
+    `max_age`: seconds for which jobs and nodes are kept. `racks`: host lists in place of Slurm's topology. Its methods may be called from any
     thread; the client's counters say what Slurm was asked.
     """
 
     def __init__(
-        self, client: Client, clock: Clock, *, users: Collection[str] | None, max_age: float
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        users: Collection[str] | None,
+        max_age: float,
+        racks: Mapping[str, str] | None = None,
     ) -> None:
-        self.client = client
+        self.client, self._racks = client, racks or {}
         self._users = users
         wait = 4 * client.limit  # the first list of jobs needs up to four commands
         self._me = Answer(lambda: who(client), clock, max_age=SETTLED, patience=wait)
@@ -197,8 +203,9 @@ class Snapshot:
         return self._timeouts.get()
 
     def topology(self) -> Mapping[str, str]:
-        """Slurm's leaf switches or blocks with their nodes as hostlists, at most an hour old."""
-        return self._topology.get()
+        """The racks that are declared; else Slurm's leaf switches or blocks, at most an hour old. Their
+        nodes are hostlists."""
+        return self._racks or self._topology.get()
 
     def rights(self) -> Rights:
         """As whom Slurm is asked and what that user may see, at most an hour old."""

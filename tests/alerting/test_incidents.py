@@ -145,19 +145,19 @@ def test_a_full_file_system_under_trainings() -> None:
     assert alerts["/scratch"] == alerts["llm"] == alerts["/scratch/a"] != alerts["other"]
 
 
-def test_a_switch_explains_its_nodes_and_all_on_them() -> None:
+def test_a_rack_explains_its_nodes_and_all_on_them() -> None:
     """One message for the rack; the training on it is told too."""
     night, checks = Night(), {f"c{n}": f"n{n}" for n in range(3)}
     nodes = {name: replace(PLAN.policies["nodes"]) for name in checks}
     night.plan = replace(PLAN, policies={**PLAN.policies, **nodes})
     rack = [
-        replace(saw(check, node, WARNING, labels={"node": node, "switch": "s0"}), kind="nodes")
+        replace(saw(check, node, WARNING, labels={"node": node, "rack": "s0"}), kind="nodes")
         for check, node in checks.items()
     ]
-    switch = saw("nodes", "switch s0", labels={"switch": "s0"})
+    switch = saw("nodes", "rack s0", labels={"rack": "s0"})
     on = {"labels": {"node": "n1"}}
     rows = night.pass_(*rack, saw("gpus", "GPU-1", **on), saw("train", "llm", **on), switch)
-    assert sorted(said(rows)) == [("nodes", "switch s0", "firing"), ("train", "llm", "firing")]
+    assert sorted(said(rows)) == [("nodes", "rack s0", "firing"), ("train", "llm", "firing")]
     assert len({a.incident for a in night.alerts.values()}) == 1
 
 
@@ -166,10 +166,10 @@ def test_a_topology_that_changes_under_way_loses_nothing() -> None:
     night = Night()
     gone = replace(PLAN.policies["nodes"])
     night.plan = replace(PLAN, policies={**PLAN.policies, "c1": gone})
-    node = saw("c1", "n1", WARNING, labels={"node": "n1", "switch": "s0"})
-    switch = saw("nodes", "switch s0", labels={"switch": "s0"})
-    assert said(night.pass_(node, switch)) == [("nodes", "switch s0", "firing")]
-    moved = saw("c1", "n1", WARNING, labels={"node": "n1", "switch": "s1"})
+    node = saw("c1", "n1", WARNING, labels={"node": "n1", "rack": "s0"})
+    switch = saw("nodes", "rack s0", labels={"rack": "s0"})
+    assert said(night.pass_(node, switch)) == [("nodes", "rack s0", "firing")]
+    moved = saw("c1", "n1", WARNING, labels={"node": "n1", "rack": "s1"})
     assert said(night.pass_(moved, switch)) == []
     assert said(night.later(SETTLE + 1)) == [("c1", "n1", "firing")]
 

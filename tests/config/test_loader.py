@@ -159,6 +159,11 @@ BAD = [
         '2: slurm.command_prefix[0]: expected text, got the number 5; write "5" in quotes',
     ),
     ("slurm:\n  command_prefix: ''", "2: slurm.command_prefix: expected a list, got text ''"),
+    (
+        "slurm:\n  racks:\n    r1: n[1-4]\n    r2: n4",
+        "4: slurm.racks.r2: n4 is in r1 too",
+    ),
+    ("slurm: {racks: {r1: 'n['}}", "1: slurm.racks.r1: ..."),
     ("checks: [a]", "1: checks: expected a mapping of names, got a list"),
     ("routes: {}", "1: routes: expected a list, got a mapping"),
     # names and kinds

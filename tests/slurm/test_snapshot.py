@@ -56,6 +56,15 @@ def world(stand_ins: StandIns) -> World:
     return World(stand_ins)
 
 
+def test_declared_racks_stand_in_place_of_slurms_topology(world: World) -> None:
+    """Slurm is not even asked for it, whatever it would say."""
+    racks = {"r1": "n[1-4]", "r2": "n[5-8]"}
+    asked = Snapshot(world.client, world.clock, users=[], max_age=30.0, racks=racks)
+    assert asked.topology() == racks
+    assert world.requests == {}
+    assert connect(SlurmSettings(racks=racks), [], 30.0, world.clock).topology() == racks
+
+
 def test_a_pass_asks_once_whatever_the_number_of_checks(world: World) -> None:
     """One squeue and one scontrol for a hundred checks; the next pass asks again."""
     slurm = world.snapshot("alice")

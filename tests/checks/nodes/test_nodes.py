@@ -185,7 +185,7 @@ def test_a_node_of_which_slurm_knows_nothing_yet_was_not_seen() -> None:
     assert (seen.words, seen.status) == ("saw 2 of 3 nodes: not n3", Status.UNKNOWN)
 
 
-def test_all_nodes_behind_a_switch_are_told_as_one() -> None:
+def test_all_nodes_of_a_rack_are_told_as_one() -> None:
     """Only where all of several are out, and by what Slurm says of the topology now."""
     nodes = [node(1, "DOWN"), node(2, "DOWN"), node(3, "DOWN"), node(4), node(5, "DOWN")]
     topology = {"s0": "n[1-2]", "s1": "n[3-4]", "s2": "n5", "s3": "n[5-6]"}
@@ -195,10 +195,10 @@ def test_all_nodes_behind_a_switch_are_told_as_one() -> None:
         return by_subject(Nodes().run(context(slurm)))
 
     found = told(topology)
-    assert [name for name in found if name.startswith("switch")] == ["switch s0"]
-    assert found["switch s0"].summary.startswith("all 2 nodes behind it are out: n[1-2]; ")
-    assert [f.labels.get("switch") for n, f in found.items() if n in ("n1", "n2", "n3", "n5")] == [
+    assert [name for name in found if name.startswith("rack")] == ["rack s0"]
+    assert found["rack s0"].summary.startswith("all 2 nodes of it are out: n[1-2]; ")
+    assert [f.labels.get("rack") for n, f in found.items() if n in ("n1", "n2", "n3", "n5")] == [
         "s0", "s0", None, None,
     ]  # fmt: skip
-    assert [name for name in told({**topology, "s0": "n[1-4]"}) if "switch" in name] == []
-    assert [name for name in told(None) if "switch" in name] == []
+    assert [name for name in told({**topology, "s0": "n[1-4]"}) if "rack" in name] == []
+    assert [name for name in told(None) if "rack" in name] == []
