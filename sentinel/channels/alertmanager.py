@@ -170,6 +170,7 @@ def _annotations(n: Notification) -> dict[str, str]:
         "note": c.note,
         "page": one_line(n.page, 2000),
         "sentinel_alert": one_line(n.alert, _LABEL),
+        "sentinel_incident": one_line(n.incident or n.alert, _LABEL),
     }
     return {name: text for name, text in parts.items() if text}
 

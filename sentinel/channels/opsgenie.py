@@ -77,14 +77,15 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "POST", f"v2/alerts/{alias}/close?identifierType=alias", note
 
     def _alert(self, n: Notification) -> dict[str, Any]:
-        details = {name: shortened(text, _DETAIL) for name, text in render.facts(card(n))}
+        facts = {name: shortened(text, _DETAIL) for name, text in render.facts(card(n))}
+        facts = {"incident": one_line(n.incident or n.alert, _DETAIL)} | facts
         return {
             "message": shortened(render.subject([n]), _MESSAGE),
             "alias": incident(n),
             "description": shortened(render.text([n]), _DESCRIPTION),
             "responders": [{"name": team, "type": "team"} for team in self.teams],
             "tags": self._tags(n),
-            "details": dict([*details.items()][:20]),
+            "details": dict([*facts.items()][:20]),
             "entity": one_line(n.subject or n.check, _ENTITY),
             "source": "sentinel",
             "priority": _PRIORITIES[degree(n)],

@@ -184,7 +184,7 @@ def _details(n: Notification, c: Card) -> dict[str, str]:
         "summary": c.summary,
         **dict(render.facts(c)),
         "note": one_line(n.note, _WORDS),
-        "incident": n.incident if n.incident != n.alert else "",
+        "incident": one_line(n.incident or n.alert, _WORDS),
         "last lines": "\n".join(c.lines),
         "what to do": "\n".join(c.commands),
         "runbook": c.runbook,

@@ -53,6 +53,14 @@ class TestContract(ServiceContract):
         return manager(url, headers=headers, timeout=timeout)
 
 
+def test_alerts_of_one_incident_say_so_and_stay_apart() -> None:
+    """As an annotation: a label would make another alert of one that joins later."""
+    alone, joined = (alert(notification(incident=i), NOW, 3600) for i in ("01J9", "01J0"))
+    assert alone["labels"] == joined["labels"]
+    assert joined["annotations"]["sentinel_incident"] == "01J0"
+    assert alone["annotations"]["sentinel_incident"] == "01J9"
+
+
 def test_labels_are_what_routes_match_on() -> None:
     """The alert's own words, and the labels of the finding under names that Prometheus allows."""
     labels = {"node": "r12n07", "gpu-uuid": "x", "0": "y", "severity": "no", "empty": ""}

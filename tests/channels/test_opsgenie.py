@@ -95,6 +95,16 @@ def test_the_priority_tells_how_bad(changes: dict[str, Any], priority: str) -> N
     assert body["alias"] == "01J9"
 
 
+def test_alerts_of_one_incident_are_objects_of_their_own_that_say_so() -> None:
+    """However many facts there are beside it."""
+    with Web(answers_json(202, TOOK)) as server:
+        labels = {f"label{n}": "x" for n in range(30)}
+        n = notification(incident="01J0", labels=labels)
+        body = sent(opsgenie(server.url), server, n)
+    assert body["alias"] == "01J9"
+    assert body["details"]["incident"] == "01J0"
+
+
 def test_teams_and_tags() -> None:
     """Those configured, and words for its filters."""
     with Web(answers_json(202, TOOK)) as server:

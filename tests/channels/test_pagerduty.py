@@ -65,6 +65,14 @@ def test_what_a_message_does(changes: dict[str, Any], action: str, severity: str
     assert event["payload"]["severity"] == severity
 
 
+def test_alerts_of_one_incident_are_events_of_their_own_that_say_so() -> None:
+    """Each ends by itself; the service may group them by that detail."""
+    with Web(TOOK) as server:
+        event = sent(pagerduty(server.url), server, notification(incident="01J0"))
+    assert event["dedup_key"] == "01J9"
+    assert event["payload"]["custom_details"]["incident"] == "01J0"
+
+
 def test_an_event_holds_what_a_person_needs() -> None:
     """In the fields of the common event format."""
     with Web(TOOK) as server:
@@ -74,6 +82,7 @@ def test_an_event_holds_what_a_person_needs() -> None:
     assert payload["source"] == "tr11-176B"
     assert payload["timestamp"] == "2026-09-30T03:12:05+02:00"
     assert payload["custom_details"]["last lines"] == "rank 0: NCCL WARN\nrank 0: Aborted"
+    assert payload["custom_details"]["incident"] == "01J9"
     assert event["links"] == [{"href": "https://wiki.example.org/oncall", "text": "Runbook"}]
 
 
