@@ -186,7 +186,7 @@ ras() {
         case $port in '' | *[!0-9]*) port=28028 host=localhost ;; esac
         listens "$pid" "$port" || continue
         # shellcheck disable=SC2016 # for the shell within
-        answer=$(timeout -k 1 8 bash -c 'exec 3<>"/dev/tcp/$0/$1" &&
+        answer=$(timeout -k 1 "$each" bash -c 'exec 3<>"/dev/tcp/$0/$1" &&
             printf "CLIENT PROTOCOL 2\nTIMEOUT 4\nSET FORMAT json\nVERBOSE STATUS\n" >&3 &&
             head -c 16777216 <&3' "${host:-localhost}" "$port" 2>/dev/null | packed)
         told ras "$answer"
@@ -210,14 +210,18 @@ lasting() {
     told gpus "$(timeout -k 1 6 nvidia-smi --format=csv --query-gpu=index,uuid,pci.bus_id,utilization.gpu,power.draw,power.limit,temperature.gpu,memory.used,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total 2>&1 | head -c 32768 | packed)"
 }
 
-# A driver that hangs must not keep back the stacks: they were asked for first.
-lasted() {
-    tries=0
-    while [ ! -e "$work/lasted" ] && [ $tries -lt 60 ] && [ "$(date +%s)" -lt "$deadline" ]; do
+# Beside the stacks: a driver or a port that never answers must not keep them back. What it has told
+# by the end is told.
+aside() {
+    ( "$@" >"$work/aside.$1"
+        mv "$work/aside.$1" "$work/told.$1" ) </dev/null >/dev/null 2>&1 &
+}
+
+told_aside() {
+    while [ ! -e "$work/told.$1" ] && [ "$(date +%s)" -lt "$deadline" ]; do
         sleep 0.1 2>/dev/null || sleep 1
-        tries=$((tries + 1))
     done
-    cat "$work/lasted" 2>/dev/null || cat "$work/lasting"
+    cat "$work/told.$1" 2>/dev/null || cat "$work/aside.$1"
 }
 
 packed() { base64 | tr -d '\n'; }
@@ -235,12 +239,11 @@ $(beside "$all")" IFS='
     set +f && unset IFS
     if [ -n "$tool" ]; then told tool "$tool" "$version"; else told no-tool "$why"; fi
     told scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"
-    if [ "$evidence" = 1 ]; then
-        ( lasting >"$work/lasting" && mv "$work/lasting" "$work/lasted" ) </dev/null >/dev/null 2>&1 &
-    fi
+    [ "$evidence" != 1 ] || aside lasting
+    aside ras "$all"
     every "$all"
-    ras "$all"
-    [ "$evidence" != 1 ] || lasted
+    told_aside ras
+    [ "$evidence" != 1 ] || told_aside lasting
 }
 
 every() {

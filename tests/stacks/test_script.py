@@ -1,6 +1,7 @@
 """What a node's shell does, run here: whose programs it starts, and what it leaves behind."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -10,8 +11,11 @@ from shutil import rmtree
 
 import pytest
 
+from sentinel.core.errors import CannotTell
 from sentinel.stacks import script
-from sentinel.stacks.parse.model import NodeStacks
+from sentinel.stacks.parse.looks import facts
+from sentinel.stacks.parse.model import Dump, NodeStacks
+from sentinel.stacks.parse.ras import answer
 from sentinel.stacks.parse.read import packed, read_node, unfolded
 from sentinel.stacks.script import Wish
 from tests.lab.waiting import wait_until
@@ -96,6 +100,63 @@ def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
         assert set(place.iterdir()) != before
         os.killpg(process.pid, 15)
     assert set(place.iterdir()) == before
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("says", [b"", b"\0SSH-2.0-x\n\x1b[31m" * 100])
+def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, says: bytes) -> None:
+    """A process of the job listens where RAS would. One that never ends its answer is left at the
+    limit; what it said is text, and no answer of RAS."""
+    place.chmod(0o777)
+    program = (
+        "import socket, sys; server, kept = socket.socket(fileno=int(sys.argv[1])), []\n"
+        "while True:\n kept.append(server.accept()[0]); kept[-1].recv(99)\n"
+        " if eval(sys.argv[2]): kept[-1].sendall(eval(sys.argv[2])); kept.pop().close()"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"localhost:{server.getsockname()[1]}"
+        env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "NCCL_RAS_ADDR": address}
+        argv = ["/usr/bin/python3", "-c", program, str(server.fileno()), repr(says)]
+        process = subprocess.Popen(
+            argv, env=env, pass_fds=[server.fileno()], start_new_session=True
+        )
+    with process:
+        text = script.text(Wish(job_id=JOB, asker=os.uname().nodename), "MARK", 3.0)
+        argv = ["/bin/sh", "-c", f"{text}\nmain"]
+        clean = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
+        done = subprocess.run(argv, env=clean, capture_output=True, check=True, cwd="/", timeout=60)
+        process.kill()
+    (data,) = packed(done.stdout, "MARK").values()
+    told = read_node(unfolded(data), "node-0")
+    assert [p.name for p in told.processes] == ["python3"]
+    assert ("SSH" in told.ras) == bool(says)
+    with pytest.raises(CannotTell):
+        answer(told.ras)
+
+
+@pytest.mark.root
+def test_processes_of_somebody_else_are_unreadable_and_not_gone(
+    environment: Path, place: Path
+) -> None:
+    """slurmd names them to everybody; py-spy is refused, and says so. A verdict of it accuses nobody."""
+    place.chmod(0o777)
+    (pid,) = (p.pid for p in asked(0, place).processes)
+    slurmd = place / "scontrol"
+    slurmd.write_text(
+        f"#!/bin/sh\necho PID JOBID STEPID LOCALID GLOBALID\necho {pid} {JOB} 0 0 0\n"
+    )
+    slurmd.chmod(0o755)
+    text = script.text(Wish(job_id=JOB), "MARK", 8.0)
+    env = {"PATH": f"{place}:/usr/bin:/bin", "TMPDIR": str(place)}
+    argv = ["/bin/sh", "-c", f"{text}\nmain"]
+    done = subprocess.run(argv, env=env, user=NOBODY - 1, capture_output=True, check=True, cwd="/")
+    (data,) = packed(done.stdout, "MARK").values()
+    told = read_node(unfolded(data), "node-0")
+    (process,) = told.processes
+    assert (process.pid, process.threads) == (pid, ())
+    assert process.why.startswith(f"no permission to read it as uid {NOBODY - 1}")
+    look = Dump(job=JOB, nodes=(told,))
+    assert facts(look, look) == ()
 
 
 @pytest.mark.root

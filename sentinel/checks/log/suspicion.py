@@ -78,7 +78,7 @@ def noticed(before: Suspicion, sight: Sight, seen: Seen, last: Instant) -> Suspi
     """After a look at the log; `last`: the one before."""
     if before.run != seen.key:
         before = Suspicion(run=seen.key)
-    name = latest(seen)
+    name = latest(seen, 1)
     if name is None or elapsed(seen.marks[name].since, sight.at) > 0:
         return before
     spacing = elapsed(last, sight.at)
@@ -109,9 +109,9 @@ def _late(sight: Sight, last: Instant, spacing: float) -> float:
     return min(spacing, max(0.0, sight.at.wall / SECOND - written))
 
 
-def latest(seen: Seen) -> str | None:
-    """The number that advanced last; None: none did, or only the file's size is known."""
-    known = [(m.since.wall, n) for n, m in seen.marks.items() if n != GROWTH and m.moves >= MOVES]
+def latest(seen: Seen, moves: int = MOVES) -> str | None:
+    """The number that advanced last; None: none did so often, or only the file's size is known."""
+    known = [(m.since.wall, n) for n, m in seen.marks.items() if n != GROWTH and m.moves >= moves]
     return max(known)[1] if known else None
 
 
