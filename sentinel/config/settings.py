@@ -105,12 +105,14 @@ class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Settings(Struct, frozen=True, kw_only=True):
     """A whole configuration, checked. `cluster` empty: ask Slurm; `timezone` empty: the host's.
     `checks_from`: directories with kinds of checks in files of their own. `spare_state`: a
-    directory for what cannot be written to the state."""
+    directory for what cannot be written to the state. `evidence`: where that of jobs is kept; empty:
+    below the state, where its owner alone gets."""
 
     path: str = ""
     cluster: str = ""
     state: str = ""
     spare_state: FilePath = FilePath("")
+    evidence: FilePath = FilePath("")
     timezone: str = ""
     checks_from: list[FilePath] = field(default_factory=list)
     slurm: SlurmSettings = SlurmSettings()

@@ -17,6 +17,7 @@ from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target, log_path
+from sentinel.stacks.access import share
 from sentinel.stacks.parse import Dump, grouped, headline, lines
 from sentinel.stacks.recordings import Found
 
@@ -57,6 +58,7 @@ def save(
             if told := _of_nodes(dump, name):
                 _write(place, f"{name}.txt", told)
         _write(place, "index.txt", _index(place, dump, recorded))
+        share(place, dump.user, (*(n for n in CONTENTS if n not in PRIVATE), "index.txt"))
         _forget_old(folder)
     except OSError as error:
         raise NotSaved(
@@ -79,6 +81,9 @@ CONTENTS = {
     "log.txt": "the end of the job's output",
 }
 """Files of a folder, in the order in which people read them."""
+PRIVATE = ("kernel.txt",)
+"""Not for the job's owner: many sites keep the kernel's log from users (kernel.dmesg_restrict), as it
+tells of others' processes."""
 NODES = 4 * 2**20
 """Characters of one kind that are kept of all nodes together."""
 
@@ -124,7 +129,9 @@ def plain(dump: Dump) -> dict[str, object]:
 
 
 def _place(folder: str, dump: Dump) -> str:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700)
+        os.chmod(folder, 0o711)  # noqa: S103 - an owner gets to a folder whose name was told; nobody lists it
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(dump.at))
     base = os.path.join(folder, f"job-{dump.job}-{stamp}")
     for number in range(100):

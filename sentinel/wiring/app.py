@@ -257,7 +257,10 @@ def by_what(settings: Settings) -> str:
 
 
 def evidence(settings: Settings) -> str:
-    """Where bundles of evidence are kept: beside the state, or where it would lie if it is elsewhere."""
+    """Where bundles of evidence are kept: as configured, else below the state, or where it would lie if
+    it is elsewhere."""
+    if settings.evidence:
+        return str(settings.evidence)
     state = state_of(settings)
     return os.path.join(state_of(Settings()) if "://" in state else state, "evidence")
 

@@ -1,12 +1,17 @@
 """The folder in which evidence is kept, without any Slurm."""
 
 import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from gzip import decompress
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from msgspec.structs import replace
 
+from sentinel.checks.users import me
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target
 from sentinel.stacks.bundle import KEPT, NotSaved, save
@@ -16,11 +21,21 @@ from tests.stacks.parse.making import dump, step
 
 TARGET = Target(job=job(nodes="node-0"), nodes=("node-0",))
 AT = 1_800_000_000
+NOBODY = 65534
 
 
 def seen(at: int = AT) -> Dump:
     found = dump(step(1, 2))
     return Dump(job="7+1", at=at, nodes=found.nodes)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that every user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="sentinel-bundle-"))
+    folder.chmod(0o711)
+    yield folder
+    rmtree(folder)
 
 
 @pytest.fixture
@@ -61,6 +76,41 @@ def test_the_index_says_what_is_there_and_what_was_not_to_be_had(
     listed = {line.split(" ")[0] for line in index.splitlines()}
     assert {p.name for p in place.iterdir()} <= listed | {"index.txt"}
     assert {p.stat().st_mode & 0o777 for p in place.iterdir()} == {0o600}
+
+
+@pytest.mark.root
+def test_the_jobs_owner_may_read_it_and_nobody_else_and_change_nothing(
+    place: Path, nowhere: Client
+) -> None:
+    """What root keeps root reads again: a link in the place of a file would show everybody any file.
+    The kernel's log tells of others, and stays with root."""
+    (node,) = seen().nodes
+    told = replace(seen(), user="nobody", nodes=(replace(node, kernel="NVRM: Xid 79"),))
+    kept = Path(save(str(place / "evidence"), nowhere, TARGET, told))
+
+    def may(user: int, *argv: str) -> bool:
+        return subprocess.run(argv, user=user, group=user, extra_groups=[], capture_output=True, cwd="/").returncode == 0  # fmt: skip
+
+    for name in ("index.txt", "stacks.txt", "stacks.json.gz", "job.txt"):
+        assert may(NOBODY, "cat", f"{kept}/{name}")
+        assert not may(NOBODY - 1, "cat", f"{kept}/{name}")
+    assert may(NOBODY, "ls", str(kept))
+    assert not may(NOBODY, "cat", f"{kept}/kernel.txt")
+    assert not may(NOBODY, "ls", str(kept.parent))
+    for argv in (["rm", "-f"], ["tee", "-a"], ["chmod", "777"]):
+        assert not may(NOBODY, *argv, f"{kept}/index.txt")
+    assert not may(NOBODY, "ln", "-s", "/etc/shadow", f"{kept}/more.txt")
+    assert {p.stat().st_uid for p in (kept, *kept.iterdir())} == {0}
+
+
+def test_ones_own_and_an_unknown_users_are_for_oneself_alone(
+    tmp_path: Path, nowhere: Client
+) -> None:
+    """A user's sentinel keeps evidence of that user's jobs: no list is needed."""
+    for user in (me(), "no-such-user"):
+        kept = Path(save(str(tmp_path / user), nowhere, TARGET, replace(seen(), user=user)))
+        assert kept.stat().st_mode & 0o777 == 0o700
+        assert {p.stat().st_mode & 0o777 for p in kept.iterdir()} == {0o600}
 
 
 def test_only_the_newest_are_kept_and_nothing_else_is_touched(
