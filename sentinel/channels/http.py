@@ -1,5 +1,7 @@
 """One HTTP request that tells a message, in sentinel's errors; no secret in any of them."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import os
@@ -8,10 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import aiohttp
 import msgspec
 from msgspec import Struct
 
@@ -20,6 +21,9 @@ from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+
+if TYPE_CHECKING:  # half of the start of a command that lists the kinds
+    import aiohttp
 
 _BODY = 4096
 _PATIENCE = 1.0  # seconds for the rest of an answer whose status is known
@@ -91,6 +95,8 @@ async def submit(request: Request) -> str:
 
 async def exchange(request: Request) -> Answer:
     """Send it and return the answer, whatever its status; ChannelError when there is none."""
+    import aiohttp
+
     try:
         return await _exchange(request)
     except (aiohttp.ClientError, OSError, ValueError, asyncio.TimeoutError) as error:
@@ -105,6 +111,8 @@ def origin(url: str) -> str:
 
 
 async def _exchange(request: Request) -> Answer:
+    import aiohttp
+
     encrypted = urlsplit(request.url).scheme == "https"
     context = client_context(request.ca_file) if encrypted else True
     limit = aiohttp.ClientTimeout(total=request.timeout)
@@ -137,6 +145,8 @@ async def _exchange(request: Request) -> Answer:
 
 async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:
     """The first bytes of the answer; that it stops or breaks off changes nothing."""
+    import aiohttp
+
     body = bytearray()
 
     async def read() -> None:
@@ -218,6 +228,8 @@ def _host_of(location: str) -> str:
 
 def _trouble(request: Request, error: Any) -> ChannelError:
     """Words of our own: those of aiohttp may quote the whole address."""
+    import aiohttp
+
     place = origin(request.url)
     if (tls := tls_trouble(error)) is not None:
         return ChannelError(f"{place}: {tls_words(tls)}", reason="tls")

@@ -41,6 +41,14 @@ def test_a_look_imports_nothing_heavy(words: list[str]) -> None:
     assert "sentinel.cli.check" in done.stderr.split()
 
 
+@pytest.mark.parametrize("words", [["plugins"], ["config", "schema"]])
+def test_what_sends_nothing_imports_no_http_client(words: list[str]) -> None:
+    """Although every channel is looked at."""
+    done = python(LOOKED.format(words=words))
+    assert "sentinel.channels.slack" in done.stderr.split()
+    assert "aiohttp" not in done.stderr.split()
+
+
 def test_what_msgspec_goes_without_others_can_have() -> None:
     """A plugin or SQLAlchemy imports typing_extensions as ever; who had it before keeps it."""
     later = "from sentinel.cli import startup; startup.prepare(); import typing_extensions"
