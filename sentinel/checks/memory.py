@@ -73,8 +73,8 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep, in place of this host.
     job: In place of `nodes`, those on which this job (its name or id) runs.
     users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     window: How far back the trend looks; it counts from half-full memory on.
     """
 

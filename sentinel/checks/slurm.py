@@ -31,8 +31,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Slurm itself: controller, backup controllers, latency, munge.
 
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     """
 
     EVERY: ClassVar[float] = 60

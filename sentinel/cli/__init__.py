@@ -83,6 +83,22 @@ class Parser(argparse.ArgumentParser):
             hint = elsewhere(self, str(value)) or did_you_mean(str(value), action.choices)
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
+    def refuse(self, rest: Sequence[str]) -> NoReturn:
+        """Words that it does not take, with the option that was meant."""
+        from sentinel.config.wording import near
+
+        close = near(rest[0], self._option_string_actions)
+        hint = f" (did you mean {close}?)" if rest[0].startswith("--") and close else ""
+        self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+
+
+def _innermost(parser: Parser, words: Sequence[str]) -> Parser:
+    """The parser of the command that these words name, as far as they do."""
+    for word in words:
+        below = (a for a in parser._actions if isinstance(a, _Commands))
+        parser = next((a.choices[word] for a in below if word in a.choices), parser)
+    return parser
+
 
 def config_option(parser: Any) -> None:
     """`--config`, of a command that goes by the file that applies."""
@@ -131,7 +147,7 @@ def _run(words: Sequence[str]) -> int:
     parser = _parser(words)
     args, rest = parser.parse_known_args(words)
     if rest and not getattr(args, "takes_options", False):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        _innermost(parser, words).refuse(rest)
     args.rest = rest
     if not hasattr(args, "call"):
         parser.print_help()

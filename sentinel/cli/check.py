@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sentinel.alerting.observations import Outcome
-from sentinel.cli import USAGE, json_option
+from sentinel.cli import USAGE, json_option, startup
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig
@@ -125,7 +125,7 @@ def _help(args: argparse.Namespace) -> int:
     if not args.target:
         args.parser.print_help(sys.stdout if args.help else sys.stderr)
         return 0 if args.help else USAGE
-    for line in app.describe_options(args.target):
+    for line in app.describe_options(args.target, min(startup.columns() - 2, 100)):
         print(line)
     return 0
 

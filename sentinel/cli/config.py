@@ -192,7 +192,7 @@ def migrate_command(args: argparse.Namespace) -> int:
         if args.write and after != before:
             replace_file(path, after)
     except (OSError, UnicodeDecodeError) as error:
-        return _fail(f"{path}: {error}", NO_CONFIG)
+        return _fail(f"{path}: {getattr(error, 'strerror', None) or error}", NO_CONFIG)
     if args.write or after == before:
         print(f"{path}: {'written' if after != before else 'nothing to change'}")
     else:

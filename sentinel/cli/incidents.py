@@ -9,7 +9,7 @@ from typing import Any
 from sentinel.alerting.orders import Said, acknowledge, end, remark, silence_alerts
 from sentinel.alerting.processor import iso
 from sentinel.alerting.silences import Deed
-from sentinel.cli import postmortem
+from sentinel.cli import config_option, json_option, postmortem
 from sentinel.cli.common import user
 from sentinel.cli.state import State
 from sentinel.core.clock import SECOND, Instant
@@ -51,17 +51,19 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="[DEED] ID",
-        help="one of them, whole: its story. Deeds: "
-        + ", ".join(f"{deed} {what}" for deed, what in USAGE.items()),
+        metavar="[ACTION] ID",
+        help="without words: the incidents that are open. With an ID: the story of that one. With an "
+        "action, what is done to it: " + ", ".join(f"{d} {what}" for d, what in USAGE.items()),
     )
-    parser.add_argument("-c", "--config", metavar="FILE", help="go by this configuration")
+    config_option(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON document and nothing else")
-    form.add_argument("--html", action="store_true", help="of export: one file, with plots")
-    parser.add_argument("--for", dest="length", default="", metavar="TIME", help="of silence: 2h")
-    parser.add_argument("--note", default="", metavar="TEXT", help="shown wherever the alerts are")
-    parser.add_argument("--who", default="", metavar="NAME", help="default: you")
+    json_option(form)
+    form.add_argument("--html", action="store_true", help="export one HTML file, with plots")
+    text = "how long `silence` lasts, for example 2h"
+    parser.add_argument("--for", dest="length", default="", metavar="TIME", help=text)
+    parser.add_argument("--note", default="", metavar="TEXT", help="a note that others see")
+    text = "the name that others see; default: yours"
+    parser.add_argument("--who", default="", metavar="NAME", help=text)
     parser.set_defaults(call=call)
 
 

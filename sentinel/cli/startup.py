@@ -34,10 +34,11 @@ class Formatter(argparse.HelpFormatter):
     to learn how wide the terminal is."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns() - 2)
 
 
-def _columns() -> int:
+def columns() -> int:
+    """Of the terminal, as argparse has it: $COLUMNS, else its own, else 80."""
     asked = os.environ.get("COLUMNS", "")
     if asked.isdigit() and int(asked):
         return int(asked)

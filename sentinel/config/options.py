@@ -65,7 +65,7 @@ def options_of(kind_class: Any) -> list[tuple[str, str, bool]]:
     ]
 
 
-def help_lines(kind_class: Any, width: int = 100) -> list[str]:
+def help_lines(kind_class: Any, width: int) -> list[str]:
     """What `--help` prints: each option with what it is for, and once the keys below it with theirs."""
     lines: list[str] = []
     before: dict[str, str] = {}

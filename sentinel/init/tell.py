@@ -70,7 +70,9 @@ def by_mail(address: str, relay: str = "") -> Told:
 def by_webhook(url: str) -> Told:
     """A message to that address; raises Invalid."""
     if not is_web_address(url):
-        raise Invalid(f"{visible(url)} is no address; it begins with https:// or http://")
+        raise Invalid(
+            f"--webhook: {visible(url)} is no address; it begins with https:// or http://"
+        )
     host = urlsplit(url).hostname or ""
     kind = next((k for end, k in _CHATS if host == end or host.endswith(f".{end}")), "webhook")
     block = {"kind": kind, "url": url}
@@ -122,9 +124,14 @@ def _named(way: Mapping[str, Any]) -> str:
 
 
 def _plugin(kind: str, block: Mapping[str, Any]) -> Any:
-    """The channel that this block makes; raises ConfigError for what it does not take."""
+    """The channel that this block makes; raises Invalid for what it does not take."""
     from sentinel.config.default import from_data
+    from sentinel.config.problems import ConfigError
     from sentinel.wiring import app
 
-    settings = from_data({"channels": {"it": dict(block)}}, app.CHECKS, app.CHANNELS)
+    try:
+        settings = from_data({"channels": {"it": dict(block)}}, app.CHECKS, app.CHANNELS)
+    except ConfigError as error:
+        option = "--mail" if kind == "email" else "--webhook"
+        raise Invalid(f"{option}: {'; '.join(p.message for p in error.problems)}") from None
     return settings.channels[0].plugin

@@ -170,7 +170,7 @@ def one_shot(kind: str, options: Mapping[str, list[str]], names: Sequence[str] =
     return CheckConfig(name=kind, common=Common(kind=kind), plugin=plugin)
 
 
-def describe_options(kind: str) -> list[str]:
+def describe_options(kind: str, width: int = 100) -> list[str]:
     """Help lines for the options of a kind."""
     from textwrap import wrap
 
@@ -181,14 +181,14 @@ def describe_options(kind: str) -> list[str]:
     more = [*(f"Asked: {source}" for source in cls.SOURCES)]
     more += [f"Read more: {cls.RUNBOOK}"] if cls.RUNBOOK else []
     return [
-        *wrap(f"sentinel check {kind}: {what}", 100),
+        *wrap(f"sentinel check {kind}: {what}", width),
         "",
-        *help_lines(cls),
+        *help_lines(cls, width),
         "",
         *(
             row
             for line in more
-            for row in wrap(line, 100, initial_indent="  ", subsequent_indent="    ")
+            for row in wrap(line, width, initial_indent="  ", subsequent_indent="    ")
         ),
         "  --json, --nagios, --timeout TIME, -c FILE",
     ]
@@ -395,14 +395,18 @@ def cluster_name(slurm: Slurm, before: str = "") -> str:
 
 
 def _kind(kind: str, names: Sequence[str]) -> Any:
+    from sentinel.config.wording import near
+
     try:
         return CHECKS.load(kind)
     except UnknownKind as error:
         known = f"; configured checks: {', '.join(names)}" if names else ""
         kinds = ", ".join(CHECKS.names())
+        close = near(kind, [*CHECKS.names(), *names])
+        hint = f" (did you mean {close!r}?)" if close else ""
         text = (
             str(error)
             if kind in CHECKS.names()
-            else f"no check or kind {kind!r}; kinds: {kinds}{known}"
+            else f"no check or kind {kind!r}; kinds: {kinds}{known}{hint}"
         )
         raise BadCall(text) from error

@@ -198,7 +198,9 @@ def test_what_bounces_at_once_writes_nothing(account: Account, smtp: SmtpServer)
     done = account.init("--mail", "me@example.org")
     assert "--smtp HOST" in done.stderr
     for wrong in (("--mail", "me"), ("--webhook", "ftp://x"), ("--mail", "a@b.de\nBcc: c@d.de")):
-        assert account.init(*wrong).returncode in (64, 78)
+        refused = account.init(*wrong)
+        assert refused.returncode in (64, 78)
+        assert f"sentinel: {wrong[0]}: " in refused.stderr
     assert account.tree() == {}
 
 

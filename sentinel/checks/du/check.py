@@ -39,8 +39,8 @@ class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     within: How long a walk may take; unset, the timeout.
     calls: Metadata calls a second, 0 without a cap; unset 5000, on this machine's own disks without one.
     threads: How many threads walk.
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     """
 
     EVERY: ClassVar[float] = 6 * 3600

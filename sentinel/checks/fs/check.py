@@ -46,17 +46,17 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Space, inodes, hangs and lost mounts of file systems.
 
     paths: Absolute paths; unset, all file systems on this machine's own disks.
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     nodes: A host list or `all`: the paths as those nodes see them.
     job: In place of `nodes`, those on which this job (its name or id) runs.
     users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
     mounted: Whether each path has to be a mount point; unset, one that was a mount point has to stay one.
     read_only: How bad it is that a file system is no longer writable.
-    measure: `auto`: the quotas and targets of Lustre, GPFS, BeeGFS and CephFS, too; `statfs`: not so.
-    reliable: No more of a file system than this share is counted on.
+    measure: `auto` also asks Lustre, GPFS, BeeGFS and CephFS for quotas and targets; `statfs` does not.
+    reliable: Count on only this share of a file system.
     lag: How old the counters of the file system may be.
-    headroom: Room for so many checkpoints has to be left, by the history of two weeks.
+    headroom: Warn without room for so many checkpoints, by the history of two weeks.
     write_probe: Write, sync, read and remove a file of 4 KB, too.
     """
 

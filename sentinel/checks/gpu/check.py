@@ -54,8 +54,8 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         unset, this machine.
     vendor: Whose GPUs; `amd` is experimental.
     expect: How many GPUs a node has to have; unset, Slurm's Gres says it.
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     remember: An Xid stays bad until it is mended, so long at the most.
     dmon: Files of the recorder (nvidia-smi dmon).
     busy: What a GPU at work does, by these files.

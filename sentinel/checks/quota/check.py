@@ -19,8 +19,8 @@ class QuotaCheck(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True
     quotas: Whose: `user`, `user:NAME`, `group:ml`, `project:7`, `fileset:NAME`; unset, your own or the tree's.
     command: The site's own tool that tells a quota, as a list of words, in place of `tool`.
     pattern: How to read that tool's output: the groups `used`, `limit`, `soft`, `entries`, `name`.
-    warn: From when on it is a warning.
-    crit: From when on it is critical.
+    warn: The limits of a warning.
+    crit: The limits of what is critical.
     headroom: Room for so many checkpoints has to be left in the quota.
     lag: How old the counters may be.
     """
