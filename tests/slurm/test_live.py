@@ -233,7 +233,7 @@ def test_how_a_job_ended(
     fresh: Lab, script: str, state: str, exit_code: int, signal: int | None
 ) -> None:
     """From slurmctld's memory; a name that looks like an end is a name. From 24.05 on squeue shows
-    the pattern of the output as it stands, from 26.05 on a relative one."""
+    the pattern of the output as it stands, from 25.11 on a relative one."""
     job = fresh.sbatch(script, name="x JobState=RUNNING ExitCode=7:7 EndTime=1 Reason=forged")
     fresh.wait_state(job, state)
     end = slurm(fresh).job_end(job)
