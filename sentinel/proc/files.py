@@ -39,7 +39,7 @@ class Files:
         """Seconds that are left for all."""
         return self._deadline - time.monotonic()
 
-    def own_tail(self, path: str, size: int, owner: str, since: float | None = None) -> str:
+    def own_tail(self, path: str, size: int, owner: str | None, since: float | None = None) -> str:
         """The last bytes of a regular file of that user, "" where there is none; see tail_of."""
         return tail_of(path, size, owner, lambda argv: self.ask(argv, path), since) or ""
 

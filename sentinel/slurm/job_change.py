@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from sentinel import proc
 from sentinel.actions.model import Answer, Reply
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.logtext import decoded
 from sentinel.core.text import visible
 from sentinel.nodes.model import Remote
+from sentinel.proc.owned import tail_of
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.job import rows
 from sentinel.slurm.model import Job
@@ -52,9 +52,8 @@ class WorkingHands(SlurmHands):
         return int(self._believed(done, path))
 
     def tail(self, path: str, size: int) -> str:
-        """The last bytes as text."""
-        done = self._file(["tail", "-c", str(size), "--", path], path)
-        return decoded(self._believed(done, path))
+        """The last bytes as text, of a regular file alone."""
+        return tail_of(path, size, None, lambda argv: self._file(argv, path)) or ""
 
     def evidence(self, job_id: str) -> Reply:
         """Take stacks and keep them; what was found and where it is, or why nothing was."""
@@ -70,7 +69,8 @@ class WorkingHands(SlurmHands):
 
     def create(self, path: str, line: str) -> Reply:
         """Make a file of one line where nothing is; links are not followed, nothing is replaced."""
-        script = 'set -C; printf "%s\\n" "$2" >"$1"'  # sh(1), noclobber: O_EXCL
+        # Not by a shell's noclobber, which writes into a device or a pipe that is there.
+        script = 'printf "%s\\n" "$2" | dd of="$1" conv=excl status=none'
         try:
             done = self._file(["/bin/sh", "-c", script, "sentinel", path, visible(line)], path)
         except CannotTell as error:

@@ -1,5 +1,6 @@
 """Actions on jobs through the guard, on a real cluster: evidence first, then looked at again."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -239,6 +240,22 @@ def test_the_kill_switch_is_made_once_and_through_no_link(desk: Desk) -> None:
     record = desk.ask("killswitch", job, params={"file": str(link)})
     assert record.outcome is Outcome.ERROR
     assert not target.exists()
+
+
+def test_a_killswitch_is_written_into_nothing_that_its_owner_put_there_meanwhile(
+    desk: Desk,
+) -> None:
+    """Root would write into a disk to which a link leads: noclobber of sh(1) is about files alone."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    file, pipe = desk.lab.work / "stop-link", desk.lab.work / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    actor = desk.actor(then=lambda: file.symlink_to(pipe))
+    record = desk.ask("killswitch", job, params={"file": str(file)}, actor=actor)
+    assert (record.outcome, "File exists" in record.detail) == (Outcome.ERROR, True), record.detail
+    assert os.read(reader, 100) == b""
+    os.close(reader)
 
 
 def test_hold_keeps_pending_elements_and_leaves_the_running_one(desk: Desk) -> None:

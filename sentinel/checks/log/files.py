@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from sentinel.checks.log.file_offset import MOST, Look, Span
 from sentinel.checks.log.settings import ENDINGS
 from sentinel.core.errors import CannotTell
-from sentinel.core.logtext import decoded
 from sentinel.core.text import visible
 from sentinel.proc.files import Files as Bounded
 from sentinel.proc.files import complaint, refused
+from sentinel.proc.owned import part_of
 
 _FIELDS = ("%n", "%F", "%s", "%d:%i", "%.6Y", "%U", "%u")
 """stat(1): name, type, size, device and inode, mtime, owner, uid."""
@@ -38,33 +38,20 @@ class Files(Bounded):
 
         At least a byte is tried, so that an empty file that may not be read is noticed.
         """
-        done = self.ask(
-            [
-                "dd",
-                f"if={path}",
-                "iflag=skip_bytes,count_bytes,fullblock,nonblock",
-                f"bs={2**18}",
-                f"skip={span.start}",
-                f"count={max(1, span.size)}",
-                "status=none",
-            ],
-            path,
-        )
-        if done.code and not _beyond_the_end(done.err):
+        done = self.ask(part_of(path, span.start, max(1, span.size)), path)
+        if done.code:
             raise refused(done.err, path)
-        if done.out[:2] == b"\x1f\x8b" and not span.start:
+        head, _, data = done.out.partition(b"\n")
+        if not head.endswith(b":regular"):
+            raise CannotTell(f"{visible(path)} is no regular file any more")
+        if data[:2] == b"\x1f\x8b" and not span.start:
             raise CannotTell(f"{visible(path)} is compressed; name the log that is written now")
-        return done.out
+        return data
 
     def end(self, path: str, size: int, owner: str = "") -> str:
         """The last `size` bytes as text, of a file of the `owner` alone where there is one given;
         raises CannotTell."""
-        if owner:
-            return self.own_tail(path, size, owner)
-        done = self.ask(["tail", "-c", str(size), "--", path], path)
-        if done.code:
-            raise CannotTell(f"{visible(path)} cannot be read: {complaint(done.err)}")
-        return decoded(done.out)
+        return self.own_tail(path, size, owner or None)
 
     def newest(self, pattern: str, but: Collection[str] = ()) -> str:
         """The file that fits a shell pattern in its last part and was written last, `but` for
@@ -96,7 +83,3 @@ def _look(path: str, kind: str, size: str, inode: str, mtime: str, owner: str, u
     if not kind.startswith("regular"):
         raise CannotTell(f"{visible(path)} is a {kind}, not a log; name a regular file")
     return Look(size=int(size), inode=inode, mtime=float(mtime), owner=owner, uid=uid)
-
-
-def _beyond_the_end(err: bytes) -> bool:
-    return b"cannot skip to specified offset" in err
