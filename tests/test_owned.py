@@ -2,9 +2,7 @@
 
 import os
 import pwd
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from sentinel import proc
 from sentinel.core.errors import CannotTell
 from sentinel.proc.owned import NotSince, tail_of
+from tests.lab.flipping import flipping
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -63,35 +62,17 @@ def test_nothing_else_is_read(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_takes_the_place_of_a_file_meanwhile_is_not_opened(tmp_path: Path) -> None:
-    """Its owner may point a link at /dev/watchdog, which reboots the host once it is opened. A pipe
-    tells of it: who opens it to write is refused until somebody reads."""
-    path, pipe, file, over = (tmp_path / name for name in ("path", "pipe", "file", "over"))
-    os.mkfifo(pipe)
+    """Its owner may point a link at /dev/watchdog, which reboots the host once it is opened."""
+    path, file, said = tmp_path / "path", tmp_path / "file", set[str | None]()
     file.write_text("log\n")
-    ours, opened = os.open(tmp_path, os.O_RDONLY), list[int]()
-
-    def flip() -> None:
-        while not over.exists():
-            for target in (file, pipe):
-                os.symlink(target, "fresh", dir_fd=ours)
-                os.replace("fresh", "path", src_dir_fd=ours, dst_dir_fd=ours)
-            with suppress(OSError):  # ENXIO: fifo(7)
-                opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-
-    thread = threading.Thread(target=flip)
-    thread.start()
-    said = set[str | None]()
-    try:
+    with flipping(path, file) as opened:
         for _ in range(60):
             try:
                 said.add(tail_of(str(path), 9, None, run))
             except CannotTell as error:
                 said.add(str(error))
-    finally:
-        over.touch()
-        thread.join()
-    assert said <= {None, "log\n", f"{path} is no regular file"}
-    assert not opened
+        assert not opened
+    assert said <= {"log\n", f"{path} is no regular file"}
 
 
 def test_an_empty_owner_is_nobody(tmp_path: Path) -> None:

@@ -246,9 +246,21 @@ def _linked(fd: int, pointer: str, name: str, start: str) -> Named:
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise Unreadable(f"{pointer}: leads to what is neither a file nor a directory")
     if stat.S_ISREG(status.st_mode) and status.st_size <= LONGEST:
-        with suppress(Unclear, OSError), open(target, "rb") as file:
-            found.add(_resolved(os.fsdecode(file.read(LONGEST)).strip(), pointer, start))
+        with suppress(Unclear, OSError):
+            found.add(_resolved(os.fsdecode(_text(target)).strip(), pointer, start))
     return found
+
+
+def _text(target: str) -> bytes:
+    """What a link leads to is opened only if it is a file still: opening a device may do something."""
+    at = os.open(target, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(at).st_mode):
+            return b""
+        with open(f"/proc/self/fd/{at}", "rb") as file:
+            return file.read(LONGEST)
+    finally:
+        os.close(at)
 
 
 def _status(fd: int, pointer: str) -> os.stat_result:

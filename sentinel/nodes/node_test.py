@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -99,20 +100,21 @@ def network(args: "Args") -> str:
 
 
 def file_system(args: "Args") -> str:
-    name = os.path.join(args.path, f".sentinel-test-{socket.gethostname()}-{os.getpid()}")
+    # A name that nobody can foresee, and never a file that is there: others may write there too, and
+    # a link of theirs would lead root to any file.
+    fd, name = tempfile.mkstemp(prefix=f".sentinel-test-{socket.gethostname()}-", dir=args.path)
     data = os.urandom(MEGABYTE)
     try:
-        with open(name, "wb") as file:
+        with open(fd, "w+b") as file:
             for _ in range(16):
                 file.write(data)
             file.flush()
             os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        with open(name, "rb") as file:
+            file.seek(0)
             same = all(file.read(MEGABYTE) == data for _ in range(16))
     finally:
-        if os.path.exists(name):
-            os.unlink(name)
+        os.unlink(name)
     if not same:
         raise Failed(f"{args.path} does not give back what was written")
     return f"16 MiB written to {args.path} and read back"

@@ -192,16 +192,19 @@ def _numbered(places: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _read(path: str, user: str) -> bytes:
-    """Opened once, so that the file that is looked at is the one that is read."""
+    """Found once, and opened only if it is a file: see proc.owned."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            look = os.fstat(fd)
+        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            look = os.fstat(found)
             if not stat.S_ISREG(look.st_mode):
                 raise CannotTell("no regular file")
             if user and user not in (str(look.st_uid), _name(look.st_uid)):
                 raise CannotTell("it belongs to another user")
-            return file.read(MOST + 1)
+            with open(f"/proc/self/fd/{found}", "rb") as file:
+                return file.read(MOST + 1)
+        finally:
+            os.close(found)
     except OSError as error:
         raise CannotTell(error.strerror or type(error).__name__) from None
 

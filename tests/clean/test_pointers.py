@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from sentinel.testing import context
 from tests.clean.test_held import NOBODY, owned, shared
 from tests.clean.test_races import raced, set_aside
 from tests.clean.world import RULES, asked, checkpoint, mounted, names, renewed, soon
+from tests.lab.flipping import flipping
 from tests.lab.fuse import Fuse
 
 __all__ = ["shared"]
@@ -149,6 +151,17 @@ def test_release_is_a_name(root: Path) -> None:
     (root / TRACKER).write_text("release\n")
     renewed(root)
     assert may_go(root, Rules(r"release|step\d")) == ["step1", "step3"]
+
+
+def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -> None:
+    """A link to /dev/watchdog would reboot the host."""
+    tracker = root.parent / "tracker"
+    tracker.write_text("step-1")
+    with flipping(root / "latest", tracker) as opened:
+        for _ in range(200):
+            with suppress(Unclear):
+                Root(str(root)).entries(RULES)
+        assert not opened
 
 
 def test_a_pointer_beside_the_root_counts(root: Path) -> None:

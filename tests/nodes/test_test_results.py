@@ -1,5 +1,9 @@
 """Verdicts of node tests, pairs of nodes, and which nodes to leave out."""
 
+import socket
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -19,6 +23,9 @@ from sentinel.nodes.test_results import (
 from sentinel.slurm.gres import gpus
 from sentinel.slurm.model import Node
 from sentinel.testing import START
+from tests.lab.paths import ROOT
+
+PROGRAM = ROOT / "sentinel/nodes/node_test.py"
 
 DAY = 86_400.0
 
@@ -114,3 +121,17 @@ def test_a_node_that_slurm_does_not_give() -> None:
 def test_gpus_of_a_node() -> None:
     """By its Gres; slices of MIG hide the number."""
     assert (gpus("gpu:h100:8(S:0-1)"), gpus(""), gpus("gpu:1g.5gb:7")) == (8, 0, None)
+
+
+def test_a_test_of_a_file_system_writes_into_nothing_that_is_there(tmp_path: Path) -> None:
+    """Where others may write, links could wait under each name that can be foreseen."""
+    precious, place = tmp_path / "precious", tmp_path / "shared"
+    precious.write_text("keys")
+    place.mkdir()
+    argv = [sys.executable, "-", "mark", "fs", "n1", "-", "0", "0", str(place)]
+    with Popen(argv, stdin=PIPE, stdout=PIPE) as test:  # its number is known before it begins
+        link = place / f".sentinel-test-{socket.gethostname()}-{test.pid}"
+        link.symlink_to(precious)
+        out, _ = test.communicate(PROGRAM.read_bytes(), 60)
+    assert b"read back" in out
+    assert (precious.read_text(), [p.name for p in place.iterdir()]) == ("keys", [link.name])

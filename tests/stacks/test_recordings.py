@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -111,12 +112,24 @@ def test_dumps_of_an_earlier_attempt_do_not_count(place: Path) -> None:
 
 
 def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
-    os.mkfifo(place / f"{PREFIX}4")
-    os.utime(place / f"{PREFIX}4", (AT, AT))
+    pipe = place / f"{PREFIX}4"
+    os.mkfifo(pipe)
+    os.utime(pipe, (AT, AT))
+    opened = threading.Event()
+
+    def write() -> None:
+        os.close(os.open(pipe, os.O_WRONLY))
+        opened.set()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
     (place / f"{PREFIX}5").symlink_to(place / "nowhere")
     found = read(order(place))
     assert sorted(found.refused.values()) == ["No such file or directory", "no regular file"]
     assert found.standstill.named == (2,)
+    assert not opened.is_set()  # not even opened: of a device that may do something
+    os.close(os.open(pipe, os.O_RDONLY))
+    writer.join()
 
 
 def test_where_a_job_writes_them() -> None:
