@@ -75,15 +75,21 @@ def seen(path: Path) -> Sighting:
 
 
 def test_a_requeue_names_the_odd_rank_and_keeps_its_evidence_first(desk: Desk) -> None:
-    """Afterwards the processes are gone; the record says where what they did can be read."""
+    """Afterwards the processes are gone; the record says where what they did can be read. What was
+    gathered before is kept beside it."""
     training = Training(desk.lab, odd=5)
     log = desk.lab.work / "log"
     log.write_text("iteration 7\n")
-    record = desk.ask("requeue", training.job, seen=seen(log))
-    assert record.outcome is Outcome.DONE
-    assert "rank 5 (node-2) in load_batch (train.py:" in record.detail
-    place = Path(record.detail.rpartition("evidence in ")[2])
-    assert "load_batch" in (place / "stacks.txt").read_text()
+    places = []
+    for action in ("stacks", "requeue"):
+        record = desk.ask(action, training.job, seen=seen(log))
+        assert record.outcome is Outcome.DONE
+        assert "rank 5 (node-2) in load_batch (train.py:" in record.detail
+        places.append(Path(record.detail.rpartition("evidence in ")[2]))
+    assert len({*places}) == 2
+    for place in places:
+        assert "load_batch" in (place / "stacks.txt").read_text()
+        assert "kernel.txt" in (place / "index.txt").read_text()
     assert "RUNNING" not in desk.lab.states(training.job)
 
 

@@ -306,6 +306,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "loss_spikes": True,
         "slower_than": ({"progress": r"step (\d+)"}, "50%"), "errors": {"a": "b"},
         "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False, "looks": "off",
+        "trial": "0s",
         "checkpoints": {"path": "/x"}, "on_stale": ["stacks"],
         "killswitch": ({"on_stale": ["killswitch"], "killswitch": "/x/a"}, "/x/b"),
         "signal": ({"on_stale": ["cancel"]}, "TERM"),

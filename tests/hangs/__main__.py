@@ -30,6 +30,7 @@ from sentinel.checks.users import me
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
 from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answer, Remote
 from sentinel.nodes.settings import RemoteSettings
@@ -162,7 +163,12 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
     running = job(
         id=str(number), job_id=str(number), name=case, user=me(), started=int(began), nodes=NODE
     )
-    check = Log(job=case, path=FilePath(folder / "log"), progress=re.compile(r"iteration (\d+)"))
+    check = Log(
+        job=case,
+        path=FilePath(folder / "log"),
+        progress=re.compile(r"iteration (\d+)"),
+        trial=Duration(0),
+    )
     broke = first = None
     while True:
         now = time.monotonic()

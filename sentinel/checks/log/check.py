@@ -59,6 +59,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ask_nodes: Whether the job's nodes are asked when it seems to hang.
     looks: Whose jobs' nodes are looked at closer once they are quiet for unusually long: `own`; `all`
         (others' by root); `srun` (also where that makes steps in accounting); `off`.
+    trial: How long closer looks only note what they would have told, before they wake anybody.
     checkpoints: Where they lie: a hang then says how much work is at risk.
     on_stale: What is done with a job that hangs.
     killswitch: The file that the action of that name makes.
@@ -97,6 +98,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     heartbeat: FilePath | None = None
     ask_nodes: bool = True
     looks: Looks = "own"
+    trial: Duration = Duration(7 * 86400)
     checkpoints: Where | None = None
     on_stale: list[OnStale] = []
     killswitch: FilePath | None = None
@@ -126,12 +128,16 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "startup", "it begins with the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
             yield "looks", "the nodes of a `job` are looked at; name the job"
+            yield "trial", "it is of looks at the nodes of a `job`; name the job"
         if self.stale_after != "auto":
             for key in ("floor", "ceiling"):
                 yield key, "it bounds what `stale_after: auto` learns"
         if self.progress == "growth":
             yield "looks", "a number has to stand still first, and growth is none"
+            yield "trial", "it is of looks at nodes, and growth leads to none"
             yield "slower_than", "the speed is that of the numbers of `progress`"
+        if self.looks == "off":
+            yield "trial", "it is of closer looks, and `looks` is off"
         if not (self.errors or self.known_errors):
             yield "ignore", "no errors are looked for"
         for key, action in (("killswitch", "killswitch"), ("signal", "cancel")):
@@ -206,6 +212,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
             looks=self.looks,
+            trial=float(self.trial),
             checkpoints=self.checkpoints,
             learn_from=[*map(str, self.learn_from)] if self.job else [],
             means=Means(

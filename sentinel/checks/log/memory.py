@@ -14,6 +14,7 @@ from sentinel.checks.log.progress import Seen
 from sentinel.checks.log.suspicion import Suspicion
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.recall import recalled
+from sentinel.core.values import duration_text
 
 MOST_PLACES = 64
 """Files of jobs that are over, so that a next job writing into the same one is read from there."""
@@ -28,17 +29,18 @@ MOST_TRIED = 5
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The first week of a detector that came with an upgrade: it tells nothing yet.
+    """The first `lasts` seconds of a detector: it tells nothing yet.
 
-    `began`: None where sentinel itself was new. `told`: what it would have said, by the moment.
+    `began`: None where it tells from the first day. `told`: what it would have said, by the moment.
     """
 
     began: Instant | None = None
     told: dict[str, str] = {}
+    lasts: float = WEEK
 
     def silent(self, now: Instant) -> bool:
-        """Whether the week still lasts."""
-        return self.began is not None and elapsed(self.began, now) < WEEK
+        """Whether they still last."""
+        return self.began is not None and elapsed(self.began, now) < self.lasts
 
     def noted(self, moment: Instant | None, words: str) -> "Trial":
         """With one more that would have been told, its words as they are by now."""
@@ -48,11 +50,12 @@ class Trial(Struct, frozen=True, kw_only=True):
         return replace(self, told=dict([*told.items()][-MOST_TRIED:]))
 
     def words(self, now: Instant, who: str = "the watch on step times") -> str:
-        """In the second week, what there would have been in the first."""
-        over = self.began is not None and WEEK <= elapsed(self.began, now) < 2 * WEEK
+        """For as long again, what there would have been."""
+        over = self.began is not None and 1 <= elapsed(self.began, now) / (self.lasts or WEEK) < 2
         if not over or not self.told:
             return ""
-        return f"in its first week {who} told nobody: " + "; ".join(self.told.values())
+        first = "week" if self.lasts == WEEK else duration_text(self.lasts)
+        return f"in its first {first} {who} told nobody: " + "; ".join(self.told.values())
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -73,9 +76,14 @@ class Memory(Struct, frozen=True, kw_only=True):
     suspicions: dict[str, Suspicion] = {}
     early: Trial | None = None
 
-    def trying(self, now: Instant, trial: Trial | None) -> Trial:
-        """A detector's trial; a memory without it is of an older sentinel."""
-        return trial or Trial(began=now if self.logs or self.learned else None)
+    def trying(self, now: Instant) -> Trial:
+        """The trial of the watch on step times, which wakes nobody: only where sentinel is older."""
+        return self.trial or Trial(began=now if self.logs or self.learned else None)
+
+    def trying_early(self, now: Instant, lasts: float) -> Trial:
+        """The trial of closer looks, which wake people: on every site, a new one too."""
+        began = self.early.began if self.early else None
+        return replace(self.early or Trial(), began=began or now, lasts=lasts)
 
 
 def stored(memory: Mapping[str, Any]) -> Memory:

@@ -51,6 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     heartbeat: str = ""
     ask_nodes: bool = True
     looks: Looks = "off"
+    trial: float = 0.0
     checkpoints: Where | None = None
     learn_from: Sequence[str] = ()
     means: Means = Means()
@@ -64,8 +65,8 @@ class Pass:
         self._deadline = time.monotonic() + ctx.limit * SHARE
         self._files = Files(min(LOOKUP, ctx.limit / 4), ctx.limit * SHARE, memory.stuck)
         self._learned = dict(memory.learned)
-        self._trial = memory.trying(ctx.now, memory.trial)
-        self._early = memory.trying(ctx.now, memory.early)
+        self._trial = memory.trying(ctx.now)
+        self._early = memory.trying_early(ctx.now, plan.trial)
         self._suspicions: dict[str, Suspicion] = {}
         self._wishes = replace(plan.wishes, silent=self._trial.silent(ctx.now))
         self._beats: dict[str, Beat] = {}
@@ -193,12 +194,15 @@ class Pass:
         return doubt
 
     def _early_verdict(self, verdict: Verdict, doubt: Suspicion, seen: Seen) -> Verdict:
-        """While it is tried out it is only noted, as with step times."""
+        """While it is tried out it is only noted, and whether the limit said so too; what the limit
+        tells has its words already."""
         now = self._ctx.now
         if doubt.told and self._early.silent(now):
             moved = max((mark.since for mark in seen.marks.values()), key=lambda at: at.wall)
-            self._early = self._early.noted(moved, doubt.told)
-            return verdict
+            also = "the limit told it too" if verdict.hung else "the limit did not"
+            self._early = self._early.noted(moved, f"{doubt.told} ({also})")
+            if not verdict.hung:
+                return verdict
         return weighed_early(verdict, doubt, quiet(doubt, seen, now))
 
     def _slower(self, seen: Seen, learned: Learned) -> str:

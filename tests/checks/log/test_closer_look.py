@@ -141,7 +141,9 @@ class World:
             user=me(), nodes=fold(self.nodes.names), node_count=nodes, started=START.wall // SECOND
         )
         given = {"path": FilePath(self.log), "job": "train", "progress": re.compile(r"step (\d+)")}
-        self.check = Log(**{**given, "stale_after": Duration(1800), **settings})
+        self.check = Log(
+            **{**given, "stale_after": Duration(1800), "trial": Duration(0), **settings}
+        )
         self.memory: Any = {}
         self.others: list[Job] = []
         self.submissions: dict[str, Submission] = {}
@@ -288,18 +290,33 @@ def test_only_looking_is_asked_for_before_the_limit(tmp_path: Path) -> None:
     assert [one for one in asked[8:] if one] == [["stacks", "requeue"]]
 
 
-def test_a_site_that_is_upgraded_is_told_after_a_week_what_it_would_have_been(
-    tmp_path: Path,
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_on_every_site_it_is_silent_for_a_week_and_says_then_what_it_would_have_told(
+    tmp_path: Path, confirmed: bool
 ) -> None:
-    """A memory of before has no trial of it."""
-    world = World(tmp_path, sleeps(5)).warm()
-    world.memory.pop("early")
+    """A new detector counts before it wakes people, also where sentinel itself is new: whether the
+    limit said so too is noted. What the limit tells begins with whom the others wait for."""
+    world = World(
+        tmp_path,
+        sleeps(5),
+        trial=Duration(7 * DAY),
+        stale_after=Duration(180 if confirmed else 900),
+    ).warm()
     assert (world.early(), world.nodes.calls) == ("", [1, 1])
+    assert world.finding.commands == ()
+    for _ in range(3):
+        world.look()
+    assert world.finding.status is (Status.CRITICAL if confirmed else Status.OK)
+    assert world.finding.summary.startswith("hung since") == confirmed
     for _ in range(2):
         world.look(steps=60)
     world.clock.advance(8 * DAY)
     said = world.look(steps=60).findings[0].summary
     assert "in its first week the closer look at nodes told nobody: hung since" in said
+    assert ("(the limit told it too)" in said) == confirmed
+    assert ("(the limit did not)" in said) != confirmed
+    world.clock.advance(8 * DAY)
+    assert "first week" not in world.look(steps=60).findings[0].summary
 
 
 def test_of_64_nodes_some_come_first_and_each_is_connected_to_once_a_look(tmp_path: Path) -> None:
