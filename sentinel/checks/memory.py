@@ -16,9 +16,10 @@ from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, un
 from sentinel.checks.users import watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Metric
-from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.model import Coverage, Finding, Report, Sample, Status, worst
+from sentinel.core.errors import CannotTell
+from sentinel.core.model import Coverage, Finding, Report, Status, worst
 from sentinel.core.ports import Context
+from sentinel.core.settings import refuse_reversed
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 from sentinel.plugin import Check
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
+
+KEPT = ("used_percent", "available_bytes", "swap_used_percent")
+"""Values worth a history."""
 
 _FEWEST = 5  # observations that make a trend
 Kills = tuple[str, int]
@@ -118,15 +122,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         judge_choice(self.nodes, self.job)
-        for name, sign in (("used", 1), ("available", -1), ("swap_used", 1), ("full_in", -1)):
-            early, late = getattr(self.warn, name), getattr(self.crit, name)
-            if early is not None and late is not None and sign * early > sign * late:
-                raise Invalid(
-                    f"warns at {early} but is critical at {late} already: "
-                    f"{name} has to be {'lower' if sign > 0 else 'higher'} in warn than in crit",
-                    "warn",
-                    name,
-                )
+        refuse_reversed(self.warn, self.crit, ("used", "swap_used"), ("available", "full_in"))
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""
@@ -143,7 +139,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return self._of_nodes(ctx)
         finding = self._finding("memory", read(), ctx, os.uname().nodename.partition(".")[0])
         here = Coverage(of="hosts", meant=1)
-        return Report(findings=(finding,), samples=_samples(finding), coverage=here)
+        return Report(findings=(finding,), samples=finding.samples(KEPT), coverage=here)
 
     def _of_nodes(self, ctx: Context) -> Report:
         from sentinel.nodes.probe import Wants
@@ -155,7 +151,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(
             findings=tuple(findings),
             coverage=asked.coverage(f.subject for f in findings if f.status is not Status.UNKNOWN),
-            samples=tuple(s for f in findings for s in _samples(f)),
+            samples=tuple(s for f in findings for s in f.samples(KEPT)),
             memory={"kills": _kills(answers, ctx.memory.get("kills", {})), **asked.memory},
         )
 
@@ -287,15 +283,6 @@ def _crossed(level: Level, left: float | None, limits: Limits) -> list[str]:
 
 def _slope(a: tuple[Instant, float], b: tuple[Instant, float]) -> float:
     return (b[1] - a[1]) / max(elapsed(a[0], b[0]), 1 / SECOND)
-
-
-def _samples(finding: Finding) -> tuple[Sample, ...]:
-    kept = ("used_percent", "available_bytes", "swap_used_percent")
-    return tuple(
-        Sample(finding.subject, name, float(value))
-        for name in kept
-        if isinstance(value := finding.values.get(name), int | float)
-    )
 
 
 def _kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[str, Any]:

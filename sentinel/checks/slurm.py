@@ -7,9 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.declared import Metric
-from sentinel.core.errors import CannotAsk, CannotTell, Invalid
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
+from sentinel.core.settings import refuse_reversed
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
@@ -54,14 +55,7 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     crit: Limits = Limits(latency=Duration(10))
 
     def __post_init__(self) -> None:
-        early, late = self.warn.latency, self.crit.latency
-        if early is not None and late is not None and early > late:
-            raise Invalid(
-                f"warns at {early} but is critical at {late} already: "
-                "latency has to be lower in warn than in crit",
-                "warn",
-                "latency",
-            )
+        refuse_reversed(self.warn, self.crit, ("latency",))
 
     def run(self, ctx: Context) -> Report:
         """One finding per controller. That none answers is the finding; not to be able to ask

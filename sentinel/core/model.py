@@ -67,6 +67,15 @@ class Finding(Struct, frozen=True, kw_only=True):
     patience: float = 0.0
     began: int | None = None
 
+    def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
+        """The numbers of these names among its values, for the history."""
+        found = ((name, self.values.get(name)) for name in names)
+        return tuple(
+            Sample(self.subject, name, float(value))
+            for name, value in found
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        )
+
 
 class Sample(Struct, frozen=True):
     """A number worth keeping a history of; its time is that of the run."""

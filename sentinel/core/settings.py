@@ -4,7 +4,7 @@ Field types with a meaning of their own: Duration, Size and Share (core.values),
 FilePath, and re.Pattern for regular expressions. The loader in config/ knows them all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -139,3 +139,20 @@ def is_web_address(text: str) -> bool:
     except ValueError:
         return False
     return good and text.isprintable() and " " not in text
+
+
+def refuse_reversed(
+    warn: Struct, crit: Struct, upwards: Sequence[str], downwards: Sequence[str] = ()
+) -> None:
+    """Raises Invalid where a warning would come after the critical: of numbers that get worse
+    upwards, or downwards."""
+    for name in (*upwards, *downwards):
+        early, late = getattr(warn, name), getattr(crit, name)
+        lower, higher = (early, late) if name in upwards else (late, early)
+        if early is not None and late is not None and lower > higher:
+            raise Invalid(
+                f"warns at {early} but is critical at {late} already: "
+                f"{name} has to be {'lower' if name in upwards else 'higher'} in warn than in crit",
+                "warn",
+                name,
+            )

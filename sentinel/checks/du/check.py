@@ -7,12 +7,12 @@ from msgspec import Struct
 
 from sentinel.checks.du.settings import Du
 from sentinel.checks.fs.forecast import Wishes as Future
-from sentinel.checks.fs.limits import Limits, refuse_relative, refuse_reversed
+from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
 from sentinel.checks.quota.further import Wishes, report
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
-from sentinel.core.settings import FilePath
+from sentinel.core.settings import FilePath, refuse_reversed
 from sentinel.core.values import Duration, Share, Size
 from sentinel.plugin import Check
 
@@ -57,7 +57,7 @@ class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     crit: Bounds = Bounds()
 
     def __post_init__(self) -> None:
-        refuse_reversed(_limits(self.warn), _limits(self.crit))
+        refuse_reversed(_limits(self.warn), _limits(self.crit), UPWARDS, DOWNWARDS)
         refuse_relative(self.paths)
 
     def unused(self) -> Iterator[tuple[str, str]]:

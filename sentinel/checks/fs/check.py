@@ -20,7 +20,6 @@ from sentinel.checks.fs.verdict import (
     finding,
     measured,
     remembered,
-    samples,
     seen_at_all,
 )
 from sentinel.core.declared import FILESYSTEM, Panel
@@ -109,7 +108,7 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Report(
             findings=findings,
             coverage=_coverage(sights, lost),
-            samples=tuple(sample for f in findings for sample in samples(f)),
+            samples=tuple(sample for f in findings for sample in f.samples(KEPT)),
             memory={**memory, **further},
         )
 

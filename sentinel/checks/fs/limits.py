@@ -32,7 +32,7 @@ CRIT = Limits(used=Share(95), inodes_used=Share(95))
 IMAGES = frozenset({"squashfs", "isofs", "erofs", "cramfs", "romfs"})
 """Types, as stat(1) -f names them, that are made full and stay so."""
 
-SIGNS = {"used": 1, "free": -1, "inodes_used": 1, "full_in": -1}
+UPWARDS, DOWNWARDS = ("used", "inodes_used"), ("free", "full_in")
 """Which way each number gets worse."""
 
 
@@ -41,19 +41,6 @@ def completed(warn: Limits, crit: Limits) -> tuple[Limits, Limits]:
     space = _unset(warn.used, warn.free, crit.used, crit.free)
     inodes = _unset(warn.inodes_used, crit.inodes_used)
     return _fill(warn, WARN, space, inodes), _fill(crit, CRIT, space, inodes)
-
-
-def refuse_reversed(warn: Limits, crit: Limits) -> None:
-    """Raises Invalid where the warning would come after the critical."""
-    for name, sign in SIGNS.items():
-        early, late = getattr(warn, name), getattr(crit, name)
-        if early is not None and late is not None and sign * early > sign * late:
-            raise Invalid(
-                f"warns at {early} but is critical at {late} already: "
-                f"{name} has to be {'lower' if sign > 0 else 'higher'} in warn than in crit",
-                "warn",
-                name,
-            )
 
 
 def refuse_relative(paths: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from sentinel.checks.fs.limits import judge
 from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
 from sentinel.checks.fs.verdict import Rules, commands
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
-from sentinel.core.model import Finding, Report, Sample, Status, worst
+from sentinel.core.model import Finding, Report, Status, worst
 from sentinel.core.text import visible
 from sentinel.nodes.probe import Disk, Mount, NodeProbe, Unread, Wants
 
@@ -35,17 +35,11 @@ def on_nodes(
     findings: list[Finding] = []
     for name, answer in answers.items():
         findings += _of_node(name, answer, paths, rules, ctx.memory)
-    samples = (
-        Sample(f.subject, n, float(v))
-        for f in findings
-        for n in kept
-        if isinstance(v := f.values.get(n), int | float)
-    )
     blind = {f.labels["node"] for f in findings if f.status is Status.UNKNOWN}
     return Report(
         findings=tuple(findings),
         coverage=asked.coverage(name for name in asked.names if name not in blind),
-        samples=tuple(samples),
+        samples=tuple(s for f in findings for s in f.samples(kept)),
         memory={**_remembered(answers, paths, ctx.memory), **asked.memory},
     )
 

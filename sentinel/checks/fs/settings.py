@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from sentinel.checks.fs.limits import Limits, refuse_relative, refuse_reversed
+from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import FilePath
+from sentinel.core.settings import FilePath, refuse_reversed
 from sentinel.core.values import Duration, Share
 from sentinel.plugin import Check
 
@@ -30,7 +30,7 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     write_probe: bool = False
 
     def __post_init__(self) -> None:
-        refuse_reversed(self.warn, self.crit)
+        refuse_reversed(self.warn, self.crit, UPWARDS, DOWNWARDS)
         self._judge_nodes()
         if self.headroom:
             from sentinel.checks.fs.forecast import judge_headroom

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sentinel.checks.fs.limits import Limits, judge
 from sentinel.checks.fs.probe import Answer
 from sentinel.core.clock import Instant, elapsed
-from sentinel.core.model import Finding, Sample, Status, Value, worst
+from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.mounts import Mount
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -103,15 +103,6 @@ def finding(sight: Sight, seen: Seen, rules: Rules) -> Finding:
         if status.bad
         else (),
     )
-
-
-def samples(finding: Finding) -> list[Sample]:
-    """The numbers worth a history."""
-    return [
-        Sample(finding.subject, name, float(number))
-        for name in KEPT
-        if isinstance(number := finding.values.get(name), int | float)
-    ]
 
 
 def values(sight: Sight) -> dict[str, Value]:

@@ -24,7 +24,7 @@ from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
-from sentinel.core.model import Finding, Report, Sample, Status
+from sentinel.core.model import Finding, Report, Status
 from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
@@ -178,7 +178,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             findings=tuple(found),
             coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
-            samples=tuple(_samples(found)),
+            samples=tuple(s for f in found for s in f.samples(KEPT)),
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )
 
@@ -318,11 +318,3 @@ def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:
 
 def _opened(memory: Mapping[str, Any]) -> Sequence[open_xids.Open]:
     return recalled(memory.get("open"), list[open_xids.Open]) or []
-
-
-def _samples(found: Sequence[Finding]) -> Iterator[Sample]:
-    for finding in found:
-        for name in KEPT:
-            value = finding.values.get(name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                yield Sample(finding.subject, name, float(value))

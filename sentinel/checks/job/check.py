@@ -20,7 +20,7 @@ from sentinel.checks.users import watched
 from sentinel.core.clock import Instant
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Coverage, Finding, Report, Sample, Status
+from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.plugin import Check
 from sentinel.slurm.job_states import leads
@@ -79,7 +79,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             findings=(seen.finding,),
             coverage=Coverage(of="jobs by name", meant=1),
             requests=() if ctx.one_shot else seen.wishes,
-            samples=_samples(seen.finding),
+            samples=seen.finding.samples(("running", "queued")),
             memory=None if ctx.one_shot else dump(seen.memory),
         )
 
@@ -125,11 +125,3 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             and (self.partition is None or self.partition in job.partition.split(","))
         ]
         return large(mine, self, jobs, ctx.slurm) if self.sized else mine
-
-
-def _samples(finding: Finding) -> tuple[Sample, ...]:
-    return tuple(
-        Sample(finding.subject, name, float(value))
-        for name, value in finding.values.items()
-        if name in ("running", "queued") and isinstance(value, int)
-    )

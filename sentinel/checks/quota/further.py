@@ -16,7 +16,7 @@ from sentinel.checks.fs import forecast
 from sentinel.checks.fs.check import ASKED, looked, lost_of
 from sentinel.checks.fs.forecast import Wishes as Future
 from sentinel.checks.fs.limits import Limits, completed
-from sentinel.checks.fs.verdict import Rules, Sight, finding, measured, remembered, samples
+from sentinel.checks.fs.verdict import KEPT, Rules, Sight, finding, measured, remembered
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
@@ -81,7 +81,7 @@ def report(wishes: Wishes, paths: Sequence[str], future: Future, ctx: Context) -
     return Report(
         findings=(*blind, *findings),
         coverage=covered("paths", [*(s.path for s in there), *unseen], [s.path for s in there]),
-        samples=tuple(sample for f in findings for sample in samples(f)),
+        samples=tuple(sample for f in findings for sample in f.samples(KEPT)),
         memory={
             **{visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
             MEMORY: found.memory,

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from sentinel.checks.fs.forecast import judge_headroom
-from sentinel.checks.fs.limits import Limits, refuse_relative, refuse_reversed
+from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import FilePath
+from sentinel.core.settings import FilePath, refuse_reversed
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 
@@ -44,7 +44,7 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lag: Duration = Duration(0)
 
     def __post_init__(self) -> None:
-        refuse_reversed(self.warn, self.crit)
+        refuse_reversed(self.warn, self.crit, UPWARDS, DOWNWARDS)
         refuse_relative(self.paths)
         judge_headroom(self.headroom)
         _judge_quotas(self.quotas)

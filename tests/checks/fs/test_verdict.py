@@ -10,13 +10,13 @@ from sentinel.checks.fs.limits import CRIT, WARN
 from sentinel.checks.fs.probe import Answer, probe_all
 from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import (
+    KEPT,
     Rules,
     Seen,
     Sight,
     finding,
     measured,
     remembered,
-    samples,
     seen_at_all,
     values,
 )
@@ -137,7 +137,7 @@ def test_what_is_told_of_a_full_file_system() -> None:
         },
         commands=("df -h /x", "df -i /x"),
     )
-    assert [(s.subject, s.name, s.value) for s in samples(told)] == [
+    assert [(s.subject, s.name, s.value) for s in told.samples(KEPT)] == [
         ("/x", "used_percent", 97.0),
         ("/x", "free_bytes", 3.0),
         ("/x", "inodes_used_percent", 98.0),
