@@ -11,6 +11,7 @@ for name in (
     "bench_remote",
     "bench_service",
     "bench_web",
+    "bench_incidents",
     "bench_gpus",
     "bench_network",
     "bench_stacks",
