@@ -19,6 +19,16 @@ from sentinel.slurm.snapshot import Snapshot
 LIMIT = 5.0
 """Seconds for one look at a file, which may lie where nothing answers."""
 
+_MAKE = """\
+cd -P -- "${1%/*}/" && here=$(pwd -P) || exit
+[ "${here%/}/" = "${1%/*}/" ] || {
+    echo "it is in $here by a link or .. on the way; name that" >&2
+    exit 1
+}
+printf "%s\\n" "$2" | dd of="./${1##*/}" conv=excl status=none
+"""
+"""Not by a shell's noclobber, which writes into a device or a pipe that is there."""
+
 _ABSENT = (b"No such file or directory", b"Not a directory")
 
 
@@ -68,11 +78,10 @@ class WorkingHands(SlurmHands):
         return next((j.id for j in self.jobs(job_id) if j.job_id == job_id), job_id)
 
     def create(self, path: str, line: str) -> Reply:
-        """Make a file of one line where nothing is; links are not followed, nothing is replaced."""
-        # Not by a shell's noclobber, which writes into a device or a pipe that is there.
-        script = 'printf "%s\\n" "$2" | dd of="$1" conv=excl status=none'
+        """Make a file of one line where nothing is; nothing is replaced, and no link followed, on
+        the way to it neither: the name of a job, or its owner's links, could lead anywhere."""
         try:
-            done = self._file(["/bin/sh", "-c", script, "sentinel", path, visible(line)], path)
+            done = self._file(["/bin/sh", "-c", _MAKE, "sentinel", path, visible(line)], path)
         except CannotTell as error:
             return Reply(Answer.UNSURE, str(error))
         if done.code:

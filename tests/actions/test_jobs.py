@@ -1,6 +1,7 @@
 """Actions on jobs through the guard, on a real cluster: evidence first, then looked at again."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -262,6 +263,23 @@ def test_a_killswitch_is_written_into_nothing_that_its_owner_put_there_meanwhile
     assert (record.outcome, "File exists" in record.detail) == (Outcome.ERROR, True), record.detail
     assert os.read(reader, 100) == b""
     os.close(reader)
+
+
+@pytest.mark.parametrize("way", ["link/stop", "runs/../elsewhere/stop"])
+def test_a_killswitch_is_made_in_its_own_directory_alone(desk: Desk, way: str) -> None:
+    """Its path may hold the job's name, and the directories on the way be its owner's: a link or ..
+    would have root make /etc/nologin."""
+    job = desk.lab.sbatch("sleep 600")
+    desk.lab.wait_state(job, "RUNNING")
+    place = desk.lab.work / "killswitch"
+    for name in ("elsewhere", "runs"):
+        (place / name).mkdir(parents=True)
+    (place / "link").symlink_to("elsewhere")
+    record = desk.ask("killswitch", job, params={"file": f"{place}/{way}"})
+    assert record.outcome is Outcome.ERROR
+    assert f"it is in {place}/elsewhere by a link or .. on the way" in record.detail
+    assert not (place / "elsewhere/stop").exists()
+    shutil.rmtree(place)
 
 
 def test_hold_keeps_pending_elements_and_leaves_the_running_one(desk: Desk) -> None:
