@@ -73,7 +73,7 @@ class Lab(Cluster):
         super().wait_ready()
         self._cancel_all()
         for node in self.nodes:
-            node.end_jobs()
+            node.forget_jobs()
         self._resume_all()
         self.wait_ready()
         # Job ids begin anew with the controller, and not even root may write to a file of somebody

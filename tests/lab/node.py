@@ -67,14 +67,17 @@ class Node:
         assert self._daemon is not None, "start() comes first"
         self._daemon.kill()
 
-    def end_jobs(self) -> None:
-        """Kill what jobs have left: of one that slurmctld has forgotten nobody else ends it."""
+    def forget_jobs(self) -> None:
+        """Boot anew where jobs have left something: of one that slurmctld has forgotten nobody else ends
+        it, and to slurmd its id is taken ("already running, do not launch second copy")."""
         if not self._daemon or not self._daemon.running:
             return
         for process in psutil.Process(self._daemon.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 if process.name() == "slurmstepd" or "SLURM_JOB_ID" in process.environ():
-                    process.kill()
+                    self.crash()
+                    self.start()
+                    return
 
     def cut(self) -> None:
         """Pull the network cable; the jobs in it go on."""
