@@ -61,15 +61,15 @@ def _one(check: CheckConfig, settings: Settings, gaps: list[Gap]) -> Iterator[st
     for source in check.plugin.SOURCES:
         yield f"      asks: {source}"
     if outcome and status is Status.UNKNOWN:
-        remedy = check.plugin.RUNBOOK or "sentinel doctor"
-        gaps.append(
-            Gap(
-                f"{visible(check.name)} cannot see: {_line(outcome.headline)}",
-                f"see {remedy}, and sentinel doctor",
-            )
-        )
+        text = f"{visible(check.name)} cannot see: {_line(outcome.headline)}"
+        gaps.append(Gap(text, f"see {_page(check)}sentinel doctor"))
     elif outcome and outcome.partly:
-        gaps.append(Gap(f"{visible(check.name)}: {_line(outcome.partly)}", "sentinel doctor"))
+        text = f"{visible(check.name)}: {_line(outcome.partly)}"
+        gaps.append(Gap(text, f"nothing, if that is so; else see {_page(check)}sentinel doctor"))
+
+
+def _page(check: CheckConfig) -> str:
+    return f"{check.plugin.RUNBOOK}, and " if check.plugin.RUNBOOK else ""
 
 
 def _look(check: CheckConfig, settings: Settings) -> Outcome:
