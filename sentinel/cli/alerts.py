@@ -193,7 +193,10 @@ def _explain(facts: dict[str, Any]) -> None:
         if now["commands"]:
             print("look closer:", *(f"  {c}" for c in now["commands"]), sep="\n")
     else:
-        print(f"alert {facts['alert']} is over")
+        last = facts["transitions"][-1:]
+        names = dict.fromkeys(n for t in last for n in (t["check"], t["subject"]) if n)
+        what = f" ({' '.join(names)})" if names else ""
+        print(f"alert {facts['alert']}{what} is over")
     if facts["incident"]:
         print(f"part of an incident; all of it: sentinel incidents {facts['incident']}")
     print("what happened:")

@@ -48,7 +48,9 @@ def watch(f: Facts) -> Text:
         return Text(f.leader, style="dim")
     last = max((c.ran for c in f.checks if c.ran is not None), default=None)
     age = f"; the last check ran {duration_text(f.at - last)} ago" if last is not None else ""
-    return Text(f"no service or tick is at work: this is the state alone{age}", style="bold yellow")
+    return Text(
+        f"no service or tick runs now: this is what was seen before{age}", style="bold yellow"
+    )
 
 
 def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> RenderableType:

@@ -108,5 +108,6 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"alert {alert['alert']} {state}: {alert['subject']}; see: sentinel explain {alert['alert']}"
     if not facts["alerts"] and facts["ran"]:
         yield "no alert: nothing is wrong, so nobody is told"
-    yield f"when something is: {', '.join(map(visible, facts['told'])) or 'NOBODY'} would be told"
+    told = ", ".join(map(visible, facts["told"])) or "NOBODY"
+    yield f"told when something is wrong: {told}"
     yield from (f"note: {line}" for line in facts["held_back"])

@@ -190,7 +190,7 @@ def test_alerts_are_called_by_name(say: Say, capsys: pytest.CaptureFixture[str])
     assert "ok (exec) is ok: last run" in said
     assert 'command: [/bin/sh, "-c", "exit 0"]' in said
     assert "no alert: nothing is wrong" in said
-    assert "book would be told" in said
+    assert "told when something is wrong: book" in said
     assert "silence " in said
     assert "firing critical: bad" in said
     assert say("ack", "nothing")[0] == 64

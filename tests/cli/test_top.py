@@ -188,7 +188,7 @@ def test_without_a_service_it_shows_the_state_says_so_and_acknowledges(tmp_path:
     logged = subprocess.run([*sentinel, "tick", "-c", config], capture_output=True, text=True)
     assert '"event": "ack"' in logged.stderr
     assert '"how": "top"' in logged.stderr
-    assert "no service or tick is at work" in told
+    assert "no service or tick runs now" in told
     assert "has it]" in " ".join(told.split())
 
 
