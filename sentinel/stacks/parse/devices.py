@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import Struct
+
 from sentinel.core.gpu_power import BUSY, IDLE, Gpu
 from sentinel.core.text import shortened, visible
 from sentinel.stacks.parse.group import Seat, seats
@@ -30,15 +32,26 @@ _KILLED = re.compile(r"[Oo]ut of memory: Killed process (\d{1,9}) ")
 _DOWN = re.compile(r"\b[Ll]ink (is )?[Dd]own\b")
 
 
+class Owned(Struct, frozen=True):
+    """A GPU as nvidia-smi counts it on its node, and the rank that has it."""
+
+    seat: Seat
+    index: str
+    bus: str
+    gpu: Gpu
+
+
 def of_kernels(dump: Dump, quiet: float) -> tuple[Fact, ...]:
-    """What the kernels told since the last advance, `quiet` seconds ago. A node whose clock or whose
-    log was not to be had tells nothing."""
-    sitting = {(s.node, s.process.pid): s.rank for s in seats(dump) if s.process}
+    """What the kernels told since the last advance, `quiet` seconds ago; whose it is, by the process or
+    the GPU that is named. A node whose clock or whose log was not to be had tells nothing."""
+    sitting = seats(dump)
+    by_pid = {(s.node, s.process.pid): s.rank for s in sitting if s.process}
     found = dict[Fact, None]()
     for node in dump.nodes:
         lines = list(_since(node, quiet + BEFORE))
-        for sign, pid, words in (*_xids(lines), *_others(lines)):
-            rank = sitting.get((node.node, pid))
+        by_bus = {o.bus: o.seat.rank for o in _owned(node, sitting) if o.bus} if lines else {}
+        for sign, pid, bus, words in (*_xids(lines), *_others(lines)):
+            rank = by_pid.get((node.node, pid), by_bus.get(bus))
             ranks = (rank,) if rank is not None else ()
             found[Fact(sign=sign, words=f"kernel: {words}", ranks=ranks, nodes=(node.node,))] = None
     return tuple(found)
@@ -53,7 +66,11 @@ def _since(node: NodeStacks, age: float) -> Iterator[str]:
             yield told[2]
 
 
-def _xids(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+Told = tuple[str, int, str, str]
+"""A sign, the process and the GPU's bus id where they are named, and the words."""
+
+
+def _xids(lines: Sequence[str]) -> Iterator[Told]:
     """What only says that a program was ended is an effect, and left out."""
     try:
         from sentinel.gpu.advice import Advice
@@ -62,57 +79,64 @@ def _xids(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
         return
     for event in read(lines).events:
         if event.advice is not Advice.IGNORE:
-            name = (
-                f"{'SXid' if event.kind == 'sxid' else 'Xid'} {event.code}, " if event.code else ""
-            )
+            name = f"{'SXid' if event.kind == 'sxid' else 'Xid'} {event.code}" if event.code else ""
+            where = f"{name} of {event.bus}" if name and event.bus else name or event.bus
+            words = ", ".join(filter(None, (where, event.meaning)))
             sign = "device" if event.advice.hardware else "kernel"
-            yield sign, event.pid or 0, shortened(f"{name}{event.meaning}", WORDS)
+            yield sign, event.pid or 0, event.bus, shortened(words, WORDS)
 
 
-def _others(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+def _others(lines: Sequence[str]) -> Iterator[Told]:
     for line in lines:
         if killed := _KILLED.search(line):
-            yield "kernel", int(killed[1]), f"process {killed[1]} was killed, out of memory"
+            yield "kernel", int(killed[1]), "", f"process {killed[1]} was killed, out of memory"
         elif _DOWN.search(line):
-            yield "kernel", 0, shortened(visible(line.strip()), WORDS)
+            yield "kernel", 0, "", shortened(visible(line.strip()), WORDS)
 
 
 _KINDS: tuple[tuple[str, Callable[[Gpu], bool], Callable[[Gpu], bool], str], ...] = (
-    ("computes", lambda g: g.computes, lambda g: g.waits, "its GPU computes while {} spin"),
-    ("draws nothing", lambda g: g.busy < IDLE, lambda g: g.busy >= BUSY, "its GPU idles while {} are busy"),
+    ("computes", lambda g: g.computes, lambda g: g.waits, "its GPU {} computes while {} spin"),
+    ("draws nothing", lambda g: g.busy < IDLE, lambda g: g.busy >= BUSY, "its GPU {} idles while {} are busy"),
 )  # fmt: skip
 
 
 def of_gpus(dump: Dump) -> tuple[Fact, ...]:
     """The few GPUs that do otherwise than all others: one that computes while they spin is behind, one
     that idles while they spin is dead. Whose a GPU is, is known on nodes with one for each rank."""
-    owned = [pair for node in dump.nodes for pair in _owned(node, dump)]
+    sitting = seats(dump)
+    owned = [one for node in dump.nodes for one in _owned(node, sitting)]
     most = max(1, len(owned) // FEW)
     found = []
     for sign, is_odd, is_usual, words in _KINDS:
-        odd = [seat for seat, gpu in owned if is_odd(gpu)]
-        rest = [gpu for _, gpu in owned if not is_odd(gpu)]
-        if odd and all(map(is_usual, rest)) and len(odd) <= most and len(owned) >= LEAST:
-            nodes = tuple(dict.fromkeys(s.node for s in odd))
-            ranks = tuple(s.rank for s in odd if s.rank is not None)
-            told = words.format(len(rest))
-            found.append(Fact(sign=sign, words=told, ranks=ranks, nodes=nodes))
+        odd = [one for one in owned if is_odd(one.gpu)]
+        rest = [one.gpu for one in owned if not is_odd(one.gpu)]
+        if all(map(is_usual, rest)) and len(odd) <= most and len(owned) >= LEAST:
+            found += [
+                Fact(
+                    sign=sign,
+                    words=words.format(one.index, len(rest)),
+                    ranks=(one.seat.rank,) if one.seat.rank is not None else (),
+                    nodes=(one.seat.node,),
+                )
+                for one in odd
+            ]
     return tuple(found)
 
 
-def _owned(node: NodeStacks, dump: Dump) -> list[tuple[Seat, Gpu]]:
+def _owned(node: NodeStacks, sitting: Sequence[Seat]) -> list[Owned]:
     """The GPUs in their order with the node's ranks in theirs; none where their numbers differ."""
-    mine = sorted((s for s in seats(dump) if s.node == node.node), key=lambda s: s.rank or 0)
-    read = [_gpu(line) for line in node.gpus.splitlines()[1:]]
-    gpus = [gpu for gpu in read if gpu]
-    return list(zip(mine, gpus, strict=True)) if len(mine) == len(gpus) == len(read) else []
-
-
-def _gpu(line: str) -> Gpu | None:
-    """Of the columns that stacks.sh asks for: the fourth to sixth, `97 %` and `312.40 W`."""
-    fields = [field.strip() for field in line.split(",")]
-    busy, watts, limit = (_number(field) for field in (*fields[3:6], *[""] * 3)[:3])
-    return Gpu(busy, watts, limit) if busy is not None else None
+    mine = sorted((s for s in sitting if s.node == node.node), key=lambda s: s.rank or 0)
+    rows = [[field.strip() for field in line.split(",")] for line in node.gpus.splitlines()[1:]]
+    if len(rows) != len(mine):
+        return []
+    found = []
+    for seat, row in zip(mine, rows, strict=True):
+        index, _, bus, busy, watts, limit = (*row[:6], *[""] * (6 - len(row)))
+        share = _number(busy)
+        if share is not None:
+            gpu = Gpu(share, _number(watts), _number(limit))
+            found.append(Owned(seat, visible(index)[:8], bus.upper(), gpu))
+    return found if len(found) == len(rows) else []
 
 
 def _number(text: str) -> float | None:

@@ -234,13 +234,12 @@ class Number(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """What it is, who is the cause as far as it is known, and what that rests on.
 
-    `disagreement`: which witnesses contradict each other; `gpus`: as the ranks' node counts them.
+    `disagreement`: which witnesses contradict each other.
     """
 
     kind: Is
     ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
-    gpus: tuple[int, ...] = ()
     collective: str = ""
     waiting: int = 0
     line: str = ""

@@ -59,8 +59,20 @@ def test_lines_count_by_their_own_nodes_clock() -> None:
 
 
 def smi(first: str, second: str) -> str:
-    rows = [f"{n}, GPU-{n}, 00000000:4E:00.0, {v}, 700.00 W, 40" for n, v in enumerate((first, second))]  # fmt: skip
+    rows = [f"{n}, GPU-{n}, 00000000:{n + 4}E:00.0, {v}, 700.00 W, 40" for n, v in enumerate((first, second))]  # fmt: skip
     return "\n".join([HEAD, *rows])
+
+
+def test_a_gpu_that_is_lost_is_the_ranks_that_has_it() -> None:
+    """The driver knows no process any more; nvidia-smi's bus ids tell whose it was, on a node that is
+    the job's alone."""
+    line = f"[ {UP:.6f}] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, lost"
+    told = world({"node-2": line}, {"node-2": smi(SPINS, SPINS)})
+    (fact,) = of_kernels(told, quiet=60.0)
+    assert (fact.sign, fact.ranks, fact.nodes) == ("device", (5,), ("node-2",))
+    assert "Xid 79 of 00000000:5E:00.0" in fact.words
+    (fact,) = of_kernels(world({"node-2": line}, {"node-2": smi(SPINS, SPINS) + "\n2, x"}), 60.0)
+    assert fact.ranks == ()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +99,8 @@ def test_whose_a_gpu_is_has_to_be_known() -> None:
     """A node with more GPUs than ranks is shared; one without numbers, or with other words, says
     nothing; two that differ of eight are no odd ones."""
     told = {f"node-{n}": smi(SPINS, COMPUTES if n == 2 else SPINS) for n in range(4)}
-    assert of_gpus(world(gpus=told))
+    (fact,) = of_gpus(world(gpus=told))
+    assert fact.words == "its GPU 1 computes while 7 spin"
     more = {k: f"{v}\n2, GPU-2, 0, {IDLES}, 700.00 W, 40" for k, v in told.items()}
     assert of_gpus(world(gpus=more)) == ()
     assert of_gpus(world(gpus=dict.fromkeys(told, "No devices were found"))) == ()
