@@ -105,4 +105,5 @@ def test_whose_a_gpu_is_has_to_be_known() -> None:
     assert of_gpus(world(gpus=more)) == ()
     assert of_gpus(world(gpus=dict.fromkeys(told, "No devices were found"))) == ()
     assert of_gpus(world(gpus={**told, "node-0": smi(COMPUTES, SPINS)})) == ()
+    assert of_gpus(world(gpus={"node-2": smi(SPINS, COMPUTES)})) == ()
     assert of_gpus(world()) == ()
