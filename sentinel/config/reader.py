@@ -167,16 +167,16 @@ class Composer:
             raise Unreadable("a second document begins; one file holds one configuration", line)
 
     def _on_MappingStartEvent(self, event: Any, line: int) -> None:
-        self._push(_OpenTable(event.anchor, line, self._count))
+        self._push(_Open(event.anchor, line, self._count, is_list=False))
 
     def _on_SequenceStartEvent(self, event: Any, line: int) -> None:
-        self._push(_OpenItems(event.anchor, line, self._count))
+        self._push(_Open(event.anchor, line, self._count, is_list=True))
 
     def _push(self, container: "_Open") -> None:
         if len(self._stack) >= DEEPEST:
             raise Unreadable(f"nested deeper than {DEEPEST} levels", container.line)
-        if self._stack:
-            container.line = self._stack[-1].key_line() or container.line
+        if self._stack and (key := self._stack[-1].key):
+            container.line = key.line
         self._stack.append(container)
 
     def _on_ScalarEvent(self, event: Any, line: int) -> None:
@@ -210,80 +210,48 @@ class Composer:
         if not self._stack:
             self._roots.append(node)
             return
-        for key, again, first in self._stack[-1].add(node, line, merge):
-            path = (*self._path(), key)
-            self._collector.error(again, path, f"key repeated; first in line {first}")
-
-    def _path(self) -> Path:
-        return tuple(step for container in self._stack[:-1] for step in container.step())
+        if repeated := self._stack[-1].add(node, line, merge):
+            above: Path = tuple(step for open_ in self._stack[:-1] for step in open_.step())
+            key, first = repeated
+            text = f"key repeated; first in line {first.line}"
+            self._collector.error(key.line, (*above, key.key), text)
 
 
 class _Open:
-    """A container whose end has not come; `before` counts the nodes before it."""
+    """A list or mapping whose end has not come; `before` counts the nodes before it, `key` is the one
+    whose value is awaited."""
 
-    def __init__(self, anchor: str | None, line: int, count: int) -> None:
+    def __init__(self, anchor: str | None, line: int, count: int, *, is_list: bool) -> None:
         self.anchor, self.line, self.before = anchor, line, count - 1
+        self.key: Entry | None = None
+        self._items: list[Node] | None = [] if is_list else None
+        self._entries, self._merged = dict[str, Entry](), dict[str, Entry]()
 
-    def key_line(self) -> int:
-        """The line of the key whose value is awaited, 0 in a list."""
-        return 0
-
-    def add(self, node: Node, line: int, merge: bool) -> list[tuple[str, int, int]]:
-        """Take a child; returns keys that came again: key, its line, the first one's line."""
-        raise NotImplementedError
+    def add(self, node: Node, line: int, merge: bool) -> tuple[Entry, Entry] | None:
+        """Take a child; of a key that came again it and the first one."""
+        key, self.key = self.key, None
+        if self._items is not None:
+            self._items.append(node)
+        elif key is None:
+            self.key = _key(node, line, merge)
+        elif key.value:
+            self._merge(node, key.line)
+        elif first := self._entries.get(key.key):
+            return key, first
+        else:
+            self._entries[key.key] = Entry(key.key, key.line, node)
+        return None
 
     def step(self) -> Path:
         """The key or index that is being read."""
-        raise NotImplementedError
+        if self._items is not None:
+            return (len(self._items),)
+        return (self.key.key,) if self.key else ()
 
     def close(self) -> Node:
         """The finished node."""
-        raise NotImplementedError
-
-
-class _OpenItems(_Open):
-    def __init__(self, anchor: str | None, line: int, count: int) -> None:
-        super().__init__(anchor, line, count)
-        self._items: list[Node] = []
-
-    def add(self, node: Node, line: int, merge: bool) -> list[tuple[str, int, int]]:
-        self._items.append(node)
-        return []
-
-    def step(self) -> Path:
-        return (len(self._items),)
-
-    def close(self) -> Node:
-        return Items(tuple(self._items), self.line)
-
-
-class _OpenTable(_Open):
-    def __init__(self, anchor: str | None, line: int, count: int) -> None:
-        super().__init__(anchor, line, count)
-        self._entries: dict[str, Entry] = {}
-        self._merged: dict[str, Entry] = {}
-        self._key: Entry | None = None
-
-    def key_line(self) -> int:
-        return self._key.line if self._key else 0
-
-    def add(self, node: Node, line: int, merge: bool) -> list[tuple[str, int, int]]:
-        key, self._key = self._key, None
-        if key is None:
-            self._key = _key(node, line, merge)
-            return []
-        if key.value:
-            self._merge(node, key.line)
-        elif key.key in self._entries:
-            return [(key.key, key.line, self._entries[key.key].line)]
-        else:
-            self._entries[key.key] = Entry(key.key, key.line, node)
-        return []
-
-    def step(self) -> Path:
-        return (self._key.key,) if self._key else ()
-
-    def close(self) -> Node:
+        if self._items is not None:
+            return Items(tuple(self._items), self.line)
         return Table({**self._merged, **self._entries}, self.line)
 
     def _merge(self, node: Node, line: int) -> None:
