@@ -60,7 +60,7 @@ class Runner:
 
     def run(self) -> bool:
         """The whole life of a link; whether nothing is left to do for the chain after it."""
-        secured = self._secure_soon()
+        secured = self.secure()
         self._slot()
         attempt = 0
         while not secured and self._clock() < self._end and not self._taken_away():
@@ -76,15 +76,11 @@ class Runner:
         self._place.trim()
         return secured
 
-    def secure(self) -> bool:
-        """Only make sure of the successors."""
-        return self._secure_soon()
-
     def _taken_away(self) -> bool:
         """Whoever removed the folder wants no successor, nor that a pass makes it anew."""
         return self._place.taken_away(self._chain.mount)
 
-    def _secure_soon(self) -> bool:
+    def secure(self) -> bool:
         for wait in PATIENCE:
             self._sleep(wait)
             if self._taken_away():

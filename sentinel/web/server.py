@@ -5,7 +5,7 @@ key, so there is no cookie that another site could make use of.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from sentinel.web import link_pages
 from sentinel.web.connection_limit import Door
 from sentinel.web.rate_limit import Rate
 from sentinel.web.request_body import form
+from sentinel.web.site import Site
 
 _BODY = 4096
 _LOG = logging.getLogger("sentinel")
@@ -51,19 +52,6 @@ class Desk(Protocol):
         """Write what a person says."""
 
 
-class Further(Protocol):
-    """More to serve: its routes, and how often it may be asked for (None: as for links)."""
-
-    routes: Sequence[web.AbstractRouteDef]
-
-    def knows(self, request: web.Request) -> bool:
-        """Whether it was sent to a name of this server's."""
-
-    def rate(self, request: web.Request) -> Rate | None: ...
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-
-
 class CannotListen(SentinelError):
     """The address is taken or is none of this host's."""
 
@@ -72,10 +60,10 @@ class Server:
     """Serves until it is stopped. Without a signer there are no links, only `/healthz`."""
 
     def __init__(
-        self, desk: Desk, clock: Clock, signer: Signer | None, further: Further | None = None
+        self, desk: Desk, clock: Clock, signer: Signer | None, site: Site | None = None
     ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
-        self._rate, self._health_rate, self._further = Rate(), Rate(), further
+        self._rate, self._health_rate, self._site = Rate(), Rate(), site
         self._door: Door | None = None
         app = web.Application(client_max_size=_BODY, middlewares=[self._guarded])
         app.router.add_get("/healthz", self._health)
@@ -83,8 +71,8 @@ class Server:
             path = PATH + "{token:[A-Za-z0-9_-]+}{slash:/?}"
             app.router.add_get(path, self._ask)
             app.router.add_post(path, self._do)
-        if further is not None:
-            app.add_routes(further.routes)
+        if site is not None:
+            app.add_routes(site.routes)
         self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
 
     async def start(self, host: str, port: int) -> None:
@@ -97,8 +85,8 @@ class Server:
             await self._runner.cleanup()
             why = error.strerror or str(error)
             raise CannotListen(f"web: cannot listen on {host}:{port}: {visible(why)}") from error
-        if self._further is not None:
-            self._further.start()
+        if self._site is not None:
+            self._site.start()
 
     @property
     def port(self) -> int:
@@ -107,8 +95,8 @@ class Server:
 
     async def stop(self) -> None:
         """End; requests in progress have a moment."""
-        if self._further is not None:
-            self._further.stop()
+        if self._site is not None:
+            self._site.stop()
         await self._runner.cleanup()
 
     @web.middleware
@@ -124,14 +112,14 @@ class Server:
     async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Headers on every answer, a limit of requests, and no trouble told in detail."""
         healthz = self._health_rate if request.path == "/healthz" else None
-        rate = healthz or (self._further and self._further.rate(request)) or self._rate
+        rate = healthz or (self._site and self._site.rate(request)) or self._rate
         wait = rate.wait(request.remote or "", self._clock.now())
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}
             return _page(
                 link_pages.message("Too many requests", "Try again in a moment."), 429, again
             )
-        if self._further is not None and not self._further.knows(request):
+        if self._site is not None and not self._site.knows(request):
             return _page(link_pages.message("Not known here", _STRANGE.format(request.host)), 421)
         try:
             return await handler(request)

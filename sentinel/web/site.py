@@ -23,7 +23,7 @@ ANSWERS, EACH = 30, 0.5
 
 
 class Site:
-    """web.server.Further. `start` when the server runs, `stop` before it ends."""
+    """More for the server to serve. `start` when it runs, `stop` before it ends."""
 
     def __init__(
         self, live: Live, gate: Gate, reading: Rate | None = None, writing: Rate | None = None
