@@ -81,6 +81,7 @@ class Runner:
         return self._place.taken_away(self._chain.mount)
 
     def secure(self) -> bool:
+        """Make sure of the successors, with some patience; whether they are there."""
         for wait in PATIENCE:
             self._sleep(wait)
             if self._taken_away():

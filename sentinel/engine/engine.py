@@ -186,11 +186,11 @@ class Engine:
         """Send all that can be sent within the limit; whether nothing is left."""
         return await self._delivery.drain(seconds)
 
-    async def look_at_self(self, troubles: Iterable[str] = ()) -> None:
+    async def look_at_self(self) -> None:
         """Commit what sentinel has to say about its own state and channels; `troubled` is set when
         that should not wait."""
         self.troubled.clear()
-        seen = await self._upkeep.look(self.world, self._delivery.trouble, troubles)
+        seen = await self._upkeep.look(self.world, self._delivery.trouble)
         self._finished.append(seen)
         await self.commit()
 

@@ -178,15 +178,13 @@ class Upkeep:
         self._notices.add(told, self._clock.now())
         await self._errands.distrust(told)
 
-    async def look(
-        self, world: World, channels: Mapping[str, Trouble | None], troubles: Iterable[str]
-    ) -> Outcome:
-        """The run of the check that watches sentinel; `troubles` are those of its host."""
+    async def look(self, world: World, channels: Mapping[str, Trouble | None]) -> Outcome:
+        """The run of the check that watches sentinel."""
         await self.hear()
         peer = await self._look_at(world.peer) if world.peer else None
         now = self._clock.now()
         own = [self._errands.trouble] if self._errands.trouble else []
-        state = [*self._notices.current(now), *troubles, *own, *writing(self._store, now)]
+        state = [*self._notices.current(now), *own, *writing(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
         more = [*more, _configuration(world.invalid)]
         return outcome(state, channels, world.channels, now, more, memory)
