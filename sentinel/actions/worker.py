@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 from sentinel.actions.announcements import Done
 from sentinel.actions.service import Deeds
@@ -11,6 +12,9 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import ActionRequest
 from sentinel.core.settings import CheckConfig
 from sentinel.proc import threads
+
+LIMIT = 60.0
+"""Seconds for a look at Slurm's nodes and what is written down of it."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -24,6 +28,7 @@ class Errands:
         self.deeds, self.trouble = deeds, ""
         self._leads, self._ending = leads, False
         self._lost: list[str] = []
+        self._stuck: Future[None] | None = None
         self._hands = threads.Worker("hands")
 
     def switch(self, deeds: Deeds | None) -> None:
@@ -41,7 +46,7 @@ class Errands:
         if deeds is None or not why:
             return True
         try:
-            await _beside(lambda: deeds.distrust(why))
+            await self._beside(lambda: deeds.distrust(why))
         except Exception as error:
             return self._failed(error)
         self._lost = []
@@ -53,7 +58,7 @@ class Errands:
         if self.deeds is None:
             return False
         try:
-            await _beside(self.deeds.observe)
+            await self._beside(self.deeds.observe)
         except Exception as error:
             return self._failed(error)
         return True
@@ -79,7 +84,7 @@ class Errands:
         """Let the log forget what is old; raises StoreError."""
         deeds = self.deeds
         if deeds is not None:
-            await _beside(lambda: deeds.prune(now))
+            await self._beside(lambda: deeds.prune(now))
 
     def end(self) -> None:
         """From now on nothing more is begun."""
@@ -92,6 +97,17 @@ class Errands:
             await self._hands.call(self.deeds.close)
         self._hands.stop()
 
+    async def _beside(self, work: Callable[[], None]) -> None:
+        """In a thread of its own, as the state may hang; nothing more while one still hangs."""
+        if self._stuck is not None and not self._stuck.done():
+            raise StoreError("the state hangs")
+        doing = threads.start("log of actions", work)
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(doing), LIMIT)
+        except asyncio.TimeoutError:
+            self._stuck = doing
+            raise StoreError(f"the state hangs: no answer within {LIMIT:.0f} s") from None
+
     def _failed(self, error: Exception) -> bool:
         why = f"the log of actions cannot be written: {error}"
         if not isinstance(error, StoreError):
@@ -99,7 +115,3 @@ class Errands:
             why = f"internal error: {error!r}"
         self.trouble = f"no action is taken, {why}"
         return False
-
-
-async def _beside(work: Callable[[], None]) -> None:
-    await asyncio.wrap_future(threads.start("log of actions", work))

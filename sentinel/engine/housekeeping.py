@@ -209,6 +209,8 @@ class Upkeep:
         now = self._clock.now()
         await self._call(self._store.prune, now)
         await self._errands.prune(now)
+        if getattr(self._store, "trouble", None) is not None:
+            return  # the ledger lies beside it
         if world.gpus is not None:
             await self._call(world.gpus.prune, now)
 

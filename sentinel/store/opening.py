@@ -12,9 +12,11 @@ from msgspec import Struct
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.lemon_policy import LemonPolicy
+from sentinel.proc import threads
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
+from sentinel.store.errors import Unavailable
 from sentinel.store.failover import PATIENCE
 from sentinel.store.memory import MemoryStore
 from sentinel.store.retention import USUAL, Keep
@@ -64,17 +66,20 @@ def open_store(
     return Opened(store, store.prepare(now, mending=mending))
 
 
-def open_books(state: str, keep: Keep = USUAL) -> SqlBooks:
+def open_books(state: str, keep: Keep = USUAL, *, later: bool = False) -> SqlBooks:
     """The audit log and node ledger of the same state. Never buffered: what cannot be written
-    down is not done. Raises StoreError with the remedy."""
-    return SqlBooks(_ready(state), keep)
+    down is not done. Raises StoreError with the remedy; `later`: for what may pass at the first
+    use, so that watching begins without it."""
+    return SqlBooks(_ready(state, later), keep)
 
 
-def open_gpus(state: str, policy: LemonPolicy, keep: Keep = USUAL) -> SqlGpus:
-    """The ledger of GPUs of the same state; never buffered. Raises StoreError with the remedy."""
+def open_gpus(
+    state: str, policy: LemonPolicy, keep: Keep = USUAL, *, later: bool = False
+) -> SqlGpus:
+    """The ledger of GPUs of the same state; never buffered. Raises as `open_books` does."""
     from sentinel.store.gpu_ledger import SqlGpus
 
-    return SqlGpus(_ready(state), policy, keep)
+    return SqlGpus(_ready(state, later), policy, keep)
 
 
 def _backend(state: str) -> Backend:
@@ -92,9 +97,16 @@ def _named(url: str) -> str:
     return make_url(url).set(password=None).render_as_string()
 
 
-def _ready(state: str) -> Backend:
+def _ready(state: str, later: bool) -> Backend:
     backend = _backend(state)
-    backend.prepare()
+    try:
+        threads.within(PATIENCE, "state", backend.prepare)
+    except Unavailable:
+        if not later:
+            raise
+    except OSError as error:
+        if not later:
+            raise Unavailable(f"{state}: {error.strerror}") from error
     return backend
 
 

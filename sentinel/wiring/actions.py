@@ -33,7 +33,7 @@ def books(settings: Settings, *, dry_run: bool = False) -> Books:
     from sentinel.store.opening import open_books
 
     if not dry_run:
-        return open_books(app.state_of(settings))
+        return open_books(app.state_of(settings), later=True)
     if not app.has_state(settings):
         return MemoryBooks()
     with app.looking(settings):

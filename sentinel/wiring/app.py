@@ -377,11 +377,11 @@ def snapshot(settings: Settings) -> Snapshot:
     return connect(settings.slurm, users_of(settings.checks), 60.0, SystemClock())
 
 
-def open_gpus(settings: Settings) -> Gpus:
-    """The ledger of GPUs in the state."""
+def open_gpus(settings: Settings, *, later: bool = False) -> Gpus:
+    """The ledger of GPUs in the state; `later` as in store.opening."""
     from sentinel.store.opening import open_gpus as opened
 
-    return opened(state_of(settings), settings.lemons)
+    return opened(state_of(settings), settings.lemons, later=later)
 
 
 def cluster_name(slurm: Slurm, before: str = "") -> str:

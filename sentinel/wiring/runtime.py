@@ -90,7 +90,7 @@ def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bo
 def _gpus(settings: Settings) -> Gpus | None:
     """Only where a check keeps it."""
     kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
-    return app.open_gpus(settings) if kept else None
+    return app.open_gpus(settings, later=True) if kept else None
 
 
 def _shown(settings: Settings) -> bool:

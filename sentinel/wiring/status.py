@@ -74,7 +74,7 @@ def books(settings: Settings) -> Logbook:
     """The log of actions in the state."""
     from sentinel.store.opening import open_books
 
-    return open_books(app.state_of(settings))
+    return open_books(app.state_of(settings), later=True)
 
 
 def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:

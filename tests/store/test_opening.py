@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import StoreError
-from sentinel.store.opening import open_store
+from sentinel.core.lemon_policy import LemonPolicy
+from sentinel.store import opening
+from sentinel.store.errors import Unavailable
+from sentinel.store.opening import open_books, open_gpus, open_store
 from sentinel.store.retention import DAY, Keep
+from tests.lab.fuse import Fuse
 from tests.store.disk import Disk
 from tests.store.nouns import at, measured, summaries, told
 
@@ -116,3 +120,20 @@ def test_a_database_that_is_another_users_link(tmp_path: Path) -> None:
     os.chown(state / "sentinel.db", 1, 1, follow_symlinks=False)
     with pytest.raises(StoreError, match="is a link of another user"):
         open_store(str(state), at())
+
+
+def test_a_state_that_hangs_holds_up_no_ledger(fuse: Fuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass begins without it: whoever needs it meets that at the first use."""
+    monkeypatch.setattr(opening, "PATIENCE", 0.1)
+    fuse.hold("lookup", "getattr", "statfs", "open")
+    books, gpus = (
+        open_books(f"{fuse.point}/state", later=True),
+        open_gpus(f"{fuse.point}/state", LemonPolicy(), later=True),
+    )
+    with pytest.raises(Unavailable, match="no answer within"):
+        open_books(f"{fuse.point}/state")
+    fuse.release()
+    with pytest.raises(StoreError):
+        books.unresolved()
+    for ledger in (books, gpus):
+        ledger.close()
