@@ -1,7 +1,15 @@
 """One cause, one message: what a night on the cluster sends when Slurm hangs or a node dies."""
 
 import json
+from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from sentinel.clock import SystemClock
+from sentinel.core.clock import shifted
+from sentinel.core.model import Batch
+from sentinel.store.opening import open_store
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
 from tests.lab.waiting import wait_until
@@ -74,6 +82,62 @@ def test_a_node_that_dies_under_a_training_is_one_incident(night: Watch, fresh: 
 def _members(night: Watch) -> int:
     out = night.say("incidents", "--json").stdout
     return max((row["alerts"] for row in json.loads(out)), default=0)
+
+
+OUT = """\
+slurm: {{timeout: 5s}}
+checks:
+  nodes: {{kind: nodes, every: 1s, for: 0s, each: true}}
+  training: {{kind: job, every: 1s, name: train, for: 0s}}
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+"""
+
+
+@pytest.mark.long
+def test_a_training_dies_on_a_node_that_was_acknowledged_yesterday(
+    night: Watch, fresh: Lab
+) -> None:
+    """One waking message: as new, in an incident of its own, and with no word that somebody has it.
+    The node was drained while the training went on; the state is aged by a day in between."""
+    job = fresh.sbatch("exec sleep 600", name="train", no_requeue=True)
+    where = ["squeue", "-h", "-j", job, "-t", "R", "-o", "%N"]
+    wait_until(lambda: fresh.run(where).stdout.strip(), "the training runs")
+    node = fresh.run(where).stdout.strip()
+    fresh.run(["scontrol", "update", f"nodename={node}", "state=drain", "reason=RMA"])
+    night.configure(OUT)
+    service = night.run()
+    (out,) = night.wait_told(service, 1, 60, check="nodes", subject=node, reason="firing")
+    night.say("incidents", "ack", out["incident"], "--who", "ann", "--note", "RMA tomorrow")
+    night.wait_told(service, 1, check="nodes", subject=node, reason="ack")
+    service.terminate()
+    _age(night.state, 86_400)
+    before, service = len(night.book), night.run()
+    fresh.crash_node(int(node.rpartition("-")[2]))
+    (dead,) = night.wait_told(service, 1, 120, check="training", reason="firing")
+    service.wait_for(lambda: _members(night) == 1, "two incidents")
+    assert dead["severity"] == "critical"
+    assert dead["incident"] == dead["alert"] != out["incident"]
+    assert "ann" not in dead["note"]
+    told = [line for line in night.book[before:] if line["subject"] in (node, "train")]
+    assert [line["check"] for line in told] == ["training"]
+
+
+def _age(state: Path, seconds: float) -> None:
+    """All that fires has done so for so much longer."""
+    now = SystemClock().now()
+    store = open_store(str(state), now).store
+    store.lead("the test", now)
+    alerts = tuple(
+        replace(
+            alert,
+            since=shifted(alert.since, -seconds),
+            fired=alert.fired and shifted(alert.fired, -seconds),
+        )
+        for alert in store.alerts()
+    )
+    store.commit(Batch(at=now, alerts=alerts))
+    store.close()
 
 
 FULL = """\
