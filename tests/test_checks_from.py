@@ -76,6 +76,9 @@ def test_a_file_is_a_kind(site: Site) -> None:
     rows = {r["kind"]: r for r in json.loads(site("plugins", "--json").stdout)}
     assert rows["age"]["from"] == str(site.checks / "age.py")
     assert "thing" in site("config", "schema").stdout
+    assert "--thing" in site("check", "age", "--help").stdout
+    lost = site("check", "aeg", "--thing", "ark")
+    assert (lost.returncode, "`checks_from`: -c FILE" in lost.stderr) == (64, True)
     wrong = site("check", "age", "--thin", "ark")
     assert (wrong.returncode, "did you mean" in wrong.stderr) == (64, True)
 
@@ -91,6 +94,15 @@ BAD = {
     "signed": (GOOD.replace("self, ctx: Context", "self"), "`run` is called as run(self, ctx)"),
     "awaited": (GOOD.replace("def run", "async def run"), "`run` has to be `def run`"),
     "idle": (GOOD.replace("def run", "def runs"), "it has no `run`"),
+    "numbers": (
+        GOOD.replace("    thing:", "    METRICS = ('age',)\n    thing:"),
+        "a tuple of Metric",
+    ),
+    "asked": (
+        GOOD.replace("    thing:", "    SOURCES = ('sacct')\n    thing:"),
+        "one alone is written with a comma",
+    ),
+    "shown": (GOOD.replace("    thing:", "    PANEL = 'disk'\n    thing:"), "one of jobs, disks"),
     "often": (
         GOOD.replace("    thing: str", "    EVERY = '5m'\n    thing: str"),
         "`EVERY` is '5m'",
@@ -146,9 +158,26 @@ def test_conflicts_that_cannot_be_asked_are_a_warning(site: Site) -> None:
     """It may raise beside certain checks only, so the check itself is still worth its run."""
     site.write("age", GOOD.replace("    def run", f"    def conflicts(self, others):{ZERO}def run"))
     done = site("config", "check")
-    why = "checks.ages: its `conflicts` could not be asked: ZeroDivisionError"
+    why = f"checks.ages: its `conflicts` could not be asked: {site.checks}/age.py: line 11: Zero"
     assert (done.returncode, why in done.stderr) == (0, True)
     assert site.told()["ages"]["status"] == "warning"
+
+
+def test_a_run_that_fails_names_the_file_and_the_rest_runs(site: Site) -> None:
+    """A line of its own code where one raised; else what it returned."""
+    ways = {
+        "raising": ("        1 / 0\n", "raising.py, line 11): ZeroDivisionError"),
+        "silent": ("        return None\n", "silent.py): TypeError('`run` has to return a Report"),
+    }
+    for name, (body, _) in ways.items():
+        site.write(name, GOOD[: GOOD.index("        found =")] + body)
+    site.write("pulsing", f"{GOOD}\n    def pulse(self, report, now):\n        return 7\n")
+    odd = "".join(f", {name}: {{kind: {name}, thing: x}}" for name in (*ways, "pulsing"))
+    site.configure(f"{{ages: {{kind: age, thing: ark}}{odd}}}")
+    told = site.told()
+    assert (told["ages"]["status"], told["pulsing"]["status"]) == ("warning", "warning")
+    for name, (_, why) in ways.items():
+        assert (told[name]["status"], why in told[name]["summary"]) == ("unknown", True), told[name]
 
 
 def test_a_metric_whose_name_is_taken_is_named(site: Site) -> None:

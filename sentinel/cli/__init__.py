@@ -23,6 +23,9 @@ INTERNAL = 70
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
+OWN_OPTIONS = ("-h", "--help", "--version")
+"""What may stand before a command."""
+
 COMMANDS = {
     "init": "init",
     "add": "init",
@@ -145,6 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     parser = _parser(words)
+    if words and words[0].startswith("-") and words[0] not in OWN_OPTIONS:
+        parser.error(f"{words[0]}: options go after the command: sentinel COMMAND {words[0]} …")
     args, rest = parser.parse_known_args(words)
     if rest and not getattr(args, "takes_options", False):
         _innermost(parser, words).refuse(rest)

@@ -125,6 +125,8 @@ def _help(args: argparse.Namespace) -> int:
     if not args.target:
         args.parser.print_help(sys.stdout if args.help else sys.stderr)
         return 0 if args.help else USAGE
+    if args.config or args.target not in app.CHECKS:
+        app.find_kinds(args.config)
     for line in app.describe_options(args.target, min(startup.columns() - 2, 100)):
         print(line)
     return 0

@@ -70,6 +70,7 @@ def register(subparsers: Any) -> None:
     )
     migrate.set_defaults(call=migrate_command)
     schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
+    config_option(schema)
     schema.set_defaults(call=schema_command)
 
 
@@ -204,14 +205,14 @@ def migrate_command(args: argparse.Namespace) -> int:
     return HAS_ERRORS if by_hand else 0
 
 
-def schema_command(_args: argparse.Namespace) -> int:
+def schema_command(args: argparse.Namespace) -> int:
     """Print the JSON Schema of every kind that is installed."""
     import json
 
     from sentinel.config.json_schema import schema
     from sentinel.wiring import app
 
-    app.find_kinds()
+    app.find_kinds(args.config)
     print(json.dumps(schema(app.CHECKS, app.CHANNELS), indent=2))
     return 0
 

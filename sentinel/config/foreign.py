@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from types import ModuleType
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 
 from sentinel.config.convert import Leaf, ListOf, OneOf, Record, TableOf, fields, shape
+from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import Notification, Receipt, Report
@@ -31,6 +32,7 @@ _NEEDED: dict[type, tuple[str, ...]] = {
     Channel: ("send",),
     Action: ("limits", "look", "commands"),
 }
+_ITEMS: dict[str, type] = {"METRICS": Metric, "SOURCES": str}
 _PLAIN = (str, int, float, bool, type(None), Any, Secret, FilePath, re.Pattern)
 
 
@@ -205,7 +207,7 @@ def tried(plugin: Any, base: type) -> Any:
         except CannotTell:  # of a look, not of its code: its run will say so
             continue
         except (Exception, SystemExit) as error:
-            raise Unfit(f"`{name}`: {_raised(error, _file(plugin))}") from error
+            raise Unfit(f"`{name}`: {_raised(error, file_of(plugin))}") from error
         if not fits:
             raise Unfit(
                 f"`{name}` gives {shortened(repr(found), 80)}; see sentinel.plugin.{base.__name__}"
@@ -215,10 +217,11 @@ def tried(plugin: Any, base: type) -> Any:
 
 def raised(error: BaseException, kind: Any) -> str:
     """What went wrong in the code of a kind, with the line."""
-    return _raised(error, _file(kind))
+    return _raised(error, file_of(kind))
 
 
-def _file(kind: Any) -> str:
+def file_of(kind: Any) -> str:
+    """The file of a kind's class, or of its instance's; empty: it has none."""
     cls = kind if isinstance(kind, type) else type(kind)
     return str(getattr(sys.modules.get(cls.__module__), "__file__", ""))
 
@@ -282,8 +285,8 @@ def _hook(name: str, hook: Any, mine: Any) -> Iterator[str]:
     elif isinstance(hook, property):
         if inspect.isfunction(mine):
             yield f"`{name}` has to be a property"
-    elif not _like(hook, mine):
-        yield f"`{name}` is {mine!r}; expected a value like {hook!r}"
+    elif why := _unlike(name, hook, mine):
+        yield f"`{name}` is {shortened(repr(mine), 80)}; expected {why}"
 
 
 def _takes(mine: Any, count: int) -> bool:
@@ -294,12 +297,21 @@ def _takes(mine: Any, count: int) -> bool:
     return True
 
 
-def _like(hook: Any, mine: Any) -> bool:
-    if isinstance(hook, bool):
-        return isinstance(mine, bool)
-    if hook is None or isinstance(hook, int | float):
-        return isinstance(mine, int | float) and not isinstance(mine, bool) and mine > 0
-    return isinstance(mine, type(hook))
+def _unlike(name: str, hook: Any, mine: Any) -> str:
+    """What is wanted in place of `mine`; empty where it is like the base's."""
+    if name == "PANEL":
+        return "" if mine in get_args(Panel) else f"one of {', '.join(get_args(Panel))}"
+    if isinstance(hook, tuple):
+        item = _ITEMS[name]
+        fits = isinstance(mine, tuple) and all(isinstance(one, item) for one in mine)
+        return (
+            "" if fits else f"a tuple of {item.__name__}; one alone is written with a comma: (…,)"
+        )
+    if hook is None or (isinstance(hook, int | float) and not isinstance(hook, bool)):
+        fits = isinstance(mine, int | float) and not isinstance(mine, bool) and mine > 0
+    else:
+        fits = isinstance(mine, type(hook))
+    return "" if fits else f"a value like {hook!r}"
 
 
 def _require(wrong: Fault | None, what: str) -> None:

@@ -210,7 +210,10 @@ class Review:
             try:
                 found = [(key.split("."), message) for key, message in plugin.conflicts(others)]
             except Exception as error:  # a third party's: the rest runs
-                self._warn(("checks", name), f"its `conflicts` could not be asked: {error!r}")
+                from sentinel.config.foreign import file_of, raised
+
+                why = f"{file_of(plugin)}: {raised(error, plugin)}"
+                self._warn(("checks", name), f"its `conflicts` could not be asked: {why}")
                 continue
             for key, message in found:
                 self._error(("checks", name, *key), message)

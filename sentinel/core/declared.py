@@ -43,6 +43,9 @@ class Metric(Struct, frozen=True):
             raise ValueError(f"metric {self.name!r}: two labels have one name")
         if self.name.endswith("_total"):
             raise ValueError(f"metric {self.name!r}: only what never falls may end with _total")
+        if self.unit and self.unit not in _ENDINGS:
+            known = ", ".join(_ENDINGS)
+            raise ValueError(f"metric {self.name!r}: no unit {self.unit!r}; it is one of {known}")
         ending = _ENDINGS.get(self.unit, "")
         if not self.name.endswith(ending):
             raise ValueError(f"metric {self.name!r}: what is in {self.unit} ends with {ending}")

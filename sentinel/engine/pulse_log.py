@@ -22,14 +22,13 @@ def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
     file is not worth an alert."""
     nothing = Coverage(of="runs", meant=1, unseen=(config.name,))
     try:
-        line = config.plugin.pulse(
+        path, text = config.plugin.pulse(
             outcome.report or Report(findings=outcome.findings, coverage=nothing), now
-        )
+        ) or ("", "")
     except Exception:
         _LOG.exception("check %s failed inside", config.name)
         return
-    if line:
-        path, text = line
+    if path:
         threads.start("pulse", lambda: _append(path, text))
 
 

@@ -4,6 +4,7 @@ Threads are those of `_thread`: importing `threading` and `logging` would cost a
 of the interpreter's own start-up again.
 """
 
+import sys
 import time
 from _thread import LockType, allocate_lock, start_new_thread
 from typing import TYPE_CHECKING
@@ -126,19 +127,22 @@ def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) 
         answer.error, answer.words = error.message, error.words
     except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
         _log_bug(check)
-        answer.error = _bug(check.common.kind, error)
+        answer.error = _bug(check, error)
     finally:
         at_work.release()
 
 
-def _bug(kind: str, error: BaseException) -> str:
-    """What is wrong with a kind, for its author; a Report of older days lacks its coverage."""
+def _bug(check: CheckConfig, error: BaseException) -> str:
+    """What is wrong with a kind, for its author: the file of its class, and the last line of it that
+    ran. A Report of older days lacks its coverage."""
+    from traceback import extract_tb
+
+    kind, cls = check.common.kind, type(check.plugin)
+    path = getattr(sys.modules.get(cls.__module__), "__file__", None) or "?"
+    lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == path]
+    where = f"{path}, line {lines[-1]}" if lines else path
     if not isinstance(error, TypeError) or "Missing required argument 'coverage'" not in str(error):
-        return f"internal error of kind {kind}: {error!r}"
-    at = error.__traceback__
-    while at and at.tb_next:
-        at = at.tb_next
-    where = f"{at.tb_frame.f_code.co_filename}, line {at.tb_lineno}" if at else "?"
+        return f"internal error of kind {kind} ({where}): {error!r}"
     return (
         f"kind {kind} does not say how much it saw: give the Report in {where} a coverage, such as "
         'coverage=Coverage(of="nodes", meant=8, unseen=("node-3",)); see docs/plugins.md'
@@ -154,6 +158,8 @@ def _log_bug(check: CheckConfig) -> None:
 def _plain(told: object) -> Report:
     """As told, but plain data of the declared types, or msgspec's ValidationError: one value that
     cannot be stored, or read again, would cost every check its alerts."""
+    if not isinstance(told, Report):
+        raise TypeError(f"`run` has to return a Report, and returned {shortened(repr(told), 80)}")
     return convert(to_builtins(told, str_keys=True, enc_hook=_bare), Report)
 
 

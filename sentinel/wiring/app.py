@@ -407,6 +407,7 @@ def _kind(kind: str, names: Sequence[str]) -> Any:
         text = (
             str(error)
             if kind in CHECKS.names()
-            else f"no check or kind {kind!r}; kinds: {kinds}{known}{hint}"
+            else f"no check or kind {kind!r}; kinds: {kinds}{known}{hint}. "
+            "A kind of your own is known from the file that has `checks_from`: -c FILE"
         )
         raise BadCall(text) from error

@@ -95,7 +95,8 @@ def test_whose_words_they_are_stands_below() -> None:
 def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
     """Named with the kind, so that its author can be told."""
     outcome = Runner().run(config(Broken()), context())
-    assert outcome.itself.summary.startswith("internal error of kind fs: ZeroDivisionError")
+    assert outcome.itself.summary.startswith(f"internal error of kind fs ({__file__}, line ")
+    assert "): ZeroDivisionError" in outcome.itself.summary
 
 
 def test_a_kind_that_does_not_say_how_much_it_saw_is_told_where_and_how() -> None:
@@ -114,8 +115,8 @@ def test_a_kind_that_does_not_say_how_much_it_saw_is_told_where_and_how() -> Non
 
 
 ODD: list[tuple[object, str]] = [
-    (None, "Expected `object`, got `null`"),
-    ([found()], "Expected `object`, got `array`"),
+    (None, "`run` has to return a Report, and returned None"),
+    ([found()], "`run` has to return a Report, and returned [Finding("),
     (Report(coverage=ALL_SEEN, findings=None), "`$.findings`"),  # type: ignore[arg-type]
     (Report(coverage=ALL_SEEN, findings=(found(summary=5),)), "`$.findings[0].summary`"),
     (Report(coverage=ALL_SEEN, findings=(found(status="bad"),)), "`$.findings[0].status`"),
@@ -147,7 +148,7 @@ def test_a_report_that_could_not_be_stored_and_read_again_is_a_bug_of_its_kind(
 
     outcome = Runner().run(config(Odd()), context())
     assert outcome.report is None
-    assert outcome.itself.summary.startswith("internal error of kind fs: ")
+    assert outcome.itself.summary.startswith(f"internal error of kind fs ({__file__}): ")
     assert why in outcome.itself.summary
 
 
@@ -159,7 +160,7 @@ def test_a_kind_that_ends_the_program_ends_its_run() -> None:
             sys.exit(3)
 
     outcome = Runner().run(config(Exits()), context())
-    assert outcome.itself.summary == "internal error of kind fs: SystemExit(3)"
+    assert outcome.itself.summary.endswith("): SystemExit(3)")
 
 
 def test_an_unknown_subject_makes_the_run_blind_in_part() -> None:

@@ -240,6 +240,7 @@ def test_numbers_whose_names_a_plugin_chose_have_them_as_a_label() -> None:
     [
         ({"name": "Age"}, "no name"),
         ({"name": "age", "unit": "seconds"}, "ends with _seconds"),
+        ({"name": "age", "unit": "days"}, "no unit 'days'"),
         ({"name": "age_total"}, "_total"),
         ({"name": "age", "labels": ("a-b",)}, "no name"),
         ({"name": "age", "labels": ("check",)}, "two labels"),
