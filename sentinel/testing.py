@@ -39,6 +39,32 @@ class ManualClock:
         return self._now
 
 
+def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more: Any) -> Job:
+    """A row of squeue at START: a running job has nodes and times, a pending one has none. `more` are
+    fields of Job."""
+    runs = state not in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+    now = START.wall // 1_000_000
+    fields: dict[str, Any] = {
+        "id": number,
+        "job_id": number.partition("_")[0],
+        "array_id": number.partition("_")[0],
+        "task": number.partition("_")[2],
+        "name": "train",
+        "user": "alice",
+        "partition": "prod",
+        "state": state,
+        "reason": reason,
+        "nodes": "node-[0-3]" if runs else "",
+        "node_count": 4,
+        "dependency": "",
+        "submitted": now - 7200,
+        "started": now - 3600 if runs else None,
+        "ends": now + 68400 if runs else None,
+        "time_limit": 72000,
+    }
+    return Job(**{**fields, **more})
+
+
 class FixedSlurm:
     """A Slurm that says what it was given, and is blind where it was given nothing."""
 

@@ -58,6 +58,23 @@ def test_the_check_on_the_page_needs_no_package(tmp_path: Path) -> None:
     assert "'soon' is no duration" in _sentinel(tmp_path, "check", *words, "soon").stderr
 
 
+def test_the_test_on_the_page_passes(tmp_path: Path) -> None:
+    """As the page says, beside the directory of the checks."""
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "queue_age.py").write_text(_files()["sentinel_site/queue_age.py"])
+    [text] = re.findall(r"^### A test of it\n+```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    (tmp_path / "test_queue_age.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_queue_age.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": "checks"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
 def test_foreign_kinds_are_listed_with_their_origin(site: Path) -> None:
     """One line each, and the distribution they come from."""
     rows = {r["kind"]: r for r in json.loads(_sentinel(site, "plugins", "--json").stdout)}

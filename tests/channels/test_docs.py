@@ -36,6 +36,13 @@ def test_the_example_loads(page: str, tmp_path: Path) -> None:
     assert load(str(file), CHECKS, CHANNELS, env=env).warnings == ()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_channel_keeps_the_contract_of_all(kind: str) -> None:
+    """A new one has a class in its own test file with that base (or ServiceContract's, for HTTP)."""
+    text = (Path(__file__).parent / f"test_{kind}.py").read_text()
+    assert re.search(r"^class \w+\(\w*Contract\):", text, re.M)
+
+
 def test_a_template_is_no_secret(tmp_path: Path) -> None:
     """Everybody may read its file, unlike that of a password."""
     for name in ("text.j2", "token"):

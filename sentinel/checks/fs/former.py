@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sentinel.checks.fs.settings import Settings
+
 OWN = ("auto", "statfs")
 MOVED = {"quotas": "quota", "quota": "quota", "command": "quota", "pattern": "quota", "du": "du"}
 """Keys and options by the kind that has them now."""
 
-_KEYS = (
-    "paths", "warn", "crit", "nodes", "job", "users", "mounted", "read_only", "measure", "quotas",
-    "command", "pattern", "du", "reliable", "lag", "headroom", "write_probe", "kind",
-)  # fmt: skip
+_KEYS = (*Settings.__struct_fields__, *MOVED, "kind")
 _BOUNDS = ("used", "free", "full_in")
 
 

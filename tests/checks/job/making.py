@@ -8,33 +8,10 @@ from sentinel.core.clock import Instant
 from sentinel.core.model import Finding, Report
 from sentinel.slurm.model import Job, JobEnd
 from sentinel.testing import START, FixedSlurm, ManualClock, context
+from sentinel.testing import job as job
 
 NOW = START.wall // 1_000_000
 HOUR, DAY = 3600, 86400
-
-
-def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more: Any) -> Job:
-    """A row of squeue: a running job has nodes and times, a pending one has none."""
-    runs = state not in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
-    fields: dict[str, Any] = {
-        "id": number,
-        "job_id": number.partition("_")[0],
-        "array_id": number.partition("_")[0],
-        "task": number.partition("_")[2],
-        "name": "train",
-        "user": "alice",
-        "partition": "prod",
-        "state": state,
-        "reason": reason,
-        "nodes": "node-[0-3]" if runs else "",
-        "node_count": 4,
-        "dependency": "",
-        "submitted": NOW - 2 * HOUR,
-        "started": NOW - HOUR if runs else None,
-        "ends": NOW + 19 * HOUR if runs else None,
-        "time_limit": 20 * HOUR,
-    }
-    return Job(**{**fields, **more})
 
 
 def pending(number: str = "11", reason: str = "Priority", **more: Any) -> Job:
