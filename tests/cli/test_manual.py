@@ -41,6 +41,12 @@ def test_what_was_meant(words: tuple[str, ...], meant: str) -> None:
     assert f"did you mean '{meant}'?" in done.stderr
 
 
+def test_an_option_before_the_command_is_told_where_it_goes() -> None:
+    """Its value would be taken for the command."""
+    done = said("-c", "sentinel.yaml", "status")
+    assert (done.returncode, "-c: options go after the command" in done.stderr) == (64, True)
+
+
 def completed(script: Path, *words: str) -> set[str]:
     """What bash offers after these words."""
     line = " ".join(f"'{word}'" for word in ("sentinel", *words))
