@@ -103,6 +103,8 @@ BAD = {
         "one alone is written with a comma",
     ),
     "shown": (GOOD.replace("    thing:", "    PANEL = 'disk'\n    thing:"), "one of jobs, disks"),
+    "never": (GOOD.replace("    thing:", "    EVERY = float('inf')\n    thing:"), "`EVERY` is inf"),
+    "hectic": (GOOD.replace("    thing:", "    TIMEOUT = 1e-9\n    thing:"), "from 1 s to a year"),
     "often": (
         GOOD.replace("    thing: str", "    EVERY = '5m'\n    thing: str"),
         "`EVERY` is '5m'",

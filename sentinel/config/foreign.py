@@ -33,6 +33,8 @@ _NEEDED: dict[type, tuple[str, ...]] = {
     Action: ("limits", "look", "commands"),
 }
 _ITEMS: dict[str, type] = {"METRICS": Metric, "SOURCES": str}
+_SHORTEST, _LONGEST = 1.0, 365 * 86_400.0
+"""Seconds between runs, or for one: less would spin, and no clock counts to infinity."""
 _PLAIN = (str, int, float, bool, type(None), Any, Secret, FilePath, re.Pattern)
 
 
@@ -308,9 +310,10 @@ def _unlike(name: str, hook: Any, mine: Any) -> str:
             "" if fits else f"a tuple of {item.__name__}; one alone is written with a comma: (…,)"
         )
     if hook is None or (isinstance(hook, int | float) and not isinstance(hook, bool)):
-        fits = isinstance(mine, int | float) and not isinstance(mine, bool) and mine > 0
-    else:
-        fits = isinstance(mine, type(hook))
+        fits = isinstance(mine, int | float) and not isinstance(mine, bool)
+        within = fits and _SHORTEST <= mine <= _LONGEST
+        return "" if within else f"seconds like {hook or 60.0!r}, from 1 s to a year"
+    fits = isinstance(mine, type(hook))
     return "" if fits else f"a value like {hook!r}"
 
 
