@@ -18,7 +18,8 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
 from sentinel.store.backlog import LIMIT, Write
 from sentinel.store.errors import Damaged, Unavailable
-from sentinel.store.failover import PATIENCE, Limited, Pair, Primary
+from sentinel.store.failover import Pair, Primary
+from sentinel.store.limited import PATIENCE, Limited
 from sentinel.store.memory import MemoryStore
 from sentinel.store.spare import Spare
 from sentinel.store.trouble import Trouble

@@ -2,8 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -15,14 +13,14 @@ from sentinel.alerting.handover import Handed
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.model import Batch, Receipt
+from sentinel.core.model import Batch
 from sentinel.core.ports import Store
-from sentinel.proc import threads
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.lease import Lease
+from sentinel.store.limited import Limited
 from sentinel.store.memory import RECENT, MemoryStore
-from sentinel.store.restore import Snapshotting, restore
+from sentinel.store.restore import Snapshotting, mark_sent, restore
 from sentinel.store.retention import DAY
 from sentinel.store.rows import Order, Snapshot
 from sentinel.store.spare import MERGED, Begin, Kept, Spare
@@ -30,9 +28,6 @@ from sentinel.store.sql import STANDBY
 from sentinel.store.trouble import Trouble
 
 SPACING = 5.0  # seconds between attempts to write again: each may cost a connect timeout
-PATIENCE = 20.0
-"""Seconds for one answer of the state. A disk that is only busy is asked again after SPACING."""
-
 LONG = 120.0
 """Seconds for a mirror that is written back as a whole."""
 
@@ -50,37 +45,6 @@ class Primary(Snapshotting, Protocol):
     def prepare(self) -> None: ...
     def reopen(self, now: Instant) -> str: ...
     def hand_over(self, handed: Handed) -> None: ...
-
-
-class Limited:
-    """Does what may hang in a thread of its own; one that hangs is left behind, and nothing more
-    is asked until it has ended: two must not write at once."""
-
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
-        self._worker: threads.Worker | None = None
-        self._stuck: Future[Any] | None = None
-
-    def do(self, work: Callable[[], Answer], patience: float = 0.0) -> Answer:
-        """Raises Unavailable where it takes longer."""
-        if self._stuck is not None and not self._stuck.done():
-            raise Unavailable(f"the state hangs: no answer for {self._patience:.0f} s and more")
-        self._worker = self._worker or threads.Worker("state's own")
-        future, limit = self._worker.submit(work), patience or self._patience
-        try:
-            self._stuck = None
-            return future.result(limit)
-        except FutureTimeout:
-            if future.done():
-                return future.result()  # in the very last moment, or its own error
-            self._stuck = future
-            raise Unavailable(f"the state hangs: no answer within {limit:.0f} s") from None
-
-    def stop(self) -> None:
-        """The thread ends, unless it hangs."""
-        if self._worker is not None:
-            self._worker.stop()
-            self._worker = None
 
 
 class Pair:
@@ -386,7 +350,7 @@ class Pair:
     def _merge(self, kept: Kept, there: Snapshot) -> int:
         """Lead, and write what an earlier process could not. Where others led since, only what it
         sent and what it saw of the past are news: the rest they have seen themselves."""
-        current = _current(kept, there)
+        current = kept.follows(there)
         self._adopt(kept)
         if current:
             self._announce(there.token + 1)
@@ -402,7 +366,7 @@ class Pair:
             self._write_back()
         else:
             self._hand_over()
-            self._mark_sent(there)
+            self._there(partial(mark_sent, self.primary, self.mirror, there))
             self._spare.clear()
         self._backlog = Backlog(self._limit)
         return token
@@ -420,13 +384,6 @@ class Pair:
         alerts = handover.told(self.mirror.alerts(), self.mirror.outbox())
         handed = Handed(alerts, tuple(reversed(self.mirror.history(RECENT))))
         self._there(lambda: self.primary.hand_over(handed))
-
-    def _mark_sent(self, there: Snapshot) -> None:
-        done = {(r.channel, r.notification.key): o for r, o in self.mirror.finished() if o.sent}
-        for row in there.outbox:
-            if outcome := done.get((row.channel, row.notification.key)):
-                receipt = Receipt(outcome.text)
-                self._there(partial(self.primary.sent, (row,), outcome.at, receipt))
 
     def _adopt(self, kept: Kept) -> None:
         """Be where the process was that wrote it."""
@@ -457,7 +414,7 @@ class Pair:
         self._note(error)
         self._leads_there = False
         there = self._seen_there()
-        if kept is not None and _newer(kept, there):
+        if kept is not None and kept.newer_than(there):
             self._adopt(kept)
             self._token = (
                 0 if kept.begin.shadow else kept.token
@@ -469,7 +426,7 @@ class Pair:
             # Numbers above all that may be stored, so that rows of both can be told apart.
             self.mirror.load(Snapshot(seq=self._moment.wall))
             self._complete, self._token = False, 0
-        if kept is None or not _newer(kept, there):
+        if kept is None or not kept.newer_than(there):
             self._spare.leave()
         return 0
 
@@ -492,17 +449,3 @@ class Pair:
             note = Batch(at=self._moment, memory={STANDBY: {"at": at, "host": host}})
             self._there(lambda: self.primary.commit(note))
         self._alone = abs(self._moment.wall - at) > DAY * SECOND
-
-
-def _newer(kept: Kept, there: Snapshot | None) -> bool:
-    """Whether the journal knows more than the state that can still be read."""
-    return there is None or (not kept.begin.shadow and _current(kept, there))
-
-
-def _current(kept: Kept, there: Snapshot) -> bool:
-    """Whether nobody else led since it was written. It is noted before leading under which number
-    that will be: so the state may have that number or not yet. A number that was never known gives
-    way to any later run."""
-    if kept.token:
-        return kept.token in (there.token, there.token + 1)
-    return all(run.at.wall <= kept.last.wall for run in there.runs)

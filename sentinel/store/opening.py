@@ -17,7 +17,7 @@ from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable
-from sentinel.store.failover import PATIENCE
+from sentinel.store.limited import PATIENCE
 from sentinel.store.memory import MemoryStore
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.spare import places

@@ -28,6 +28,14 @@ def restore(target: Snapshotting, mirror: MemoryStore, now: Instant, complete: b
         _finish(target, row, outcome, now)
 
 
+def mark_sent(target: Store, mirror: MemoryStore, there: Snapshot) -> None:
+    """What still waits `there` and was sent here."""
+    done = {(r.channel, r.notification.key): o for r, o in mirror.finished() if o.sent}
+    for row in there.outbox:
+        if outcome := done.get((row.channel, row.notification.key)):
+            target.sent([row], outcome.at, Receipt(outcome.text))
+
+
 def difference(
     here: Snapshot, there: Snapshot, mirror: MemoryStore, now: Instant, complete: bool
 ) -> Batch:

@@ -74,6 +74,18 @@ class Kept(Struct, frozen=True):
         """When it was written last."""
         return max((w.at for w in self.writes if w.at), default=self.begin.at, key=lambda i: i.wall)
 
+    def newer_than(self, there: Snapshot | None) -> bool:
+        """Whether it knows more than the state that can still be read."""
+        return there is None or (not self.begin.shadow and self.follows(there))
+
+    def follows(self, there: Snapshot) -> bool:
+        """Whether nobody else led since it was written. It is noted before leading under which
+        number that will be: so the state may have that number or not yet. A number that was never
+        known gives way to any later run."""
+        if self.token:
+            return self.token in (there.token, there.token + 1)
+        return all(run.at.wall <= self.last.wall for run in there.runs)
+
 
 class Place:
     """A directory for a journal. `shared`: others put files there too, so it is one in it of this
