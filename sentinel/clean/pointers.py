@@ -97,7 +97,7 @@ def named(fd: int, path: str) -> Named:
 
 
 def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
-    """What the trackers in a checkpoint lead to, by identity alone. One that leads nowhere names
+    """What the trackers in a directory of a checkpoint lead to, by identity alone. One that leads nowhere names
     nothing: a checkpoint that was the best once may be gone by right. Raises Unreadable."""
     found = set[tuple[int, int]]()
     for name, link in _rows(fd):

@@ -129,7 +129,6 @@ class Root:
             fd = self._folder(entry.name, self.fd, identity_of(found))
             try:
                 weight = self._weigh(fd, 0)
-                weight.leads |= named_inside(fd, os.path.join(self.path, entry.name))
                 whole = whole or _is_file(rules.complete, fd)
             finally:
                 os.close(fd)
@@ -208,6 +207,7 @@ class Root:
         """An open directory with all that is in it; what vanishes meanwhile weighs nothing."""
         weight = self._weight(os.fstat(fd))
         weight.held = "" if _writable(fd) else "it may not be changed by who runs this"
+        weight.leads = named_inside(fd, os.readlink(f"/proc/self/fd/{fd}"))
         for name in os.listdir(fd):
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)

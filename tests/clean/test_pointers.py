@@ -164,6 +164,14 @@ def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -
         assert not opened
 
 
+def test_a_tracker_deep_in_one_run_keeps_what_it_names_of_another(root: Path) -> None:
+    """A run that went on from a checkpoint of an earlier one names it from its own folders."""
+    deep = root / "step5/run/checkpoints"
+    deep.mkdir(parents=True)
+    (deep / "latest").write_text(f"{root}/step1/weights")
+    assert may_go(root) == ["step2", "step3"]
+
+
 def test_a_pointer_beside_the_root_counts(root: Path) -> None:
     """`run/latest` leads to `run/ckpt/step2`; what else lies there is nobody's business."""
     (root.parent / "current").symlink_to("ckpt/step2")
