@@ -129,6 +129,9 @@ def test_what_is_known_after_it_was_done(answer: model.Answer, reply: Answer) ->
 
 JOB = str(2**31 - os.getpid())
 """No real job of this machine."""
+UID = 100_000 + 5 * (os.getpid() % 1_000_000)
+"""The first of five users who are nobody else's: a process of theirs in a job that another worker's test
+made would mean that they have one here."""
 SLEEPER = "import signal, time; {}; print('up', flush=True); time.sleep(60)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 
@@ -138,7 +141,7 @@ def sleeper(as_root: None) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]
     """Starts processes of that uid that carry the job."""
     started = []
 
-    def start(uid: int = 4711, then: str = "pass", job: str = JOB) -> "subprocess.Popen[bytes]":
+    def start(uid: int = UID, then: str = "pass", job: str = JOB) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
             ["/usr/bin/python3", "-c", SLEEPER.format(then)],
             env={"SLURM_JOB_ID": job},
@@ -156,7 +159,7 @@ def sleeper(as_root: None) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]
         process.communicate()
 
 
-ALONE = "4711"
+ALONE = str(UID)
 """The user of most of them has no other job here."""
 
 
@@ -191,7 +194,7 @@ def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> No
     """A user writes into an environment what looks like a line about somebody else's process."""
     victim = sleeper(job="none")
     forged = f"/proc/{victim.pid}/environ:SLURM_JOB_ID={JOB}"
-    sleeper(uid=4712, job=f"{JOB}0 {forged}\n{forged}")
+    sleeper(uid=UID + 1, job=f"{JOB}0 {forged}\n{forged}")
     assert end() == (0, set())
     assert victim.poll() is None
 
@@ -255,7 +258,7 @@ def test_where_it_is_not_known_whose_a_process_is_none_is_ended(
 def test_an_inherited_id_is_not_enough_for_a_user_who_may_have_jobs_there(sleeper: Any) -> None:
     """The daemon of a heterogeneous job's second component carries the first one's id."""
     process = sleeper()
-    for alone in ("", "4712", "471,11"):
+    for alone in ("", f"{UID + 1}", f"{UID}"[:3] + "," + f"{UID}"[3:]):
         assert end(alone=alone) == (0, {("kept", str(process.pid))})
     assert process.poll() is None
 
@@ -265,7 +268,7 @@ def test_an_inherited_id_is_not_enough_where_the_kernel_knows_another_job_of_the
 ) -> None:
     """Whatever Slurm said a moment ago."""
     process = sleeper()
-    cgroups.process("job_200/step_0/user/task_0", uid=4711)
+    cgroups.process("job_200/step_0/user/task_0", uid=UID)
     assert end() == (0, {("kept", str(process.pid))})
     assert process.poll() is None
 
@@ -277,8 +280,8 @@ def test_a_cgroup_called_job_is_slurms_only_where_slurm_makes_it(
     sleeper: Any, cgroups: Cgroups
 ) -> None:
     """Another batch system on the same node has a job of that number; cgroup v1 has uid_N above."""
-    other = cgroups.process(f"../job_{JOB}", uid=4711)
-    over = cgroups.process(f"../slurm/uid_4713/job_{JOB}/step_0", uid=4713)
+    other = cgroups.process(f"../job_{JOB}", uid=UID)
+    over = cgroups.process(f"../slurm/uid_{UID + 2}/job_{JOB}/step_0", uid=UID + 2)
     assert end() == (0, {("ended", str(over))})
     assert cgroups.alive(other)
 
@@ -288,11 +291,11 @@ def test_the_kernel_counts_by_sluid(sleeper: Any, cgroups: Cgroups) -> None:
     id of the job that is over (A); only what is in A's own cgroup is ended."""
     carries = {"SLURM_JOB_ID": JOB}
     task = "step_batch/user/task_0"
-    living = cgroups.process(f"{B}/{task}", uid=4711, env=carries)
-    unknown = cgroups.process("else_1/task_0", uid=4712, env=carries)
-    over = cgroups.process(f"{A}/{task}", uid=4713, env=carries)
-    inner = cgroups.process(f"{B}/{task}/job_{JOB}", uid=4714, env=carries)
-    everybody = "4711,4712,4713,4714"
+    living = cgroups.process(f"{B}/{task}", uid=UID, env=carries)
+    unknown = cgroups.process("else_1/task_0", uid=UID + 1, env=carries)
+    over = cgroups.process(f"{A}/{task}", uid=UID + 2, env=carries)
+    inner = cgroups.process(f"{B}/{task}/job_{JOB}", uid=UID + 3, env=carries)
+    everybody = ",".join(str(UID + n) for n in range(4))
     assert end(alone=everybody) == (0, set())
     code, told = end(jobs=f"{A},{JOB}", alone=everybody)
     assert (code, told) == (0, {("ended", str(over))})
@@ -353,7 +356,7 @@ def test_what_runs_below_another_jobs_step_is_that_jobs(sleeper: Any) -> None:
     """Somebody exports the failed job's id inside a healthy job: the slurmstepd above decides."""
     child = (
         f"import subprocess; p = subprocess.Popen(['sleep', '60'], env={{'SLURM_JOB_ID': '{JOB}'}}, "
-        "user=4711)"
+        f"user={UID})"
     )
     argv0 = f"slurmstepd: [{int(JOB) - 1}.batch]"
     daemon = subprocess.Popen(
