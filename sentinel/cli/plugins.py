@@ -60,5 +60,5 @@ def _line(registry: Any, name: str) -> str:
     try:
         text = registry.load(name).__doc__ or ""
     except Exception as error:
-        return f"does not load: {error}"
+        return str(error)
     return (text.strip().splitlines() or [""])[0]
