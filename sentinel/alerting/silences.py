@@ -19,6 +19,11 @@ SLURM = "slurm"
 """How a silence was given that is a maintenance of Slurm's."""
 
 
+AFTER = 300.0
+"""Seconds after a maintenance in which what is found still belongs to it: until then a node was out by
+plan, and nobody was to hear of it. A check runs every five minutes as a rule."""
+
+
 class Silence(Struct, frozen=True, kw_only=True):
     """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
 
@@ -107,12 +112,12 @@ def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence
 
 
 def began_in(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
-    """The maintenance of Slurm's in which it began to fire, on a node of it."""
-    began = (alert.fired or alert.since).wall
-    return next(
-        (s for s in silences if s.planned and s.starts <= began < s.ends and _covers(s, alert)),
-        None,
-    )
+    """The maintenance of Slurm's in which it began to fire, or at its end, on a node of it."""
+    began, after = (alert.fired or alert.since).wall, int(AFTER * SECOND)
+    for s in silences:
+        if s.planned and s.starts <= began < s.ends + after and _covers(s, alert):
+            return s
+    return None
 
 
 def _covers(silence: Silence, alert: Alert) -> bool:

@@ -129,7 +129,8 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
-        racks = _racks(shown, out, ctx)
+        failed = {n.name for n in shown if self._status(n, passages.get(n.name)).bad}
+        racks = _racks(shown, out & failed, ctx)
         hangs = _hangs([n.name for n in shown if _stuck(n, passages)], ctx)
         return Report(
             findings=(
@@ -238,7 +239,7 @@ def _racks(
     shown: Sequence[Node], out: Collection[str], ctx: Context
 ) -> Mapping[str, Sequence[str]]:
     """Racks with their nodes (leaf switches or blocks of Slurm's topology, or as declared), where each of
-    several is out. None where nobody tells of them: then each node is told for itself."""
+    several is out, and none by plan. None where nobody tells of them: then each node is told for itself."""
     if len(out) < FEWEST:
         return {}
     names = {node.name for node in shown}

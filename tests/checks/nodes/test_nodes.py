@@ -202,3 +202,5 @@ def test_all_nodes_of_a_rack_are_told_as_one() -> None:
     ]  # fmt: skip
     assert [name for name in told({**topology, "s0": "n[1-4]"}) if "rack" in name] == []
     assert [name for name in told(None) if "rack" in name] == []
+    nodes[1] = node(2, "DOWN", "MAINTENANCE")
+    assert [name for name in told(topology) if "rack" in name] == []
