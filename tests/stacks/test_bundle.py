@@ -101,6 +101,9 @@ def test_the_jobs_owner_may_read_it_and_nobody_else_and_change_nothing(
         assert not may(NOBODY, *argv, f"{kept}/index.txt")
     assert not may(NOBODY, "ln", "-s", "/etc/shadow", f"{kept}/more.txt")
     assert {p.stat().st_uid for p in (kept, *kept.iterdir())} == {0}
+    # Who keeps it is not always root, and has to remove it one day.
+    assert kept.stat().st_mode & 0o707 == 0o700
+    assert {p.stat().st_mode & 0o707 for p in kept.iterdir()} == {0o600}
 
 
 def test_ones_own_and_an_unknown_users_are_for_oneself_alone(

@@ -502,6 +502,15 @@ def test_whoever_is_last_by_chance_is_not_named(tmp_path: Path) -> None:
     assert not any("slow" in one for one in said)
 
 
+def test_half_of_the_looks_are_kept_for_what_stands_still() -> None:
+    """Steps that are slow all day must not blind it for a hang."""
+    slow = Suspicion(slow=9, day=START, looks=A_DAY // 2)
+    assert is_due(slow, seen(), Learned(), START)
+    slow = replace(slow, looks=A_DAY // 2 + PAIR)
+    assert not is_due(slow, seen(), Learned(), START)
+    assert is_due(replace(slow, slow=0), seen(), Learned(), shifted(START, 900))
+
+
 def test_steps_as_usual_lead_to_no_look(tmp_path: Path) -> None:
     """Nor do two looks that were slower, nor numbers that come too rarely to tell."""
     world = World(tmp_path, slows(5)).warm()
