@@ -135,9 +135,10 @@ def live(case: str, python: str, every: float, number: int) -> Row:
     folder = Path(mkdtemp(prefix=f"hang-{case}-"))
     log = folder / "log"
     log.write_text("")
+    # What is withheld is let go first: nobody can end a process that waits for it.
     with (
-        mounted(folder) if case == "file" else nullcontext(),
         training(case, python, folder, number),
+        mounted(folder) if case == "file" else nullcontext(),
     ):
         row = _watched(case, folder, every, number)
     shutil.rmtree(folder, ignore_errors=True)
