@@ -19,11 +19,12 @@ from sentinel.chain.folder import Place
 from sentinel.chain.journal import Entry, standing
 from sentinel.chain.model import Chain
 from tests.lab.cluster import Lab
+from tests.lab.needs import SLURM_BIN
 
 SBATCH = """\
 #!/bin/sh
 [ -e {flag} ] && {{ echo "sbatch: error: Batch job submission failed: told to" >&2; exit 1; }}
-exec /usr/bin/sbatch "$@"
+exec {bin}/sbatch "$@"
 """
 
 CONFIG = """\
@@ -59,7 +60,7 @@ class World:
         folder = self.home / "bin"
         folder.mkdir()
         wrapper = folder / "sbatch"
-        wrapper.write_text(SBATCH.format(flag=self._flag))
+        wrapper.write_text(SBATCH.format(bin=SLURM_BIN, flag=self._flag))
         wrapper.chmod(0o755)
         (self.home / "sentinel.yaml").write_text(CONFIG.format(home=self.home))
         self.env = {

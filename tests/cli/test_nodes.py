@@ -17,9 +17,10 @@ import pytest
 from tests.lab.accounts import User
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
+from tests.lab.needs import SLURM_BIN
 from tests.lab.waiting import wait_until
 
-SCONTROL = "/usr/bin/scontrol"
+SCONTROL = f"{SLURM_BIN}/scontrol"
 
 # Each update is counted; what else happens with it is the test's.
 COUNTING = """\

@@ -23,6 +23,9 @@ SLURM = os.environ.get("SENTINEL_SLURM", "")
 """The folder of a Slurm that stands in for the system's (`python -m tests.versions run`): its bin and
 sbin come first, for daemons, on nodes and through ssh."""
 
+SLURM_BIN = f"{SLURM}/bin" if SLURM else "/usr/bin"
+"""Where squeue and the like lie: for stand-ins that go on to the real one."""
+
 _SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 SYSTEM_PATH = f"{SLURM}/bin:{SLURM}/sbin:{_SYSTEM}" if SLURM else _SYSTEM
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.lab.cluster import Lab
+from tests.lab.needs import SLURM_BIN
 from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes, saying
 from tests.service.ward import CLEAN, KILL, NODE, Ward, alive, daemon, login, stuck
@@ -121,7 +122,7 @@ RACES = {
 def test_a_reason_that_changes_between_proof_and_change_stops_it(ward: Ward, change: str) -> None:
     """An administrator is faster by milliseconds: the node is read once more, and left alone."""
     ward.drain()
-    race = f"/usr/bin/scontrol update nodename={NODE} {change}"
+    race = f"{SLURM_BIN}/scontrol update nodename={NODE} {change}"
     ward.wrap(
         f'[ "$5" != {NODE} ] || [ -e {ward.watch.folder}/raced ] || '
         f"{{ touch {ward.watch.folder}/raced; {race}; }}"
@@ -141,7 +142,7 @@ OVERTAKEN = (
 
 def overtake(ward: Ward, change: str) -> None:
     """An administrator who drains the node right before sentinel's change reaches slurmctld."""
-    race = f"/usr/bin/scontrol update nodename={NODE} {change}"
+    race = f"{SLURM_BIN}/scontrol update nodename={NODE} {change}"
     ward.wrap(f'case "$*" in *State=UNDRAIN*) {race} ;; esac')
 
 

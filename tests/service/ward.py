@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
+from tests.lab.needs import SLURM_BIN
 from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes
 from tests.service.watch import Watch
@@ -41,7 +42,7 @@ SCONTROL = """\
 # $1 is update, or -o (show). Each update is counted.
 [ "$1" = update ] && echo "$*" >>{folder}/updates
 {then}
-exec /usr/bin/scontrol "$@"
+exec {bin}/scontrol "$@"
 """
 
 
@@ -77,7 +78,7 @@ class Ward:
         """What the scontrol on sentinel's PATH does before it does what it was told."""
         tool = self.watch.folder / "bin/scontrol"
         tool.parent.mkdir(exist_ok=True)
-        tool.write_text(SCONTROL.format(folder=self.watch.folder, then=then))
+        tool.write_text(SCONTROL.format(bin=SLURM_BIN, folder=self.watch.folder, then=then))
         tool.chmod(0o755)
 
     @property

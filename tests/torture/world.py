@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.lab.cluster import Lab
 from tests.lab.hook import HookServer
+from tests.lab.needs import SLURM_BIN
 from tests.lab.tied import tied
 from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes
@@ -45,15 +46,15 @@ cd {folder}
 : >asked
 case "$(cat mode)" in
 slow) sleep 3 ;;
-cut) /usr/bin/{name} "$@" | head -c 60; exit 0 ;;
+cut) {bin}/{name} "$@" | head -c 60; exit 0 ;;
 empty) exit 0 ;;
 dead) echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1 ;;
 esac
 case "{name} $*" in
 *"$(cat when)"*) mv ambush ambush.taken 2>/dev/null && {{
-    /usr/bin/scontrol update $(cat ambush.taken) && mv ambush.taken ambush.done; }} ;;
+    {bin}/scontrol update $(cat ambush.taken) && mv ambush.taken ambush.done; }} ;;
 esac
-exec /usr/bin/{name} "$@"
+exec {bin}/{name} "$@"
 """
 
 
@@ -88,7 +89,7 @@ class World:
     def _prepare(self) -> None:
         for name in ("scontrol", "squeue"):
             tool = self.folder / "bin" / name
-            tool.write_text(TOOL.format(name=name, folder=self.folder))
+            tool.write_text(TOOL.format(bin=SLURM_BIN, name=name, folder=self.folder))
             tool.chmod(0o755)
         self.mode("well")
         self.ambush("never", "")

@@ -7,15 +7,16 @@ from pathlib import Path
 from sentinel.core.model import Status
 from tests.checks.job.test_lab import SLEEP, Live
 from tests.lab.cluster import Lab
+from tests.lab.needs import SLURM_BIN
 from tests.lab.waiting import wait_until
 
-CUT = """#!/bin/sh
-for word; do [ "$word" = all ] && exec /usr/bin/squeue "$@"; done
-exec /usr/bin/squeue --name=nosuch "$@"
+CUT = f"""#!/bin/sh
+for word; do [ "$word" = all ] && exec {SLURM_BIN}/squeue "$@"; done
+exec {SLURM_BIN}/squeue --name=nosuch "$@"
 """
 """The list of jobs ends behind its header; a second question is answered in full."""
 
-FORGETFUL = '#!/bin/sh\nexec /usr/bin/squeue --name=nosuch "$@"\n'
+FORGETFUL = f'#!/bin/sh\nexec {SLURM_BIN}/squeue --name=nosuch "$@"\n'
 
 
 def behind(live: Live, folder: Path, squeue: str) -> None:
