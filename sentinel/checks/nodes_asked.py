@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     `why`: why the others cannot, or why none is meant. `lost`: whether some of them were in Slurm's
     list at the last look and are not now. `memory`: for the next look, to be kept by the check.
+    `of`: what is counted.
     """
 
     meant: tuple[str, ...]
@@ -37,12 +39,13 @@ class Chosen(Struct, frozen=True, kw_only=True):
     why: str = ""
     lost: bool = False
     memory: Mapping[str, Any] = {}
+    of: str = "nodes"
 
     def coverage(self, seen: Iterable[str]) -> Coverage:
         """What of it was seen. Only nodes that nobody could ask are excused."""
         there = set(seen)
         excused = self.why if there.issuperset(self.names) and not self.lost else ""
-        return covered("nodes", self.meant, there, excused)
+        return covered(self.of, self.meant, there, excused)
 
 
 def judge_choice(nodes: str, job: str) -> None:
@@ -194,6 +197,28 @@ def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
         return name, parse(done.out, mark, wants)
     except (proc.NotFound, proc.TimedOut, proc.TooMuch, NoProbe, CutShort) as error:
         raise CannotTell(f"this machine cannot be probed: {error}") from error
+
+
+def looked(
+    nodes: str, ctx: Context, wants: Callable[[Collection[str]], Wants]
+) -> tuple[Chosen, dict[str, NodeProbe], list[Finding]]:
+    """The nodes, or this machine where none is named; what each told, and a finding for each that told
+    nothing. Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
+    from sentinel.nodes.probe import NodeProbe
+
+    if not nodes:
+        name, probe = here(ctx.limit, wants([host()]))
+        return Chosen(meant=(name,), names=(name,), of="hosts"), {name: probe}, []
+    asked = chosen(nodes, "", None, ctx)
+    told = probed(ctx, asked.names, wants(asked.names))
+    silences = [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
+    return asked, {n: a for n, a in told.items() if isinstance(a, NodeProbe)}, silences
+
+
+def ignored(patterns: Iterable[str], node: str, part: str) -> bool:
+    """Whether one of the patterns means this part of a node: `FAN7`, or `gpu07/PSU2*`."""
+    names = (part, f"{node}/{part}")
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def mended(

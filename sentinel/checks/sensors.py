@@ -9,25 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 from zlib import crc32
 
 from msgspec import Struct, to_builtins
 
-from sentinel.checks.nodes_asked import (
-    ALL,
-    chosen,
-    here,
-    host,
-    judge_choice,
-    mended,
-    probed,
-    silent,
-)
+from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.model import Finding, Report, Status
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -149,15 +139,9 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
         memory = recalled(ctx.memory, Memory) or Memory()
         now = ctx.now.wall / SECOND
-        findings: list[Finding] = []
-        if self.nodes:
-            asked = chosen(self.nodes, "", None, ctx)
-            wants = self._wants(asked.names, memory, now, ctx.one_shot)
-            told = probed(ctx, asked.names, wants)
-            findings += [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
-            probes = {n: a for n, a in told.items() if isinstance(a, NodeProbe)}
-        else:
-            probes = dict([here(ctx.limit, self._wants([host()], memory, now, ctx.one_shot))])
+        asked, probes, findings = looked(
+            self.nodes, ctx, lambda names: self._wants(names, memory, now, ctx.one_shot)
+        )
         for name, probe in probes.items():
             findings += self._of_node(name, probe, memory.nodes.setdefault(name, NodePast()), now)
         if not self.nodes or self.nodes == ALL:
@@ -170,8 +154,8 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         findings += well
         return Report(
             findings=tuple(findings),
-            coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
-            memory={**to_builtins(memory), **(asked.memory if self.nodes else {})},
+            coverage=asked.coverage(whole),
+            memory={**to_builtins(memory), **asked.memory},
         )
 
     def _wants(self, names: Collection[str], memory: Memory, now: float, at_once: bool) -> Wants:
@@ -191,7 +175,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             _note(past, probe.ipmi, now)
         bad = [*self._kernel(probe.hwmon, past, now), *_controller(past, now)]
         for name, (status, text) in dict(sorted(bad, key=lambda row: row[1][0].rank)).items():
-            if not self._ignored(node, name):
+            if not ignored(self.ignore, node, name):
                 yield _finding(node, name, status, text, past)
         blind = self._blind(probe, past)
         hottest = _hottest(probe.hwmon)
@@ -242,10 +226,6 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if self.ipmi and past.stuck and past.stuck == past.boot:
             found.append("ipmitool hung here; the BMC is not asked again before the next boot")
         return found
-
-    def _ignored(self, node: str, name: str) -> bool:
-        names = (name, f"{node}/{name}")
-        return any(fnmatchcase(n, pattern) for n in names for pattern in self.ignore)
 
 
 def _names(probe: NodeProbe, past: NodePast) -> Iterator[str]:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, to_builtins
 
 from sentinel.checks.network import kernel
 from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
-from sentinel.checks.nodes_asked import (
-    ALL,
-    chosen,
-    here,
-    judge_choice,
-    mended,
-    probed,
-    silent,
-)
+from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.model import Finding, Report, Status, covered, worst
+from sentinel.core.model import Finding, Report, Status, worst
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate
@@ -94,14 +85,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         memory = recalled(ctx.memory, Memory) or Memory()
         cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
         wants = Wants(parts=PARTS, cursors=cursors)
-        findings: list[Finding] = []
-        if self.nodes:
-            asked = chosen(self.nodes, "", None, ctx)
-            told = probed(ctx, asked.names, wants)
-            findings += [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
-            probes = {n: a for n, a in told.items() if isinstance(a, NodeProbe)}
-        else:
-            probes = dict([here(ctx.limit, wants)])
+        asked, probes, findings = looked(self.nodes, ctx, lambda _: wants)
         seen = {name: links(probe) for name, probe in probes.items()}
         usual = customs(seen.values())
         now = ctx.now.wall / SECOND
@@ -116,8 +100,8 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         findings += well
         return Report(
             findings=tuple(findings),
-            coverage=asked.coverage(whole) if self.nodes else covered("hosts", probes, whole),
-            memory={**to_builtins(memory), **(asked.memory if self.nodes else {})},
+            coverage=asked.coverage(whole),
+            memory={**to_builtins(memory), **asked.memory},
         )
 
     def _of_node(
@@ -136,7 +120,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         there = set()
         notes: list[str] = []
         for link in seen[:MOST_LINKS]:
-            if self._ignored(node, link.name):
+            if ignored(self.ignore, node, link.name):
                 continue
             there.add(link.name)
             before = past.links.get(link.name, Past())
@@ -153,7 +137,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if _whole(probe):
             yield from self._gone(node, there, past, now, told)
         for card, words in said.items():
-            if not self._ignored(node, card):
+            if not ignored(self.ignore, node, card):
                 yield _finding(node, card, [(status, text) for _, status, text in words])
         yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes)
 
@@ -163,17 +147,13 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for name in [n for n in past.links if n not in there]:
             problem, kept = (
                 (None, None)
-                if self._ignored(node, name)
+                if ignored(self.ignore, node, name)
                 else missing(past.links[name], now, told=f"{node}/{name}" in told)
             )
             if kept is None:
                 del past.links[name]
             if problem:
                 yield _finding(node, name, [problem])
-
-    def _ignored(self, node: str, name: str) -> bool:
-        names = (name, f"{node}/{name}")
-        return any(fnmatchcase(n, pattern) for n in names for pattern in self.ignore)
 
 
 def links(probe: NodeProbe) -> list[Link]:
