@@ -130,7 +130,7 @@ class Cluster(Client):
     def _write(self, settings: Mapping[str, object]) -> bool:
         """Write the configuration; whether slurm.conf changed."""
         replaced(self.folder / "gres.conf", self._gres_conf())
-        replaced(self.folder / "cgroup.conf", slurmconf.CGROUP_CONF)
+        replaced(self.folder / "cgroup.conf", slurmconf.cgroup_conf())
         text = slurmconf.slurm_conf(self.folder, self._net, self.index, settings)
         text += "".join(f"{line}\n" for line in self._node_lines())
         return replaced(self.folder / "slurm.conf", text)

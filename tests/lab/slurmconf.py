@@ -4,9 +4,12 @@ Where a value differs from Slurm's default, a fault shows sooner; MessageTimeout
 default of 10 s, so that clients of a hung controller behave as on a real cluster.
 """
 
+import subprocess
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
+from tests.lab import needs
 from tests.lab.network import CONTROLLER, FIRST_NODE, Network
 
 GPUS = 8
@@ -62,8 +65,12 @@ def gres_conf(folder: Path, nodes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
-"""Without it slurmd stops: a network namespace hides /sys/fs/cgroup."""
+@lru_cache(maxsize=1)
+def cgroup_conf() -> str:
+    """Without its line slurmd stops: a network namespace hides /sys/fs/cgroup. 20.11 does not know it."""
+    argv = [needs.find("slurmctld") or "slurmctld", "-V"]
+    told = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30)
+    return "" if told.stdout.split()[1] < "21.08" else "CgroupPlugin=cgroup/v1\n"
 
 
 def partition_line(nodes: str) -> str:

@@ -11,8 +11,10 @@ from sentinel.core.clock import shifted
 from sentinel.core.model import Batch
 from sentinel.store.opening import open_store
 from tests.lab.cluster import Lab
+from tests.lab.gpus import gpus_of, nvidia_smi
 from tests.lab.smtp import SmtpServer
 from tests.lab.waiting import wait_until
+from tests.nodes.nodes import Nodes
 from tests.service.watch import Watch
 
 NAMES = [f"team{n}" for n in range(10)]
@@ -77,6 +79,60 @@ def test_a_node_that_dies_under_a_training_is_one_incident(night: Watch, fresh: 
     night.wait_told(service, 1, 90, check="nodes", subject=node, reason="firing")
     told = {line["check"]: line["incident"] for line in night.book if line["subject"]}
     assert told["training"] == told["nodes"], json.dumps(night.book)
+
+
+WATCHED = """\
+remote: {{ssh_options: "-F {ssh} -o UserKnownHostsFile={known}", connect_timeout: 2s}}
+slurm: {{timeout: 5s}}
+checks:
+  nodes: {{kind: nodes, every: 1s, for: 0s, each: true}}
+  gpus: {{kind: gpu, every: 1s, nodes: all, for: 0s, blind_after: 45}}
+  root: {{kind: fs, every: 1s, nodes: all, paths: [/], for: 0s, blind_after: 45}}
+  training: {{kind: job, every: 1s, name: train, for: 0s}}
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+  mail: {{kind: email, to: [o@example.org], from: s@example.org, host: localhost, port: {port}, security: none}}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_node_that_dies_with_its_gpus_and_mounts_watched_is_one_thread(
+    night: Watch, fresh: Lab, smtp: SmtpServer, tmp_path: Path
+) -> None:
+    """One incident and one thread of two mails: the node, when Slurm does not hear from it, and the
+    training, when Slurm ends it half a minute later. Of what cannot be seen there any more nobody hears."""
+    nodes = Nodes(fresh, tmp_path)
+    for one in fresh.nodes:
+        one.stand_in("nvidia-smi", nvidia_smi(gpus_of(int(one.name.rpartition("-")[2]))))
+    job = fresh.sbatch("exec sleep 600", name="train", no_requeue=True)
+    where = ["squeue", "-h", "-j", job, "-t", "R", "-o", "%N"]
+    wait_until(lambda: fresh.run(where).stdout.strip(), "the training runs")
+    node = fresh.run(where).stdout.strip()
+    night.configure(WATCHED, ssh=nodes.config, known=nodes.known, port=smtp.port)
+    service = night.run()
+    names = {"nodes", "gpus", "root", "training"}
+    service.wait_for(
+        lambda: {c["check"] for c in night.status()["checks"] if c["status"] == "ok"} >= names,
+        "all well",
+        60,
+    )
+    assert night.book == []
+    fresh.crash_node(int(node.rpartition("-")[2]))
+    night.wait_told(service, 1, 90, check="training", reason="firing")
+    night.wait_told(service, 1, 90, check="nodes", subject=node, reason="firing")
+    service.wait_for(lambda: _without(night, node) == {"gpus", "root"}, "looks without it", 60)
+    service.wait_for(lambda: not night.status()["unsent"], "an empty outbox")
+    assert {line["check"] for line in night.book} == {"training", "nodes"}
+    assert len({line["incident"] for line in night.book}) == 1
+    threads = {str(mail.message["References"]).split()[0] for mail in smtp.mails}
+    assert (len(smtp.mails), len(threads)) == (2, 1)
+
+
+def _without(night: Watch, node: str) -> set[str]:
+    """The checks that say that they do not look at the node any more, and are ok of the others."""
+    checks = night.status()["checks"]
+    return {c["check"] for c in checks if c["status"] == "ok" and f"not {node}" in c["summary"]}
 
 
 def _members(night: Watch) -> int:
