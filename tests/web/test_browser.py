@@ -253,7 +253,7 @@ def test_an_open_page_finds_its_way_back(chromium: Browser) -> None:
         page.route("**/events", lambda route: route.fulfill(status=502))
         page.route(f"{s.url}/", lambda route: route.fulfill(status=503))
         with page.expect_response(lambda r: r.status == 502, timeout=10_000):
-            s.server._further._events.close()  # type: ignore[union-attr]
+            s.server._site._events.close()  # type: ignore[union-attr]
         page.wait_for_selector("#live:text-matches('^not live: ')", timeout=10_000)
         page.wait_for_selector("#lost:text-matches('^Not live: .* All this is as of ')")
         s.fire.status = Status.CRITICAL
@@ -331,7 +331,7 @@ def test_while_the_service_stands_still_every_page_says_so(
 def test_a_page_that_nobody_sees_lets_go_of_its_connection(chromium: Browser) -> None:
     """Browsers have six a server for all their windows: the seventh page would never load."""
     with stage([]) as s:
-        pages = s.server._further._events._open  # type: ignore[union-attr]
+        pages = s.server._site._events._open  # type: ignore[union-attr]
         page = Visitor(chromium).page
         page.goto(s.url)
         page.wait_for_selector(LIVE, timeout=5000)

@@ -531,7 +531,7 @@ def test_a_page_that_comes_while_the_server_ends_does_not_hold_it_up(shown: Stag
     """Browsers come back at once when they were let go; the port is still open then."""
 
     async def first_half() -> None:
-        shown.server._further.stop()  # type: ignore[union-attr]
+        shown.server._site.stop()  # type: ignore[union-attr]
 
     shown.do(first_half())
     with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
