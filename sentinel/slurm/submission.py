@@ -187,13 +187,15 @@ def _options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
 
 
 def _tres(told: dict[str, str]) -> Iterator[str]:
-    """`gres:gpu:8` (24.05 on `gres/gpu:8`) as the options that ask for it."""
+    """`gres:gpu:8` (`gres/gpu:8` from 24.05 on, and `gpu:8` of a node in 20.11) as the options that
+    ask for it."""
     for key, option in (
         ("tres-per-node", "gres"),
         ("tres-per-job", "gpus"),
         ("tres-per-task", "gpus-per-task"),
     ):
-        items = re.findall(r"(?:^|,)gres[:/]([^,]+)", told[key])
+        text = told[key] if told[key] != "N/A" else ""
+        items = re.findall(rf"(?:^|,)(?:gres[:/]){'?' if option == 'gres' else ''}([^,]+)", text)
         if option != "gres":
             items = [item.removeprefix("gpu:") for item in items if item.startswith("gpu:")]
         if items:
