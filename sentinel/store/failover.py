@@ -381,8 +381,11 @@ class Pair:
         self._spare.unlock()
 
     def _hand_over(self) -> None:
-        alerts = handover.told(self.mirror.alerts(), self.mirror.outbox())
-        handed = Handed(alerts, tuple(reversed(self.mirror.history(RECENT))))
+        unsent = self.mirror.outbox()
+        waits = tuple(row.notification.key for row in unsent)
+        past = reversed(self.mirror.history(RECENT))  # what nobody has heard of is none
+        heard = tuple(t for t in past if not any(key.startswith(t.id) for key in waits))
+        handed = Handed(handover.told(self.mirror.alerts(), unsent), heard)
         self._there(lambda: self.primary.hand_over(handed))
 
     def _adopt(self, kept: Kept) -> None:

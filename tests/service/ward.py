@@ -65,14 +65,17 @@ class Ward:
         assert done.returncode == code, done.stderr
 
     def tick_until(self, ready: Callable[[], object], code: int = 0) -> None:
-        """Passes until it is so: any process may be in state D for the moment of a look. `code`
-        is that of the last."""
-        for _ in range(8):
+        """Passes until it is so: any process of this machine may be in state D for the moment of a look,
+        on a busy one in several in a row. `code` is that of the last."""
+
+        def passed() -> bool:
             done = self.watch.say("tick", "--all", PATH=self.path)
-            if ready():
-                assert done.returncode == code, done.stderr
-                return
-        raise AssertionError(f"{self.told()}; {self.log()}")
+            if not ready():
+                return False
+            assert done.returncode == code, done.stderr
+            return True
+
+        wait_until(passed, lambda: f"that; {self.told()}; {self.log()}", 60)
 
     def wrap(self, then: str) -> None:
         """What the scontrol on sentinel's PATH does before it does what it was told."""
