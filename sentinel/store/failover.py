@@ -382,10 +382,8 @@ class Pair:
 
     def _hand_over(self) -> None:
         unsent = self.mirror.outbox()
-        waits = tuple(row.notification.key for row in unsent)
-        past = reversed(self.mirror.history(RECENT))  # what nobody has heard of is none
-        heard = tuple(t for t in past if not any(key.startswith(t.id) for key in waits))
-        handed = Handed(handover.told(self.mirror.alerts(), unsent), heard)
+        past = handover.heard(reversed(self.mirror.history(RECENT)), unsent)
+        handed = Handed(handover.told(self.mirror.alerts(), unsent), past)
         self._there(lambda: self.primary.hand_over(handed))
 
     def _adopt(self, kept: Kept) -> None:

@@ -1,8 +1,9 @@
 """What becomes of alerts that somebody told while nothing could be written."""
 
 import pytest
+from msgspec.structs import replace
 
-from sentinel.alerting.handover import Handed, taken_over, told
+from sentinel.alerting.handover import Handed, heard, taken_over, told
 from sentinel.alerting.processor import Plan
 from sentinel.alerting.silences import Orders
 from sentinel.core.model import Alert, Told
@@ -63,3 +64,5 @@ def test_what_waits_was_told_to_nobody() -> None:
     waits = alert("/waits", told={"mail": EARLY})
     rows = [outgoing("full", channel="mail", about=waits.id)]
     assert told([sent, waits, alert("/silent")], rows) == (sent,)
+    past = [transition(), replace(transition(), id="full")]
+    assert heard(past, rows) == (transition(),)
