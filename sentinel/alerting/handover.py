@@ -5,7 +5,7 @@ A leader that is cut off tells from its journal until its lease is over; a senti
 tells that much. Whoever leads later has not heard of it, and nobody would tell the end.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,11 +35,11 @@ def told(alerts: Iterable[Alert], unsent: Iterable[Outgoing]) -> tuple[Alert, ..
     return tuple(alert for alert in heard if alert.told and not alert.over)
 
 
-def heard(past: Iterable[Transition], unsent: Sequence[Outgoing]) -> tuple[Transition, ...]:
+def heard(past: Iterable[Transition], unsent: Iterable[Outgoing]) -> tuple[Transition, ...]:
     """What does not wait to be told. Whoever leads tells the rest itself, under ids of its own: in the
     history it would be an alert of which nobody ever heard."""
-    waits = tuple(row.notification.key for row in unsent)
-    return tuple(t for t in past if not any(key.startswith(t.id) for key in waits))
+    waits = {row.notification.key for row in unsent}
+    return tuple(transition for transition in past if transition.id not in waits)
 
 
 def taken_over(

@@ -64,5 +64,5 @@ def test_what_waits_was_told_to_nobody() -> None:
     waits = alert("/waits", told={"mail": EARLY})
     rows = [outgoing("full", channel="mail", about=waits.id)]
     assert told([sent, waits, alert("/silent")], rows) == (sent,)
-    past = [transition(), replace(transition(), id="full")]
+    past = [transition(), replace(transition(), id=rows[0].notification.key)]
     assert heard(past, rows) == (transition(),)
