@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +39,7 @@ from sentinel.core.ports import Clock, Store
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.housekeeping import Trouble
+from sentinel.proc import threads
 
 if TYPE_CHECKING:
     from sentinel.alerting.signed_links import Signer
@@ -47,6 +49,9 @@ SEND_LIMIT = 90.0
 
 PICTURES = 3
 """In one message, of the worst."""
+
+DRAWING = 5.0
+"""Seconds for one; without it the message goes as it is."""
 
 GROUPS = 10_000
 """Groups whose last message is remembered."""
@@ -316,13 +321,16 @@ class Delivery:
         """With pictures of how the worst went. That one cannot be drawn keeps no message back."""
         if find_spec("resvg_py") is None:
             return message
-        from sentinel.status.still import still
+        from sentinel.status.still import course_of, png
 
         drawn = sorted(filter(answerable, message), key=lambda n: -n.severity.rank)[:PICTURES]
         pictures: dict[str, bytes] = {}
         for one in drawn:
             try:
-                pictures[one.key] = await self._call(still, self._store, one, self._clock.now())
+                made = await self._call(course_of, self._store, one, self._clock.now())
+                # Not in the state's thread: fonts may lie on a file system that hangs.
+                drawing = asyncio.wrap_future(threads.start("picture", partial(png, made)))
+                pictures[one.key] = await asyncio.wait_for(drawing, DRAWING)
             except Exception:
                 _LOG.warning("no picture of %s", one.key, exc_info=True)
         return [replace(n, picture=pictures[n.key]) if pictures.get(n.key) else n for n in message]

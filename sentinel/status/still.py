@@ -47,18 +47,14 @@ STYLE = """
 """The page's colours by daylight: style sheets of mails know no variables."""
 
 
-def still(store: Store, notification: Notification, now: Instant) -> bytes:
-    """A PNG of what the alert is about, some hours before it and since; empty where there is nothing to
-    draw, no font, or no resvg. Raises StoreError; ValueError for what resvg cannot draw."""
-    font = _font()
-    if font is None:
+def png(made: Course) -> bytes:
+    """The picture; empty where there is nothing to draw, no font, or no resvg. ValueError for what
+    resvg cannot draw."""
+    if not {line.name for line in made.drawn} - DULL or (font := _font()) is None:
         return b""
     try:
         import resvg_py
     except ModuleNotFoundError:
-        return b""
-    made = _course(store, notification, now)
-    if not {line.name for line in made.drawn} - DULL:
         return b""
     drawn = resvg_py.svg_to_bytes(
         svg_string=plot.svg(made).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
@@ -72,8 +68,9 @@ def still(store: Store, notification: Notification, now: Instant) -> bytes:
     return bytes(drawn)
 
 
-def _course(store: Store, n: Notification, now: Instant) -> Course:
-    """Of the training or else of the file system that the alert is about."""
+def course_of(store: Store, n: Notification, now: Instant) -> Course:
+    """How the training, or else the file system, that the alert is about went: some hours before it and
+    since. Raises StoreError."""
     at, since = now.wall / SECOND, datetime.fromisoformat(n.since)
     subject = next((n.subject.removesuffix(s) for s in SHAPES if n.subject.endswith(s)), n.subject)
     first = min(at, since.timestamp()) - BEFORE

@@ -111,12 +111,13 @@ def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, s
     program = (
         "import socket, sys; server, kept = socket.socket(fileno=int(sys.argv[1])), []\n"
         "while True:\n kept.append(server.accept()[0]); kept[-1].recv(99)\n"
-        " if eval(sys.argv[2]): kept[-1].sendall(eval(sys.argv[2])); kept.pop().close()"
+        " said = bytes.fromhex(sys.argv[2])\n"
+        " if said: kept[-1].sendall(said); kept.pop().close()"
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"localhost:{server.getsockname()[1]}"
         env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "NCCL_RAS_ADDR": address}
-        argv = ["/usr/bin/python3", "-c", program, str(server.fileno()), repr(says)]
+        argv = ["/usr/bin/python3", "-c", program, str(server.fileno()), says.hex()]
         process = subprocess.Popen(
             argv, env=env, pass_fds=[server.fileno()], start_new_session=True
         )

@@ -13,7 +13,7 @@ from sentinel.core.model import Batch, Key, Sample, Status, Transition
 from sentinel.status.course import Asked, Past, files, training
 from sentinel.status.detail import Episode, episodes
 from sentinel.status.plot import MOST, WIDTH, Course, Line, Mark, pieces, svg, told
-from sentinel.status.still import still
+from sentinel.status.still import course_of, png
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from tests.channels.samples import notification
@@ -192,15 +192,15 @@ def test_an_alert_knows_its_earlier_episodes() -> None:
 def test_a_still_shows_what_the_page_shows_and_nothing_that_tells_nothing() -> None:
     """A PNG whose width is the page's; none of a training of which only its jobs are known."""
     alert = notification(check="progress", kind="log", subject="llm loss", since=START_TEXT)
-    png = still(went(*range(0, 100, 10)), alert, START)
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    assert int.from_bytes(png[16:20], "big") == WIDTH * 1.5
+    drawn = png(course_of(went(*range(0, 100, 10)), alert, START))
+    assert drawn[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(drawn[16:20], "big") == WIDTH * 1.5
     flat = MemoryStore()
     flat.lead("x", START)
     for minutes in (2, 1):
         seen = {"progress": (Sample("llm", "running", 1.0),)}
         flat.commit(Batch(at=shifted(START, -60.0 * minutes), samples=seen))
-    assert still(flat, alert, START) == b""
+    assert png(course_of(flat, alert, START)) == b""
 
 
 def test_numbers_that_are_none_are_no_reason_to_fail() -> None:
@@ -210,4 +210,4 @@ def test_numbers_that_are_none_are_no_reason_to_fail() -> None:
         seen = {"progress": (Sample("<llm&", "loss", loss), Sample("<llm&", "progress", 1.0))}
         state.commit(Batch(at=shifted(START, -60.0 * minutes), samples=seen))
     alert = notification(check="progress", subject="<llm&", since=START_TEXT)
-    assert still(state, alert, START)[:4] == b"\x89PNG"
+    assert png(course_of(state, alert, START))[:4] == b"\x89PNG"
