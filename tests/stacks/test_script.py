@@ -20,7 +20,8 @@ from sentinel.stacks.parse.read import packed, read_node, unfolded
 from sentinel.stacks.script import Wish
 from tests.lab.waiting import wait_until
 
-JOB = "990077"
+JOB = f"9900{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
+"""Each worker's own: a job's processes are looked for on the whole machine."""
 NOBODY = 65534
 
 
