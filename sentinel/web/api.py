@@ -229,18 +229,18 @@ class Api:
         return Explained(id=name, alert=found, happened=tuple(line), told=tuple(told))
 
     async def _ack(self, request: web.Request) -> Any:
-        self._gate.admit(request.headers, "")
+        self._gate.admit(request.headers, "", self._live.seconds())
         said = await request_body.json(request, Answer)
-        who = self._gate.who(request.headers, said.who, "the API")
+        who = self._gate.who(request.headers, said.who, "the API", self._live.seconds())
         name = request.match_info["id"]
         await self._live.acknowledge(name, orders.Said(who, "api", said.note))
         text = "Acknowledged: no repeats and no escalation until it ends."
         return Done(alert=name, done=text, who=who)
 
     async def _silence(self, request: web.Request) -> Any:
-        self._gate.admit(request.headers, "")
+        self._gate.admit(request.headers, "", self._live.seconds())
         said = await request_body.json(request, Quiet)
-        who = self._gate.who(request.headers, said.who, "the API")
+        who = self._gate.who(request.headers, said.who, "the API", self._live.seconds())
         name = request.match_info["id"]
         order = await self._live.silence(name, said.for_, orders.Said(who, "api", said.reason))
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"

@@ -1,24 +1,32 @@
 """Who may look, and who may acknowledge and silence. Pure.
 
 The token comes with the request itself (a field of the form, or `Authorization: Bearer` of a
-program): no cookie is set, so another site has nothing to make use of. Where a proxy adds the
-token for whoever is logged in there, a request that a browser says is another site's is refused:
+program), or it was given before and the browser has a session for it: a cookie that no script can
+read and no other site's request brings along. What a browser says is another site's is refused:
 https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html
+
+A session is signed with a key made of the token: it outlives a restart, and a new token ends all.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import decode, encode
 
 from sentinel.alerting.orders import NotThere, NotYet, Wrong
 from sentinel.core.text import visible
 
 NAME = 60
+COOKIE = "sentinel_session"
+LASTS = 12 * 3600.0
+"""Seconds of a session: a shift."""
 
 
 class Refused(Exception):
@@ -34,27 +42,91 @@ def refused(error: Wrong) -> Refused:
     return Refused(str(error), {NotThere: 404, NotYet: 409}.get(type(error), 400))
 
 
+class Session(Struct, frozen=True, array_like=True):
+    """A login that is kept: whose it says it is, and its end in seconds UTC. `mark` makes it one of a
+    kind."""
+
+    name: str
+    ends: int
+    mark: str
+
+
+class Viewer(Struct, frozen=True):
+    """Who looks at a page. `name`: as a session or a proxy says; `open`: they have a session, so that
+    no token is asked for; `answers`: there is a token at all."""
+
+    name: str = ""
+    open: bool = False
+    answers: bool = False
+
+
+NOBODY = Viewer()
+
+
 class Gate(Struct, frozen=True):
     """`token` empty: nobody may. `url` and `hosts`: how people reach the page; `user_header`: see
-    settings."""
+    settings; `lasts`: seconds of a session; `over`: those that were ended, with their ends."""
 
     token: str = ""
     url: str = ""
     user_header: str = ""
     hosts: tuple[str, ...] = ()
+    lasts: float = LASTS
+    over: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return "Gate(…)"
 
-    def admit(self, headers: Mapping[str, str], given: str) -> None:
-        """Raises Refused unless the request has the token and is from no other site."""
+    def admit(self, headers: Mapping[str, str], given: str, now: float) -> None:
+        """Raises Refused unless the request has the token, or a session where a browser says that
+        its own page made it. `now`: seconds UTC."""
         if not self.token:
             raise Refused("this page only shows: no token is configured", 403)
         if self.foreign(headers):
             raise Refused("the request comes from another site", 403)
-        said = given or _bearer(headers.get("Authorization", ""))
-        if not hmac.compare_digest(_digest(said), _digest(self.token)):
+        own = "Origin" in headers or headers.get("Sec-Fetch-Site") == "same-origin"
+        if not given and own and self.session(headers, now):
+            return
+        if not self._right(given or _bearer(headers.get("Authorization", ""))):
             raise Refused("the token is not the right one", 401)
+
+    def begun(self, name: str, now: float) -> str:
+        """The cookie of a new session of whoever was admitted."""
+        session = Session(visible(name.strip()[:NAME]), int(now + self.lasts), secrets.token_hex(8))
+        body = encode(session)
+        return urlsafe_b64encode(self._signed(body) + body).decode().rstrip("=")
+
+    def session(self, headers: Mapping[str, str], now: float) -> Session | None:
+        """The session that the browser has, unless it is over."""
+        for raw in _cookies(headers.get("Cookie", "")) if self.token else ():
+            mac, body = raw[:32], raw[32:]
+            if hmac.compare_digest(mac, self._signed(body)):
+                try:
+                    session = decode(body, type=Session)
+                except DecodeError:
+                    continue
+                if now < session.ends and session.mark not in self.over:
+                    return session
+        return None
+
+    def end(self, headers: Mapping[str, str], now: float) -> None:
+        """The browser's session ends; its cookie is worth nothing any more."""
+        for mark in [mark for mark, ends in self.over.items() if ends <= now]:
+            del self.over[mark]
+        if (session := self.session(headers, now)) is not None:
+            self.over[session.mark] = session.ends
+
+    def viewer(self, headers: Mapping[str, str], now: float) -> Viewer:
+        """Who looks, for a page that may differ by it."""
+        session = self.session(headers, now)
+        name = self.user(headers) or (session.name if session else "")
+        return Viewer(name, session is not None, bool(self.token))
+
+    def _right(self, token: str) -> bool:
+        return hmac.compare_digest(_digest(token), _digest(self.token))
+
+    def _signed(self, body: bytes) -> bytes:
+        return hmac.digest(_digest(self.token), b"sentinel session 1\0" + body, "sha256")
 
     def foreign(self, headers: Mapping[str, str]) -> bool:
         """Whether a browser says that another site made this request."""
@@ -81,9 +153,9 @@ class Gate(Struct, frozen=True):
         found = headers.get(self.user_header, "") if self.user_header else ""
         return visible(found.strip()[:NAME])
 
-    def who(self, headers: Mapping[str, str], name: str, through: str) -> str:
+    def who(self, headers: Mapping[str, str], name: str, through: str, now: float) -> str:
         """The name to write down."""
-        said = self.user(headers) or visible(name.strip()[:NAME])
+        said = self.viewer(headers, now).name or visible(name.strip()[:NAME])
         return f"{said} ({through})" if said else through
 
 
@@ -107,6 +179,23 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def secure(headers: Mapping[str, str]) -> bool:
+    """Whether the browser came by TLS, which a proxy in front ends: a cookie may then ask for it."""
+    said = headers.get("X-Forwarded-Proto", "") or headers.get("Origin", "").partition("://")[0]
+    return said.lower() == "https"
+
+
+def _cookies(text: str) -> Iterator[bytes]:
+    """Those of our name: a neighbour on another port may have set one too."""
+    for part in text.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE and len(value) < 1000:
+            try:
+                yield urlsafe_b64decode(value + "=" * (-len(value) % 4))
+            except ValueError:
+                continue
 
 
 def _bearer(text: str) -> str:

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from sentinel.status.types import Facts
 from sentinel.web import render
+from sentinel.web.auth import Gate, Viewer
 from sentinel.web.snapshot_cache import Live
 
 CACHED = 64
@@ -17,9 +18,13 @@ CACHED = 64
 class Shown:
     """What the addresses for people share."""
 
-    def __init__(self, live: Live) -> None:
-        self._live, self._pages = live, render.Pages(live.around().zone)
-        self._kept: dict[tuple[str, int], tuple[Facts, str]] = {}
+    def __init__(self, live: Live, gate: Gate) -> None:
+        self._live, self._gate, self._pages = live, gate, render.Pages(live.around().zone)
+        self._kept: dict[tuple[str, int, Viewer], tuple[Facts, str]] = {}
+
+    def viewer(self, request: web.Request) -> Viewer:
+        """Who asks."""
+        return self._gate.viewer(request.headers, self._live.seconds())
 
     async def page(
         self,
@@ -30,20 +35,28 @@ class Shown:
         part: int = 0,
     ) -> web.Response:
         """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
-        facts, key = await self._live.facts(), (request.path, part)
+        facts, me = await self._live.facts(), self.viewer(request)
+        key = request.path, part, me
         kept = self._kept.get(key)
         if kept is None or kept[0] is not facts:
-            kept = facts, self._pages.page(template, facts, here, **more(facts))
+            kept = facts, self._pages.page(template, facts, here, me=me, **more(facts))
             if len(self._kept) >= CACHED:
                 self._kept.clear()
             self._kept[key] = kept
         return answer(kept[1])
 
     def fresh(
-        self, facts: Facts, template: str, here: str, more: dict[str, Any], status: int = 200
+        self,
+        request: web.Request,
+        facts: Facts,
+        template: str,
+        here: str,
+        more: dict[str, Any],
+        status: int = 200,
     ) -> web.Response:
         """A page about one thing, made for this request."""
-        return answer(self._pages.page(template, facts, here, **more), status)
+        me = self.viewer(request)
+        return answer(self._pages.page(template, facts, here, me=me, **more), status)
 
 
 def answer(text: str, status: int = 200, kind: str = "text/html") -> web.Response:

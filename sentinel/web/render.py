@@ -18,6 +18,7 @@ from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
 from sentinel.status.types import Facts
 from sentinel.web import link_pages
+from sentinel.web.auth import NOBODY, Viewer
 from sentinel.web.grid import colour
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ class Pages:
         )
         self._jinja.globals.update(asset=asset, version=__version__)
 
-    def page(self, template: str, facts: Facts, here: str, **more: Any) -> str:
-        """The page; `here` is the address of the entry of the menu that it belongs to."""
-        return self._jinja.get_template(template).render(f=facts, here=here, **more)
+    def page(self, template: str, facts: Facts, here: str, me: Viewer = NOBODY, **more: Any) -> str:
+        """The page for `me`; `here` is the address of the entry of the menu that it belongs to."""
+        return self._jinja.get_template(template).render(f=facts, here=here, me=me, **more)
 
     def _clock(self, seconds: float) -> str:
         """A moment in short; the whole stands beside it."""

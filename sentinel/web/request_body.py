@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 from aiohttp import web
+from multidict import MultiDict, MultiMapping
 
 from sentinel.web.auth import Refused
 
@@ -20,11 +21,19 @@ Kind = TypeVar("Kind")
 
 async def form(request: web.Request) -> dict[str, str]:
     """The fields that are texts; none where the body is no form."""
+    told = await fields(request)
+    return {name: value for name, value in told.items() if isinstance(value, str)}
+
+
+async def fields(
+    request: web.Request, most: int = 0
+) -> MultiMapping[str | bytes | bytearray | web.FileField]:
+    """All fields; none where the body is no form. `most`: bytes that it may have, where these are more
+    than the server's limit."""
     try:
-        fields = await _in_time(request.post())
+        return await _in_time((request.clone(client_max_size=most) if most else request).post())
     except (ValueError, LookupError):  # not in its charset, or in none that exists
-        return {}
-    return {name: value for name, value in fields.items() if isinstance(value, str)}
+        return MultiDict()
 
 
 async def json(request: web.Request, kind: type[Kind]) -> Kind:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from sentinel.alerting import orders
-from sentinel.alerting.orders import Said
+from sentinel.alerting.orders import Said, Wrong
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.clock import SECOND
+from sentinel.core.model import Alert
 from sentinel.core.ports import Clock, Store
 from sentinel.status.collect import Surroundings, gather
 from sentinel.status.types import Count, Facts, Vitals
@@ -65,6 +66,10 @@ class Live:
                 self._facts = await self._make()
             return self._facts
 
+    def seconds(self) -> float:
+        """Now, in seconds UTC."""
+        return self.clock.now().wall / SECOND
+
     async def acknowledge(self, alert: str, said: Said) -> None:
         """Somebody has it; it is seen at once. Raises orders.Wrong and StoreError."""
         alerts = await self.source.read(lambda store: store.alerts())
@@ -76,6 +81,19 @@ class Live:
         order = orders.silence_alert(alerts, alert, length, said, self.clock.now())
         await self._order(order)
         return order
+
+    async def each(
+        self, names: Sequence[str], order: Callable[[Sequence[Alert], str], Ack | Silence]
+    ) -> list[Wrong]:
+        """The same order about each of these alerts, all made of one look; what was wrong with some.
+        Raises StoreError."""
+        alerts, wrong = await self.source.read(lambda store: store.alerts()), list[Wrong]()
+        for name in names:
+            try:
+                await self._order(order(alerts, name))
+            except Wrong as error:
+                wrong.append(error)
+        return wrong
 
     async def _order(self, order: Ack | Silence) -> None:
         await self.source.order(order)

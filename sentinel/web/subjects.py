@@ -123,7 +123,7 @@ class Subjects:
             "gpus": found[1],
             "acts": found[2],
         }
-        return self._shown.fresh(facts, "node.html", "/nodes", more)
+        return self._shown.fresh(request, facts, "node.html", "/nodes", more)
 
     async def file(self, request: web.Request) -> web.Response:
         """One file system with its history, its limits and when it will be full."""
@@ -137,7 +137,7 @@ class Subjects:
             "stacks": (),
             "grew": _grown(facts, row.path) if row else [],
         }
-        return self._shown.fresh(facts, "one.html", "/files", more)
+        return self._shown.fresh(request, facts, "one.html", "/files", more)
 
     async def job(self, request: web.Request) -> web.Response:
         """One training: how it went, and the evidence that was taken of it."""
@@ -149,7 +149,7 @@ class Subjects:
         mine = [a for a in facts.alerts if row and _about(a, row)]
         more["alerts"] = single(sorted(mine, key=lambda a: not _own(a, row)))
         more["saved"] = [a for a in facts.jobs if row and a.subject == row.subject and a is not row]
-        return self._shown.fresh(facts, "one.html", "/jobs", more)
+        return self._shown.fresh(request, facts, "one.html", "/jobs", more)
 
     async def file_told(self, request: web.Request) -> web.Response:
         """The same course as plain data, for the browser that draws it."""

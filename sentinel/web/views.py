@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 from markupsafe import Markup
 
+from sentinel.alerting import orders
 from sentinel.alerting.orders import Said, Wrong
 from sentinel.alerting.slurm_maintenance import PREFIX
 from sentinel.core.model import Status
@@ -20,6 +21,7 @@ from sentinel.status.types import AlertFact, Facts
 from sentinel.web import grid, metrics, render, request_body
 from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.events import Events
+from sentinel.web.login import Login
 from sentinel.web.page_cache import Shown, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
@@ -33,6 +35,9 @@ FIRST = 25
 
 FILTERS = ("check", "kind", "subject", "severity", "status", "state", "incident")
 """What an address may ask for: /alerts?check=gpus&severity=critical."""
+
+CHOSEN = 256 * 1024
+"""Bytes of an answer to many alerts: a row may stand for thousands of them."""
 
 LENGTHS = (
     ("1h", "1 hour"),
@@ -48,15 +53,17 @@ class Views:
 
     def __init__(self, live: Live, gate: Gate, events: Events) -> None:
         self._live, self._gate = live, gate
-        self._shown = Shown(live)
+        self._shown = Shown(live, gate)
         self._scraped: tuple[Facts, bytes] | None = None
         lists = [web.get(path, self._list(name)) for path, name in _LISTS.items()]
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/", self.overview),
             web.get("/alerts", self.alerts),
+            web.post("/alerts", self.answer_some),
             web.get("/alerts/{id}", self.alert),
             web.post("/alerts/{id}/ack", self.ack),
             web.post("/alerts/{id}/silence", self.silence),
+            *Login(live, gate, self._shown).routes,
             *Subjects(live, self._shown).routes,
             *lists,
             web.get("/metrics", self.metrics),
@@ -68,10 +75,10 @@ class Views:
         """All at a glance."""
         return await self._shown.page(request, "overview.html", "/", _overview)
 
-    async def alerts(self, request: web.Request) -> web.Response:
+    async def alerts(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
         """A part of all alerts, those of one incident in one row, or each of those that the address asks for;
-        and what happened lately."""
-        wanted = {k: request.query.getall(k) for k in FILTERS if request.query.get(k)}
+        and what happened lately. `said`: what became of an answer to some."""
+        wanted = _wanted(request)
         facts = await self._live.facts()
 
         def rows(f: Facts) -> Sequence[Fold]:
@@ -86,10 +93,11 @@ class Views:
             found = rows(f)
             query = urlencode(wanted, doseq=True)
             part = {"rows": found[first : first + SIZE], "first": first, "size": SIZE}
-            return {**part, "total": len(found), "query": query, "past": past}
+            told = {"query": query, "past": past, "lengths": LENGTHS, "said": said}
+            return {**part, **told, "total": len(found)}
 
-        if wanted:
-            return self._shown.fresh(facts, "alerts.html", "/alerts", more(facts))
+        if wanted or said:
+            return self._shown.fresh(request, facts, "alerts.html", "/alerts", more(facts), status)
         return await self._shown.page(request, "alerts.html", "/alerts", more, first)
 
     async def alert(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
@@ -117,11 +125,9 @@ class Views:
             "earlier": earlier,
             "links": _whereabouts(facts, found) if found else (),
             "said": said,
-            "may": bool(self._gate.token),
-            "user": self._gate.user(request.headers),
             "lengths": LENGTHS,
         }
-        return self._shown.fresh(facts, "alert.html", "/alerts", more, status)
+        return self._shown.fresh(request, facts, "alert.html", "/alerts", more, status)
 
     async def ack(self, request: web.Request) -> web.Response:
         """Somebody has it."""
@@ -135,6 +141,32 @@ class Views:
             request,
             lambda alert, said, form: self._live.silence(alert, form.get("for", ""), said),
         )
+
+    async def answer_some(self, request: web.Request) -> web.Response:
+        """The same answer to each of the alerts that were chosen; every one is written down by itself."""
+        fields = await request_body.fields(request, CHOSEN)
+        form = {name: value for name, value in fields.items() if isinstance(value, str)}
+        names = [*dict.fromkeys(n for v in fields.getall("alert", ()) for n in str(v).split())]
+        now, length = self._live.clock.now(), form.get("for", "")
+        try:
+            said = self._said(request, form)
+            if not names:
+                raise Refused("no alert was chosen", 400)
+            if form.get("deed") == "silence":
+                orders.end(length, now)
+                wrong = await self._live.each(
+                    names, lambda alerts, n: orders.silence_alert(alerts, n, length, said, now)
+                )
+            else:
+                wrong = await self._live.each(
+                    names, lambda alerts, n: orders.acknowledge(alerts, n, said, now)
+                )
+        except (Refused, Wrong) as error:
+            return await self.alerts(request, f"Not done: {error}.", _status(error))
+        if wrong:
+            done = f"Done for {len(names) - len(wrong)} of {len(names)}; for the others not: "
+            return await self.alerts(request, f"{done}{wrong[0]}.", 409)
+        return elsewhere(f"/alerts?{urlencode(_wanted(request), doseq=True)}".rstrip("?"))
 
     async def metrics(self, request: web.Request) -> web.Response:
         """For Prometheus."""
@@ -165,16 +197,30 @@ class Views:
 
     async def _answered(self, request: web.Request, deed: Deed) -> web.Response:
         """Do it for who may, and show the alert: by GET, so that a reload repeats nothing."""
-        said, alert = await request_body.form(request), request.match_info["id"]
+        form, alert = await request_body.form(request), request.match_info["id"]
         try:
-            self._gate.admit(request.headers, said.get("token", ""))
-            who = self._gate.who(request.headers, said.get("who", ""), "the status page")
-            await deed(alert, Said(who, "page", said.get("note", "")), said)
-        except (Refused, Wrong) as wrong:
-            error = refused(wrong) if isinstance(wrong, Wrong) else wrong
-            status = 403 if error.status == 401 else error.status  # 401 asks for another way
-            return await self.alert(request, f"Not done: {error}.", status)
+            await deed(alert, self._said(request, form), form)
+        except (Refused, Wrong) as error:
+            return await self.alert(request, f"Not done: {error}.", _status(error))
         return elsewhere(f"/alerts/{quote(alert, safe='')}")
+
+    def _said(self, request: web.Request, form: Mapping[str, str]) -> Said:
+        """Who answers, and the note; raises Refused where they may not."""
+        now = self._live.seconds()
+        self._gate.admit(request.headers, form.get("token", ""), now)
+        who = self._gate.who(request.headers, form.get("who", ""), "the status page", now)
+        return Said(who, "page", form.get("note", ""))
+
+
+def _wanted(request: web.Request) -> dict[str, list[str]]:
+    """The filters of the address."""
+    return {k: request.query.getall(k) for k in FILTERS if request.query.get(k)}
+
+
+def _status(wrong: Refused | Wrong) -> int:
+    """Of HTTP; 401 would ask the browser for another way."""
+    status = (refused(wrong) if isinstance(wrong, Wrong) else wrong).status
+    return 403 if status == 401 else status
 
 
 _LISTS = {

@@ -102,11 +102,11 @@ def test_behind_a_proxy_the_configured_address_is_our_own() -> None:
     """nginx sends its own Host by default; the browser's Origin is what people typed."""
     gate = Gate(TOKEN, "https://sentinel.example.org", "X-Remote-User")
     headers = {"Host": "127.0.0.1:9650", "Origin": "https://sentinel.example.org"}
-    gate.admit(headers, TOKEN)
-    assert gate.who({"X-Remote-User": "ann\x1b[2J"}, "bob", "page") == "ann\\x1b[2J (page)"
-    assert gate.who({}, "bob", "page") == "bob (page)"
+    gate.admit(headers, TOKEN, 0.0)
+    assert gate.who({"X-Remote-User": "ann\x1b[2J"}, "bob", "page", 0.0) == "ann\\x1b[2J (page)"
+    assert gate.who({}, "bob", "page", 0.0) == "bob (page)"
     with pytest.raises(Refused):
-        gate.admit({**headers, "Origin": "https://sentinel.example.org.evil"}, TOKEN)
+        gate.admit({**headers, "Origin": "https://sentinel.example.org.evil"}, TOKEN, 0.0)
     assert TOKEN not in repr(gate)
 
 
@@ -300,6 +300,9 @@ def test_only_what_an_address_means_makes_another_page() -> None:
         async def facts(self) -> Any:
             return self.seen
 
+        def seconds(self) -> float:
+            return 0.0
+
     made = []
 
     def more(_: Any) -> dict[str, str]:
@@ -307,7 +310,7 @@ def test_only_what_an_address_means_makes_another_page() -> None:
         return {"name": "File systems"}
 
     async def story() -> None:
-        shown = Shown(Still())
+        shown = Shown(Still(), Gate())
         for n in range(5):
             request = make_mocked_request("GET", f"/files?x={n}")
             for part in (0, 200):

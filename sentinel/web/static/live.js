@@ -20,7 +20,7 @@
 
   const typing = (part) => {
     const at = document.activeElement;
-    return at && part.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
+    return at && part.contains(at) && at.type !== "checkbox" && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
   };
 
   // Someone copies from it.
@@ -72,12 +72,12 @@
       if (now.dataset.live === "text") { now.textContent = next.textContent; continue; }
       const open = new Set([...now.querySelectorAll("details[open]")].map((d) => d.id));
       for (const details of next.querySelectorAll("details")) if (open.has(details.id)) details.open = true;
-      const held = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
+      const ticked = new Set([...now.querySelectorAll(":checked")].map((box) => box.value));
+      for (const box of next.querySelectorAll("[type=checkbox]")) box.checked = ticked.has(box.value);
+      const name = (e) => e.getAttribute("href") ?? e.getAttribute("value");
+      const held = now.contains(document.activeElement) && name(document.activeElement);
       now.replaceChildren(...next.childNodes);
-      if (held) {
-        const link = [...now.querySelectorAll("a")].find((a) => a.getAttribute("href") === held);
-        if (link) link.focus({preventScroll: true});
-      }
+      if (held) [...now.querySelectorAll("a,[type=checkbox]")].find((e) => name(e) === held)?.focus({preventScroll: true});
     }
     document.title = fresh.title;
     told = Number(fresh.body.dataset.at); heard_at = performance.now();

@@ -1,0 +1,191 @@
+"""A login that is kept, and answers to many alerts at once; over a real connection."""
+
+from collections.abc import Iterator
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+
+from sentinel.web.auth import Gate
+from tests.web.browser import Visitor, browser
+from tests.web.scenery import alert
+from tests.web.stage import TOKEN, Stage, stage
+from tests.web.test_site import ask
+
+ACK = "/alerts/00000001/ack"
+ORIGIN = "http://login1:9650"
+OURS = {"Host": "login1:9650", "Origin": ORIGIN}
+GATE = Gate(TOKEN, "https://sentinel.example.org", hosts=("login1",))
+
+
+@pytest.fixture
+def shown() -> Iterator[Stage]:
+    with stage([alert(n, f"gpu{n:05}") for n in range(1, 6)], gate=GATE) as made:
+        yield made
+
+
+def log_in(s: Stage, headers: dict[str, str] = OURS, **form: str) -> tuple[int, SimpleCookie, Any]:
+    data = {"token": TOKEN, "who": "Ann", "to": "/alerts?severity=critical", **form}
+    status, _, told = ask(s, "POST", "/login", headers=headers, data=data)
+    return status, SimpleCookie(told.get("Set-Cookie", "")), told
+
+
+def cookie(s: Stage) -> dict[str, str]:
+    return {"Cookie": f"sentinel_session={log_in(s)[1]['sentinel_session'].value}"}
+
+
+def test_the_token_is_given_once(shown: Stage) -> None:
+    """Then the browser answers without it, under the name that was given, and may log out; the token
+    is in no address, no cookie and no page."""
+    status, set_, told = log_in(shown)
+    assert (status, told["Location"]) == (303, "/alerts?severity=critical")
+    mine = set_["sentinel_session"]
+    assert (mine["httponly"], mine["samesite"], mine["path"]) == (True, "Strict", "/")
+    assert (mine["secure"], mine["max-age"]) == ("", "43200")
+    assert TOKEN not in str(told)
+    had = {"Cookie": f"sentinel_session={mine.value}"}
+    page = ask(shown, "GET", "/alerts/00000001", headers=had)[1]
+    assert "Ann" in page
+    assert 'type="password"' not in page
+    assert ask(shown, "POST", ACK, headers={**OURS, **had}, data={"note": "mine"})[0] == 303
+    assert [(a.who, a.note) for a in shown.orders()[0]] == [("Ann (the status page)", "mine")]
+    status, _, told = ask(shown, "POST", "/logout", headers={**OURS, **had})
+    assert 'sentinel_session=""' in told["Set-Cookie"]
+    second = "/alerts/00000002/ack"
+    assert ask(shown, "POST", second, headers={**OURS, **had}, data={})[0] == 403
+    assert 'type="password"' in ask(shown, "GET", "/alerts/00000001", headers=had)[1]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"X-Forwarded-Proto": "https"}, {"Origin": "https://sentinel.example.org"}]
+)
+def test_where_the_browser_came_by_tls_the_cookie_never_goes_without(
+    shown: Stage, headers: dict[str, str]
+) -> None:
+    """As a proxy says, or the browser's own page."""
+    assert log_in(shown, {**OURS, **headers})[1]["sentinel_session"]["secure"] is True
+
+
+@pytest.mark.parametrize("token", ["", "wrong-token-of-nobody", TOKEN + "x"])
+def test_no_session_without_the_token(shown: Stage, token: str) -> None:
+    """Also not for who has one, or no cookie would ever end."""
+    for had in ({}, cookie(shown)):
+        status, set_, _ = log_in(shown, {**OURS, **had}, token=token)
+        assert (status, [*set_]) == (403, [])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://login1:8888"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": ORIGIN},
+    ],
+)
+def test_a_session_counts_only_for_our_own_pages(shown: Stage, headers: dict[str, str]) -> None:
+    """A neighbour on another port is the same site to a browser, so its requests bring the cookie."""
+    had = {"Host": "login1:9650", **cookie(shown), **headers}
+    assert ask(shown, "POST", ACK, headers=had, data={})[0] == 403
+    assert ask(shown, "POST", "/alerts", headers=had, data={"alert": "00000001"})[0] == 403
+    assert shown.orders() == ([], [])
+
+
+def test_a_session_ends_and_a_new_token_ends_all() -> None:
+    """Nor is one believed that was made or changed by somebody else."""
+    value = GATE.begun("Ann", 1000.0)
+    had = {"Cookie": f"other=1; sentinel_session=x; sentinel_session={value}"}
+    session = GATE.session(had, 1000.0 + 43_199)
+    assert session is not None
+    assert session.name == "Ann"
+    assert GATE.session(had, 1000.0 + 43_200) is None
+    assert Gate(TOKEN + "2").session(had, 1000.0) is None
+    assert Gate("").session(had, 1000.0) is None
+    for n in range(0, len(value), 7):
+        bent = value[:n] + ("A" if value[n] != "A" else "B") + value[n + 1 :]
+        assert GATE.session({"Cookie": f"sentinel_session={bent}"}, 1000.0) is None
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/\r\nX: y", "/login"]
+)
+def test_a_login_leads_to_no_other_site(shown: Stage, to: str) -> None:
+    """Nor around in a circle."""
+    assert log_in(shown, to=to)[2]["Location"] == "/"
+
+
+def test_the_same_answer_to_many_is_as_many_records(
+    shown: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the one way in which orders are made; what cannot be done is said, and the rest is done."""
+    caplog.set_level("INFO", "sentinel")
+    told: Any = [("alert", "00000001 00000002"), ("alert", "00000003"), ("alert", "00000002")]
+    said = [*told, ("token", TOKEN), ("who", "Ann"), ("note", "power"), ("deed", "ack")]
+    status, _, headers = ask(shown, "POST", "/alerts?check=drained", data=said)
+    assert (status, headers["Location"]) == (303, "/alerts?check=drained")
+    acks = {a.alert: (a.who, a.how, a.note) for a in shown.orders()[0]}
+    ann = ("Ann (the status page)", "page", "power")
+    assert acks == {f"0000000{n}": ann for n in (1, 2, 3)}
+    found = [r.fields for r in caplog.records if hasattr(r, "fields") and "how" in r.fields]
+    assert [(f["event"], f["how"]) for f in found] == [("ack", "page")] * 3
+    said = [*told, ("alert", "ffffffff"), ("token", TOKEN), ("deed", "silence"), ("for", "4h")]
+    status, page, _ = ask(shown, "POST", "/alerts", data=said)
+    assert status == 409
+    assert "Done for 3 of 4; for the others not: no such alert is there now" in page
+    assert sorted(s.match.subject for s in shown.orders()[1]) == [f"gpu0000{n}" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "why"),
+    [
+        ({"deed": "ack", "token": TOKEN}, 400, "no alert was chosen"),
+        ({"alert": "00000001", "deed": "ack"}, 403, "the token is not the right one"),
+        ({"alert": "00000001", "deed": "silence", "for": "x", "token": TOKEN}, 400, "Not done"),
+        ({"alert": "00000001", "deed": "silence", "for": "91d", "token": TOKEN}, 409, "90d"),
+        ({"alert": "x" * 300_000, "deed": "ack", "token": TOKEN}, 413, "too much"),
+    ],
+)
+def test_an_answer_that_is_not_right_does_nothing(
+    shown: Stage, form: dict[str, str], status: int, why: str
+) -> None:
+    """And says why, on the page."""
+    got, page, _ = ask(shown, "POST", "/alerts", data=form)
+    assert (got, why in page) == (status, True)
+    assert shown.orders() == ([], [])
+
+
+def test_three_hundred_alerts_are_answered_at_once() -> None:
+    """More than a form of one alert may have; a row stands for many."""
+    with stage([alert(n, f"gpu{n:05}") for n in range(300)]) as s:
+        names = " ".join(f"{n:08x}" for n in range(300))
+        data = {"alert": names, "deed": "ack", "token": TOKEN}
+        assert ask(s, "POST", "/alerts", data=data)[0] == 303
+        assert len(s.orders()[0]) == 300
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_people_log_in_tick_and_answer(scripts: bool) -> None:
+    """With a keyboard and a note; with and without JavaScript; a renewed page keeps what is ticked."""
+    with browser() as chromium, stage([alert(n, f"gpu{n:05}") for n in range(1, 4)]) as s:
+        v = Visitor(chromium, java_script_enabled=scripts)
+        v.page.goto(f"{s.url}/alerts?check=drained")
+        v.page.get_by_role("link", name="Log in").click()
+        v.page.fill("#who", "Ann")
+        v.page.fill("#token", TOKEN)
+        v.page.get_by_role("button", name="Log in").click()
+        v.page.wait_for_url("**/alerts?check=drained")
+        v.page.get_by_label("drained gpu00001").check()
+        v.page.get_by_label("drained gpu00003").check()
+        if scripts:
+            s.do(s.engine.check("late"))
+            v.page.wait_for_timeout(1500)
+            assert v.axe() == []
+        v.page.get_by_text("Answer those that are ticked").click()
+        v.page.fill("#note", "power")
+        v.page.get_by_role("button", name="Acknowledge").click()
+        v.page.get_by_text("Ann (the status page) has it").first.wait_for()
+        assert sorted(a.alert for a in s.orders()[0]) == ["00000001", "00000003"]
+        v.page.get_by_role("button", name="Log out").click()
+        v.page.get_by_role("link", name="Log in").wait_for()
+        assert v.faults == []
