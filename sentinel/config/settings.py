@@ -51,7 +51,9 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
     messages to people hold links to acknowledge and silence, for as long as `links_last`. With
     `token` those who know it may do so on the page and by the API; without one both only show.
-    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User.
+    `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User; it
+    proves itself with `token`. People then see logs, paths and stacks of their own jobs only;
+    `administrators` see all.
     `hosts`: further names under which people reach it."""
 
     listen: str = ""
@@ -60,6 +62,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     links_last: Duration = Duration(86400)
     token: Secret | None = None
     user_header: str = ""
+    administrators: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,6 +76,10 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "secret")
         if self.token is not None and len(self.token.reveal()) < 16:
             raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "token")
+        if self.user_header and self.token is None:
+            raise Invalid("is missing: by it the proxy that names the user proves itself", "token")
+        if self.administrators and not self.user_header:
+            raise Invalid("is missing: without it nobody has a name", "user_header")
         if self.url and not self.listen:
             raise Invalid("name where to listen, e.g. 127.0.0.1:9650", "listen")
         if not 60 <= self.links_last <= 30 * 86400:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -28,6 +28,9 @@ class Told(Protocol):
 
     def topology(self) -> Mapping[str, str]:
         """Leaf switches or blocks with their hostlists."""
+
+    def private(self) -> Collection[str]:
+        """The words of PrivateData."""
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """Nodes and jobs as told last; nothing is asked."""
@@ -67,6 +70,7 @@ class Sight:
             gpus=_by_gpus(nodes),
             work=_work(jobs or ()),
             racks=self._racks(),
+            private=self._private(),
             trouble=trouble,
         )
         return _built(self._kept)
@@ -77,6 +81,13 @@ class Sight:
             with suppress(CannotTell):
                 return self._slurm.topology()
         return self._kept.racks if self._kept else {}
+
+    def _private(self) -> tuple[str, ...] | None:
+        """As it was where Slurm does not tell it now."""
+        if self._asks:
+            with suppress(CannotTell):
+                return tuple(sorted(self._slurm.private()))
+        return self._kept.private if self._kept else None
 
     def _ask(self) -> tuple[Sequence[Node] | None, str]:
         try:

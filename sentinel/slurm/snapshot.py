@@ -207,6 +207,10 @@ class Snapshot:
         nodes are hostlists."""
         return self._racks or self._topology.get()
 
+    def private(self) -> Collection[str]:
+        """The words of PrivateData in the running slurm.conf, at most an hour old."""
+        return self._config.get().private
+
     def rights(self) -> Rights:
         """As whom Slurm is asked and what that user may see, at most an hour old."""
         return self._rights.get()

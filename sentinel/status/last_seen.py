@@ -75,7 +75,8 @@ class NodeLook(Struct, frozen=True, kw_only=True):
     """All nodes as Slurm had them, and the jobs that were asked for, by state.
 
     `gpus`: hostlists by how many GPUs each has; `work`: the largest jobs that run; `racks`: leaf
-    switches or blocks with their hostlists. `trouble`: why it could not be looked again since.
+    switches or blocks with their hostlists. `private`: the words of PrivateData; None: not known.
+    `trouble`: why it could not be looked again since.
     """
 
     at: Instant
@@ -84,6 +85,7 @@ class NodeLook(Struct, frozen=True, kw_only=True):
     gpus: Mapping[str, str] = {}
     work: tuple[Work, ...] = ()
     racks: Mapping[str, str] = {}
+    private: tuple[str, ...] | None = None
     trouble: str = ""
 
 

@@ -262,6 +262,7 @@ class WorkFact(Struct, frozen=True, kw_only=True):
 class Facts(Struct, frozen=True, kw_only=True):
     """All there is to see, of one moment, the worst first: where there is much, not all of it is
     shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes.
+    `private`: what Slurm hides from ordinary users, in words of PrivateData; None: not known.
     `node_gpus`: hostlists by how many GPUs each node has; `racks`: by leaf switch or block."""
 
     at: float
@@ -279,6 +280,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodesFact, ...] = ()
     nodes_seen: float | None = None
     nodes_trouble: str = ""
+    private: tuple[str, ...] | None = None
     node_gpus: Mapping[str, str] = {}
     work: tuple[WorkFact, ...] = ()
     racks: Mapping[str, str] = {}

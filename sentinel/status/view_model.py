@@ -61,6 +61,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
         nodes_trouble=freshness.nodes_trouble(m),
+        private=m.nodes.private if m.nodes else None,
         node_gpus=m.nodes.gpus if m.nodes else {},
         work=tuple(_work(m)),
         racks=m.nodes.racks if m.nodes else {},

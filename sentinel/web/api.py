@@ -22,12 +22,13 @@ from sentinel import __version__
 from sentinel.alerting import orders
 from sentinel.core.errors import StoreError
 from sentinel.core.text import shortened, visible
-from sentinel.status import detail, types
+from sentinel.status import types
+from sentinel.status.privacy import Eyes
 from sentinel.status.types import Facts
 from sentinel.web import messages, request_body
 from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.messages import Answer, Done, Explained, Fault, Quiet, Summary
-from sentinel.web.page_cache import number_of
+from sentinel.web.page_cache import Shown, number_of
 from sentinel.web.render import HEADERS
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.tables import MOST, SIZE, as_csv, chosen, page
@@ -166,8 +167,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Api:
     """Every address below BASE."""
 
-    def __init__(self, live: Live, gate: Gate) -> None:
-        self._live, self._gate = live, gate
+    def __init__(self, live: Live, gate: Gate, shown: Shown) -> None:
+        self._live, self._gate, self._shown = live, gate, shown
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get(BASE, _told(self._all)),
             web.get(f"{BASE}/openapi.json", _told(self._openapi)),
@@ -179,7 +180,7 @@ class Api:
         )
 
     async def _all(self, request: web.Request) -> Any:
-        facts = await self._live.facts()
+        facts = await self._shown.facts(request)
         return Summary(
             at=facts.at,
             cluster=facts.cluster,
@@ -199,7 +200,7 @@ class Api:
 
     def _list(self, name: str) -> Handler:
         async def listed(request: web.Request) -> Any:
-            facts: Facts = await self._live.facts()
+            facts: Facts = await self._shown.facts(request)
             kind, query = ROWS[name][0], request.query
             further = ("format", *(_PAGING if name == "alerts" else ()))
             wanted = {key: query.getall(key) for key in query if key not in further}
@@ -219,32 +220,35 @@ class Api:
         return listed
 
     async def _alert(self, request: web.Request) -> Any:
-        name, facts = request.match_info["id"], await self._live.facts()
-        line, told = await self._live.source.read(
-            lambda store: (detail.happened(store, name), detail.delivered(store, name))
-        )
+        name, facts = request.match_info["id"], await self._shown.facts(request)
+        line, told = await self._shown.past(request, name)
         found = next((a for a in facts.alerts if a.id == name), None)
         if found is None and not line:
             raise Refused("no such alert", 404)
         return Explained(id=name, alert=found, happened=tuple(line), told=tuple(told))
 
     async def _ack(self, request: web.Request) -> Any:
-        self._gate.admit(request.headers, "", self._live.seconds())
+        name, eyes = self._asked(request)
         said = await request_body.json(request, Answer)
         who = self._gate.who(request.headers, said.who, "the API", self._live.seconds())
-        name = request.match_info["id"]
+        await self._shown.own(eyes, [name])
         await self._live.acknowledge(name, orders.Said(who, "api", said.note))
         text = "Acknowledged: no repeats and no escalation until it ends."
         return Done(alert=name, done=text, who=who)
 
     async def _silence(self, request: web.Request) -> Any:
-        self._gate.admit(request.headers, "", self._live.seconds())
+        name, eyes = self._asked(request)
         said = await request_body.json(request, Quiet)
         who = self._gate.who(request.headers, said.who, "the API", self._live.seconds())
-        name = request.match_info["id"]
+        await self._shown.own(eyes, [name])
         order = await self._live.silence(name, said.for_, orders.Said(who, "api", said.reason))
         text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
         return Done(alert=name, done=text, who=who, silence=order.id)
+
+    def _asked(self, request: web.Request) -> tuple[str, Eyes]:
+        """The alert, and whose alerts may be answered; raises Refused."""
+        eyes = self._gate.admit(request.headers, "", self._live.seconds())
+        return request.match_info["id"], eyes
 
 
 _PAGING = ("limit", "after")

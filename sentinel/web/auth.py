@@ -22,6 +22,7 @@ from msgspec.json import decode, encode
 
 from sentinel.alerting.orders import NotThere, NotYet, Wrong
 from sentinel.core.text import visible
+from sentinel.status.privacy import Eyes
 
 NAME = 60
 COOKIE = "sentinel_session"
@@ -52,43 +53,47 @@ class Session(Struct, frozen=True, array_like=True):
 
 
 class Viewer(Struct, frozen=True):
-    """Who looks at a page. `name`: as a session or a proxy says; `open`: they have a session, so that
-    no token is asked for; `answers`: there is a token at all."""
+    """Who looks at a page. `name`: as a session or a proxy says; `open`: they have a session, or a proxy
+    adds the token, so that none is asked for; `answers`: there is a token at all."""
 
     name: str = ""
     open: bool = False
     answers: bool = False
+    eyes: Eyes = Eyes()
+    session: bool = False
 
 
 NOBODY = Viewer()
 
 
 class Gate(Struct, frozen=True):
-    """`token` empty: nobody may. `url` and `hosts`: how people reach the page; `user_header`: see
-    settings; `lasts`: seconds of a session; `over`: those that were ended, with their ends."""
+    """`token` empty: nobody may. `url` and `hosts`: how people reach the page; `user_header`
+    and `administrators`: see settings; `lasts`: seconds of a session; `over`: those that were ended, with their ends."""
 
     token: str = ""
     url: str = ""
     user_header: str = ""
     hosts: tuple[str, ...] = ()
+    administrators: frozenset[str] = frozenset()
     lasts: float = LASTS
     over: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return "Gate(…)"
 
-    def admit(self, headers: Mapping[str, str], given: str, now: float) -> None:
-        """Raises Refused unless the request has the token, or a session where a browser says that
-        its own page made it. `now`: seconds UTC."""
+    def admit(self, headers: Mapping[str, str], given: str, now: float) -> Eyes:
+        """Whose alerts may be answered. Raises Refused unless the request has the token, or a session
+        where a browser says that its own page made it. `now`: seconds UTC."""
         if not self.token:
             raise Refused("this page only shows: no token is configured", 403)
         if self.foreign(headers):
             raise Refused("the request comes from another site", 403)
         own = "Origin" in headers or headers.get("Sec-Fetch-Site") == "same-origin"
         if not given and own and self.session(headers, now):
-            return
+            return Eyes()
         if not self._right(given or _bearer(headers.get("Authorization", ""))):
             raise Refused("the token is not the right one", 401)
+        return Eyes() if given else self.viewer(headers, now).eyes
 
     def begun(self, name: str, now: float) -> str:
         """The cookie of a new session of whoever was admitted."""
@@ -118,9 +123,20 @@ class Gate(Struct, frozen=True):
 
     def viewer(self, headers: Mapping[str, str], now: float) -> Viewer:
         """Who looks, for a page that may differ by it."""
-        session = self.session(headers, now)
-        name = self.user(headers) or (session.name if session else "")
-        return Viewer(name, session is not None, bool(self.token))
+        session, user = self.session(headers, now), self.user(headers)
+        proxied = bool(self.token) and self._right(_bearer(headers.get("Authorization", "")))
+        if session or not self.user_header:
+            eyes = Eyes()
+        else:  # a name is believed of whom the proxy's token comes with it
+            known = proxied and (not user or user in self.administrators)
+            eyes = Eyes(user if proxied else "", known)
+        return Viewer(
+            name=user or (session.name if session else ""),
+            open=session is not None or proxied,
+            answers=bool(self.token),
+            eyes=eyes,
+            session=session is not None,
+        )
 
     def _right(self, token: str) -> bool:
         return hmac.compare_digest(_digest(token), _digest(self.token))

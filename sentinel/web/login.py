@@ -28,7 +28,7 @@ class Login:
         """The form; after it comes the page from which one came."""
         came = request.query.get("to") or _page_of(request.headers.get("Referer", ""))
         more = {"said": said, "to": _local(came)}
-        facts = await self._live.facts()
+        facts = await self._shown.facts(request)
         return self._shown.fresh(request, facts, "login.html", "/login", more, status)
 
     async def begin(self, request: web.Request) -> web.Response:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import replace
 
+from sentinel.status import detail
+from sentinel.status.privacy import Eyes
 from sentinel.status.types import Facts
 from sentinel.web import render
-from sentinel.web.auth import Gate, Viewer
+from sentinel.web.auth import Gate, Refused, Viewer
 from sentinel.web.snapshot_cache import Live
 
 CACHED = 64
@@ -21,10 +25,41 @@ class Shown:
     def __init__(self, live: Live, gate: Gate) -> None:
         self._live, self._gate, self._pages = live, gate, render.Pages(live.around().zone)
         self._kept: dict[tuple[str, int, Viewer], tuple[Facts, str]] = {}
+        self._seen: dict[Eyes, tuple[Facts, Facts]] = {}
+
+    async def facts(self, request: web.Request) -> Facts:
+        """What who asks may see."""
+        facts, eyes = await self._live.facts(), self.viewer(request).eyes
+        if eyes.all:
+            return facts
+        if len(self._seen) >= CACHED:
+            self._seen.clear()
+        whole, seen = self._seen.get(eyes, (None, facts))
+        if whole is not facts:
+            seen = await asyncio.to_thread(eyes.facts, facts)
+            self._seen[eyes] = facts, seen
+        return seen
 
     def viewer(self, request: web.Request) -> Viewer:
         """Who asks."""
         return self._gate.viewer(request.headers, self._live.seconds())
+
+    async def past(
+        self, request: web.Request, alert: str
+    ) -> tuple[list[detail.Happened], list[detail.Delivered]]:
+        """What happened to an alert and who was told, as far as who asks may see."""
+        whole, eyes = await self._live.facts(), self.viewer(request).eyes
+        line, told = await self._live.source.read(
+            lambda store: (detail.happened(store, alert), detail.delivered(store, alert))
+        )
+        mine = eyes.owns(whole, alert)
+        return eyes.happened(whole, line), told if mine else [replace(d, answer="") for d in told]
+
+    async def own(self, eyes: Eyes, alerts: Sequence[str]) -> None:
+        """Raises Refused unless all of these alerts are theirs."""
+        whole = await self._live.facts()
+        if not all(eyes.owns(whole, name) for name in alerts):
+            raise Refused("it is not of your jobs: its owner and administrators answer", 403)
 
     async def page(
         self,
@@ -35,7 +70,7 @@ class Shown:
         part: int = 0,
     ) -> web.Response:
         """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
-        facts, me = await self._live.facts(), self.viewer(request)
+        facts, me = await self.facts(request), self.viewer(request)
         key = request.path, part, me
         kept = self._kept.get(key)
         if kept is None or kept[0] is not facts:

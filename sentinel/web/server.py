@@ -19,6 +19,7 @@ from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.web import link_pages
+from sentinel.web.compression import compressed
 from sentinel.web.connection_limit import Door
 from sentinel.web.rate_limit import Rate
 from sentinel.web.request_body import form
@@ -122,7 +123,7 @@ class Server:
         if self._site is not None and not self._site.knows(request):
             return _page(link_pages.message("Not known here", _STRANGE.format(request.host)), 421)
         try:
-            return await handler(request)
+            return compressed(request, await handler(request))
         except BadLink as error:
             return _page(link_pages.message("No such link", str(error)), 404)
         except web.HTTPException as error:

@@ -10,6 +10,7 @@ from aiohttp import web
 from sentinel.web.api import Api
 from sentinel.web.auth import Gate
 from sentinel.web.events import Events
+from sentinel.web.page_cache import Shown
 from sentinel.web.rate_limit import Rate
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.views import Views
@@ -31,9 +32,10 @@ class Site:
         self._live, self._gate, self._events = live, gate, Events(live)
         self._reading = reading or Rate(BURST, REFILL)
         self._writing = writing or Rate(ANSWERS, EACH)
+        shown = Shown(live, gate)
         self.routes: Sequence[web.AbstractRouteDef] = (
-            *Views(live, gate, self._events).routes,
-            *Api(live, gate).routes,
+            *Views(live, gate, self._events, shown).routes,
+            *Api(live, gate, shown).routes,
         )
         self._task: asyncio.Task[None] | None = None
 

@@ -22,6 +22,7 @@ from sentinel.status import course, detail, plot, room
 from sentinel.status.course import Asked, Past
 from sentinel.status.folding import single
 from sentinel.status.node_states import OUT
+from sentinel.status.privacy import HIDDEN, Eyes, hidden
 from sentinel.status.types import ActionFact, AlertFact, DiskFact, Facts, JobFact, NodesFact
 from sentinel.web import grid
 from sentinel.web.background import Aside
@@ -64,7 +65,7 @@ class Subjects:
     async def nodes(self, request: web.Request) -> web.Response:
         """The grid, and why nodes are out of service."""
 
-        racks = room.table(await self._room_of(await self._live.facts()))
+        racks = room.table(await self._room_of(await self._shown.facts(request)))
 
         def more(f: Facts) -> dict[str, Any]:
             out, fine = list[NodesFact](), list[NodesFact]()
@@ -76,7 +77,7 @@ class Subjects:
 
     async def room_told(self, request: web.Request) -> web.Response:
         """The machine room as plain data, for the browser that draws it."""
-        made = await self._room_of(await self._live.facts())
+        made = await self._room_of(await self._shown.facts(request))
         return _data({**msgspec.structs.asdict(made), "colours": grid.COLOURS})
 
     async def _room_of(self, facts: Facts) -> room.Room:
@@ -87,13 +88,13 @@ class Subjects:
 
     async def grid(self, request: web.Request) -> web.Response:
         """The picture of the grid."""
-        cells = await self._cells()
+        cells = await self._cells(request)
         text = grid.picture([group.state for group in cells.values()]) if cells else ""
         return answer(text, 200 if cells else 404, "image/svg+xml")
 
     async def node_at(self, request: web.Request) -> web.Response:
         """From a point of the picture to its node."""
-        cells = await self._cells()
+        cells = await self._cells(request)
         place = grid.at(
             len(cells), number_of(request.query.get("x", "")), number_of(request.query.get("y", ""))
         )
@@ -103,9 +104,9 @@ class Subjects:
 
     async def node(self, request: web.Request) -> web.Response:
         """One node: its state, reasons, GPUs, and what was done."""
-        name, facts = request.query.get("name", "")[:253], await self._live.facts()
+        name, facts = request.query.get("name", "")[:253], await self._shown.facts(request)
         around, now = self._live.around(), self._live.clock.now()
-        group = (await self._cells()).get(name)
+        group = (await self._cells(request)).get(name)
         found = await self._live.source.read(
             lambda _: (
                 detail.readings(around.logbook, name),
@@ -113,6 +114,9 @@ class Subjects:
                 detail.done(around.logbook, name),
             )
         )
+        eyes, whole = self._shown.viewer(request).eyes, await self._live.facts()
+        if not eyes.all and hidden("nodes", whole):
+            found = [], [], []
         more = {
             "name": visible(name) or "?",
             "group": group,
@@ -121,13 +125,13 @@ class Subjects:
             ),
             "readings": found[0],
             "gpus": found[1],
-            "acts": found[2],
+            "acts": eyes.actions(whole, found[2]),
         }
         return self._shown.fresh(request, facts, "node.html", "/nodes", more)
 
     async def file(self, request: web.Request) -> web.Response:
         """One file system with its history, its limits and when it will be full."""
-        facts = await self._live.facts()
+        facts = await self._shown.facts(request)
         course = await self._file_course(request, facts)
         row = _disk(facts, request)
         more = {
@@ -141,23 +145,26 @@ class Subjects:
 
     async def job(self, request: web.Request) -> web.Response:
         """One training: how it went, and the evidence that was taken of it."""
-        facts = await self._live.facts()
+        facts = await self._shown.facts(request)
         course = await self._job_course(request, facts)
         row = _training(facts, request)
-        acts, stacks = await self._done(request.query.get("check", ""), row.job if row else "")
+        eyes, check = self._shown.viewer(request).eyes, request.query.get("check", "")
+        job = row.job if row and _own(eyes, row) else ""
+        acts, stacks = await self._done(check, job, alone=not eyes.all)
+        acts = eyes.actions(await self._live.facts(), acts)
         more = {**_one(request, course, "subject"), "row": row, "acts": acts, "stacks": stacks}
         mine = [a for a in facts.alerts if row and _about(a, row)]
-        more["alerts"] = single(sorted(mine, key=lambda a: not _own(a, row)))
+        more["alerts"] = single(sorted(mine, key=lambda a: not _its(a, row)))
         more["saved"] = [a for a in facts.jobs if row and a.subject == row.subject and a is not row]
         return self._shown.fresh(request, facts, "one.html", "/jobs", more)
 
     async def file_told(self, request: web.Request) -> web.Response:
         """The same course as plain data, for the browser that draws it."""
-        return _data(plot.told(await self._file_course(request, await self._live.facts())))
+        return _data(plot.told(await self._file_course(request, await self._shown.facts(request))))
 
     async def job_told(self, request: web.Request) -> web.Response:
         """Likewise of a training."""
-        return _data(plot.told(await self._job_course(request, await self._live.facts())))
+        return _data(plot.told(await self._job_course(request, await self._shown.facts(request))))
 
     async def _job_course(self, request: web.Request, facts: Facts) -> plot.Course:
         row, around = _training(facts, request), self._live.around()
@@ -169,7 +176,7 @@ class Subjects:
         )
         return await self._course(
             request,
-            facts,
+            row,
             asked,
             lambda store, now: course.training(store, around.logbook, asked, now),
         )
@@ -177,7 +184,7 @@ class Subjects:
     async def _file_course(self, request: web.Request, facts: Facts) -> plot.Course:
         asked, row = _asked(request, facts, "path"), _disk(facts, request)
         made = await self._course(
-            request, facts, asked, lambda store, now: course.files(store, asked, now)
+            request, row, asked, lambda store, now: course.files(store, asked, now)
         )
         return (
             made
@@ -188,12 +195,14 @@ class Subjects:
     async def _course(
         self,
         request: web.Request,
-        facts: Facts,
+        row: DiskFact | JobFact | None,
         asked: Asked,
         read: Callable[[Store, Instant], Past],
     ) -> plot.Course:
         """What is drawn, as it was read within REDRAWN: two weeks are many rows, one thread reads
-        the state for everybody, and an open page asks every few seconds."""
+        the state for everybody, and an open page asks every few seconds. Who may not see it all is shown
+        nothing of what has no `row` for them."""
+        eyes = self._shown.viewer(request).eyes
         around, now = self._live.around(), self._live.clock.now()
         key = (
             request.path.removesuffix(".json"),
@@ -206,6 +215,10 @@ class Subjects:
         if at is None or elapsed(at, now) >= REDRAWN:
             past = await self._live.source.read(lambda store: read(store, now))
             self._keep(key, now, past)
+        if row is None and not eyes.all:
+            past = Past()
+        elif isinstance(row, JobFact) and not _own(eyes, row):
+            past = Past(lines=past.lines, marks=[replace(m, text=HIDDEN) for m in past.marks])
         first = min((line.points[0][0] for line in past.lines if line.points), default=asked.first)
         moment = number_of(request.query.get("at", ""), 12)
         return plot.Course(
@@ -218,16 +231,18 @@ class Subjects:
             at=float(moment) if moment else None,
         )
 
-    async def _done(self, check: str, job: str) -> tuple[list[ActionFact], list[Kept] | None]:
-        """What the check asked for, and where the ranks stood: of the job that runs and of those
-        that are meant there; None while the folder does not answer."""
+    async def _done(
+        self, check: str, job: str, alone: bool
+    ) -> tuple[list[ActionFact], list[Kept] | None]:
+        """What the check asked for, and where the ranks stood: of the job that runs and, unless it is to
+        be `alone`, of those that are meant there; None while the folder does not answer."""
         around = self._live.around()
         acts = await self._live.source.read(lambda _: detail.asked(around.logbook, check))
-        jobs = {job, *(a.target for a in acts)}
+        jobs = {job} if alone else {job, *(a.target for a in acts)}
         return acts, await self._aside.read(lambda: _kept(around.evidence, jobs))
 
-    async def _cells(self) -> Mapping[str, NodesFact]:
-        facts = await self._live.facts()
+    async def _cells(self, request: web.Request) -> Mapping[str, NodesFact]:
+        facts = await self._shown.facts(request)
         return await asyncio.to_thread(_cells, facts.nodes)
 
     def _keep(self, key: tuple[str, ...], now: Instant, past: Past) -> None:
@@ -318,10 +333,15 @@ def _limited(line: plot.Line, row: DiskFact, facts: Facts) -> plot.Line:
 
 def _about(alert: AlertFact, row: JobFact) -> bool:
     """Whether it is of this training, of its job or of its nodes."""
-    return _own(alert, row) or bool(row.nodes and alert.labels.get("node") in _hosts(row.nodes))
+    return _its(alert, row) or bool(row.nodes and alert.labels.get("node") in _hosts(row.nodes))
 
 
-def _own(alert: AlertFact, row: JobFact | None) -> bool:
+def _own(eyes: Eyes, row: JobFact | None) -> bool:
+    """Whether all of this training may be seen."""
+    return eyes.all or bool(row and row.user and row.user == eyes.name)
+
+
+def _its(alert: AlertFact, row: JobFact | None) -> bool:
     """Whether it is of the training itself."""
     name = row.subject if row else ""
     return alert.subject == name or alert.subject.startswith(f"{name} ")

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from sentinel.alerting import orders
 from sentinel.alerting.orders import Said, Wrong
@@ -17,12 +18,13 @@ from sentinel.core.model import Status
 from sentinel.status import detail
 from sentinel.status.folding import Fold, folded, single
 from sentinel.status.node_states import OUT
+from sentinel.status.privacy import HIDDEN, hidden
 from sentinel.status.types import AlertFact, Facts
 from sentinel.web import grid, metrics, render, request_body
 from sentinel.web.auth import Gate, Refused, refused
 from sentinel.web.events import Events
 from sentinel.web.login import Login
-from sentinel.web.page_cache import Shown, elsewhere, number_of
+from sentinel.web.page_cache import Shown, answer, elsewhere, number_of
 from sentinel.web.snapshot_cache import Live
 from sentinel.web.subjects import Subjects
 from sentinel.web.tables import SIZE, chosen
@@ -51,9 +53,8 @@ LENGTHS = (
 class Views:
     """Every address for people, and `/metrics`."""
 
-    def __init__(self, live: Live, gate: Gate, events: Events) -> None:
-        self._live, self._gate = live, gate
-        self._shown = Shown(live, gate)
+    def __init__(self, live: Live, gate: Gate, events: Events, shown: Shown) -> None:
+        self._live, self._gate, self._shown = live, gate, shown
         self._scraped: tuple[Facts, bytes] | None = None
         lists = [web.get(path, self._list(name)) for path, name in _LISTS.items()]
         self.routes: Sequence[web.AbstractRouteDef] = (
@@ -79,7 +80,7 @@ class Views:
         """A part of all alerts, those of one incident in one row, or each of those that the address asks for;
         and what happened lately. `said`: what became of an answer to some."""
         wanted = _wanted(request)
-        facts = await self._live.facts()
+        facts = await self._shown.facts(request)
 
         def rows(f: Facts) -> Sequence[Fold]:
             return single(chosen(f.alerts, wanted)) if wanted else folded(f.alerts)
@@ -88,6 +89,7 @@ class Views:
         start = number_of(request.query.get("from", ""))
         first = min(start, max(0, total - 1)) // SIZE * SIZE  # some may have ended
         past = await self._live.source.read(lambda store: detail.happened(store, limit=50))
+        past = self._shown.viewer(request).eyes.happened(await self._live.facts(), past)
 
         def more(f: Facts) -> dict[str, Any]:
             found = rows(f)
@@ -102,10 +104,8 @@ class Views:
 
     async def alert(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
         """One alert with its time line, and the forms to answer it."""
-        name, facts = request.match_info["id"], await self._live.facts()
-        line, told = await self._live.source.read(
-            lambda store: (detail.happened(store, name), detail.delivered(store, name))
-        )
+        name, facts = request.match_info["id"], await self._shown.facts(request)
+        line, told = await self._shown.past(request, name)
         found = next((a for a in facts.alerts if a.id == name), None)
         if found is None and not line:
             raise web.HTTPNotFound
@@ -114,6 +114,8 @@ class Views:
         earlier = await self._live.source.read(
             lambda store: detail.episodes(store, check, subject, name)
         )
+        if not self._shown.viewer(request).eyes.owns(await self._live.facts(), name):
+            earlier = [replace(e, summary=HIDDEN) for e in earlier]
         more = {
             "a": found,
             "id": name,
@@ -149,7 +151,7 @@ class Views:
         names = [*dict.fromkeys(n for v in fields.getall("alert", ()) for n in str(v).split())]
         now, length = self._live.clock.now(), form.get("for", "")
         try:
-            said = self._said(request, form)
+            said = await self._said(request, form, names)
             if not names:
                 raise Refused("no alert was chosen", 400)
             if form.get("deed") == "silence":
@@ -171,6 +173,11 @@ class Views:
     async def metrics(self, request: web.Request) -> web.Response:
         """For Prometheus."""
         facts = await self._live.facts()
+        if not self._shown.viewer(request).eyes.all and (
+            hidden("jobs", facts) or hidden("nodes", facts)
+        ):
+            text = "Slurm hides jobs or nodes (PrivateData): metrics need the token as Authorization.\n"
+            return answer(text, 403, "text/plain")
         if self._scraped is None or self._scraped[0] is not facts:
             self._scraped = facts, metrics.metrics(facts)
         headers = {**render.HEADERS, "Content-Type": metrics.CONTENT_TYPE}
@@ -199,15 +206,18 @@ class Views:
         """Do it for who may, and show the alert: by GET, so that a reload repeats nothing."""
         form, alert = await request_body.form(request), request.match_info["id"]
         try:
-            await deed(alert, self._said(request, form), form)
+            await deed(alert, await self._said(request, form, [alert]), form)
         except (Refused, Wrong) as error:
             return await self.alert(request, f"Not done: {error}.", _status(error))
         return elsewhere(f"/alerts/{quote(alert, safe='')}")
 
-    def _said(self, request: web.Request, form: Mapping[str, str]) -> Said:
+    async def _said(
+        self, request: web.Request, form: Mapping[str, str], alerts: Sequence[str]
+    ) -> Said:
         """Who answers, and the note; raises Refused where they may not."""
         now = self._live.seconds()
-        self._gate.admit(request.headers, form.get("token", ""), now)
+        eyes = self._gate.admit(request.headers, form.get("token", ""), now)
+        await self._shown.own(eyes, alerts)
         who = self._gate.who(request.headers, form.get("who", ""), "the status page", now)
         return Said(who, "page", form.get("note", ""))
 

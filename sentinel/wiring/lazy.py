@@ -96,6 +96,10 @@ class LazySlurm:
         """As in `Snapshot`."""
         return self.snapshot().topology()
 
+    def private(self) -> Collection[str]:
+        """As in `Snapshot`."""
+        return self.snapshot().private()
+
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """As in `Snapshot`; None of both where nothing was asked yet."""
         return (None, None) if self._slurm is None else self._slurm.last()

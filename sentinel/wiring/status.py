@@ -89,7 +89,8 @@ def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
         return Site(live, Gate())
     token = web.token.reveal() if web.token else ""
     names = (os.uname().nodename, *web.hosts)
-    return Site(live, Gate(token, web.url, web.user_header, names))
+    rulers = frozenset(web.administrators)
+    return Site(live, Gate(token, web.url, web.user_header, names, rulers))
 
 
 async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -> None:

@@ -121,6 +121,14 @@ BAD = [
     ("web: {listen: 9650}", "1: web.listen: expected text, got the number 9650; ..."),
     ("web: {listen: localhost}", "1: web.listen: write it like 127.0.0.1:9650"),
     (
+        "web: {listen: '[::1]:9650', user_header: X-Remote-User}",
+        "1: web.token: is missing: by it the proxy that names the user proves itself",
+    ),
+    (
+        "web: {listen: '[::1]:9650', administrators: [ann]}",
+        "1: web.user_header: is missing: without it nobody has a name",
+    ),
+    (
         "web: {listen: '[::1]:9650', url: https://x.example.org}",
         "1: web.secret: is missing: links in messages need both url and secret",
     ),

@@ -38,6 +38,11 @@ class Told:
             raise CannotTell("no answer")
         return self.racks
 
+    def private(self) -> frozenset[str]:
+        if self.racks is None:
+            raise CannotTell("no answer")
+        return frozenset({"jobs"})
+
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         return self.told, self.jobs
 
@@ -104,8 +109,8 @@ def test_where_jobs_run_and_how_nodes_stand_is_kept() -> None:
     assert look is not None
     assert [(j.id, j.user, j.nodes) for j in look.work] == [("8", "ann", "n[1-2]")]
     assert look.gpus == {"8": "n1"}
-    assert look.racks == {"leaf1": "n[1-2]"}
+    assert (look.racks, look.private) == ({"leaf1": "n[1-2]"}, ("jobs",))
     told.racks, told.jobs, told.nodes_now = None, [], [*nodes]
     look = seen(sight)
     assert look is not None
-    assert (look.work, look.racks) == ((), {"leaf1": "n[1-2]"})
+    assert (look.work, look.racks, look.private) == ((), {"leaf1": "n[1-2]"}, ("jobs",))

@@ -1,0 +1,180 @@
+"""Where a proxy says who people are: logs, paths and stacks are those of their own jobs; what Slurm hides
+is not shown; administrators see all. Over a real connection, on every address."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+
+from sentinel.core.model import Batch, Key, Status
+from sentinel.status import last_seen
+from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
+from sentinel.testing import START
+from sentinel.web.auth import Gate
+from tests.web.scenery import alert, nodes, store
+from tests.web.stage import TOKEN, Stage, stage
+from tests.web.test_site import ask
+
+GATE = Gate(TOKEN, user_header="X-Remote-User", administrators=frozenset({"root"}))
+PATHS = (
+    "/",
+    "/alerts",
+    "/alerts?state=firing",
+    "/alerts/0000000a",
+    "/alerts/0000000b",
+    "/nodes",
+    "/nodes/room.json",
+    "/nodes/one?name=gpu00003",
+    "/jobs",
+    "/jobs/one?check=progress&subject=a/llm",
+    "/jobs/one?check=progress&subject=b/llm",
+    "/jobs/one.json?check=progress&subject=b/llm",
+    "/files/one?check=progress&path=b/llm",
+    "/audit",
+    *(f"/api/v1/{name}" for name in ("alerts", "incidents", "checks", "jobs", "actions", "unsent")),
+    "/api/v1/jobs?format=csv",
+    "/api/v1",
+    "/api/v1/alerts/0000000b",
+)
+SECRETS = ("B-LOG-TAIL", "/home/bob/", "B-COMMAND", "rank 37", "B-NOTE")
+NAMES = ("b/llm", "bob", "B-JOB")
+
+
+def of(who: str, token: str = TOKEN) -> dict[str, str]:
+    proof = {"Authorization": f"Bearer {token}"} if token else {}
+    return {**proof, **({"X-Remote-User": who} if who else {})}
+
+
+@contextmanager
+def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
+    """A training of ann's and one of bob's, each with an alert; what is bob's says so."""
+    made = []
+    for id_, user in ((10, "ann"), (11, "bob")):
+        word, key = user[0].upper(), Key("h100-prod", "progress", f"{user[0]}/llm")
+        words = f"stands still; {word}-LOG-TAIL in /home/{user}/llm.log"
+        more: Any = {"details": f"{word}-LOG-TAIL\n/home/{user}/x", "labels": {"user": user}}
+        cut = (f"less /home/{user}/llm.log {word}-COMMAND",)
+        made.append(alert(id_, "", key=key, kind="log", summary=words, commands=cut, **more))
+    state = store([*made, alert(1, "gpu00003", Status.WARNING)], 40)
+    state.lead("lab pid 1", START)
+    seen = tuple(
+        Shown(
+            subject=f"{user[0]}/llm",
+            status=Status.CRITICAL,
+            summary=f"no step; {user[0].upper()}-LOG-TAIL in /home/{user}/llm.log",
+            values={"progress": 7.0, "job": "4711" if user == "bob" else "4712"},
+            labels={"user": user},
+        )
+        for user in ("ann", "bob")
+    )
+    work = tuple(
+        Work(id=n, name=f"{u[0].upper()}-JOB", user=u, nodes="gpu00001")
+        for u, n in (("ann", "4712"), ("bob", "4711"))
+    )
+    memory: Mapping[str, Any] = {
+        last_seen.key("progress"): to_builtins(CheckLook(at=START, findings=seen)),
+        last_seen.NODES: to_builtins(
+            NodeLook(
+                at=START,
+                groups=grouped(nodes(40)),
+                jobs={"RUNNING": 2},
+                gpus={"8": "gpu[00000-00039]"},
+                work=work,
+                private=None if private is None else tuple(private),
+            )
+        ),
+    }
+    state.commit(Batch(at=START, memory=memory))
+    with stage(state=state, gate=GATE, evidence=evidence) as s:
+        yield s
+
+
+def read(s: Stage, headers: dict[str, str]) -> dict[str, str]:
+    return {path: ask(s, "GET", path, headers=headers)[1] for path in PATHS}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Slurm hides nothing; there are stacks of bob's job."""
+    folder = tmp_path_factory.mktemp("evidence")
+    stood = folder / "job-4711-20270115T080000Z"
+    stood.mkdir()
+    (stood / "stacks.txt").write_text("rank 37 B-LOG-TAIL in /home/bob/train.py\n")
+    with site((), str(folder)) as s:
+        yield s
+
+
+@pytest.mark.parametrize("headers", [of("bob"), of("root"), of("")], ids=["bob", "root", "token"])
+def test_the_owner_and_administrators_see_all_of_a_job(
+    told: Stage, headers: dict[str, str]
+) -> None:
+    """So does a program that has the token: what the others lack is there to be seen."""
+    found = "".join(read(told, headers).values())
+    assert [text for text in SECRETS[:-1] if text not in found] == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [of("ann"), of("bob", ""), of("root", ""), of("root", "wrong"), {}],
+    ids=["ann", "says bob", "says root", "root, wrong token", "nobody"],
+)
+def test_of_other_peoples_jobs_neither_log_nor_path_nor_stacks(
+    told: Stage, headers: dict[str, str]
+) -> None:
+    """On no page and in no table; a name is believed only of the proxy. That the job stands still may
+    be known."""
+    found = read(told, headers)
+    for path, text in found.items():
+        assert [secret for secret in SECRETS if secret in text] == [], path
+    assert "b/llm" in found["/alerts"]
+    assert "b/llm" in found["/jobs"]
+    assert "Kill task failed" in found["/nodes"]
+    assert ("A-LOG-TAIL" in found["/jobs"]) == (headers == of("ann"))
+
+
+@pytest.mark.parametrize("private", [("jobs",), None], ids=["hidden", "not known"])
+def test_what_slurm_hides_is_not_there(private: Sequence[str] | None) -> None:
+    """PrivateData=jobs, or nobody knows: no name of a job or a user, on no page and in no table."""
+    with site(private) as s:
+        for path, text in read(s, of("ann")).items():
+            asked = path.rpartition("=")[2]
+            named = [n for n in (*NAMES, *SECRETS) if n in text.replace(asked, "")]
+            assert named == [] or path.startswith("/files/one"), path
+        assert "A-JOB" in ask(s, "GET", "/nodes/room.json", headers=of("ann"))[1]
+        assert ask(s, "GET", "/alerts/0000000b", headers=of("ann"))[0] == 404
+        assert ask(s, "GET", "/metrics", headers=of("ann"))[0] == 403
+        assert ask(s, "GET", "/metrics", headers=of(""))[0] == 200
+        assert "B-JOB" in ask(s, "GET", "/nodes/room.json", headers=of("root"))[1]
+
+
+def test_nodes_that_slurm_hides_are_not_there() -> None:
+    """PrivateData=nodes."""
+    with site(("nodes",)) as s:
+        for path, text in read(s, of("ann")).items():
+            if not path.startswith("/nodes/one"):
+                assert "gpu0000" not in text.replace("gpu00001", ""), path
+        assert "Kill task failed" not in ask(s, "GET", PATHS[7], headers=of("ann"))[1]
+        assert "gpu00003" in ask(s, "GET", "/nodes", headers=of("root"))[1]
+
+
+def test_whoever_is_no_administrator_answers_for_own_jobs_only(told: Stage) -> None:
+    """By the page, to many, and by the API; the proxy's user needs no token of their own."""
+    his, hers = "/alerts/0000000b/ack", "/alerts/0000000a/ack"
+    assert ask(told, "POST", his, headers=of("ann"), data={})[0] == 403
+    both = {"alert": "0000000a 0000000b", "deed": "ack"}
+    assert ask(told, "POST", "/alerts", headers=of("ann"), data=both)[0] == 403
+    api = {**of("ann"), "Content-Type": "application/json"}
+    assert ask(told, "POST", f"/api/v1{his}", headers=api, data="{}")[0] == 403
+    assert ask(told, "POST", hers, headers=of("ann", ""), data={})[0] == 403
+    assert told.orders()[0] == []
+    assert ask(told, "POST", hers, headers=of("ann"), data={})[0] == 303
+    assert ask(told, "POST", his, headers=of("root"), data={"note": "B-NOTE"})[0] == 303
+    assert sorted(a.who for a in told.orders()[0]) == [
+        "ann (the status page)",
+        "root (the status page)",
+    ]
+    seen = json.loads(ask(told, "GET", "/api/v1/alerts", headers=of("ann"))[1])
+    assert {a["id"]: a["ack_note"] for a in seen}["0000000b"] == ""
