@@ -42,7 +42,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     rack: the cause is about the rack of which all nodes are out, which the effect bears as its label.
     storm: both tell of Xids on one node; the oldest stands for all.
     path: the cause is about a file system or directory in which the effect's file lies.
-    mount: both are paths of one check on the same file system, and equally bad.
+    mount: both are paths of one check on the same file system, with one limit, and equally bad.
     """
 
     link: Literal["blind", "words", "rack", "node", "storm", "path", "mount"]
@@ -259,8 +259,10 @@ def _reason(alert: Alert) -> Iterator[str]:
 
 
 def _mount(alert: Alert) -> Iterator[str]:
-    """Where the path's file system is mounted, as long as that answers."""
-    if mount := alert.values.get("mount"):
+    """Where the path's file system is mounted. A directory with a quota of its own fills by itself;
+    without an answer there is no `own_limit`: what hangs, hangs as a whole."""
+    mount = alert.values.get("mount")
+    if mount and not alert.values.get("own_limit"):
         node = alert.labels.get("node", "")
         yield "\0".join([alert.key.check, alert.severity.value, node, str(mount)])
 

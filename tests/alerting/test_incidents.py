@@ -228,9 +228,9 @@ def test_a_storm_of_xids_on_one_host() -> None:
     assert said(rows) == [("gpus", "GPU-9", "firing")]
 
 
-def paths(check: str, *seen: tuple[str, Status], mount: str = "/gpfs") -> Outcome:
+def paths(check: str, *seen: tuple[str, Status], **values: str | bool) -> Outcome:
     """A look of one check at several paths below one mount point."""
-    values = {"mount": mount}
+    values = {"mount": "/gpfs", **values}
     found = [Finding(subject=p, status=s, summary="full", values=values) for p, s in seen]
     one = saw(check, "x", OK)
     report = Report(findings=tuple(found), coverage=Coverage(of="paths", meant=len(found)))
@@ -252,6 +252,13 @@ def test_paths_of_one_file_system_are_told_once() -> None:
     worse = Night()
     assert len(worse.pass_(paths("fs", (work, WARNING), (home, WARNING)))) == 1
     assert len(worse.pass_(paths("fs", (work, CRITICAL), (home, CRITICAL)))) == 1
+
+
+def test_quotas_below_one_mount_are_causes_of_their_own() -> None:
+    """A project that is full says nothing of the next one; that all of it hangs is one alert."""
+    one, two = "/gpfs/one", "/gpfs/two"
+    assert len(Night().pass_(paths("fs", (one, CRITICAL), (two, CRITICAL), own_limit=True))) == 2
+    assert len(Night().pass_(paths("fs", (one, CRITICAL), (two, CRITICAL)))) == 1
 
 
 def test_nothing_joins_what_was_told_long_ago() -> None:

@@ -49,10 +49,13 @@ class Fuse:
         available: int | None = None,
         inodes: int = 1 << 20,
         free_inodes: int = 1 << 19,
+        of: str = "",
     ) -> None:
-        """What statfs says from now on: bytes (rounded down to 4096) and inodes."""
+        """What statfs says from now on: bytes (rounded down to 4096) and inodes. `of`: of one of its
+        directories, project-1, project-2 and plain, which has a quota then."""
         left = free if available is None else available
-        self._tell("space", *(str(n) for n in (total, free, left, inodes, free_inodes)))
+        command = ["quota", of] if of else ["space"]
+        self._tell(*command, *(str(n) for n in (total, free, left, inodes, free_inodes)))
 
     def withheld(self) -> int:
         """How many calls wait for an answer just now."""

@@ -1,8 +1,8 @@
 """A file system whose answers can be withheld; speaks the kernel's FUSE protocol itself.
 
 Runs as a program, `fusefs.py MOUNTPOINT`, standard library only. Its stdin takes one command a
-line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup, read, opendir),
-`release`, `count`, `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE AVAILABLE FILES FREE_FILES` (bytes and inodes). The end of stdin
+line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup, read, opendir;
+`statfs-1`: of the root alone), `release`, `count`, `quota FOLDER` (as `space`, of that directory), `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE AVAILABLE FILES FREE_FILES` (bytes and inodes). The end of stdin
 unmounts, so it never outlives whoever started it; withheld calls then end with an error.
 
 Layouts and numbers: include/uapi/linux/fuse.h of Linux, protocol 7.31.
@@ -17,6 +17,7 @@ import struct
 import sys
 
 FILES = {2: (b"data", b"data\n"), 3: (b"more", b"more\n")}
+FOLDERS = {4: b"project-1", 5: b"project-2", 6: b"plain"}
 ROOT = 1
 MNT_DETACH = 2
 HEADER = struct.Struct("<IIQQIIIHH")
@@ -28,10 +29,12 @@ BLOCK = 4096
 
 
 class Answers:
-    """What the file system says: a root directory with two files."""
+    """What the file system says: a root directory with two files and three directories, of which
+    each may have a quota as its size, as an XFS project has."""
 
     def __init__(self) -> None:
-        self.space = (1 << 40, 1 << 39, 1 << 39, 1 << 20, 1 << 19)
+        self.space: tuple[int, ...] = (1 << 40, 1 << 39, 1 << 39, 1 << 20, 1 << 19)
+        self.quotas: dict[int, tuple[int, ...]] = {}
 
     def answer(self, operation: str, node: int, body: bytes) -> bytes | int:
         """The reply's body, or an errno."""
@@ -43,7 +46,7 @@ class Answers:
 
     def _lookup(self, node: int, body: bytes) -> bytes | int:
         wanted = body.split(b"\0")[0]
-        for number, (name, _) in FILES.items():
+        for number, name in {**{n: f[0] for n, f in FILES.items()}, **FOLDERS}.items():
             if name == wanted:
                 return struct.pack("<QQQQII", number, 0, 0, 0, 0, 0) + attributes(number)
         return errno.ENOENT
@@ -65,7 +68,7 @@ class Answers:
         return b"".join(entries()[offset:])
 
     def _statfs(self, node: int, body: bytes) -> bytes:
-        total, free, available, files, free_files = self.space
+        total, free, available, files, free_files = self.quotas.get(node, self.space)
         blocks = (total // BLOCK, free // BLOCK, available // BLOCK, files, free_files)
         return struct.pack("<QQQQQIIII24x", *blocks, BLOCK, 255, BLOCK, 0)
 
@@ -82,6 +85,7 @@ def entries() -> list[bytes]:
     """fuse_dirent records, each padded to 8 bytes."""
     names = [(ROOT, b".", stat.S_IFDIR), (ROOT, b"..", stat.S_IFDIR)]
     names += [(number, name, stat.S_IFREG) for number, (name, _) in FILES.items()]
+    names += [(number, name, stat.S_IFDIR) for number, name in FOLDERS.items()]
     records = []
     for offset, (number, name, kind) in enumerate(names, start=1):
         record = struct.pack("<QQII", number, offset, len(name), kind >> 12) + name
@@ -105,8 +109,10 @@ class Server:
         elif words[0] == "fail":
             self._failing = dict.fromkeys(words[2:], int(words[1]))
         elif words[0] == "space":
-            total, free, available, files, free_files = map(int, words[1:])
-            self._answers.space = (total, free, available, files, free_files)
+            self._answers.space = tuple(map(int, words[1:]))
+        elif words[0] == "quota":
+            node = next(n for n, name in FOLDERS.items() if name == words[1].encode())
+            self._answers.quotas[node] = tuple(map(int, words[2:]))
         elif words[0] == "release":
             self._held = set()
             for request in self._withheld:
@@ -119,7 +125,7 @@ class Server:
         data = os.read(self._device, 1 << 18)
         _, code, unique, node, *_ = HEADER.unpack_from(data)
         request = (code, unique, node, data[HEADER.size :])
-        if OPERATIONS.get(code) in self._held:
+        if self._held & {OPERATIONS.get(code), f"{OPERATIONS.get(code)}-{node}"}:
             self._withheld.append(request)
         elif OPERATIONS.get(code) not in ("forget", "interrupt"):
             self._reply(*request)

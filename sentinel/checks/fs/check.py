@@ -1,6 +1,7 @@
 """The `fs` check: asks each path, judges what it says against limits and memory."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from sentinel import proc
 from sentinel.checks.fs.limits import completed
 from sentinel.checks.fs.probe import Answer, probe, probe_all
 from sentinel.checks.fs.settings import Settings
-from sentinel.checks.fs.usage import trusted
+from sentinel.checks.fs.usage import Usage, trusted
 from sentinel.checks.fs.verdict import (
     KEPT,
     Rules,
@@ -34,6 +35,10 @@ from sentinel.proc.mounts import TABLE, mounts
 
 LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
+
+SAME = 0.01
+"""Share by which two answers of one file system may differ: XFS and ZFS count their inodes and
+their size anew with what is free."""
 
 ASKED = "asked"
 """The key below which further subjects are remembered, by path."""
@@ -98,6 +103,8 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return self._on_nodes(ctx)
         deadline = time.monotonic() + 0.9 * ctx.limit
         seen, sights = looked(self.paths, ctx, self.reliable)
+        left = deadline - time.monotonic()
+        sights, stuck = _with_own_limits(sights, ctx, left, self.reliable)
         findings = tuple(finding(s, seen[s.path], self._rules()) for s in sights)
         memory = {visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights}
         there = [s for s in sights if measured(s, seen[s.path], self._rules())]
@@ -109,7 +116,7 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
             findings=findings,
             coverage=_coverage(sights, lost),
             samples=tuple(sample for f in findings for sample in f.samples(KEPT)),
-            memory={**memory, **further},
+            memory={**memory, **stuck, **further},
         )
 
     def _further(
@@ -163,12 +170,42 @@ def looked(
     return seen, [_sight(p, answers.get(p), mounts, ctx, reliable) for p in seen]
 
 
+def _with_own_limits(
+    sights: Sequence[Sight], ctx: Context, limit: float, reliable: float
+) -> tuple[list[Sight], dict[str, Any]]:
+    """Which paths have a size or number of inodes other than their mount point's: XFS and ext4 answer
+    with the project quota of a directory (xfs_qm_statvfs, ext4_statfs_project in Linux), and so do
+    some network file systems. With what to remember of mount points that hang."""
+    mains = Counter(s.main for s in sights if s.main and s.answer and s.answer.usage)
+    known = {s.path: s.answer for s in sights if s.answer}
+    more = {p: _recalled(ctx.memory, p) for p, n in mains.items() if n > 1 and p not in known}
+    asked = {p: _trusted(a, reliable) for p, a in _answers(more, limit).items()} if more else {}
+    usages = {path: answer.usage for path, answer in {**known, **asked}.items()}
+
+    def own(sight: Sight) -> bool:
+        main, usage = usages.get(sight.main), usages.get(sight.path)
+        return bool(main and usage) and not _alike(main, usage)
+
+    stuck = {visible(p): to_builtins(Seen(stuck=a.stuck)) for p, a in asked.items() if a.stuck}
+    return [replace(s, own_limit=own(s)) for s in sights], stuck
+
+
+def _alike(one: Usage | None, other: Usage | None) -> bool:
+    pairs = ((one.size, other.size), (one.inodes, other.inodes)) if one and other else ()
+    return all(abs(a - b) <= SAME * max(a, b) for a, b in pairs)
+
+
+def _trusted(answer: Answer, reliable: float) -> Answer:
+    if answer.usage is None or reliable >= 100:
+        return answer
+    return replace(answer, usage=trusted(answer.usage, reliable))
+
+
 def _sight(
     path: str, answer: Answer | None, mounts: Mounts, ctx: Context, reliable: float
 ) -> Sight:
     real = answer.real if answer else ""
-    if answer and answer.usage and reliable < 100:
-        answer = replace(answer, usage=trusted(answer.usage, reliable))
+    answer = _trusted(answer, reliable) if answer else None
     mount = mounts.holding(real) if real else None
     main = mounts.main(mount).point if mount else ""
     return Sight(path=path, answer=answer, mount=mount, main=main, at=ctx.now)

@@ -50,12 +50,14 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 class Sight(Struct, frozen=True, kw_only=True):
     """One path in one run: its answer (None: never asked), the mount it leads into, and the main
-    mount point of that file system, which may be mounted in several places."""
+    mount point of that file system, which may be mounted in several places. `own_limit`: its size
+    is not that of the mount point, as where a quota of the directory is its size."""
 
     path: str
     answer: Answer | None
     mount: Mount | None = None
     main: str = ""
+    own_limit: bool = False
     at: Instant
 
     @property
@@ -121,6 +123,7 @@ def values(sight: Sight) -> dict[str, Value]:
         "type": sight.mount.type if sight.mount else usage.type,
         "mount": visible(sight.main or sight.mount.point) if sight.mount else None,
         "read_only": len(sight.mount.writable) < 2 if sight.mount else None,
+        **({"own_limit": True} if sight.own_limit else {}),
     }
 
 

@@ -248,6 +248,34 @@ def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
 
 
 @root
+def test_a_directory_with_a_quota_of_its_own_is_told_from_its_file_system(fuse: Fuse) -> None:
+    """statfs answers there with the quota's numbers, as on XFS and ext4 with project quotas."""
+    tib = 1 << 40
+    fuse.space(total=100 * tib, free=20 * tib)
+    fuse.space(of="project-1", total=tib, free=0)
+    fuse.space(of="project-2", total=100 * tib, free=20 * tib, inodes=1000, free_inodes=0)
+    names = ("project-1", "project-2", "plain", "")
+    found = look(*(fuse.point / name for name in names)).findings
+    assert [f.values.get("own_limit") for f in found] == [True, True, None, None]
+    assert {f.values["mount"] for f in found} == {str(fuse.point)}
+    few = look(fuse.point / "project-1", fuse.point / "plain", reliable=90).findings
+    assert [f.values.get("own_limit") for f in few] == [True, None]
+
+
+@root
+def test_of_a_mount_point_that_alone_hangs_one_probe_is_left(fuse: Fuse) -> None:
+    """Two of its directories answer, and are asked in each pass."""
+    paths = (fuse.point / "project-1", fuse.point / "plain")
+    memory: Any = {}
+    fuse.hold("statfs-1")
+    for _ in range(3):
+        report = look(*paths, memory=memory, limit=1.0)
+        memory = report.memory
+        assert [f.values["mount"] for f in report.findings] == [str(fuse.point)] * 2
+    assert fuse.withheld() == 1
+
+
+@root
 def test_a_mount_that_hangs_is_critical_and_the_others_are_on_time(fuse: Fuse) -> None:
     """The limit of the run is kept, with room for the kill."""
     fuse.hold("statfs")
