@@ -1,0 +1,107 @@
+"""Gaps between the jobs of trainings on a real cluster: none is told from the second on.
+
+`GAPS=25 pytest tests/service/test_gaps.py` sees a hundred gaps of each case, in about twenty minutes.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from tests.lab.accounts import User
+from tests.lab.cluster import Lab
+from tests.lab.smtp import SmtpServer
+from tests.service.watch import Watch
+
+GAPS = int(os.environ.get("GAPS", "3"))
+"""Of each training; a first one may be told, for all that is known."""
+
+CASES = ("timeout", "failed", "cancelled")
+"""A chain whose jobs end in TIMEOUT, a launcher that submits again what has FAILED, an owner's
+scancel and sbatch, of which nobody says whose it was: there is no accounting."""
+
+TRAININGS = 4
+"""Of each case, each with gaps of its own."""
+
+ENDED = ("TIMEOUT", "FAILED", "CANCELLED")
+SCRIPTS = {"timeout": "exec sleep 300", "failed": "sleep {length}; exit 1"}
+CHECK = "  {name}: {{kind: job, every: 5s, name: {name}, users: [{user}]}}\n"
+CHANNELS = """\
+channels:
+  oncall: {{kind: email, to: [ops@example.org], from: sentinel@example.org, host: localhost, port: {port}, security: none}}
+  book: {{kind: file, path: "{folder}/book.jsonl"}}
+"""
+
+
+class Training:
+    """One name: its jobs, and how long nothing runs between them."""
+
+    def __init__(self, lab: Lab, user: User, case: str, number: int) -> None:
+        self.name, self.case, self.gaps = f"{case}-{number}", case, 0
+        self._lab, self._user, self._random = lab, user, random.Random(self.name)
+        self._again: float | None = None
+        self.submit()
+
+    def submit(self) -> None:
+        """The next job; the last one goes on."""
+        self.length = self._random.uniform(2, 8)
+        script = SCRIPTS.get(self.case, SCRIPTS["timeout"]).format(length=self.length)
+        last = self.gaps >= GAPS
+        text = "exec sleep 300" if last else script
+        more = {"time": "1" if self.case == "timeout" and not last else "60"}
+        self.job = self._lab.sbatch(text, name=self.name, user=self._user, **more)
+        self._again, self._began, self._ending = None, time.monotonic(), last
+
+    def look(self, states: Mapping[str, str]) -> None:
+        """Its end is brought about, and after a while the next job."""
+        now, state = time.monotonic(), states.get(self.job, "")
+        if state == "RUNNING" and not self._ending and now >= self._began + self.length:
+            self._ending = True
+            if self.case == "timeout":  # a limit is a minute at least, an end is not
+                self._lab.ask(["scontrol", "update", f"JobId={self.job}", "EndTime=now+2"])
+            elif self.case == "cancelled":
+                self._lab.ask(["scancel", self.job], user=self._user)
+        elif state in ENDED and self._again is None:
+            # every other one begins with a gap that is longer than a second look
+            longer = self.gaps == 0 and self.name[-1] in "02"
+            self._again = now + (45 if longer else 20 * self._random.lognormvariate(0, 0.8))
+        elif self._again is not None and now >= self._again:
+            self.gaps += 1
+            self.submit()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120 + 90 * GAPS)
+def test_only_a_first_gap_is_ever_told(night: Watch, fresh: Lab, smtp: SmtpServer) -> None:
+    """Lengths are lognormal (median 20 s, sigma 0.8): a third are longer than a second look."""
+    user = fresh.user("alice")
+    names = [(case, number) for case in CASES for number in range(TRAININGS)]
+    checks = "".join(CHECK.format(name=f"{c}-{n}", user=user.name) for c, n in names)
+    night.configure(
+        "checks:\n" + checks.replace("{", "{{").replace("}", "}}") + CHANNELS, port=smtp.port
+    )
+    trainings = [Training(fresh, user, case, number) for case, number in names]
+    service = night.run()
+    told: dict[str, list[int]] = {one.name: [] for one in trainings}
+    read = 0
+    while any(one.gaps < GAPS for one in trainings):
+        assert service.running
+        rows = fresh.ask(["squeue", "-h", "--states=all", "-o", "%A %T"]).splitlines()
+        states = dict(row.split() for row in rows)
+        for one in trainings:
+            one.look(states)
+        lines, read = night.book[read:], len(night.book)
+        for line in lines:
+            if line["status"] == "critical":
+                told[line["check"]].append(
+                    next(t.gaps for t in trainings if t.name == line["check"])
+                )
+        time.sleep(1)
+    gaps = Counter({case: sum(t.gaps for t in trainings if t.case == case) for case in CASES})
+    print(f"gaps {dict(gaps)}; told in gap number: {told}; mails: {len(smtp.mails)}")
+    assert {name: at for name, at in told.items() if any(at)} == {}
+    assert all(len(at) <= 1 for at in told.values())
+    assert any(told.values())  # a first death is told: somebody watches
