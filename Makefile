@@ -77,7 +77,7 @@ service: /opt/sentinel/bin/sentinel ## as root: install for systemd, with a firs
 	systemd-tmpfiles --create sentinel.conf
 	systemctl daemon-reload
 	@slurm=$$(dirname "$$(command -v squeue || echo /usr/bin/squeue)"); \
-	 [ -e /etc/sentinel/environment ] || [ "$$slurm" = /usr/bin ] || \
+	 [ -e /etc/sentinel/environment ] || [ "$$slurm$${SLURM_CONF:-}" = /usr/bin ] || \
 	   printf '%s\n' "PATH=$$slurm:/usr/local/bin:/usr/bin:/bin" $${SLURM_CONF:+"SLURM_CONF=$$SLURM_CONF"} \
 	     >/etc/sentinel/environment
 	[ -e /etc/sentinel/sentinel.yaml ] || /opt/sentinel/bin/sentinel config init /etc/sentinel/sentinel.yaml

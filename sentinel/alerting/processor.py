@@ -476,7 +476,7 @@ class _Work:
         self._greeted.add(to)
         kinds = Counter(policy.kind for policy in self._plan.policies.values())
         watched = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        words = f"first look of {kinds.total()} checks ({watched}): this was wrong already"
+        words = f"sentinel has just begun to watch ({watched}): this was wrong already"
         return replace(message, note="; ".join(filter(None, (words, message.note))))
 
     def _inhibition(self) -> Inhibition:

@@ -26,6 +26,13 @@ class NotHere(SentinelError):
     """EX_UNAVAILABLE of sysexits(3)."""
 
 
+def cron_runs() -> bool:
+    """Whether a daemon that reads crontabs runs on this host, as far as its processes can be seen."""
+    import psutil
+
+    return any(p.info["name"] in ("cron", "crond") for p in psutil.process_iter(["name"]))
+
+
 class Table:
     """A table of entries that is read by `TOOL -l` and replaced by `TOOL -`."""
 

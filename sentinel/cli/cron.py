@@ -89,12 +89,16 @@ def _install(sub: Any) -> None:
 def call_install(args: argparse.Namespace) -> int:
     """Raises a SentinelError with Slurm's or the host's words where it cannot be."""
     from sentinel.chain import install
+    from sentinel.chain.timers import cron_runs
     from sentinel.wiring import app
 
     settings = app.load_settings(args.config)  # each pass will need the file
     folder, client = args.dir or app.chain_folder(settings), _client(settings)
     chain = install.chain_of(_wish(args, settings), folder, client)
     print("\n".join(install.install(chain, folder, client, show_only=args.print)))
+    if chain.mode == "crontab" and not args.print and not cron_runs():
+        text = "no cron daemon is seen on this host: nothing reads the crontab until one runs"
+        print(f"sentinel cron: {text}", file=sys.stderr)
     return OK
 
 

@@ -40,6 +40,7 @@ def prove(
         progress(f"looking: {check.name}")
         yield from _one(check, settings, gaps)
     yield ""
+    gaps += _whose(settings)
     yield f"What calls it: {caller or _caller(settings, gaps)}"
     yield f"Who is told: {_told(settings, gaps)}"
     gaps += _slurm_gaps(settings)
@@ -114,6 +115,29 @@ def _caller(settings: Settings, gaps: list[Gap]) -> str:
         "sentinel run in tmux, systemctl enable --now sentinel, or sentinel cron install",
     ))  # fmt: skip
     return "nothing"
+
+
+def _whose(settings: Settings) -> Iterator[Gap]:
+    """That somebody else's sentinel uses this file: it may see less, or more."""
+    import os
+    import pwd
+
+    from sentinel.wiring import app
+
+    state = app.state_of(settings)
+    try:
+        owner = os.stat(state).st_uid
+    except OSError:
+        return
+    if owner != os.geteuid():
+        try:
+            name = pwd.getpwuid(owner).pw_name
+        except KeyError:
+            name = f"#{owner}"
+        yield Gap(
+            f"this is what you see; {name}, to whom {visible(state)} belongs, may see less",
+            f"runuser -u {name} -- sentinel config check --proof -c {visible(settings.path)}",
+        )
 
 
 def _leader(settings: Settings) -> str:

@@ -217,7 +217,8 @@ def _rehearsed(settings: Settings) -> Iterator[str]:
     from sentinel.wiring.lazy import LazySlurm
 
     slurm = LazySlurm(settings, settings.checks, SystemClock())
-    channels = [c.plugin for c in settings.channels if c.kind not in ("console", "file")]
+    ranked = sorted(settings.channels, key=lambda c: ("console", "file").count(c.kind))
+    channels = [c.plugin for c in ranked if c.kind != "file"]
     for check in rehearsal.trainings(settings)[:1]:
         try:
             cluster = settings.cluster or app.cluster_name(slurm)
@@ -231,4 +232,5 @@ def _rehearsed(settings: Settings) -> Iterator[str]:
         for name, text in (
             rehearsal.parts(channels[0], told) if channels else [("text", told.summary)]
         ):
-            yield from (f"  | {visible(line)}" for line in f"{name}: {text}".rstrip().splitlines())
+            whole = text if name == "text" else f"{name}: {text}"
+            yield from (f"  | {visible(line)}" for line in whole.rstrip().splitlines())

@@ -80,7 +80,7 @@ def survey(user: str, *, job: str = "", service: bool = False) -> Found:
     trainings = tuple(s.training for s in seen)
     if job and not trainings and not service:
         trainings = (Training(name=job, user=user),)
-        trouble.append(f"no job {job} of {user} runs now: it is watched from its next start on")
+        trouble.append(f"no job {job} of {user} runs now: you are told so until it starts")
     local, shared = _mounted(shared=False), _mounted(shared=True)
     more = [m for s in seen for m in _mounts_of(s) if m not in (*local, *shared)]
     here = Surroundings(

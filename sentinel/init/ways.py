@@ -15,6 +15,7 @@ from sentinel.chain import install
 from sentinel.chain.folder import Place
 from sentinel.chain.install import Wish
 from sentinel.chain.model import Chain
+from sentinel.chain.timers import cron_runs
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.values import duration_text
 from sentinel.slurm.client import Client
@@ -117,9 +118,7 @@ def _crontab(wanted: Wanted, client: Client) -> Way:
     if which("crontab") is None:
         raise NotHere("there is no crontab on this host")
     install.entry(_chain("crontab", wanted, client), Place(wanted.folder)).present()
-    import psutil
-
-    if not any(p.info["name"] in ("cron", "crond") for p in psutil.process_iter(["name"])):
+    if not cron_runs():
         raise NotHere("crontab is there, but no cron daemon runs on this host")
     return _entry("crontab", f"a line in your crontab on {os.uname().nodename}", wanted, client)
 

@@ -408,8 +408,8 @@ def test_a_first_look_is_one_message() -> None:
     assert len(rows) == 4
     assert len({row.group for row in rows}) == 1
     first, *others = (row.notification.note for row in rows)
-    assert f"first look of {len(KINDS)} checks" in first
-    assert not any("first look" in note for note in others)
+    assert "sentinel has just begun to watch" in first
+    assert not any("just begun" in note for note in others)
     later = night.pass_(saw("mounts", "/m"))
     assert "first look" not in later[0].notification.note
     assert later[0].group != rows[0].group

@@ -658,4 +658,4 @@ def test_an_effect_that_is_seen_before_its_cause_is_not_told_by_itself() -> None
 def test_a_first_pass_is_told_as_one() -> None:
     """Only where nothing was looked at before."""
     (told,) = _pass(Until("sizes", "/s"), known=False)
-    assert told.startswith("space: first look of 3 checks (1 du, 1 fs, 1 ")
+    assert told.startswith("space: sentinel has just begun to watch (1 du, 1 fs, 1 ")

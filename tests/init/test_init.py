@@ -150,6 +150,10 @@ def test_with_a_crontab_that_nobody_reads(account: Account, tmp_path: Path, as_r
     assert done.returncode == 69
     assert "no cron daemon runs" in done.stderr
     assert account.tree() == {}
+    account.file.write_text("checks: {load: {kind: exec, command: [/bin/true]}}\n")
+    words = ("cron", "install", "--mode", "crontab", "-c", str(account.file))
+    done = account.sentinel(*words, alone=True)
+    assert (done.returncode, "nothing reads the crontab" in done.stderr) == (0, True)
 
 
 def test_with_a_scrontab(account: Account, tmp_path: Path) -> None:
@@ -260,6 +264,18 @@ def test_undo_takes_the_state_of_passes_too(account: Account) -> None:
     assert account.sentinel("tick", "-c", str(account.file)).returncode == 0
     assert account.sentinel("init", "--undo").returncode == 0
     assert account.tree() == {}
+
+
+def test_a_proof_by_somebody_else_than_the_service(account: Account, as_root: None) -> None:
+    """root may see more than the service's user: the proof says how to make it as that."""
+    account.init()
+    state = account.home / ".local/state/sentinel"
+    os.chown(state, 1, 1)
+    said = account.sentinel("config", "check", "--proof", "-c", str(account.file)).stdout
+    assert "runuser -u daemon -- sentinel config check --proof" in said
+    os.chown(state, 0, 0)
+    said = account.sentinel("config", "check", "--proof", "-c", str(account.file)).stdout
+    assert "runuser" not in said
 
 
 def test_nobody_who_could_agree(account: Account) -> None:

@@ -200,6 +200,8 @@ def _read_only(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:
         return []
     if set(seen.writable) - sight.mount.writable:
         return [(rules.read_only, "has become read-only")]
+    if "superblock" in sight.mount.writable:  # a bind, or the walls around a service of systemd
+        return [(Status.OK, "read-only here, its disk is writable")]
     return [(Status.OK, "read-only")]
 
 

@@ -203,6 +203,7 @@ def test_having_been_mounted_and_writable_is_never_forgotten() -> None:
         (("mount", "superblock"), {"mount"}, "has become read-only"),
         (("mount",), {"mount"}, "read-only"),
         ((), set(), "read-only"),
+        ((), {"superblock"}, "read-only here, its disk is writable"),
         ((), {"mount", "superblock"}, ""),
     ],
 )
