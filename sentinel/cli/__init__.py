@@ -171,7 +171,8 @@ def _parser(words: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="sentinel")
     wanted = words[0] if words else ""
     startup.prepare()
-    modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values())
+    needed = COMMANDS.values() if wanted != "--version" else ()
+    modules = [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(needed)
     for name in modules:
         import_module(f"sentinel.cli.{name}").register(commands)
     return parser

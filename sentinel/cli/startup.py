@@ -36,6 +36,13 @@ class Formatter(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns() - 2)
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """argparse forgets the indentation of commands: the help of the longest stood a line lower."""
+        super().add_argument(action)
+        for one in self._iter_indented_subactions(action):
+            length = self._current_indent + len(self._format_action_invocation(one))
+            self._action_max_length = max(self._action_max_length, length)
+
 
 def columns() -> int:
     """Of the terminal, as argparse has it: $COLUMNS, else its own, else 80."""
