@@ -135,7 +135,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("remote.md", "a node printed more than 8 MiB", ("sentinel.nodes.reach:MOST_OUTPUT",)),
     ("remote.md", "at once, 1 to 1024", (1, "sentinel.nodes.settings:MOST_FANOUT")),
     ("job.md", "default of `every` is one minute", ("sentinel.checks.job.check:JobCheck.EVERY",)),
-    ("job.md", "watches 5,000 trainings", ("sentinel.checks.job.trainings:MOST",)),
+    ("job.md", "watches 5,000 trainings", ("sentinel.checks.job.check:MOST",)),
     ("job.md", "looked for again every 4 minutes", ("sentinel.checks.job.recall:AGAIN",)),
     ("job.md", "with a limit of five seconds", ("sentinel.checks.job.look:LOOKUP",)),
     ("job.md", "believed for ten minutes: such", ("sentinel.slurm.job_states:EXPEDITED",)),

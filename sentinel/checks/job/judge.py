@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
@@ -9,16 +10,14 @@ from msgspec import structs
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.done import last_run
 from sentinel.checks.job.ends import completed, told
-from sentinel.checks.job.hints import hints
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import cause, last_step, stdout
-from sentinel.checks.job.queue import Queue, elements
+from sentinel.checks.job.queue import Queue, View, elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
-from sentinel.checks.job.view import View
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Finding, Status, Value
-from sentinel.core.text import visible
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.job_states import strange
 from sentinel.slurm.model import Job
@@ -290,3 +289,33 @@ def culprit(view: View) -> str:
     if end is None or end.failed_node or end.state != "NODE_FAIL":
         return (end.failed_node or "") if end else ""
     return seen.nodes if "[" not in seen.nodes and "," not in seen.nodes else ""
+
+
+# Why a job that is there may not be the one that is looked for.
+
+
+_MOST = 5
+
+
+def hints(settings: JobSettings, view: View) -> list[str]:
+    """Jobs in the queue that are nearly the one: renamed, moved, other user, other spelling."""
+    gone = {g.seen.job_id for g in view.memory.gone}
+    known = {job.id for job in view.queue.held}
+    lines = [_hint(job, settings, gone) for job in view.others if job.id not in known]
+    return [line for line in lines if line][:_MOST]
+
+
+def _hint(job: Job, settings: JobSettings, gone: set[str]) -> str:
+    where = f"job {visible(job.id)} of {visible(job.user)} in {visible(job.partition)}"
+    name = shortened(visible(job.name), 100)
+    if job.job_id in gone:
+        return f"{where} is still there, now named {name!r}"
+    if settings.names(job.name):
+        return f"{where} has that name; `users` or `partition` leave it out"
+    if settings.name and _plain(job.name) == _plain(settings.name):
+        return f"{where} has nearly that name: {name!r}"
+    return ""
+
+
+def _plain(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from sentinel.checks.job.done import last_run
+from sentinel.actions.job_requests import about
+from sentinel.checks.job import rules
+from sentinel.checks.job.done import ended_well, finished, last_run
+from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
-from sentinel.checks.job.gather import is_dead, with_files
 from sentinel.checks.job.judge import culprit, judge
-from sentinel.checks.job.memory import GONE, Gone, Memory, submitted
+from sentinel.checks.job.memory import GONE, JOBS, Gone, Memory, Revival, submitted
 from sentinel.checks.job.memory import Seen as Row
-from sentinel.checks.job.queue import arranged, held_up
+from sentinel.checks.job.output import cause, condensed, last_step, stdout
+from sentinel.checks.job.queue import Queue, View, arranged, held_up
 from sentinel.checks.job.recall import LATE
-from sentinel.checks.job.revival import revival
-from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.storm import requests
+from sentinel.checks.job.rules import storm
+from sentinel.checks.job.settings import DAY, JobSettings
 from sentinel.checks.job.succession import by_owner, maintenance
-from sentinel.checks.job.view import View
 from sentinel.core.clock import elapsed
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import ActionRequest, Finding
+from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.ports import Context
+from sentinel.core.text import shortened, visible_lines
 from sentinel.proc import Stuck
+from sentinel.proc.owned import NotSince
 from sentinel.slurm.model import Job
-from sentinel.slurm.submission import Submission
+from sentinel.slurm.submission import Submission, again
 
 LOOKUP = 5.0  # seconds for one question to a file system or a directory service
 SHARE = 0.5  # of the run's limit that all of these may take
@@ -122,3 +127,189 @@ class Round:
         done = book.records(last.seen.id, limit=10) if book and by_owner(last) else ()
         ours = any(one.action == "cancel" and one.outcome.effective for one in done)
         return structs.replace(view, maintenance=where, ours=ours)
+
+
+# What a run asks the file system for: the end of a training, the last lines of a job.
+
+
+LINES, WIDTH, BYTES = 20, 300, 2**17  # of a dead job's output
+
+
+def with_files(settings: JobSettings, view: View, files: Files, *, one_shot: bool) -> View:
+    """The view with what the files say. Raises CannotTell where that alone would decide."""
+    view = _with_kill_switch(settings, view, files)
+    view = _with_finished(settings, view, files, one_shot)
+    if is_dead(view.queue) and not view.finished:
+        view = _with_risk(settings, _with_tail(view, files), files)
+    return structs.replace(view, memory=structs.replace(view.memory, stuck=files.stuck))
+
+
+def is_dead(queue: Queue) -> bool:
+    """Nothing runs and nothing will start without a person."""
+    return not (queue.alive or queue.coming or queue.paused or queue.ending)
+
+
+def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
+    if not settings.kill_switch:
+        return structs.replace(view, kill_switch=False)
+    if not (view.queue.pending or (settings.on_death and is_dead(view.queue))):
+        return view
+    try:
+        there = files.there(settings.kill_switch)
+    except CannotTell as error:
+        return _noted(view, f"kill switch: {error}")
+    return structs.replace(view, kill_switch=there)
+
+
+def _with_finished(settings: JobSettings, view: View, files: Files, one_shot: bool) -> View:
+    when, dead = settings.done_when, is_dead(view.queue)
+    if when is None and view.many and dead and not settings.queued:
+        return structs.replace(view, finished=ended_well(view.memory))
+    asked = dead or rules.about_the_end(settings, view)
+    if when is None or not asked or (when.state and not dead):
+        return view
+    try:
+        proof = finished(when, view.memory, files, one_shot=one_shot)
+    except CannotTell as error:
+        if dead:
+            raise
+        return _noted(view, f"done_when: {error}")
+    return structs.replace(view, finished=proof)
+
+
+def _with_risk(settings: JobSettings, view: View, files: Files) -> View:
+    """What the death costs, counted until then; nothing where nobody saw it run."""
+    last = last_run(view.memory)
+    if settings.checkpoints is None or last is None:
+        return view
+    from sentinel.checks.checkpoint.risk import work_at_risk
+
+    text = work_at_risk(
+        settings.checkpoints,
+        view.now,
+        lasted(last, view.now),
+        limit=files.limit,
+        ended=last_moment(last, view.now),
+        stuck=files.stuck,
+    )
+    return structs.replace(view, at_risk=text)
+
+
+def _with_tail(view: View, files: Files) -> View:
+    last = last_run(view.memory)
+    if last is None or last.tail is not None or not last.asked:
+        return view
+    try:
+        text = _tail(last, files)
+    except CannotTell as error:
+        return _noted(view, f"its last lines: {error}")
+    kept = tuple(structs.replace(g, tail=text) if g is last else g for g in view.memory.gone)
+    return structs.replace(view, memory=structs.replace(view.memory, gone=kept))
+
+
+def _tail(last: Gone, files: Files) -> str:
+    """The last lines of its output, if that is a regular file of the job's own user."""
+    path = stdout(last)
+    if not path.startswith("/"):
+        return ""
+    try:
+        text = files.own_tail(path, BYTES, last.seen.user, last.started)
+    except NotSince as error:
+        return str(error)
+    lines = [shortened(line, WIDTH) for line in visible_lines(text).splitlines()]
+    return "\n".join(condensed(lines)[-LINES:])
+
+
+def _noted(view: View, note: str) -> View:
+    return structs.replace(view, notes=(*view.notes, note))
+
+
+# What is asked for while a training is started again and again. Pure.
+
+
+def requests(
+    settings: JobSettings, view: View, finding: Finding
+) -> tuple[tuple[ActionRequest, ...], Memory]:
+    """A hold of whatever would start next, once for each restart, and the memory of that.
+
+    What a person lets go again is left alone until the training has died once more.
+    """
+    text, memory = storm(settings, view), view.memory
+    if not text or not memory.restarts or view.finished or "hold" not in settings.on_storm:
+        return (), structs.replace(memory, asked={})
+    wishes = {
+        wish.target: wish
+        for wish in (
+            about(
+                "hold",
+                job,
+                f"restart storm: {text}",
+                subject=view.subject,
+                evidence={"finding": finding.summary, "restarts": text},
+            )
+            for job in view.queue.coming[:JOBS]
+        )
+    }
+    newest = memory.restarts[-1]
+    fresh = tuple(w for target, w in wishes.items() if memory.asked.get(target) != newest)
+    asked = {**memory.asked, **dict.fromkeys(wishes, newest)}
+    return fresh, structs.replace(memory, asked=dict(list(asked.items())[-JOBS:]))
+
+
+# Whether a training that has died is to be submitted again (`on_death: [resubmit]`). Pure.
+
+
+MOST = 3
+"""Times in a day; what dies more often needs a person."""
+
+KEPT = 20
+_CURABLE = ("FAILED", "NODE_FAIL", "TIMEOUT")
+_MISTAKE = re.compile(
+    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b.*failed|MemoryError|"
+    r"out ?of ?memory|oom[-_ ]?kill"
+)
+_KILLED = 9
+
+
+def revival(
+    settings: JobSettings, view: View, finding: Finding, node: str
+) -> tuple[tuple[ActionRequest, ...], Memory]:
+    """The wish, and the memory of it; none where anything speaks against it. `node`: the culprit."""
+    memory, last = view.memory, last_run(view.memory)
+    if "resubmit" not in settings.on_death or finding.status is not Status.CRITICAL or last is None:
+        return (), memory
+    step = last_step(last.tail or "")
+    words = again(last.how, node) if last.how else ()
+    waits = elapsed(last.at, view.now) < finding.patience or view.kill_switch is not False
+    if waits or view.queue.held or not words or not _curable(last) or _hopeless(view, step):
+        return (), memory
+    told = Revival(job=last.seen.id, at=view.now, step=step)
+    wish = ActionRequest(
+        action="resubmit",
+        target=last.seen.id,
+        reason=f"it died at {step or 'a step that is not known'}",
+        subject=view.subject,
+        params={"user": last.seen.user, "workdir": last.how.workdir if last.how else "",
+                "words": json.dumps(words)},
+        evidence={"finding": finding.summary},
+    )  # fmt: skip
+    return (wish,), structs.replace(memory, revived=(*memory.revived, told)[-KEPT:])
+
+
+def _curable(last: Gone) -> bool:
+    """Whether the same again may go well: no mistake in the program, and not its memory."""
+    end = last.end
+    if end is None or end.state not in _CURABLE or end.signal == _KILLED:
+        return False
+    if end.exit_code == 128 + _KILLED or _MISTAKE.search(last.tail or ""):
+        return False
+    told = last_step(last.tail or "") or cause(last.tail or "")
+    return end.state != "FAILED" or bool(told)  # of a failure its own words have to be seen
+
+
+def _hopeless(view: View, step: str) -> bool:
+    """It was submitted again for this death, at this step, or three times today."""
+    before, last = view.memory.revived, last_run(view.memory)
+    today = [one for one in before if elapsed(one.at, view.now) < DAY]
+    again_here = any(one.step == step or (last and one.job == last.seen.id) for one in before)
+    return again_here or len(today) >= MOST

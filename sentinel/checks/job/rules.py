@@ -4,9 +4,8 @@ import re
 
 from sentinel.checks.job import words
 from sentinel.checks.job.memory import Memory
-from sentinel.checks.job.queue import Queue, elements
+from sentinel.checks.job.queue import Queue, View, elements
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.view import View
 from sentinel.core.clock import elapsed
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from sentinel.checks.job.chained import depends
-from sentinel.checks.job.queue import Queue, elements
+from sentinel.checks.job.queue import Queue, depends, elements
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.trainings import MOST
+from sentinel.checks.job.check import MOST
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.values import Duration
