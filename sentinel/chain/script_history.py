@@ -7,8 +7,7 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain.script import Script
-from sentinel.chain.script_schedule import slots
+from sentinel.chain.script import Script, slots
 
 MOST_MADE_UP = 24
 """Runs that `catchup=all` makes up at once."""

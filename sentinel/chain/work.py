@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from sentinel import proc
 from sentinel.chain.folder import Place
-from sentinel.chain.link import Runner, Work
+from sentinel.chain.journal import Entry, What, was_run
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Queue
 from sentinel.config.settings import Settings
@@ -94,3 +97,128 @@ def _ran(out: bytes) -> bool:
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+# One link at work: successors first, then the slot; and on its own where nothing is taken.
+
+
+PATIENCE = (0.0, 2.0, 5.0)
+"""Seconds before the first attempts to submit: the slot must not wait long for an ill slurmctld."""
+
+PAUSE = (15.0, 30.0, 60.0, 120.0)
+"""Seconds between later attempts; the last counts for all further ones."""
+
+RESERVE = 120.0
+"""Seconds before its time limit at which a link without a successor requeues itself."""
+
+
+class Work(Struct, frozen=True):
+    """What became of a pass: `ran` False when another sentinel was at work on the state."""
+
+    ran: bool
+    text: str = ""
+    failed: bool = False
+
+
+class Mending(Protocol):
+    """cron.queue.Queue, as a link needs it."""
+
+    def mend(self, me: str = "") -> tuple[bool, list[str]]: ...
+    def requeue(self, job: str) -> None: ...
+
+
+class Runner:
+    """A link: `job` is its id, empty outside Slurm. `pass_` makes one pass within so many seconds."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        place: Place,
+        queue: Mending | None,
+        pass_: Callable[[float], Work],
+        say: Callable[[str], None],
+        *,
+        job: str = "",
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._chain, self._place, self._queue, self._pass = chain, place, queue, pass_
+        self._say, self._job, self._now, self._clock, self._sleep = say, job, now, clock, sleep
+        self._end = clock() + chain.time_limit - min(RESERVE, chain.time_limit / 4)
+
+    def run(self) -> bool:
+        """The whole life of a link; whether nothing is left to do for the chain after it."""
+        secured = self.secure()
+        self._slot()
+        attempt = 0
+        while not secured and self._clock() < self._end and not self._taken_away():
+            self._rest(PAUSE[min(attempt, len(PAUSE) - 1)])
+            attempt += 1
+            secured = self._secure()
+            self._slot()
+        if self._taken_away():
+            return True
+        if not secured and self._queue and self._job:
+            self._say(f"no successor could be submitted: {self._job} requeues itself")
+            self._queue.requeue(self._job)
+        self._place.trim()
+        return secured
+
+    def _taken_away(self) -> bool:
+        """Whoever removed the folder wants no successor, nor that a pass makes it anew."""
+        return self._place.taken_away(self._chain.mount)
+
+    def secure(self) -> bool:
+        """Make sure of the successors, with some patience; whether they are there."""
+        for wait in PATIENCE:
+            self._sleep(wait)
+            if self._taken_away():
+                return False
+            if self._secure():
+                return True
+        return False
+
+    def _secure(self) -> bool:
+        if self._queue is None:
+            return True
+        try:
+            whole, done = self._queue.mend(self._job)
+        except SentinelError as error:
+            self._say(f"the chain is not mended yet: {error}")
+            return False
+        for line in done:
+            self._say(line)
+        return whole
+
+    def _rest(self, seconds: float) -> None:
+        """Until the next attempt, or the next slot where that comes first: it is nobody else's."""
+        now = self._now()
+        until_slot = self._chain.slot(now) + self._chain.every - now
+        self._sleep(max(0.1, min(seconds, until_slot, self._end - self._clock())))
+
+    def _slot(self) -> None:
+        """Run the slot of this moment unless somebody has."""
+        if self._taken_away():
+            return
+        with self._place.working() as alone:
+            slot = self._chain.slot(self._now())
+            if not alone:
+                self._note(slot, "busy", "another link is at work")
+                return
+            other = was_run(self._place.entries(), slot)
+            if not other:
+                self._work(slot)
+            elif other != (self._job or "?"):
+                self._note(slot, "repeat", f"run by {other} already")
+
+    def _work(self, slot: int) -> None:
+        self._note(slot, "begin")
+        work = self._pass(max(1.0, self._end - self._clock()))
+        what: What = "failed" if work.failed else "ran" if work.ran else "busy"
+        self._note(slot, what, work.text)
+        if work.text:
+            self._say(work.text)
+
+    def _note(self, slot: int, what: What, text: str = "") -> None:
+        self._place.note(Entry(slot=slot, what=what, at=self._now(), job=self._job, text=text))

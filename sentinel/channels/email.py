@@ -1,24 +1,27 @@
 """Mail through an SMTP server, or by the mail program of this host."""
 
 import asyncio
+import os
+import re
 import shutil
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from email.headerregistry import Address
 from typing import ClassVar, Literal
 
-from msgspec import field
+from msgspec import Struct, field
 
-from sentinel.alerting.owners import LABEL
-from sentinel.channels.local import hand_to_program
+from sentinel import proc
+from sentinel.alerting.owners import LABEL, RECIPIENT
 from sentinel.channels.message import Addresses, address, message, parts
-from sentinel.channels.owner import Owners
+from sentinel.channels.program import hand_to
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
-from sentinel.core.errors import ChannelError, Invalid
+from sentinel.core.errors import CannotTell, ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
@@ -218,3 +221,146 @@ def _receipt(server: Server, mail: Mail, taken: Taken) -> Receipt:
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
     text = f"{server.place} took it for {took} recipient{'s' if count > 1 else ''}"
     return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused))
+
+
+# Mail handed to the program of this host, in the way that sendmail(8) has set for all of them.
+
+
+# sysexits.h: what is wrong with this very mail (usage, data, no such user or host). All else (no
+# configuration, no rights, EX_TEMPFAIL) is mended without the mail.
+_PERMANENT = (64, 65, 67, 68)
+
+
+def hand_to_program(program: Sequence[str], mail: Mail, limit: float) -> str:
+    """Whom it took the mail for, in words; raises ChannelError. A queue takes it, delivery is later.
+
+    `-i`: a line with a dot alone ends nothing; `-f`: where bounces go. The recipients are
+    arguments, so that no header is read for them.
+    """
+    argv = [*program, "-i", "-f", mail.sender, "--", *mail.recipients]
+    hand_to(argv, _lines(mail.content), limit, _PERMANENT)
+    count = len(mail.recipients)
+    return f"{visible(program[0])} took it for {count} recipient{'s' if count > 1 else ''}"
+
+
+def _lines(content: bytes) -> bytes:
+    """As files have them: sendmail(8) reads lines that end in a newline alone."""
+    return content.replace(b"\r\n", b"\n")
+
+
+# The user whose job an alert is about: their mail address, and whether they want mail.
+
+
+OPT_OUT = ".config/sentinel/no-mail"
+"""The file in a user's home that says: no mail."""
+
+LIMIT = 5.0  # seconds for each question: a lookup, the list of users, a home
+MOST_STUCK = 4  # children that hang on homes; then no further one is sent there
+
+# useradd(8) of shadow-utils allows these; what else a directory has, only a lookup can translate.
+_LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9._-]{0,63}")
+
+_hanging = proc.Hanging(most=MOST_STUCK)
+
+
+class Owner(Struct, frozen=True):
+    """Who gets the mail; `none`: why they get none after all; `note`: what could not be seen."""
+
+    address: Address | None
+    none: str = ""
+    note: str = ""
+
+
+class Owners(Struct, frozen=True):
+    """How addresses are found: `lookup` is a program that is given the user's name and prints the
+    address; where it prints nothing, and without one, it is `user@domain`."""
+
+    domain: str = ""
+    lookup: tuple[str, ...] = ()
+    limit: float = LIMIT
+
+    def find(self, user: str) -> Owner:
+        """Blocks for seconds at most. Raises ChannelError where there is no address: permanent,
+        unless the lookup itself failed."""
+        if not user:
+            raise _none("the alert names no user: it is about no job")
+        if user.isdigit():
+            raise _none(f"Slurm knows uid {user}, but no name for it")
+        found = self._address(user)
+        out, note = opted_out(user, self.limit)
+        if out:
+            return Owner(None, f"{visible(user)} wants none: {visible(out)} is there")
+        return Owner(found, note=note)
+
+    def _address(self, user: str) -> Address:
+        text = self._looked_up(user) if self.lookup else ""
+        if not text and self.domain and _LOCAL.fullmatch(user):
+            text = f"{user}@{self.domain}"
+        if not text:
+            how = "the lookup prints none" if self.lookup else "it is no name that a mail can go to"
+            raise _none(f"user {visible(user)} has no mail address: {how}")
+        try:
+            return address(text)
+        except Invalid as error:
+            raise _none(f"user {visible(user)}: {error}") from None
+
+    def _looked_up(self, user: str) -> str:
+        if user.startswith("-") or not user.isprintable():
+            return ""
+        try:
+            done = proc.run([*self.lookup, user], limit=self.limit, max_output=2**16)
+        except CannotTell as error:
+            raise _failed(user, str(error)) from None
+        if done.code:
+            said = visible(os.fsdecode(done.err).strip())
+            raise _failed(user, f"exit code {done.code}: {shortened(said, 200)}")
+        lines = done.out.decode("utf-8", "backslashreplace").strip().splitlines()
+        return lines[0].strip() if lines else ""
+
+
+def opted_out(user: str, limit: float = LIMIT) -> tuple[str, str]:
+    """The file by which the user says so, or "", and what kept it from being seen, or "".
+
+    Only a file of that user counts: whoever else may write there decides nothing. Where it cannot
+    be seen (a home that hangs, or that sentinel may not enter) the mail is sent: a death that
+    nobody hears of costs more than a mail too many.
+    """
+    try:
+        home = _home(user, limit)
+        return (_own(f"{home}/{OPT_OUT}", user, limit), "") if home else ("", "")
+    except CannotTell as error:
+        return "", f"whether {visible(user)} wants none could not be seen: {error}"
+
+
+def _home(user: str, limit: float) -> str:
+    done = _ask(["getent", "passwd", "--", user], "getent passwd", limit)
+    fields = os.fsdecode(done.out).partition("\n")[0].split(":")
+    return fields[5] if len(fields) > 6 and fields[5].startswith("/") else ""
+
+
+def _own(path: str, user: str, limit: float) -> str:
+    done = _ask(["stat", "-c", "%U", "--", path], path, limit)
+    error = os.fsdecode(done.err)
+    if done.code and "No such file" not in error and "Not a directory" not in error:
+        raise CannotTell(shortened(visible(error.strip()), 200))
+    return path if os.fsdecode(done.out).strip() == user else ""
+
+
+def _ask(argv: Sequence[str], what: str, limit: float) -> proc.Done:
+    env = {**os.environ, "LC_ALL": "C"}
+    try:
+        with _hanging.alone(what):
+            return proc.run(argv, limit=limit, env=env, max_output=2**16)
+    except proc.Hangs as error:
+        raise CannotTell(f"{visible(what)} {error}") from None
+    except proc.TimedOut as error:
+        raise CannotTell(f"{visible(what)} does not answer: {error}") from None
+
+
+def _none(text: str) -> ChannelError:
+    return ChannelError(text, permanent=True, reason=RECIPIENT)
+
+
+def _failed(user: str, why: str) -> ChannelError:
+    text = f"the address of user {visible(user)} could not be looked up: {why}"
+    return ChannelError(text, reason=RECIPIENT)

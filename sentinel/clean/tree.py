@@ -11,6 +11,9 @@ from sentinel.clean.pointers import (
     OURS,
     Named,
     Unclear,
+    Weight,
+    changed,
+    identity_of,
     led_to,
     named,
     named_beside,
@@ -20,7 +23,6 @@ from sentinel.clean.pointers import (
     unfinished,
 )
 from sentinel.clean.rules import Entry, Rules
-from sentinel.clean.weight import Weight, changed, identity_of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

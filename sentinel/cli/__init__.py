@@ -81,14 +81,14 @@ class Parser(argparse.ArgumentParser):
         options with choices."""
         if action.choices is not None and value not in action.choices:
             from sentinel.cli.manual import elsewhere
-            from sentinel.config.wording import did_you_mean
+            from sentinel.config.problems import did_you_mean
 
             hint = elsewhere(self, str(value)) or did_you_mean(str(value), action.choices)
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
     def refuse(self, rest: Sequence[str]) -> NoReturn:
         """Words that it does not take, with the option that was meant."""
-        from sentinel.config.wording import near
+        from sentinel.config.problems import near
 
         close = near(rest[0], self._option_string_actions)
         hint = f" (did you mean {close}?)" if rest[0].startswith("--") and close else ""

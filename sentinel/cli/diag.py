@@ -251,7 +251,7 @@ def call_here(args: argparse.Namespace) -> int:
 
 
 def _read(place: str, file: File) -> Last:
-    from sentinel.checks.diag.reading import last_in
+    from sentinel.checks.diag.telling import last_in
 
     return last_in(place, file)
 

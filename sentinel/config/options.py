@@ -19,11 +19,10 @@ from sentinel.config.convert import (
     lists,
     required,
 )
-from sentinel.config.problems import BadOptions, Collector, Path
+from sentinel.config.problems import BadOptions, Collector, Path, near
 from sentinel.config.reader import Entry, Items, Node, Table, loose
 from sentinel.config.sentences import sentences
 from sentinel.config.sources import Sources
-from sentinel.config.wording import near
 from sentinel.core.errors import Invalid
 from sentinel.core.kinds import Check
 

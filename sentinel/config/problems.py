@@ -116,3 +116,28 @@ def dotted(path: Path) -> str:
         else:
             text += ("." if text else "") + (step if _WORD.fullmatch(step) else f'"{step}"')
     return text
+
+
+# Near misses: which known word was probably meant.
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The known word nearest to this one, or an empty string.
+
+    difflib's own 0.6 takes `remote` for `routes`; 0.7 would leave `evn` without its `env`.
+    """
+    from difflib import get_close_matches
+
+    lower = {k.lower(): k for k in sorted(known, reverse=True)}
+    cutoff = 0.6 if len(word) < 5 else 0.7
+    close = get_close_matches(word.lower()[:100], lower, n=1, cutoff=cutoff)
+    return lower[close[0]] if close else ""
+
+
+def did_you_mean(word: str, known: Iterable[str], label: str = "known") -> str:
+    """` (did you mean 'fs'?)`, or the list of what there is where nothing is near."""
+    names = sorted(known)
+    close = near(word, names)
+    if close:
+        return f" (did you mean '{close}'?)"
+    return f"; {label}: {', '.join(names)}" if names else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+import pwd
 import re
 import shutil
+import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -17,7 +19,6 @@ from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target, log_path
-from sentinel.stacks.access import share
 from sentinel.stacks.parse import Dump, grouped, headline, lines
 from sentinel.stacks.recordings import Found
 
@@ -186,3 +187,43 @@ def _forget_old(folder: str) -> None:
     mine = [match for name in os.listdir(folder) if (match := _OURS.fullmatch(name))]
     for match in sorted(mine, key=lambda match: match[1])[:-KEPT]:
         shutil.rmtree(os.path.join(folder, match[0]), ignore_errors=True)
+
+
+# Evidence that the job's owner may read, and nobody else but who keeps it.
+#
+# By an entry of a POSIX access list, so that the owner can change or remove nothing: what is kept
+# by root is read by root again. The form: posix_acl_xattr.h of Linux; where a file system has no
+# such lists (NFSv4, or a mount without `acl`) the evidence stays with who keeps it.
+
+
+_NAME = "system.posix_acl_access"
+_OWNER, _USER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
+_NOBODY = 0xFFFFFFFF
+_READ, _WRITE, _ENTER = 4, 2, 1
+
+
+def share(place: str, user: str, names: Iterable[str]) -> bool:
+    """Let the user read these files of the folder; whether that was possible. One's own need nothing,
+    and a user that this host does not know gets nothing."""
+    try:
+        uid = pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return False
+    if uid == os.geteuid():
+        return True
+    try:
+        for name in names:
+            path = os.path.join(place, name)
+            if os.path.lexists(path):
+                _grant(path, uid, _READ)
+        _grant(place, uid, _READ | _ENTER)
+    except OSError:
+        return False
+    return True
+
+
+def _grant(path: str, uid: int, may: int) -> None:
+    own = may | _WRITE
+    entries = ((_OWNER, own, _NOBODY), (_USER, may, uid), (_GROUP, 0, _NOBODY), (_MASK, may, _NOBODY), (_OTHER, 0, _NOBODY))  # fmt: skip
+    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    os.setxattr(path, _NAME, data, follow_symlinks=False)

@@ -395,7 +395,7 @@ def cluster_name(slurm: Slurm, before: str = "") -> str:
 
 
 def _kind(kind: str, names: Sequence[str]) -> Any:
-    from sentinel.config.wording import near
+    from sentinel.config.problems import near
 
     try:
         return CHECKS.load(kind)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain.folder import Place, mount_of
-from sentinel.chain.link import Runner, Work
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Refused
+from sentinel.chain.work import Runner, Work
 from sentinel.core.errors import CannotTell, SentinelError
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), time_limit=7200)

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from sentinel.chain import script_book
 from sentinel.chain.script_book import BadBook
-from sentinel.chain.scripts_run import Directory, NoUser, Pass, one, run
-from sentinel.chain.submitter import Submitter
+from sentinel.chain.scripts_run import Directory, NoUser, Pass, Submitter, one, run
 from sentinel.checks.cron import CronCheck, Logs
 from sentinel.clock import SystemClock
 from sentinel.core.settings import FilePath

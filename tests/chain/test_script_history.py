@@ -6,9 +6,8 @@ from datetime import datetime, timezone
 import pytest
 from msgspec.structs import replace
 
-from sentinel.chain.script import Script, read_script
+from sentinel.chain.script import Script, read_script, slots
 from sentinel.chain.script_history import Due, Record, Submitted, after, due, failed, found
-from sentinel.chain.script_schedule import slots
 from sentinel.core.errors import Invalid
 
 UTC = timezone.utc

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel.chain.script_schedule import of_directory, of_text, slots
+from sentinel.chain.script import of_directory, of_text, slots
 from sentinel.core.errors import Invalid
 
 UTC = timezone.utc

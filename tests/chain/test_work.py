@@ -45,7 +45,7 @@ def test_a_relay_submits_what_is_due_beside_its_service(
     place = Place(str(tmp_path / "chain"))
     place.install(chain, "")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("sentinel.chain.link.PATIENCE", (0.0,))
+    monkeypatch.setattr("sentinel.chain.work.PATIENCE", (0.0,))
     assert work.link(place.folder, app.load_settings) is goes_on
     assert (tmp_path / "calls").read_text() == f"cron run -c {config}\n"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.channels.email import Email
-from sentinel.channels.owner import OPT_OUT, Owners, opted_out
+from sentinel.channels.email import OPT_OUT, Email, Owners, opted_out
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt
 from tests.channels.samples import notification

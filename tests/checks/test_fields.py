@@ -15,7 +15,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from sentinel.chain.submitter import Submitter
+from sentinel.chain.scripts_run import Submitter
 from sentinel.config.convert import Record, fields, shape
 from sentinel.config.loader import load
 from sentinel.core.clock import Instant, shifted

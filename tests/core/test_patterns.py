@@ -10,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.pattern_tree import (
+from sentinel.core.patterns import (
     _WITNESSES,
+    Guarded,
     Unsure,
     _frozen,
     _members,
     _tree,
+    by_line,
+    compiled,
     harmless,
 )
-from sentinel.core.patterns import Guarded, by_line, compiled
 
 HARMLESS = [
     r"iteration\s+(\d+)/",

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sentinel.channels.owner import OPT_OUT
+from sentinel.channels.email import OPT_OUT
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer

@@ -11,8 +11,8 @@ from msgspec import to_builtins
 from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.diag import archive, choose, dispatch, runs, telling
 from sentinel.checks.diag.dispatch import Sbatch
-from sentinel.checks.diag.reading import last_in, run_in
 from sentinel.checks.diag.runs import Last, Run
+from sentinel.checks.diag.telling import last_in, run_in
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Panel

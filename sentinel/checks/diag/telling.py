@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from sentinel.checks.diag import archive
+from sentinel.checks.diag.archive import File
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import ActionRequest, Finding, Status
@@ -131,3 +134,26 @@ def _line(blame: Blame, gpus: Inventory | None) -> str:
     return shortened(
         f"{where}{about}: {blame.test}: {blame.text}{number}: {blame.advice.value}", 400
     )
+
+
+# Single outputs of the archive, as verdicts with their own time.
+
+
+def run_in(place: str, file: File) -> Run:
+    """As if it had been asked for at the time that its name says."""
+    return Run(
+        node=file.node,
+        name=file.name,
+        level=file.level,
+        out=os.path.join(place, file.name),
+        asked=file.at * SECOND,
+        limit=0.0,
+    )
+
+
+def last_in(place: str, file: File) -> Last:
+    """What an output proves. CannotTell if it cannot be read."""
+    run = run_in(place, file)
+    found, gpus = archive.verdict(run.out, run.level)
+    last = last_of(run, found, gpus, Instant(wall=run.asked))
+    return replace(last, at=run.asked)

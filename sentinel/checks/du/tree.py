@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.checks.du.settings import Du
-from sentinel.checks.fs.limits import Limits, judge
-from sentinel.checks.fs.usage import Usage
+from sentinel.checks.fs.limits import Limits, Usage, judge
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import visible

@@ -9,10 +9,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.fs.limits import completed
+from sentinel.checks.fs.limits import Usage, completed, trusted
 from sentinel.checks.fs.probe import Answer, probe, probe_all
 from sentinel.checks.fs.settings import Settings
-from sentinel.checks.fs.usage import Usage, trusted
 from sentinel.checks.fs.verdict import (
     KEPT,
     Rules,

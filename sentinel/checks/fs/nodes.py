@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import judge
-from sentinel.checks.fs.usage import UNCOUNTED, Usage, unsigned
+from sentinel.checks.fs.limits import UNCOUNTED, Usage, judge, unsigned
 from sentinel.checks.fs.verdict import Rules, commands
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Status, worst

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.forecast.steps import median
+from sentinel.core.forecast.forecast import median
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
-from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, unseen
+from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
 from sentinel.checks.gpu.round import (
@@ -19,6 +19,8 @@ from sentinel.checks.gpu.round import (
     lemon_findings,
     lemons,
     remembered,
+    told,
+    unseen,
 )
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
@@ -172,8 +174,8 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
         found += self._others(silences, book, ctx)
         before = plain(ctx.memory, "told")
-        found += unseen.unseen(before, found, sights, {*sights, *silences, *slurm})
-        memory |= {"told": unseen.told(found, before), **asked.memory}
+        found += unseen(before, found, sights, {*sights, *silences, *slurm})
+        memory |= {"told": told(found, before), **asked.memory}
         return Report(
             findings=tuple(found),
             coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),
@@ -208,16 +210,16 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self, names: Sequence[str], ctx: Context
     ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
         """amd-smi does not tell what the kernel's log does: both are read."""
-        from sentinel.checks.gpu import amd
+        from sentinel.checks.gpu import sight
 
         cursors = _cursors(ctx.memory)
         logs: Mapping[str, NodeProbe | Unreached]
         if self.nodes:
-            sights, silent = amd.sights(names, ctx)
+            sights, silent = sight.sights(names, ctx)
             logs = probed(ctx, list(sights), Wants(parts=("kernel",), cursors=cursors))
         else:
             name = names[0]
-            sights, silent = {name: amd.here(name, ctx.limit)}, {}
+            sights, silent = {name: sight.here(name, ctx.limit)}, {}
             logs = {name: local.log(ctx.limit / 4, cursors.get(name))}
         for name, log in logs.items():
             if isinstance(log, NodeProbe):

@@ -11,7 +11,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
 from sentinel.nodes.probe import kernel as kernel_text
-from sentinel.nodes.probe.lines import Strange
+from sentinel.nodes.probe.model import Strange
 
 
 def here(limit: float, cursor: Cursor | None) -> NodeProbe:

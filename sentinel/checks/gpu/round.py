@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -261,3 +261,44 @@ def _known(sight: Sight, this: Round) -> list[dict[str, Any]]:
     there = [{"uuid": g.uuid, "slot": g.bus, "seen": this.now.wall} for g in sight.gpus]
     gone = [to_builtins(k) for k in this.gone(sight, Book()) if k]
     return [*there, *gone]
+
+
+# Subjects that were in trouble and cannot be seen now: unknown, which ends no alert. Pure.
+
+
+def unseen(
+    before: Mapping[str, object],
+    found: Iterable[Finding],
+    sights: Mapping[str, Sight],
+    nodes: Collection[str],
+) -> Iterator[Finding]:
+    """Of the subjects that were not well at the last run (`before`, with their nodes) those of
+    which this run says nothing, as their node, still one of `nodes`, does not show its GPUs.
+
+    A lemon (`GPU-…@node`) that is seen elsewhere is no longer there.
+    """
+    said = {finding.subject for finding in found}
+    elsewhere = {gpu.uuid for sight in sights.values() for gpu in sight.gpus}
+    for subject, node in ((str(s), str(n)) for s, n in before.items()):
+        sight, (uuid, at, _) = sights.get(node), subject.partition("@")
+        shown = sight is not None and sight.inventory is not None
+        if shown or subject in said or node not in nodes or (at and uuid in elsewhere):
+            continue
+        yield Finding(
+            subject=subject,
+            status=Status.UNKNOWN,
+            summary=f"the GPUs of {node} cannot be seen now; it was not well when they last could",
+            labels={"node": node},
+            commands=(f"sentinel nodes probe --gpus {node}",),
+        )
+
+
+def told(findings: Iterable[Finding], before: Mapping[str, object]) -> dict[str, str]:
+    """What the next run shall know: each subject that is not well, with its node; one that is
+    unknown only if it was not well before."""
+    return {
+        f.subject: f.labels["node"]
+        for f in findings
+        if "node" in f.labels
+        and (f.status.bad or (f.status is Status.UNKNOWN and f.subject in before))
+    }

@@ -1,11 +1,14 @@
 """The `log` check: which files, what do they show, how bad is it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits
-from sentinel.checks.log import everybody
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.gather import Source
 from sentinel.checks.log.judge import Rules
@@ -21,14 +24,16 @@ from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
-from sentinel.core.model import Finding, Report, Status
+from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import has_symbols
+from sentinel.slurm.model import Job
 
 
 class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,7 +160,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         nothing = "no such job is running, so there is no log to watch"
         finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
         if self.job and EVERYBODY in self.users:
-            return everybody.report(ctx, self._plan(ctx), jobs, finding)
+            return report(ctx, self._plan(ctx), jobs, finding)
         if self.job and not jobs:
             return Pass(ctx, self._plan(ctx), memory).rest(finding)
         return Pass(ctx, self._plan(ctx), memory).report([*jobs] or [None])
@@ -231,3 +236,86 @@ def _refuse_path(path: str | None, job: str | None) -> None:
         raise Invalid(f"{path!r} depends on a job; name the `job`", "path")
     if path and not job and not path.startswith("/"):
         raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
+
+
+# One name and everybody's jobs: what each user calls so is a training of its own.
+
+
+MOST_USERS = 1000  # whose trainings are remembered, the last that ran
+SHARE = 0.8  # of the run's limit for all of them
+LEAST = 1.0  # seconds that a user's logs are worth beginning with
+LATE = "not looked at: the logs of other users took all the time; give the check a longer `timeout`"
+
+
+class Users(Struct, frozen=True):
+    """What is remembered, by user."""
+
+    users: dict[str, Memory] = {}
+
+
+def report(ctx: Context, plan: Plan, jobs: Iterable[Job], nothing: Finding) -> Report:
+    """As that of one training, for each user who has one; `nothing` where nobody has."""
+    before, theirs = _stored(ctx), _by_user(jobs)
+    deadline = time.monotonic() + ctx.limit * SHARE
+    active = [user for user, memory in before.items() if memory.logs]
+    reports: dict[str, Report] = {}
+    for user in dict.fromkeys([*theirs, *active]):
+        memory = before.get(user, Memory())
+        own = replace(plan, subject=f"{visible(user)}/{plan.subject}")
+        left = deadline - time.monotonic()
+        if left < LEAST:
+            reports[user] = _late(own.subject, memory)
+            continue
+        one = Pass(replace(ctx, limit=min(left, ctx.limit)), own, memory)
+        mine = theirs.get(user)
+        reports[user] = (
+            one.report(mine) if mine else one.rest(replace(nothing, subject=own.subject))
+        )
+    return _together(ctx, before, reports, nothing)
+
+
+def _by_user(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    theirs: dict[str, list[Job]] = {}
+    for job in jobs:
+        theirs.setdefault(job.user, []).append(job)
+    return theirs
+
+
+def _stored(ctx: Context) -> dict[str, Memory]:
+    """Damaged memory is as good as none."""
+    found = None if ctx.one_shot else recalled(ctx.memory, Users)
+    return found.users if found else {}
+
+
+def _late(subject: str, memory: Memory) -> Report:
+    return Report(
+        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=LATE),),
+        coverage=Coverage(of="logs", meant=1, unseen=(subject,)),
+        memory=to_builtins(memory),
+    )
+
+
+def _together(
+    ctx: Context, before: Mapping[str, Memory], reports: Mapping[str, Report], nothing: Finding
+) -> Report:
+    """One report of all; the memory of those who ran last comes last."""
+    every = list(reports.values())
+    kept: dict[str, Any] = {u: to_builtins(m) for u, m in before.items() if u not in reports}
+    kept |= {user: one.memory for user, one in reports.items()}
+    return Report(
+        findings=tuple(f for one in every for f in one.findings) or (nothing,),
+        coverage=_coverage([one.coverage for one in every]),
+        requests=tuple(wish for one in every for wish in one.requests),
+        samples=tuple(sample for one in every for sample in one.samples),
+        memory=None if ctx.one_shot else {"users": dict(list(kept.items())[-MOST_USERS:])},
+    )
+
+
+def _coverage(parts: Sequence[Coverage]) -> Coverage:
+    meant = sum(part.meant for part in parts)
+    return Coverage(
+        of="logs",
+        meant=meant,
+        unseen=tuple(name for part in parts for name in part.unseen),
+        excused="" if meant else "no such job is running",
+    )

@@ -1,39 +1,54 @@
 """One run of the check: every running job's log looked at, remembered, judged and told."""
 
+from __future__ import annotations
+
+import re
 import time
-from collections.abc import Sequence
+from calendar import timegm
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import inf
+from shlex import quote
 from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from sentinel.actions.job_requests import excluding, target
 from sentinel.checks.log import slowdown, words
 from sentinel.checks.log.ask import Beat, ask_nodes, ask_recorder, beat_now, beat_says, peers
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.closer_look import PART, closer_look, may_look, weighed_early
-from sentinel.checks.log.earlier import lesson
-from sentinel.checks.log.file_offset import Place
+from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.gather import MOST_FILES, Source, earlier, nodes_of, sight
 from sentinel.checks.log.judge import Rules, Verdict, judge
 from sentinel.checks.log.memory import MOST_PLACES, MOST_SIZES, Memory
-from sentinel.checks.log.onward import onward
 from sentinel.checks.log.progress import Seen, Sight, begun, remembered
 from sentinel.checks.log.requests import Hang, Means, Wish, culprit, due, wish
+from sentinel.checks.log.scan import Patterns, scan
 from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.settings import Looks
-from sentinel.checks.log.suspicion import Suspicion, noticed, quiet
+from sentinel.checks.log.suspicion import (
+    PART,
+    Suspicion,
+    closer_look,
+    may_look,
+    noticed,
+    quiet,
+    weighed_early,
+)
 from sentinel.checks.log.witness import Testimony, together
 from sentinel.checks.log.words import Watched
+from sentinel.checks.users import me
 from sentinel.core.checkpoints import Where
-from sentinel.core.clock import shifted
+from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.ports import Context
+from sentinel.core.text import shortened, visible
 from sentinel.slurm.job_states import leads
 from sentinel.slurm.model import Job
+from sentinel.slurm.submission import Submission, shell
 
 LOOKUP = 5.0  # seconds for one question to a file system
 RISK = 10.0  # seconds for all questions about checkpoints
@@ -325,3 +340,99 @@ def _coverage(watched: Sequence[Watched]) -> Coverage:
 
 def _key(job: Job | None) -> str:
     return job.job_id if job else ""
+
+
+# How a training that hangs goes on without the node that holds it up: commands for people. Pure.
+#
+# Only where one node is the culprit. Nothing here starts a second training beside the first: what
+# is submitted waits for the end of the job that hangs, and where a next one is queued none is
+# submitted.
+
+
+FORWARDED = 3
+"""Waiting jobs that are shown: an alert has room for few commands."""
+REASON = 160
+"""Characters of a drain's reason."""
+
+_ADMIN = "  # for an administrator; if you are none, send them this line"
+
+
+def onward(
+    job: Job, node: str, how: Submission | None, waiting: Sequence[Job], fault: str = ""
+) -> tuple[str, ...]:
+    """Commands in their order. `waiting`: jobs that go on after it; `fault`: what is wrong with the
+    node itself, without which nobody is asked to drain it."""
+    owner = "" if job.user == me() else f"  # as {visible(job.user)}"
+    if waiting:
+        lines = [
+            " ".join(map(quote, excluding(target(j), j.exclude, node))) for j in waiting[:FORWARDED]
+        ]
+    else:
+        again = shell(how, node, job.id) if how else ""
+        lines = [again] if again.isprintable() and again else []
+    if lines:
+        lines = [f"{line}{owner}" for line in (*lines, f"scancel {target(job)}")]
+    if fault:
+        why = quote(shortened(visible(f"job {job.id} hung: {fault}"), REASON))
+        lines.append(f"scontrol update NodeName={node} State=DRAIN Reason={why}{_ADMIN}")
+    return tuple(lines)
+
+
+# What the log of an earlier job teaches, by the times that its lines carry. Pure.
+#
+# It is looked at as if it were written now, a look a minute, by what watches a log that is.
+
+
+LOOK = 60  # seconds from look to look
+GONE = 12 * 3600  # seconds without a line that are no quiet: the next job wrote into the same file
+MOST = 10_000  # looks: a week
+
+_TIME = re.compile(
+    r"(?<!\d)(\d{4})-([01]\d)-([0-3]\d)[T ]([0-2]\d):([0-5]\d):([0-5]\d)|\"time_ms\": (\d{13})\b"
+)
+"""Of Python's logging, Megatron-LM, fairseq and torchtitan; of MLPerf's MLLOG."""
+
+
+def lesson(text: str, patterns: Patterns, job: Job, learned: Learned, whole: bool) -> Learned:
+    """With what this log shows of quiets, phases, step times and, where it is `whole`, of the
+    start of a job like this one; nothing where its lines tell no time. CannotTell as `scan`."""
+    seen: Seen | None = None
+    size, started = 0, None
+    for at, lines in _looks(text):
+        started = at - LOOK - (0 if whole else GONE) if started is None else started
+        size += len(lines)
+        sight = Sight(
+            path="",
+            at=Instant(wall=at * SECOND),
+            job=replace(job, started=started),
+            looks={"": Look(size=size, inode="", mtime=at)},
+            places={"": Place(size=size)},
+            events=tuple(scan(lines, patterns)),
+        )
+        seen, learned = remembered(sight, seen, learned, bool(patterns.numbers))
+    return learned
+
+
+def _looks(text: str) -> Iterator[tuple[int, str]]:
+    """Seconds, and the lines that were new then."""
+    begin, now = 0, 0
+    looks = 0
+    for match in _TIME.finditer(text):
+        at = _seconds(match)
+        now = at + LOOK if not now or at - now > GONE else now
+        while 0 < now <= at and looks < MOST:
+            line = text.rfind("\n", begin, match.start()) + 1 or begin
+            yield now, text[begin:line]
+            begin, now, looks = line, now + LOOK, looks + 1
+    if now:
+        yield now, text[begin:]
+
+
+def _seconds(match: re.Match[str]) -> int:
+    """0 for what is no time."""
+    if match[7]:
+        return int(match[7]) // 1000
+    try:
+        return timegm(tuple(int(group) for group in match.groups()[:6]))
+    except ValueError:
+        return 0

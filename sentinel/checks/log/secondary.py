@@ -12,9 +12,8 @@ from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
-from sentinel.checks.log.progress import GROWTH, Seen
+from sentinel.checks.log.progress import GROWTH, Seen, usual
 from sentinel.checks.log.slowdown import MESSAGE, words
-from sentinel.checks.log.speed import usual
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentinel.checks.fs.limits import Limits, judge
-from sentinel.checks.fs.usage import Usage
-from sentinel.checks.quota.tools.quota import Amount, Quota
-from sentinel.checks.quota.tools.targets import Target, fullest, median_percent
+from sentinel.checks.fs.limits import Limits, Usage, judge
+from sentinel.checks.quota.tools.quota import Amount, Quota, Target, fullest, median_percent
 from sentinel.core.forecast.words import moment
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.text import visible

@@ -8,8 +8,7 @@ with the time of its record.
 import re
 from collections.abc import Iterable, Iterator
 
-from sentinel.nodes.probe.lines import Strange
-from sentinel.nodes.probe.model import Cursor, KernelLine, KernelLog
+from sentinel.nodes.probe.model import Cursor, KernelLine, KernelLog, Strange
 
 # https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg
 _KMSG = re.compile(r"([0-9]{1,9}),([0-9]{1,19}),([0-9]{1,19}),[^;]*;(.*)")

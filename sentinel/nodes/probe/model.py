@@ -3,13 +3,14 @@
 Nothing is ever empty because it could not be seen.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.errors import Invalid
+from sentinel.core.errors import Invalid, SentinelError
 
 Section = Literal[
     "processes",
@@ -341,3 +342,18 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
         parts = {name: getattr(self, name) for name in self.__struct_fields__}
         parts |= {f"disks.{path}": disk for path, disk in self.disks.items()}
         return {name: part for name, part in parts.items() if isinstance(part, Unread)}
+
+
+# What the parsers of sections share.
+
+
+class Strange(SentinelError):
+    """A line is not of the known form: then the section says nothing at all."""
+
+
+def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
+    """The line in its parts; raises Strange."""
+    match = pattern.fullmatch(line)
+    if not match:
+        raise Strange(f"a line that is not understood: {line}")
+    return match

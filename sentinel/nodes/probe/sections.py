@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from sentinel.nodes.probe.lines import Strange, matched
 from sentinel.nodes.probe.model import (
     Blocked,
     Disk,
@@ -26,8 +25,10 @@ from sentinel.nodes.probe.model import (
     Sensor,
     StepProcess,
     Steps,
+    Strange,
     Unread,
     Wait,
+    matched,
 )
 
 __all__ = ["Strange"]

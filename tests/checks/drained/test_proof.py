@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.drained.logs import History
 from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, expected, proven
-from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.checks.drained.sight import History, Item, Rules, Sight
 from sentinel.nodes.model import (
     Answered,
     Garbage,

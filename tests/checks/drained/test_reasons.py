@@ -4,8 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.model import Reading
-from sentinel.checks.drained import logs
-from sentinel.checks.drained.logs import UNTOLD, History, histories
+from sentinel.checks.drained import sight
 from sentinel.checks.drained.reasons import (
     KILL,
     fits,
@@ -16,6 +15,7 @@ from sentinel.checks.drained.reasons import (
     seen_from_the_start,
     typed_by,
 )
+from sentinel.checks.drained.sight import UNTOLD, History, histories
 from sentinel.core.clock import Instant
 from sentinel.testing import START
 from tests.checks.drained.nodes import LEFT_SERVICE, NODE
@@ -175,11 +175,13 @@ def test_a_reason_that_quotes_the_log_proves_nothing() -> None:
 
 def test_lines_that_tell_something_of_a_node() -> None:
     """By its whole name, the last five, none too long, nothing in them that a terminal obeys."""
-    lines = logs.telling(LOG)
-    assert logs.shown(logs.about(lines, "n1")).count("\n") == 4
-    assert "n10" not in logs.shown(logs.about(lines, "n1"))
-    assert logs.shown(logs.about(lines, "n2")) == ""
-    line = logs.shown(logs.telling(f"[2.batch] error: *** JOB 2 CANCELLED AT \x1b[31m{'x' * 999}"))
+    lines = sight.telling(LOG)
+    assert sight.shown(sight.about(lines, "n1")).count("\n") == 4
+    assert "n10" not in sight.shown(sight.about(lines, "n1"))
+    assert sight.shown(sight.about(lines, "n2")) == ""
+    line = sight.shown(
+        sight.telling(f"[2.batch] error: *** JOB 2 CANCELLED AT \x1b[31m{'x' * 999}")
+    )
     assert "\\x1b[31m" in line
     assert len(line) == 240
-    assert logs.shown(logs.telling("nothing of interest\n")) == ""
+    assert sight.shown(sight.telling("nothing of interest\n")) == ""

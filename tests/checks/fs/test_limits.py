@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.limits import CRIT, WARN, Limits, completed, judge
-from sentinel.checks.fs.usage import Usage, parse
+from sentinel.checks.fs.limits import CRIT, WARN, Limits, Usage, completed, judge, parse
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath

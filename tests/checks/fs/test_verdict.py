@@ -6,9 +6,8 @@ from collections.abc import Collection
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import CRIT, WARN
+from sentinel.checks.fs.limits import CRIT, WARN, Usage
 from sentinel.checks.fs.probe import Answer, probe_all
-from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import (
     KEPT,
     Rules,

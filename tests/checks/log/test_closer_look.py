@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.closer_look import may_look
 from sentinel.checks.log.file_offset import Look
-from sentinel.checks.log.onward import onward
 from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch
+from sentinel.checks.log.run import onward
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.suspicion import (
@@ -29,6 +28,7 @@ from sentinel.checks.log.suspicion import (
     is_due,
     left,
     looked,
+    may_look,
     noticed,
     quiet,
 )

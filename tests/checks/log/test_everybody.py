@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sentinel.checks.log.everybody import LATE
+from sentinel.checks.log.check import LATE
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from tests.checks.log.jobs import job

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.onward import onward
+from sentinel.checks.log.run import onward
 from sentinel.clock import SystemClock
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Status

@@ -6,10 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.progress import Seen, Sight, remembered
+from sentinel.checks.log.progress import (
+    KEPT,
+    SPAN,
+    Seen,
+    Sight,
+    Speed,
+    kept,
+    measured,
+    remembered,
+    usual,
+)
 from sentinel.checks.log.scan import Patterns, scan
 from sentinel.checks.log.secondary import Aside, Wishes, asides, cause
-from sentinel.checks.log.speed import KEPT, SPAN, Speed, kept, measured, usual
 from sentinel.checks.log.troubles import Finder, Trouble
 from sentinel.core.clock import shifted
 from sentinel.core.model import Status

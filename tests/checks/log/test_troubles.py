@@ -5,9 +5,8 @@ import re
 import pytest
 
 from sentinel.checks.log.known_troubles import GATES, KINDS
-from sentinel.checks.log.origin import Origin, origin
 from sentinel.checks.log.peers import address, named, node_of, resolved
-from sentinel.checks.log.troubles import MOST, Finder
+from sentinel.checks.log.troubles import MOST, Finder, Origin, origin
 
 IB = (
     "gpu-0:984:1357 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer "

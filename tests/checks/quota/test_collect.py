@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.fs.limits import Limits
+from sentinel.checks.fs.limits import Limits, Usage
 from sentinel.checks.fs.probe import Answer
-from sentinel.checks.fs.usage import Usage
 from sentinel.checks.fs.verdict import Sight
 from sentinel.checks.quota import collect, further
 from sentinel.checks.quota.check import QuotaCheck

@@ -14,8 +14,7 @@ import pytest
 from sentinel.checks.du.check import DuCheck
 from sentinel.checks.fs import Fs
 from sentinel.checks.fs.limits import Limits
-from sentinel.checks.quota.check import QuotaCheck
-from sentinel.checks.quota.settings import Crit
+from sentinel.checks.quota.check import Crit, QuotaCheck
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel.checks.fs.limits import Limits
 from sentinel.checks.quota.judge import targets_finding
-from sentinel.checks.quota.tools.targets import Target
+from sentinel.checks.quota.tools.quota import Target
 from sentinel.core.model import Finding, Status
 from sentinel.core.values import Share
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.core.forecast.forecast import Forecast, forecast
-from sentinel.core.forecast.steps import Steps, steps
+from sentinel.core.forecast.forecast import Forecast, Steps, forecast, steps
 from sentinel.core.forecast.thin import bucketed, hourly
 
 NOW, HOUR, DAY, TB = 1_800_000_000.0, 3600.0, 86_400.0, 1e12

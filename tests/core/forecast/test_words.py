@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from sentinel.core.errors import Invalid
-from sentinel.core.forecast.forecast import Forecast
-from sentinel.core.forecast.steps import Steps
+from sentinel.core.forecast.forecast import Forecast, Steps
 from sentinel.core.forecast.words import headroom, moment, told
 
 # Thursday 2027-01-14 12:00:00 UTC

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, counted, number
-from sentinel.checks.quota.tools.targets import Target
+from sentinel.checks.quota.tools.quota import Amount, Quota, Target, Unexpected, counted, number
 
 _HEADER = "name,id,size,hard,files,hard"
 _POOL = "Quota information for storage pool"

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, grace_left, number
-from sentinel.checks.quota.tools.targets import Target
+from sentinel.checks.quota.tools.quota import Amount, Quota, Target, Unexpected, grace_left, number
 
 _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
