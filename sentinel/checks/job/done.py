@@ -1,6 +1,6 @@
 """Whether a training that no longer runs has finished."""
 
-from sentinel.checks.job.ends import completed
+from sentinel.checks.job.ends import completed, recency
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.settings import DoneWhen
@@ -32,11 +32,11 @@ def last_run(memory: Memory) -> Gone | None:
     """Of the jobs that are gone, the one that began last; of an array whose elements ran side by
     side one that failed, if any did."""
     ran = [g for g in memory.gone if g.ran]
-    last = max(ran, key=lambda g: g.started or 0, default=None)
+    last = max(ran, key=recency, default=None)
     if last is None or not completed(last):
         return last
     failed = [g for g in ran if g.end and not completed(g) and _beside(g, last)]
-    return max(failed, key=lambda g: g.started or 0, default=last)
+    return max(failed, key=recency, default=last)
 
 
 def _beside(one: Gone, last: Gone) -> bool:

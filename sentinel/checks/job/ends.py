@@ -15,6 +15,14 @@ def completed(gone: Gone) -> bool:
     return bool(end and end.state == "COMPLETED" and not end.exit_code and not end.signal)
 
 
+def recency(gone: Gone) -> tuple[bool, int, int, bool, int]:
+    """Sorts the newest run last. Slurm counts whole seconds: of runs that began and ended in the same
+    one, the one that failed counts as newer, then an array's later element."""
+    ended = (gone.end.ended if gone.end else None) or gone.at.wall // SECOND
+    task = int(gone.seen.task) if gone.seen.task.isdecimal() else 0
+    return gone.ran, gone.started or 0, ended, not completed(gone), task
+
+
 def last_moment(gone: Gone, now: Instant) -> Instant:
     """When it ended, by Slurm's clock; where that does not say, when that was noticed."""
     if gone.end is None or gone.end.ended is None:

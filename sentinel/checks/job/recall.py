@@ -10,7 +10,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from sentinel.checks.job.ends import completed
+from sentinel.checks.job.ends import completed, recency
 from sentinel.checks.job.memory import GONE, Gone, Memory, Seen
 from sentinel.checks.job.settings import JobSettings
 from sentinel.core.clock import SECOND, Instant, elapsed
@@ -271,6 +271,6 @@ def _told(known: Sequence[Gone], found: Sequence[Gone]) -> tuple[Gone, ...]:
     """What began last comes first; too many completed elements push no failed one out."""
     if not found:
         return tuple(known)
-    every = sorted((*known, *found), key=lambda one: (one.ran, one.started or 0), reverse=True)
+    every = sorted((*known, *found), key=recency, reverse=True)
     kept = sorted(every[1:], key=completed)[: GONE - 1]
     return (every[0], *(one for one in every[1:] if one in kept))

@@ -165,6 +165,22 @@ def test_of_an_array_a_failed_element_is_told() -> None:
     assert "COMPLETED" not in finding.summary
 
 
+def test_of_an_array_that_ended_within_one_second_its_last_failure_is_told() -> None:
+    """Slurm's times are whole seconds: which element came last they do not say."""
+    watch = Watch(check(done_when=DoneWhen(state="completed")))
+    watch.look(
+        job("16", id="15_0", array_id="15", task="0"), pending("15", id="15_[1-2]", task="1-2")
+    )
+    good = run("16", "COMPLETED", id="15_0", array_id="15", exit_code=0, ended=NOW - 3600)
+    bad = [
+        run(number, id=f"15_{task}", array_id="15", exit_code=4, ended=NOW - 3600)
+        for task, number in ((1, "17"), (2, "15"))
+    ]
+    finding = watch.see(Slurm(runs=[good, *bad]))
+    assert finding.status is Status.CRITICAL
+    assert "job 15_2 FAILED with exit code 4" in finding.summary
+
+
 def test_of_an_array_that_ran_side_by_side_a_failed_element_is_told() -> None:
     """Although the one that began last is COMPLETED; one that failed long before does not count."""
     watch = Watch(check(done_when=DoneWhen(state="completed")))
