@@ -19,7 +19,9 @@ include place
 all:
 \t@test ! -e ../broken || { echo "slurmd.c:5: error: no such header" >&2; exit 1; }
 install:
-\tmkdir -p $(DESTDIR)$(HOME)/bin
+\tmkdir -p $(DESTDIR)$(HOME)/bin $(DESTDIR)$(HOME)/lib/slurm
+\t@test -e ../unmunged || touch $(DESTDIR)$(HOME)/lib/slurm/auth_munge.so
+\ttouch $(DESTDIR)$(HOME)/lib/slurm/accounting_storage_mysql.so
 \twc -l <../configured >$(DESTDIR)$(HOME)/bin/squeue
 """
 
@@ -58,6 +60,20 @@ def test_a_build_that_fails_is_named_and_goes_on_where_it_was(
     (build.cache() / "26.05.build/source/broken").unlink()
     home = build.build("26.05", release)
     assert (home / "bin/squeue").read_text().split() == ["1"], "configured once"
+
+
+def test_a_build_without_a_library_is_named_and_configured_anew(
+    release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """configure of an old Slurm only warns; then no daemon would start, and nobody could say why."""
+    (release / "unmunged").touch()
+    assert command.build_all(["20.11"], release, "") == 1
+    told = capsys.readouterr().err
+    assert "Slurm 20.11 was not built: auth_munge.so not built; needs gcc make libmunge-dev" in told
+    assert not build.built("20.11")
+    (build.cache() / "20.11.build/source/unmunged").unlink()
+    home = build.build("20.11", release)
+    assert (home / "bin/squeue").read_text().split() == ["2"], "configured anew"
 
 
 def test_the_newest_release_of_a_repository_is_taken(release: Path) -> None:
