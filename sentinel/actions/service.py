@@ -101,9 +101,10 @@ def grants(check: CheckConfig) -> Mapping[str, Limits | None]:
 
 
 def concerned(check: CheckConfig) -> bool:
-    """Whether the check may ask for actions, as it is configured: else no log of them is kept."""
+    """Whether the check may ask for actions, as it is configured: else no log of them is kept. Only the
+    cluster at hand is ever changed."""
     asks: bool = check.plugin.may_ask
-    return asks
+    return asks and not check.common.cluster
 
 
 def _imagined(

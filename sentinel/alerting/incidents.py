@@ -133,12 +133,12 @@ class Causes:
     ) -> None:
         """`split`: ids of alerts that a person took out of their incident: nothing explains them."""
         self._rules, self.split = tuple(rules), split
-        self._found: dict[tuple[int, str], Alert] = {}
+        self._found: dict[tuple[int, str, str], Alert] = {}
         for alert in sorted((a for a in alerts if a.firing), key=lambda a: (a.since.wall, a.key)):
             for number, rule in enumerate(self._rules):
                 if not rule.causes or alert.kind in rule.causes:
                     for link in _as_cause(rule, alert):
-                        self._found.setdefault((number, link), alert)
+                        self._found.setdefault((number, _where(rule, alert), link), alert)
 
     def of(self, alert: Alert) -> Alert | None:
         """The firing alert that explains this one; None where none does."""
@@ -148,7 +148,7 @@ class Causes:
             if rule.effects and alert.kind not in rule.effects:
                 continue
             for link in _as_effect(rule, alert):
-                cause = self._found.get((number, link))
+                cause = self._found.get((number, _where(rule, alert), link))
                 if cause is not None and cause.key != alert.key and _in_time(cause, alert):
                     return cause
         return None
@@ -189,6 +189,12 @@ def may_be_explained(alert: Alert, kinds: Container[str], rules: Iterable[Rule] 
         and any(True for _ in _as_effect(rule, alert))
         for rule in rules
     )
+
+
+def _where(rule: Rule, alert: Alert) -> str:
+    """Whose link it is: each cluster has its own Slurm and a node-0 of its own; file systems are this
+    host's."""
+    return "" if rule.link in ("path", "mount") else alert.key.cluster
 
 
 def _as_cause(rule: Rule, alert: Alert) -> Iterator[str]:

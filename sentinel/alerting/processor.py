@@ -55,6 +55,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     zone: tzinfo = timezone.utc
     dry_run: bool = False
 
+    def cluster_of(self, check: str) -> str:
+        """The cluster whose name the check's alerts bear."""
+        policy = self.policies.get(check)
+        return (policy.cluster if policy else "") or self.cluster
+
 
 SETTLE = 300.0
 """Seconds after the end of a cause in which what it explained may end as well, untold: a check that
@@ -195,7 +200,7 @@ def digest(
     """What one transaction has to write about these runs. `origin`: see state_machine.step."""
     work = _Work(alerts, plan, now, orders, rest)
     for outcome in outcomes:
-        for key, finding in observations(outcome, alerts, plan.cluster):
+        for key, finding in observations(outcome, alerts, plan.cluster_of(outcome.check)):
             work.observe(key, finding, plan.policies[outcome.check], origin(key))
     work.tell({outcome.check for outcome in outcomes})
     return work.batch(outcomes)
@@ -290,7 +295,7 @@ class _Work:
 
     def announce(self, bulletin: Bulletin) -> None:
         """One message about an action to whoever hears of its subject, unless that is muted."""
-        key = Key(self._plan.cluster, bulletin.check, bulletin.subject)
+        key = Key(self._plan.cluster_of(bulletin.check), bulletin.check, bulletin.subject)
         alert = stand_in(bulletin, key, self._alerts.get(key), self._plan, self._now)
         transition = deed(bulletin, alert, self._now)
         self._transitions.append(transition)

@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
+from sentinel.alerting.matchers import literally
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import SLURM, Silence
 from sentinel.core.clock import SECOND, Instant
@@ -19,16 +20,19 @@ def orders(
     silences: Iterable[Silence],
     every_node: Collection[str],
     now: Instant,
+    cluster: str = "",
 ) -> list[Silence]:
     """What has to be written so that the silences say what Slurm says now.
 
     `every_node`: all of the cluster; a reservation that holds them all silences everything.
     What a person has ended by hand is left as it is; a reservation that was changed is another.
+    `cluster`: whose alerts alone they silence, where there are more.
     """
+    match = Match(cluster=literally(cluster)) if cluster else Match()
     known = {s.id: s for s in silences if s.id.startswith(PREFIX)}
     wanted = {s.id: s for s in _wanted(reservations, frozenset(every_node), now)}
     gone = (s for s in known.values() if s.id not in wanted and s.ends > now.wall)
-    new = [s for s in wanted.values() if s.id not in known]
+    new = [replace(s, match=match) for s in wanted.values() if s.id not in known]
     return [*new, *(replace(s, ends=now.wall) for s in gone)]
 
 

@@ -48,7 +48,8 @@ often as configured, but never to the second (engine.tick has the same for `ever
 
 class Policy(Struct, frozen=True, kw_only=True):
     """How long a trouble must last. Seconds; `blind_after` in runs. `for_` None: as long as the
-    finding itself asks for (`Finding.patience`)."""
+    finding itself asks for (`Finding.patience`). `cluster`: the one that the check asks; empty: the
+    one at hand. `before`: what stands before the commands that people are told, so that they ask it."""
 
     kind: str
     for_: float | None = None
@@ -56,6 +57,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     blind_after: int = 3
     runbook: str = ""
     labels: Mapping[str, str] = {}
+    cluster: str = ""
+    before: str = ""
     flap: FlapPolicy = FlapPolicy()
 
 
@@ -194,7 +197,7 @@ def _observe(before: Alert, finding: Finding, policy: Policy, now: Instant) -> A
         status=finding.status,
         summary=finding.summary,
         details=finding.details,
-        commands=finding.commands,
+        commands=tuple(f"{policy.before}{command}" for command in finding.commands),
         values=finding.values,
         labels={**finding.labels, **policy.labels},
         runbook=policy.runbook,

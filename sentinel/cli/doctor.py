@@ -61,6 +61,8 @@ def _items(settings: Settings) -> Iterator[Item]:
     yield host.clock(app.zone(settings), datetime.now(timezone.utc))
     snapshot = app.snapshot(settings)
     yield from slurm.examine(snapshot, settings.slurm)
+    for name in settings.clusters:
+        yield from slurm.elsewhere(name, app.snapshot(settings, name))
     yield from cron.examine(app.chain_folder(settings), snapshot.client, settings.spare_state)
     yield host.munge()
     yield from _way_to_nodes(settings, snapshot)

@@ -76,7 +76,7 @@ def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> Rend
         table.add_row(
             Text(a.id, style="dim"),
             word,
-            about(a.check, a.subject),
+            about(a.check, a.subject, a.elsewhere),
             Text(duration_text(int(a.for_s))),
             said,
             style="reverse" if number == chosen else "",
@@ -119,7 +119,7 @@ def one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     lines = [
         Text.assemble(
             (a.tone.value, COLOURS[a.tone]),
-            f"  {a.check} {a.subject}  for {duration_text(a.for_s)}",
+            f"  {a.check} {a.subject}{f' on {a.elsewhere}' if a.elsewhere else ''}  for {duration_text(a.for_s)}",
         ),
         Text(a.summary, style="bold"),
         Text(f"alert {a.id}, kind {a.kind}, since {stamp(a.since, zone)}", style="dim"),
@@ -206,7 +206,7 @@ def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     for j in rows:
         moved = f"{duration_text(int(j.quiet_s))} ago" if j.quiet_s is not None else "–"
         table.add_row(
-            about(j.check, j.subject),
+            about(j.check, j.subject, j.elsewhere),
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
             Text(j.pace),
             Text(moved),

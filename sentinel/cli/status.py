@@ -91,6 +91,7 @@ def _alert(a: Any) -> dict[str, Any]:
     return {
         "id": a.id,
         "incident": a.incident,
+        "cluster": a.cluster,
         "check": a.check,
         "subject": a.subject,
         "status": a.status.value,

@@ -46,9 +46,10 @@ def status_cell(status: Status) -> Text:
     return Text(status.value, style=COLOURS[status])
 
 
-def about(check: str, subject: str) -> Text:
-    """`disks /scratch`; once where both are the same."""
-    return Text(check if subject in ("", check) else f"{check} {subject}")
+def about(check: str, subject: str, elsewhere: str = "") -> Text:
+    """`disks /scratch`; once where both are the same; with the cluster where it is another one."""
+    words = check if subject in ("", check) else f"{check} {subject}"
+    return Text(f"{words} on {elsewhere}" if elsewhere else words)
 
 
 def show_check(outcome: Outcome) -> None:

@@ -20,6 +20,7 @@ from sentinel.core.declared import OWN as OWN_METRICS
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig
+from sentinel.core.text import visible
 
 Lists = Mapping[str, Mapping[int, Any]]
 """Section -> place in the file -> what could be read there."""
@@ -68,6 +69,7 @@ class Review:
             problem = "this is what sentinel says about itself; take another name"
             self._error(("checks", OWN), problem)
         self._actions()
+        self._clusters()
         self._unreached(lists["routes"])
         self._too_often(lists["routes"])
         self._repeats(lists["routes"])
@@ -122,6 +124,32 @@ class Review:
             if name not in known:
                 hint = did_you_mean(name, known)
                 self._error(("actions", name), f"there is no action '{name}'{hint}")
+
+    def _clusters(self) -> None:
+        """What reaches into nodes, keeps a ledger of them or changes something goes by names of the
+        cluster at hand: another one's node-0 is not meant."""
+        known = tuple(self._settings.clusters)
+        for name in known:
+            if not name or name != visible(name).strip():
+                self._error(
+                    ("clusters", name), "a name holds no control characters or outer blanks"
+                )
+        if self._settings.cluster in known:
+            self._error(("cluster",), "this is the name of another cluster in `clusters`")
+        for check in self._settings.checks:
+            path, plugin = ("checks", check.name, "cluster"), check.plugin
+            if not (cluster := check.common.cluster):
+                continue
+            if cluster not in known:
+                hint = (
+                    did_you_mean(cluster, known, "there are")
+                    if known
+                    else "; name it in `clusters`"
+                )
+                self._error(path, f"there is no cluster '{cluster}'{hint}")
+            elif plugin.may_ask or plugin.KEEPS_GPUS:
+                what = "changes" if plugin.may_ask else "looks into nodes of"
+                self._error(path, f"it {what} the cluster at hand only: run a sentinel over there")
 
     def _match(self, path: Path, match: Match) -> None:
         for place, name, text in _words(path, match):

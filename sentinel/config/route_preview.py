@@ -40,7 +40,9 @@ def rehearse(settings: Settings, now: Instant) -> Iterator[Rehearsal]:
     """One row per check and severity; hours count as open, escalation as in the future."""
     for check in settings.checks:
         common = check.common
-        alert = _alert(settings.cluster, check.name, common.kind, common.labels, now)
+        alert = _alert(
+            common.cluster or settings.cluster, check.name, common.kind, common.labels, now
+        )
         severities = (Status.WARNING,) if common.severity == "warning" else _BOTH
         yield from (_row(replace(alert, severity=s), settings, now) for s in severities)
         yield _row(_blind(alert), settings, now)

@@ -12,6 +12,7 @@ from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.settings import (
     ChannelConfig,
     CheckConfig,
+    ClusterSettings,
     FilePath,
     Secret,
     SlurmSettings,
@@ -112,7 +113,8 @@ class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Settings(Struct, frozen=True, kw_only=True):
     """A whole configuration, checked. `cluster` empty: ask Slurm; `timezone` empty: the host's.
     `checks_from`: directories with kinds of checks in files of their own. `spare_state`: a
-    directory for what cannot be written to the state. `evidence`: where that of jobs is kept; empty:
+    directory for what cannot be written to the state. `clusters`: those that are asked beside the one
+    at hand, by the name that their alerts bear. `evidence`: where that of jobs is kept; empty:
     below the state, where its owner alone gets."""
 
     path: str = ""
@@ -123,6 +125,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     timezone: str = ""
     checks_from: list[FilePath] = field(default_factory=list)
     slurm: SlurmSettings = SlurmSettings()
+    clusters: Mapping[str, ClusterSettings] = {}
     remote: RemoteSettings = RemoteSettings()
     checks: tuple[CheckConfig, ...] = ()
     channels: tuple[ChannelConfig, ...] = ()

@@ -56,6 +56,7 @@ class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     blind_after: After so many runs that could not see an alert says so.
     labels: What is added to its alerts, for routes and silences.
     runbook: What to do, or where that is written: it stands in every message.
+    cluster: One of `clusters`, which it asks and whose name its alerts bear; unset, the one at hand.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     blind_after: int = 3
     labels: Mapping[str, str] = {}
     runbook: str = ""
+    cluster: str = ""
 
 
 class CheckConfig(Struct, frozen=True, kw_only=True):
@@ -127,6 +129,30 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                         raise Invalid(f"{node} is in {of[node]} too", "racks", name)
             except Invalid as error:
                 raise Invalid(str(error), "racks", name) from None
+
+
+class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one cluster more is asked: by its slurm.conf (`conf`), by commands on another host
+    (`command_prefix`, e.g. [ssh, login2]), or both: then `conf` is a path there."""
+
+    conf: str = ""
+    timeout: Duration = Duration(20)
+    command_prefix: list[str] = []
+
+    def __post_init__(self) -> None:
+        if not self.conf and not self.command_prefix:
+            raise Invalid("needs `conf`, its slurm.conf, or `command_prefix`, e.g. [ssh, login2]")
+        if self.conf and not self.conf.startswith("/"):
+            raise Invalid("write it from / on, e.g. /etc/slurm/b.conf", "conf")
+
+    @property
+    def before(self) -> str:
+        """What a person types before a command of Slurm to ask this cluster."""
+        from shlex import join
+
+        there = ["env"] if self.command_prefix and self.conf else []
+        conf = [f"SLURM_CONF={self.conf}"] if self.conf else []
+        return f"{join([*self.command_prefix, *there, *conf])} "
 
 
 def is_web_address(text: str) -> bool:

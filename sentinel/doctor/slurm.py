@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from shutil import which
 
+from msgspec.structs import replace
+
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
@@ -36,6 +38,13 @@ def examine(slurm: Snapshot, settings: SlurmSettings) -> Iterator[Item]:
     yield seeing(slurm)
     yield nodes.changing(slurm, settings.change_prefix)
     yield from remarks(slurm)
+
+
+def elsewhere(name: str, slurm: Snapshot) -> Iterator[Item]:
+    """Of a cluster that is looked at and never changed."""
+    answers = controller(slurm)
+    told = (answers,) if answers.status is Status.CRITICAL else (answers, version(slurm))
+    yield from (replace(item, name=f"{item.name} of {visible(name)}") for item in told)
 
 
 def controller(slurm: Snapshot) -> Item:

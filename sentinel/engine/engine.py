@@ -230,7 +230,8 @@ class Engine:
     async def hear(self) -> None:
         """Take in what others say: maintenance in Slurm, acknowledgements given elsewhere."""
         world = self.world
-        work = self._hearing.round(world.calendar, world.channels, await self.alerts())
+        whose = world.plan.cluster if world.clusters else ""
+        work = self._hearing.round(world.calendar, world.channels, await self.alerts(), whose)
         with contextlib.suppress(asyncio.TimeoutError):
             if await asyncio.wait_for(work, HEARING_LIMIT):
                 await self.review()
@@ -315,17 +316,19 @@ class Engine:
             return conclude(config, None, why, 0.0)
 
     async def _run(self, config: CheckConfig) -> Outcome:
+        world, cluster = self.world, config.common.cluster
+        # Nodes, what was done to them and their GPUs are known by names: they are those at hand.
         ctx = Context(
             name=config.name,
             now=self._clock.now(),
             limit=config.limit,
-            slurm=self.world.slurm,
+            slurm=world.clusters[cluster] if cluster else world.slurm,
             memory=await self._db.call(self._store.memory, config.name),
             history=self._history(config.name),
-            remote=self.world.remote,
-            logbook=self.world.deeds.books if self.world.deeds else None,
-            gpus=self.world.gpus,
-            due=is_due(config, self._clock.now(), self.world.zone),
+            remote=None if cluster else world.remote,
+            logbook=world.deeds.books if world.deeds and not cluster else None,
+            gpus=None if cluster else world.gpus,
+            due=is_due(config, self._clock.now(), world.zone),
         )
         work = threads.start(f"run {config.name}", lambda: self._runner.run(config, ctx))
         outcome = await asyncio.wrap_future(work)

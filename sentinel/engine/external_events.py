@@ -34,18 +34,22 @@ class Hearing:
         self._turn = 0
 
     async def round(
-        self, calendar: Calendar | None, channels: Mapping[str, Channel], alerts: Iterable[Alert]
+        self,
+        calendar: Calendar | None,
+        channels: Mapping[str, Channel],
+        alerts: Iterable[Alert],
+        cluster: str = "",
     ) -> bool:
-        """Whether anything new was heard."""
+        """Whether anything new was heard. `cluster`: the calendar's, where there are more."""
         try:
             orders: Orders = await self._call(self._store.orders)
-            heard = await self._maintenance(calendar, orders) if calendar else False
+            heard = await self._maintenance(calendar, orders, cluster) if calendar else False
             return await self._acks(channels, list(alerts), orders) or heard
         except StoreError as error:
             self._failed("state", str(error))
             return False
 
-    async def _maintenance(self, calendar: Calendar, orders: Orders) -> bool:
+    async def _maintenance(self, calendar: Calendar, orders: Orders, cluster: str) -> bool:
         try:
             told, nodes = await asyncio.wrap_future(
                 threads.start("reservations", lambda: _ask(calendar))
@@ -54,7 +58,8 @@ class Hearing:
             self._failed("Slurm's reservations", str(error))
             return False
         self._failing.pop("Slurm's reservations", None)
-        written = slurm_maintenance.orders(told, orders.silences, nodes, self._clock.now())
+        now = self._clock.now()
+        written = slurm_maintenance.orders(told, orders.silences, nodes, now, cluster)
         for silence in written:
             await self._call(self._store.silence, silence)
         return bool(written)

@@ -70,7 +70,8 @@ class Pipeline:
             return None
         left = []
         for finding in outcome.report.findings:
-            alert = self._alerts.get(Key(self._plan.cluster, outcome.check, finding.subject))
+            cluster = self._plan.cluster_of(outcome.check)
+            alert = self._alerts.get(Key(cluster, outcome.check, finding.subject))
             told = alert is not None and alert.firing and alert.severity is alert.status
             if finding.status.bad and alert is not None and not (told or alert.over):
                 left.append(remaining(alert, finding, policy, now))
@@ -81,7 +82,9 @@ class Pipeline:
         self._plan = plan
         self.aside[CLUSTER] = {"name": plan.cluster}
         stale = [
-            k for k in self._alerts if k.check not in plan.policies or k.cluster != plan.cluster
+            k
+            for k in self._alerts
+            if k.check not in plan.policies or k.cluster != plan.cluster_of(k.check)
         ]
         if stale:
             now = self._clock.now()

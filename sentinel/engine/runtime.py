@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 class World(Struct, kw_only=True):
     """All that a configuration turns into; a reload replaces it as a whole. `invalid`: what is wrong
-    with the file, while this is of the last one that was valid; nothing is done then."""
+    with the file, while this is of the last one that was valid; nothing is done then. `clusters`: those beside `slurm`'s, by name."""
 
     checks: Mapping[str, CheckConfig]
     channels: Mapping[str, Channel]
     plan: Plan
     slurm: Slurm
+    clusters: Mapping[str, Slurm] = {}
     zone: tzinfo
     common: Mapping[str, ChannelCommon] = {}
     pulse: Pulse | None = None

@@ -102,7 +102,8 @@ class Client:
     """Asks Slurm and keeps count, by command, in `counts`; `remarks` has the lines that each last
     wrote on stderr beside an answer that is believed.
 
-    `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit`: seconds a command has.
+    `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit`: seconds a command has. `conf`:
+    the slurm.conf by which they go, on the host where they run; empty: the usual one.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Client:
         *,
         limit: float = 20.0,
         prefix: Sequence[str] = (),
+        conf: str = "",
         environ: Mapping[str, str] | None = None,
         max_output: int = MOST_OUTPUT,
     ) -> None:
@@ -118,7 +120,7 @@ class Client:
         self.counts: dict[str, Count] = {}
         self.remarks: dict[str, list[str]] = {}
         self._prefix = self.prefix = tuple(prefix)
-        self._environ = environ
+        self._conf, self._environ = conf, environ
         self._lock = allocate_lock()
         self._hanging = proc.Hanging()
 
@@ -159,9 +161,9 @@ class Client:
 
     def _start(self, argv: Sequence[str], limit: float) -> proc.Done:
         done = proc.run(
-            command(argv, self._prefix),
+            command(argv, self._prefix, self._conf),
             limit=limit,
-            env=neutral(os.environ if self._environ is None else self._environ),
+            env=neutral(os.environ if self._environ is None else self._environ, self._conf),
             max_output=self._max_output,
         )
         if done.code == _NOT_THERE and self._prefix:
@@ -190,13 +192,16 @@ class Client:
             count.seconds += seconds
 
 
-def neutral(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with Slurm's switches taken out and sentinel's own put in."""
+def neutral(environ: Mapping[str, str], conf: str = "") -> dict[str, str]:
+    """The environment with Slurm's switches taken out and sentinel's own put in. With a `conf` of its
+    own nothing is left that says how to reach another cluster."""
     kept = {k: v for k, v in environ.items() if KEPT.fullmatch(k) or not _FOREIGN.match(k)}
+    if conf:
+        kept = {k: v for k, v in kept.items() if not _FOREIGN.match(k)} | {"SLURM_CONF": conf}
     return kept | SETTINGS
 
 
-def command(argv: Sequence[str], prefix: Sequence[str]) -> list[str]:
+def command(argv: Sequence[str], prefix: Sequence[str], conf: str = "") -> list[str]:
     """The command as it is started: through the prefix, env(1) sets the environment there.
 
     ssh joins its arguments and gives them to a shell on the other side: quoted for it.
@@ -204,7 +209,8 @@ def command(argv: Sequence[str], prefix: Sequence[str]) -> list[str]:
     if not prefix:
         return list(argv)
     unset = [word for name in ELSEWHERE for word in ("-u", name)]
-    there = ["/usr/bin/env", *unset, *(f"{k}={v}" for k, v in SETTINGS.items()), *argv]
+    settings = {**SETTINGS, **({"SLURM_CONF": conf} if conf else {})}
+    there = ["/usr/bin/env", *unset, *(f"{k}={v}" for k, v in settings.items()), *argv]
     if any(os.path.basename(word) in _REMOTE_SHELLS for word in prefix):
         there = [shlex.quote(word) for word in there]
     return [*prefix, *there]

@@ -19,6 +19,7 @@ State = Literal["firing", "pending"]
 
 class AlertFact(Struct, frozen=True, kw_only=True):
     """An alert that fires, or does not yet. `told`: the channels that know, and since when.
+    `elsewhere`: the name of its cluster where that is another than the one at hand.
 
     `seen`: when its check last saw it; `stale`: why that is not current, empty where it is.
     """
@@ -26,6 +27,7 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     id: str
     incident: str = ""
     cluster: str
+    elsewhere: str = ""
     check: str
     kind: str
     subject: str
@@ -82,10 +84,11 @@ class IncidentFact(Struct, frozen=True, kw_only=True):
 class CheckFact(Struct, frozen=True, kw_only=True):
     """A configured check with its last run. `panel`: where its findings are shown. `blind_s`: for
     how long it has not seen all. `seen`: when it last saw something; `stale`: why its last run is
-    not current, which makes its status unknown."""
+    not current, which makes its status unknown. `elsewhere`: as of an alert."""
 
     name: str
     kind: str
+    elsewhere: str = ""
     panel: Panel = "none"
     status: Status | None = None
     summary: str = "has not run yet"
@@ -122,9 +125,10 @@ class DiskFact(Struct, frozen=True, kw_only=True):
 class JobFact(Struct, frozen=True, kw_only=True):
     """A training that is watched, by its queue or its log, as it was `seen`. `rate` in steps a
     second over the last minutes. `stale`: why it is not current, which makes its status unknown and
-    leaves out how fast it is and how long it has been quiet."""
+    leaves out how fast it is and how long it has been quiet. `elsewhere`: as of an alert."""
 
     check: str
+    elsewhere: str = ""
     kind: str
     subject: str
     status: Status

@@ -103,6 +103,7 @@ def _alert(
         id=alert.id,
         incident=alert.incident or alert.id,
         cluster=visible(alert.key.cluster),
+        elsewhere=visible(check.common.cluster) if check else "",
         check=visible(alert.key.check),
         kind=alert.kind,
         subject=visible(alert.key.subject),
@@ -137,6 +138,7 @@ def _checks(m: Material) -> Iterator[CheckFact]:
         fact = CheckFact(
             name=visible(check.name),
             kind=check.common.kind,
+            elsewhere=visible(check.common.cluster),
             panel=check.plugin.PANEL,
             next=_stamp(next_run.timestamp()),
             seen=look.at.wall / SECOND if look else None,
@@ -197,6 +199,7 @@ def _jobs(m: Material) -> Iterator[JobFact]:
         paces = () if stale else m.paces.get((check.name, f.subject, "progress"), ())
         yield JobFact(
             check=visible(check.name),
+            elsewhere=visible(check.common.cluster),
             kind=check.common.kind,
             subject=visible(f.subject),
             status=Status.UNKNOWN if stale else f.status,

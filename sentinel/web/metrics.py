@@ -23,6 +23,7 @@ MOST = 200
 
 LABEL = 120
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+NOWHERE: Mapping[str, str] = {}
 Row = tuple[tuple[str, ...], float | None]
 
 
@@ -40,6 +41,8 @@ class _Told:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        others = {c.name: c.elsewhere for c in facts.checks if c.elsewhere}
+        self._elsewhere = {shortened(n, LABEL): shortened(c, LABEL) for n, c in others.items()}
 
     def collect(self) -> Iterator[Metric]:
         """Every family, in the order of docs/metrics.md."""
@@ -47,7 +50,7 @@ class _Told:
         for family in self._families():
             if family.name not in names:
                 names.add(family.name)
-                yield _of_cluster(family, self._facts.cluster)
+                yield _of_cluster(family, self._facts.cluster, self._elsewhere)
 
     def _families(self) -> Iterator[Metric]:
         f = self._facts
@@ -69,10 +72,14 @@ class _Process:
             yield _of_cluster(family, self._cluster)
 
 
-def _of_cluster(family: Metric, cluster: str) -> Metric:
-    """Every series says whose it is: one Prometheus may hear of several clusters."""
+def _of_cluster(family: Metric, cluster: str, elsewhere: Mapping[str, str] = NOWHERE) -> Metric:
+    """Every series says whose it is: one Prometheus may hear of several clusters. `elsewhere`: the
+    clusters of checks that ask another one, by the label `check`."""
     name = shortened(cluster, LABEL)
-    family.samples = [s._replace(labels={"cluster": name, **s.labels}) for s in family.samples]
+    family.samples = [
+        s._replace(labels={"cluster": elsewhere.get(s.labels.get("check", ""), name), **s.labels})
+        for s in family.samples
+    ]
     return family
 
 

@@ -16,7 +16,7 @@ from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.text import visible
-from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm, users_of
+from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -205,8 +205,8 @@ def look(check: CheckConfig, settings: Settings | None) -> Outcome:
         name=check.name,
         now=clock.now(),
         limit=check.limit,
-        slurm=LazySlurm(surroundings, [check], clock),
-        remote=LazyRemote(surroundings),
+        slurm=LazySlurm(surroundings, [check], clock, check.common.cluster),
+        remote=None if check.common.cluster else LazyRemote(surroundings),
         one_shot=True,
     )
     return Runner().run(check, ctx)
@@ -370,11 +370,9 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
     return receipt
 
 
-def snapshot(settings: Settings) -> Snapshot:
+def snapshot(settings: Settings, cluster: str = "") -> Snapshot:
     """Slurm as the configured checks would see it; nothing is asked yet."""
-    from sentinel.slurm.connect import connect
-
-    return connect(settings.slurm, users_of(settings.checks), 60.0, SystemClock())
+    return LazySlurm(settings, settings.checks, SystemClock(), cluster).snapshot()
 
 
 def open_gpus(settings: Settings, *, later: bool = False) -> Gpus:

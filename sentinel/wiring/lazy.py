@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel.config.settings import Settings
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.settings import CheckConfig, SlurmSettings
+from sentinel.core.settings import CheckConfig, ClusterSettings, SlurmSettings
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
@@ -38,6 +38,10 @@ class LazySettings:
         return self._read().slurm
 
     @property
+    def clusters(self) -> Mapping[str, ClusterSettings]:
+        return self._read().clusters
+
+    @property
     def remote(self) -> RemoteSettings:
         return self._read().remote
 
@@ -53,12 +57,17 @@ class LazySettings:
 
 
 class LazySlurm:
-    """The Slurm port of these checks."""
+    """The Slurm port of those of these checks that ask this cluster; empty: the one at hand."""
 
     def __init__(
-        self, settings: Settings | LazySettings, configs: Sequence[CheckConfig], clock: SystemClock
+        self,
+        settings: Settings | LazySettings,
+        configs: Sequence[CheckConfig],
+        clock: SystemClock,
+        cluster: str = "",
     ) -> None:
-        self._settings, self._configs, self._clock = settings, configs, clock
+        self._settings, self._clock, self._cluster = settings, clock, cluster
+        self._configs = [c for c in configs if c.common.cluster == cluster]
         self._slurm: Snapshot | None = None
         self._turn = allocate_lock()
 
@@ -114,8 +123,9 @@ class LazySlurm:
             if self._slurm is None:
                 from sentinel.slurm.connect import connect
 
-                users, age = users_of(self._configs), self._max_age()
-                self._slurm = connect(self._settings.slurm, users, age, self._clock)
+                settings = self._settings
+                asked = settings.clusters[self._cluster] if self._cluster else settings.slurm
+                self._slurm = connect(asked, users_of(self._configs), self._max_age(), self._clock)
             return self._slurm
 
     def _max_age(self) -> float:

@@ -47,6 +47,7 @@ def world(
         channels={c.name: c.plugin for c in settings.channels},
         plan=plan,
         slurm=slurm,
+        clusters={n: LazySlurm(settings, settings.checks, clock, n) for n in settings.clusters},
         zone=plan.zone,
         common={c.name: c.common for c in settings.channels},
         pulse=_pulse(settings),
@@ -72,6 +73,8 @@ def _policy(check: CheckConfig, settings: Settings) -> Any:
         blind_after=common.blind_after,
         runbook=common.runbook,
         labels=common.labels,
+        cluster=common.cluster,
+        before=settings.clusters[common.cluster].before if common.cluster else "",
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
 

@@ -501,3 +501,16 @@ def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
         )
         assert sum(len(members) for _, members in opened(known)) == len(firing)
         assert all(a.told or a.held for a in firing)
+
+
+def test_one_clusters_trouble_explains_nothing_of_another() -> None:
+    """Each has a slurmctld and a node-0 of its own."""
+    there = {
+        n: replace(p, cluster="west") for n, p in PLAN.policies.items() if n in ("slurm", "nodes")
+    }
+    night = Night(replace(PLAN, policies={**PLAN.policies, **there}))
+    night.pass_(saw("slurm", "controller"), saw("nodes", "node-0"))
+    night.pass_(blind("log"), saw("gpus", "gpu 3", labels={"node": "node-0"}))
+    incidents = {a.key.check: a.incident for a in night.alerts.values() if a.firing}
+    assert len(set(incidents.values())) == 4
+    assert {k.cluster for k in night.alerts if k.check in there} == {"west"}

@@ -67,6 +67,14 @@ def test_a_reservation_of_all_nodes_silences_everything() -> None:
     assert not mutes(orders([planned()], (), (), START), about())
 
 
+def test_it_silences_nothing_of_another_cluster() -> None:
+    """Which has an n1 of its own."""
+    silences = orders([planned()], (), NODES, START, "mine")
+    assert not mutes(silences, about("n1"))
+    here = replace(about("n1"), key=Key("mine", "check", "x"))
+    assert mutes(silences, here)
+
+
 def test_only_maintenance_silences() -> None:
     """A course that has nodes for itself wants to hear of them."""
     assert imported(planned(flags=frozenset(["SPEC_NODES", "NO_HOLD_JOBS_AFTER_END"]))) == []

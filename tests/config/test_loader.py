@@ -748,3 +748,42 @@ routes:
 """
     assert loaded(text).warnings == ()
     assert NAME == OWN
+
+
+def test_checks_ask_one_of_several_clusters(loaded: Loader) -> None:
+    """By its name, which their alerts bear; what people are told to type asks it too."""
+    settings = loaded(
+        "clusters: {east: {conf: /etc/slurm/east.conf}, west: {command_prefix: [ssh, w1]},\n"
+        "  north: {command_prefix: [ssh, n1], conf: /n.conf}}\n"
+        "checks: {a: {kind: disk, paths: [/], cluster: east}}\n"
+    ).settings
+    assert settings.checks[0].common.cluster == "east"
+    assert [cluster.before for cluster in settings.clusters.values()] == [
+        "SLURM_CONF=/etc/slurm/east.conf ",
+        "ssh w1 ",
+        "ssh n1 env SLURM_CONF=/n.conf ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "clusters: {east: {conf: /e}}\nchecks: {a: {kind: disk, paths: [/], cluster: eats}}",
+            "2: checks.a.cluster: there is no cluster 'eats' (did you mean 'east'?)",
+        ),
+        (
+            "checks: {a: {kind: disk, paths: [/], cluster: east}}",
+            "1: checks.a.cluster: there is no cluster 'east'; name it in `clusters`",
+        ),
+        ("clusters: {east: {timeout: 5s}}", "1: clusters.east: needs `conf`, its slurm.conf"),
+        ("clusters: {east: {conf: slurm.conf}}", "1: clusters.east.conf: write it from / on"),
+        (
+            "cluster: east\nclusters: {east: {conf: /e}}",
+            "1: cluster: this is the name of another cluster in `clusters`",
+        ),
+    ],
+)
+def test_clusters_that_cannot_be_meant(errors: Errors, text: str, error: str) -> None:
+    """A check that asked the wrong cluster would say nothing of the right one."""
+    assert [line[: len(error)] for line in errors(text)] == [error]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.client import ELSEWHERE, Client, command, neutral
+from sentinel.slurm.client import ELSEWHERE, SETTINGS, Client, command, neutral
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 from tests.slurm.stand_ins import StandIns
@@ -51,6 +51,18 @@ def test_switches_of_other_tools_are_taken_out() -> None:
     """What tells the way to slurmctld stays, what changes an answer goes; times are epochs."""
     ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
     assert neutral(SWITCHES | NEEDED | {"LC_ALL": "tr_TR.UTF-8"}) == NEEDED | ours
+
+
+def test_a_cluster_with_a_conf_of_its_own_is_asked_by_that_alone() -> None:
+    """What says how to reach the one at hand is left out; through a prefix the path travels."""
+    around = {
+        "SLURM_CONF": "/a",
+        "SLURM_CONF_SERVER": "a:6817",
+        "SLURM_JWT": "token",
+        "PATH": "/bin",
+    }
+    assert neutral(around, "/b") == {"PATH": "/bin", "SLURM_CONF": "/b", **SETTINGS}
+    assert "SLURM_CONF=/b" in command(["squeue"], ["ssh", "login2"], "/b")
 
 
 def test_without_a_prefix_the_command_is_itself() -> None:

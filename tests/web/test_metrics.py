@@ -23,7 +23,7 @@ from sentinel.plugin import Check
 from sentinel.status.collect import gather
 from sentinel.status.last_seen import Shown
 from sentinel.status.metrics import MOST
-from sentinel.status.types import Count, Facts, Vitals
+from sentinel.status.types import CheckFact, Count, Facts, Vitals
 from sentinel.status.view_model import facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
@@ -94,6 +94,21 @@ def test_rules_and_dashboard_ask_for_nothing_that_is_not_there(tmp_path: Path) -
     texts = [*asked, (PLACE / "sentinel.rules.yml").read_text()]
     names = {n for text in texts for n in re.findall(r"\bsentinel_\w+", text)}
     assert names <= set(families(FULL)), names - set(families(FULL))
+
+
+def test_what_another_cluster_says_bears_its_name() -> None:
+    """By the check that asked it."""
+    found = scene()
+    checks = (CheckFact(name="a", kind="job", status=Status.OK, elsewhere="west"), *found.checks)
+    text = metrics(replace(found, checks=checks)).decode()
+    whose = {
+        sample.labels["check"]: sample.labels["cluster"]
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "sentinel_check_status"
+    }
+    assert whose.pop("a") == "west"
+    assert set(whose.values()) == {found.cluster}
 
 
 def test_numbers_are_in_base_units() -> None:

@@ -10,11 +10,12 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.cli import panels
 from sentinel.cli.screen import rendered
 from sentinel.core.clock import shifted
-from sentinel.core.model import Status
+from sentinel.core.model import Key, Status
 from sentinel.status.collect import gather
 from sentinel.status.folding import single
 from sentinel.status.types import Facts, SilenceFact
@@ -100,3 +101,15 @@ def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> N
     for table in (*told, panels.jobs(old.jobs, old)):
         assert "seen 1h ago: its check has not run since" in " ".join(rendered(table, 300, False))
     assert "not current" in " ".join(rendered(panels.nodes(old, old.nodes), 300, False))
+
+
+def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:
+    """Two clusters have a training of one name each."""
+    checks = [replace(c, common=replace(c.common, cluster="west")) for c in around().checks]
+    one = alert(1, "llm-10b", key=Key("west", "training", "llm-10b"), kind="job")
+    told = replace(around(), checks=tuple(checks))
+    found = facts(gather(store([one]), told, START))
+    page = render.Pages(timezone.utc).page("list.html", found, "/jobs", name="Jobs")
+    assert "training llm-10b on west" in page
+    for table in (panels.alerts(single(found.alerts), found.at), panels.jobs(found.jobs, found)):
+        assert "training llm-10b on west" in " ".join(rendered(table, 300, False))
