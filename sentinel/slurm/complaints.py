@@ -28,6 +28,14 @@ PARTIAL = (
 
 _DEAD = "slurmctld cannot be reached: it is down, or the network to it is"
 _SLOW = "slurmctld took the question and did not answer in time: it hangs or has too much to do"
+_BROKEN_OFF = (
+    "slurmctld broke off without an answer: it stops or has too much to do, or it is of an older version"
+    " than Slurm's commands here"
+)
+MISFIT = "Slurm's commands here are of another version than slurmctld: PATH or command_prefix decides which"
+"""Seen with squeue 22.05.8 and slurmctld 26.05.3; the other way round the end is `Zero Bytes`. scontrol
+ping says DOWN of both."""
+
 _STANDBY = "the slurmctld that was asked is a backup in standby: the primary does not answer"
 _UNPROVEN = "Slurm cannot prove who asks: munge (or the key of auth/slurm) here or there fails"
 _NO_CONF = "Slurm's commands find no slurm.conf on this host: set SLURM_CONF, or command_prefix"
@@ -43,11 +51,12 @@ MEANINGS = tuple(
         (r"[Mm]unge|MUNGE|authentication|credential", _UNPROVEN),
         (r"slurmdbd|slurm_persist_conn|to database|accounting_storage", _BOOKS),
         (r"standby mode", _STANDBY),
-        (r"timed out|Zero Bytes|receive fail|send fail", _SLOW),
+        (r"Insane message length|Incompatible versions", MISFIT),
+        (r"Zero Bytes", _BROKEN_OFF),
+        (r"timed out|receive fail|send fail", _SLOW),
         (r"connect failure|Connection refused|Connection timed out|No route|Unable to contact"
          r"|Unable to establish controller|onnection failure", _DEAD),
         (r"[Rr]ate limit|exceeded rate", "slurmctld answers this user less often: its rate limit"),
-        (r"Incompatible versions", "Slurm's commands here are of another version than slurmctld"),
         (r"Invalid job id", "Slurm knows no such job (any more)"),
         (r"Invalid node name|Node \S+ not found", "Slurm knows no such node"),
         (r"Invalid node state", "Slurm does not make that of a node in its present state"),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
 from sentinel.slurm import (
@@ -23,7 +23,7 @@ from sentinel.slurm import (
 )
 from sentinel.slurm.answer import Answer
 from sentinel.slurm.client import Client, NoAnswer
-from sentinel.slurm.complaints import complaint, failure
+from sentinel.slurm.complaints import MISFIT, complaint, failure, meaning, told, worded
 from sentinel.slurm.endings import SLOW, WORTH_A_LOOK, Endings, joined
 from sentinel.slurm.job import rows
 from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
@@ -35,6 +35,8 @@ SETTLED = 3600.0  # seconds for which configuration and rights are believed
 PLANNED = 30.0
 FIRST_SLUIDS = (25, 11)  # the first squeue that prints them (src/squeue/opts.c)
 MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
+WHY_DOWN = 2.0
+"""Seconds for why ping says DOWN: a refusal comes at once, and what is dead is tried for MessageTimeout."""
 
 
 class Snapshot:
@@ -167,7 +169,10 @@ class Snapshot:
             if trouble:
                 raise failure("scontrol", trouble, done.code) from None
             raise
-        config = self._config_if(up or any(answers for _, answers in backups))
+        answers = up or any(answers for _, answers in backups)
+        config = self._config_if(answers)
+        if not answers and not trouble:
+            trouble = self._why_down()
         return Controller(
             primary=primary,
             primary_up=up,
@@ -177,6 +182,17 @@ class Snapshot:
             version=config.version if config else "",
             trouble=trouble,
         )
+
+    def _why_down(self) -> str:
+        """What a question meets where ping, which gives no reason, says DOWN; empty where that takes
+        long, as of one that is dead. CannotAsk where slurmctld is there, and another version."""
+        try:
+            said = complaint(self.client.run(*control.CONFIG, limit=WHY_DOWN).err)
+        except CannotTell:
+            return ""
+        if meaning(said) == MISFIT:
+            raise CannotAsk(MISFIT, told("scontrol", said, 1))
+        return worded(said) if said else ""
 
     def _behind_munge(self, silence: NoAnswer) -> Controller:
         """The answer where munge is why there was none; else raises what it was given.

@@ -69,7 +69,9 @@ class Accounting:
     def _start_database(self) -> None:
         install = ["mariadb-install-db", "--no-defaults", "--user=mysql", "--skip-test-db"]
         install += ["--auth-root-authentication-method=normal", f"--datadir={self._data}"]
-        subprocess.run(install, capture_output=True, check=True)
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"mariadb-install-db: {done.returncode}: {done.stdout}{done.stderr}")
         files = [f"--datadir={self._data}", f"--socket={self._data}/socket"]
         files += [f"--pid-file={self._data}/pid"]
         argv = ["ip", "netns", "exec", self._space, *DATABASE, *files]

@@ -58,6 +58,8 @@ def test_an_answer_that_leaves_something_out_is_known_by_its_words(err: bytes) -
             "slurmdbd, Slurm's accounting, does not answer",
         ),
         ("sudo: a password is required", "sudo wants a password"),
+        ("slurm_load_jobs error: Insane message length", "of another version than slurmctld"),
+        ("slurm_load_jobs error: Zero Bytes were transmitted or received", "of an older version"),
         ("squeue: error: a thing that no version said so far", ""),
     ],
 )

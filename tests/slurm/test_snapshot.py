@@ -1,8 +1,10 @@
 """Slurm as all checks of a pass see it: what is asked, how often, and what a failure means."""
 
+import time
+
 import pytest
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.settings import SlurmSettings
 from sentinel.slurm.client import Client
 from sentinel.slurm.connect import connect
@@ -196,13 +198,38 @@ def test_the_controller_is_asked_each_time(world: World) -> None:
 
 
 def test_a_controller_that_is_down_is_an_answer(world: World) -> None:
-    """Not CannotTell: ping exists to say so. Its configuration is not asked for."""
+    """Not CannotTell: ping exists to say so. Why, which ping does not say, is asked once."""
     world.scontrol(ping="Slurmctld(primary) at ctl1 is DOWN\nSlurmctld(backup) at b is DOWN\n")
     told = world.snapshot().controller()
     assert told == Controller(
         primary="ctl1", primary_up=False, backups=(("b", False),), latency=told.latency
     )
-    assert world.requests == {"scontrol": 1}
+    assert world.requests == {"scontrol": 2}
+
+
+DOWN = 'case "$*" in *ping*) echo "Slurmctld(primary) at ctl1 is DOWN";; *) {};; esac\n'
+
+
+def test_a_controller_of_another_version_is_not_down(world: World) -> None:
+    """What scontrol 22.05.8 says of slurmctld 26.05.3, which answers to its own commands."""
+    said = "echo 'slurm_load_ctl_conf error: Insane message length' >&2; exit 1"
+    world.stand_ins.script("scontrol", f"#!/bin/sh\n{DOWN.format(said)}")
+    with pytest.raises(CannotAsk, match="are of another version than slurmctld: PATH or") as error:
+        world.snapshot().controller()
+    assert str(error.value).endswith("slurm_load_ctl_conf error: Insane message length")
+
+
+def test_why_a_controller_is_down_is_not_waited_for(world: World) -> None:
+    """A dead one is tried for MessageTimeout; one that breaks off is heard at once."""
+    world.stand_ins.script("scontrol", f"#!/bin/sh\n{DOWN.format('exec sleep 60')}")
+    began = time.monotonic()
+    assert world.snapshot().controller().trouble == ""
+    assert time.monotonic() - began < 20
+    said = "echo 'slurm_load_ctl_conf error:Zero Bytes were transmitted or received' >&2; exit 1"
+    world.stand_ins.script("scontrol", f"#!/bin/sh\n{DOWN.format(said)}")
+    told = world.snapshot().controller()
+    assert not told.primary_up
+    assert "or it is of an older version than Slurm's commands here" in told.trouble
 
 
 def test_a_ping_that_says_nothing_is_cannot_tell(world: World) -> None:
