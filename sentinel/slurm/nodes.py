@@ -47,6 +47,9 @@ _FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)"
 _FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
 _FREE_TEXT = re.compile(_FREE)
 _RAW = re.compile(_FREE.replace("Reason|", ""))
+NO_COMMENT = " Comment=(null)"
+"""So 20.11 prints none, as a node's last field: what stands behind it is no second line of a comment."""
+
 _STAMP = re.compile(rf" \[([^\s\[\]]+)@(\w+)\](?=\s*$|\s{{8}}|\s*{_FREE})")
 
 
@@ -83,7 +86,7 @@ def _lines(answer: str) -> Iterator[str]:
         if line.startswith("NodeName=") and whole:
             yield whole
             whole = line
-        elif not whole or _RAW.search(whole):
+        elif not whole or (_RAW.search(whole) and not whole.endswith(NO_COMMENT)):
             whole = f"{whole} {line}" if whole else line
         else:
             raise ValueError(f"{line[:80]!r} is about no node")
@@ -137,7 +140,8 @@ def _comment(line: str, start: int) -> str:
     """The last one: a reason may hold ` Comment=`, so an empty comment may be told as not empty, and
     never the other way round."""
     found = line.rfind(" Comment=", start)
-    return "" if found < 0 else _before_free_text(line[found + len(" Comment=") :])
+    told = "" if found < 0 else _before_free_text(line[found + len(" Comment=") :])
+    return "" if told == "(null)" else told
 
 
 def _before_free_text(told: str) -> str:

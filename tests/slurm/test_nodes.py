@@ -185,6 +185,14 @@ def test_a_line_end_in_a_comment_makes_no_node() -> None:
     assert [node.state for node in nodes] == ["IDLE", "DOWN"]
 
 
+def test_a_node_of_20_11_without_a_comment_has_none() -> None:
+    """It prints `(null)`, which is not to be kept as somebody's; a wrapper's words behind are no comment."""
+    (node,) = read_nodes(line(tail="Comment=(null)").encode())
+    assert node.comment == ""
+    with pytest.raises(CannotTell, match="'Welcome' is about no node"):
+        read_nodes((line(tail="Comment=(null)") + "Welcome\n").encode())
+
+
 def test_a_range_of_names_is_many_nodes() -> None:
     """Each name is a node of its own."""
     text = line().replace("n1", "n[08-10]")
