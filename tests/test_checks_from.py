@@ -5,14 +5,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from sentinel.config import foreign
 from sentinel.config.registry import BrokenKind, Registry
-from sentinel.plugin import Channel, Check
+from sentinel.plugin import Channel, Check, Context, Report
 from sentinel.trust import Distrusted
+from sentinel.wiring.app import ACTIONS, CHANNELS, CHECKS
 
 GOOD = '''\
 from sentinel.plugin import Check, Context, Coverage, Duration, Finding, Report, Status
@@ -94,6 +95,16 @@ BAD = {
     "signed": (GOOD.replace("self, ctx: Context", "self"), "`run` is called as run(self, ctx)"),
     "awaited": (GOOD.replace("def run", "async def run"), "`run` has to be `def run`"),
     "idle": (GOOD.replace("def run", "def runs"), "it has no `run`"),
+    "spelled": (
+        GOOD.replace(
+            "    def run", "    def conflict(self, others):\n        return ()\n\n    def run"
+        ),
+        "`conflict` is no hook, so nothing asks it: did you mean `conflicts`?",
+    ),
+    "declared": (
+        GOOD.replace("    thing:", "    METRIC = ()\n    thing:"),
+        "`METRIC` is no hook, so nothing asks it: did you mean `METRICS`?",
+    ),
     "numbers": (
         GOOD.replace("    thing:", "    METRICS = ('age',)\n    thing:"),
         "a tuple of Metric",
@@ -197,6 +208,22 @@ def test_a_metric_whose_name_is_taken_is_named(site: Site) -> None:
     assert "a.kind" not in done.stderr
 
 
+def test_a_declared_metric_that_no_finding_has_is_said(site: Site) -> None:
+    """Its series would never be there, and nobody would see why; what findings have is no note."""
+    text = GOOD.replace("import Check", "import Metric, Check").replace(
+        "    def run",
+        "    METRICS = (Metric('{}', 'age_seconds', 'Age.', 'seconds'),)\n\n    def run",
+    )
+    text = text.replace('self.warn}")', "self.warn}\", values={'age_s': 7})")
+    site.write("wrong", text.replace("'{}'", "'age'"))
+    site.write("right", text.replace("'{}'", "'age_s'"))
+    done = site("check", "wrong", "--thing", "ark")
+    assert "METRICS: no finding has the value `age` (did you mean 'age_s'?)" in done.stderr
+    assert done.returncode == 1
+    for argv in (("right",), ("wrong", "--nagios"), ("wrong", "--json")):
+        assert "METRICS" not in site("check", argv[0], "--thing", "ark", *argv[1:]).stderr
+
+
 def test_two_of_one_name_are_both_named(site: Site) -> None:
     """Neither is used: nobody could say which one it would be."""
     second = site.root / "more"
@@ -269,6 +296,28 @@ def test_a_directory_that_is_not_there_is_an_error(site: Site) -> None:
     done = site("config", "check")
     assert done.returncode == 2
     assert f"{site.file}:3: checks_from[0]: {site.root}/check: No such file" in done.stdout
+
+
+def test_a_method_of_its_own_is_no_misspelled_hook() -> None:
+    """Each kind of sentinel passes, and so do helpers: by their name, or because they begin with _."""
+
+    class Quiet(Check, frozen=True):
+        LIMIT: ClassVar[int] = 3
+        panel: str = ""
+
+        def run(self, ctx: Context) -> Report:
+            return self._conflict(ctx)
+
+        def _conflict(self, ctx: Context) -> Report:
+            raise NotImplementedError
+
+        def follow(self) -> None:
+            """A word of a constant, and no constant."""
+
+    assert foreign.judged(Quiet, Check) is Quiet
+    for registry in (CHECKS, CHANNELS, ACTIONS):
+        for name in registry.names():
+            foreign.judged(registry.load(name), registry.base)
 
 
 def test_every_hook_of_the_bases_is_judged() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sentinel.alerting.observations import Outcome
 from sentinel.cli import USAGE, json_option, startup
+from sentinel.core.declared import ANY
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig
@@ -157,6 +158,25 @@ def _print(outcome: Outcome, check: CheckConfig, args: argparse.Namespace) -> No
         tables.show_check(outcome)
     else:
         print(present.as_lines(outcome))
+    if not (args.json or args.nagios or type(check.plugin).__module__.startswith("sentinel.")):
+        _without_number(outcome, check)
+
+
+def _without_number(outcome: Outcome, check: CheckConfig) -> None:
+    """Say which metric a third party's kind declares in vain: a kind of sentinel's own has numbers
+    that only some findings have, and tests of them."""
+    from sentinel.config.problems import did_you_mean
+
+    keys = {key for f in outcome.findings if f.status is not Status.UNKNOWN for key in f.values}
+    seen = any(f.status is not Status.UNKNOWN for f in outcome.findings)
+    for metric in check.plugin.METRICS if seen else ():
+        if metric.value not in (*keys, ANY):
+            meant = did_you_mean(metric.value, keys, "they have")
+            print(
+                f"note: METRICS: no finding has the value `{metric.value}`{meant}; so"
+                f" sentinel_{metric.name} is never exported",
+                file=sys.stderr,
+            )
 
 
 def _plot(outcome: Outcome, args: argparse.Namespace) -> None:

@@ -10,8 +10,9 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from difflib import get_close_matches
 from enum import Enum
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
@@ -274,6 +275,25 @@ def _hooks(cls: type, base: type) -> Iterator[str]:
         mine = inspect.getattr_static(cls, name)
         if not name.startswith("_") and mine is not hook:
             yield from _hook(name, hook, mine)
+    yield from _misspelled(cls, base)
+
+
+def _misspelled(cls: Any, base: type) -> Iterator[str]:
+    """What is called nearly like a hook: nothing would ever ask it, and nobody would see that."""
+    hooks = {name: found for name, found in vars(base).items() if not name.startswith("_")}
+    own = {name for part in cls.__mro__ if part not in base.__mro__ for name in vars(part)}
+    for name in sorted(own - {*hooks, *cls.__struct_fields__}):
+        code = _is_code(inspect.getattr_static(cls, name))
+        alike = {hook.lower(): hook for hook, found in hooks.items() if _is_code(found) == code}
+        if not name.startswith("_") and (meant := get_close_matches(name.lower(), alike, 1, 0.8)):
+            yield (
+                f"`{name}` is no hook, so nothing asks it: did you mean `{alike[meant[0]]}`?"
+                " What is your own begins with _"
+            )
+
+
+def _is_code(attribute: object) -> bool:
+    return isinstance(attribute, FunctionType | property | staticmethod | classmethod)
 
 
 def _hook(name: str, hook: Any, mine: Any) -> Iterator[str]:
