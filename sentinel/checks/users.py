@@ -1,11 +1,14 @@
-"""Whose jobs are meant: names, groups with their primary members, or everybody."""
+"""Which jobs are meant: by name or pattern, by size, and of whom: names, groups, or everybody."""
 
 import os
-from collections.abc import Collection, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from zlib import crc32
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.ports import Context
+from sentinel.core.ports import Context, Slurm
 from sentinel.core.text import visible
 from sentinel.slurm.job_states import Phase, leads, phase, runs, strange
 from sentinel.slurm.model import Job
@@ -13,6 +16,7 @@ from sentinel.slurm.model import Job
 EVERYBODY = "*"
 GROUP = "group:"
 LOOKUP = 5.0  # seconds for finding out who the members of a group are
+LONGEST = 128  # characters of a job's name in a subject
 RECENT = 60.0  # seconds of accounting: what runs, slurmctld itself knows
 
 
@@ -36,21 +40,76 @@ def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | Non
     return frozenset(names.union(*(_members(g, limit) for g in groups)))
 
 
-def running(ctx: Context, name: str, users: Sequence[str], *, before: bool = False) -> list[Job]:
-    """The jobs of that very name and of those users that run just now. Raises CannotTell.
+def fits(name: str | None, match: re.Pattern[str] | None, job: str) -> bool:
+    """Whether a job of the name `job` is meant: the whole name counts, and where neither a name
+    nor a pattern is given every job's."""
+    return bool(match.fullmatch(job)) if match else not name or job == name
 
-    `before`: one ran at the last look, so that a list without it is not believed the first time.
+
+def subject_of(whose: Sequence[str], user: str, name: str) -> str:
+    """The subject of one training of several: never a job id, and of any two users not the same."""
+    text = visible(name) or "(no name)"
+    if len(text) > LONGEST:  # cut, and still another one than others that begin alike
+        text = f"{text[:LONGEST]}…{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+    return text if one_user(whose) else f"{visible(user)}/{text}"
+
+
+def large(
+    mine: Sequence[Job], min_gpus: int, min_nodes: int, jobs: Sequence[Job], slurm: Slurm
+) -> list[Job]:
+    """Those of `mine` (among all the `jobs`) with as many GPUs and nodes. Raises CannotTell."""
+    nodes = _total(jobs, lambda job: job.node_count)
+    mine = [job for job in mine if nodes[_whole(job)] >= min_nodes]
+    if not min_gpus or not mine:
+        return list(mine)
+    told = slurm.gpus()
+    if missing := [job for job in mine if job.job_id not in told]:
+        first = visible(missing[0].id)
+        raise CannotTell(f"squeue does not tell the GPUs of {len(missing)} jobs, such as {first}")
+    gpus = _total(jobs, lambda job: told.get(job.job_id, 0))
+    return [job for job in mine if gpus[_whole(job)] >= min_gpus]
+
+
+def _total(jobs: Sequence[Job], number: Callable[[Job], int]) -> Counter[str]:
+    """By whole job: the parts of a heterogeneous one are added up."""
+    found: Counter[str] = Counter()
+    for job in jobs:
+        found[_whole(job)] += number(job)
+    return found
+
+
+def _whole(job: Job) -> str:
+    return job.id.partition("+")[0]
+
+
+def running(
+    ctx: Context,
+    name: str,
+    users: Sequence[str],
+    *,
+    before: bool = False,
+    match: re.Pattern[str] | None = None,
+    min_gpus: int = 0,
+    min_nodes: int = 0,
+) -> list[Job]:
+    """The jobs that are meant and run just now. Raises CannotTell.
+
+    `before`: one of that `name` ran at the last look, so that a list without it is not believed
+    the first time.
     """
     whose = watched(users, min(LOOKUP, ctx.limit / 4))
+    jobs = ctx.slurm.jobs()
     mine = [
         job
-        for job in ctx.slurm.jobs()
-        if job.name == name and leads(job) and (whose is None or job.user in whose)
+        for job in jobs
+        if fits(name, match, job.name) and leads(job) and (whose is None or job.user in whose)
     ]
+    if min_gpus or min_nodes:
+        mine = large(mine, min_gpus, min_nodes, jobs, ctx.slurm)
     found = [job for job in mine if runs(job)]
     if not found and (why := strange(mine)):
         raise CannotTell(visible(why))
-    if not found and (before or ctx.one_shot):
+    if not found and name and (before or ctx.one_shot):
         refuse_lost(ctx, name, whose)
     return found
 
@@ -65,6 +124,17 @@ def refuse_lost(
         if mine and phase(run.state) is Phase.RUNNING and run.job_id not in known:
             raise CannotTell(
                 f"job {run.id} runs and is not in the list of jobs: the list is not whole"
+            )
+
+
+def refuse_cut(ctx: Context, before: Collection[str]) -> None:
+    """Raises CannotTell where a job of these ids, which ran at the last look, is not in the list
+    of jobs, and Slurm, asked once more, says that it runs."""
+    missing = set(before) - {job.job_id for job in ctx.slurm.jobs()}
+    for run in ctx.slurm.past(missing, (), RECENT).runs if missing else ():
+        if run.job_id in missing and phase(run.state) is Phase.RUNNING:
+            raise CannotTell(
+                f"job {visible(run.id)} runs and is not in the list of jobs: the list is not whole"
             )
 
 

@@ -138,6 +138,7 @@ def of_log(check: Any) -> Any:
     plan = check._plan(context())
     finder = plan.source.patterns.finder
     parts = [vars(finder), check.jobs_of(), check.grants(), check.users, plan.source.path]
+    parts += [check.match, check.min_gpus, check.min_nodes]
     return re.sub(r" at 0x\w+", "", repr([plan, *parts]))
 
 
@@ -298,7 +299,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "kill_switch": "@/tracker", "pulse_log": "@/pulse", "on_death": ["resubmit"],
     },
     "log": {
-        "path": "/x/log", "job": "other", "users": ["bob"], "stale_after": "1h",
+        "path": "/x/log", "job": "other", "match": ({"job": None, "match": "a"}, "b"), "users": ["bob"],
+        "min_gpus": 64, "min_nodes": 8, "stale_after": "1h",
         "floor": ({"stale_after": "auto"}, "1m"), "ceiling": ({"stale_after": "auto"}, "2h"),
         "learn_from": ["/x/before"],
         "startup": "1h", "joining": "1h", "progress": r"step (\d+)",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec import Struct, structs
@@ -19,12 +18,12 @@ from sentinel.checks.job.memory import JOBS, Followed, Many, Memory, dump, load,
 from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import learned
-from sentinel.checks.users import watched
+from sentinel.checks.users import large, watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
-from sentinel.core.ports import Context, Slurm
+from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.plugin import Check
 from sentinel.slurm.job_states import leads
@@ -128,38 +127,7 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             and (users is None or job.user in users)
             and (self.partition is None or self.partition in job.partition.split(","))
         ]
-        return large(mine, self, jobs, ctx.slurm) if self.sized else mine
-
-
-# Which jobs are large enough to be watched without being named.
-
-
-def large(
-    mine: Sequence[Job], settings: JobSettings, jobs: Sequence[Job], slurm: Slurm
-) -> list[Job]:
-    """Those of `mine` with `min_nodes` and `min_gpus` at least. Raises CannotTell."""
-    nodes = _total(jobs, lambda job: job.node_count)
-    mine = [job for job in mine if nodes[_whole(job)] >= settings.min_nodes]
-    if not settings.min_gpus or not mine:
-        return list(mine)
-    told = slurm.gpus()
-    if missing := [job for job in mine if job.job_id not in told]:
-        first = visible(missing[0].id)
-        raise CannotTell(f"squeue does not tell the GPUs of {len(missing)} jobs, such as {first}")
-    gpus = _total(jobs, lambda job: told.get(job.job_id, 0))
-    return [job for job in mine if gpus[_whole(job)] >= settings.min_gpus]
-
-
-def _total(jobs: Sequence[Job], number: Callable[[Job], int]) -> Counter[str]:
-    """By whole job: the parts of a heterogeneous one are added up."""
-    found: Counter[str] = Counter()
-    for job in jobs:
-        found[_whole(job)] += number(job)
-    return found
-
-
-def _whole(job: Job) -> str:
-    return job.id.partition("+")[0]
+        return large(mine, self.min_gpus, self.min_nodes, jobs, ctx.slurm) if self.sized else mine
 
 
 # Many trainings in one check: each is judged, told and forgotten by itself.

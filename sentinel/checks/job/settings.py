@@ -4,20 +4,17 @@ import os
 import re
 from collections.abc import Iterator
 from typing import Literal
-from zlib import crc32
 
 from msgspec import Struct
 
-from sentinel.checks.users import EVERYBODY, one_user
+from sentinel.checks.users import EVERYBODY, fits, subject_of
 from sentinel.core.checkpoints import Where
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
-from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 
 DAY = 86400.0  # seconds
-LONGEST = 128  # characters of a job's name in a subject
 _OFTEN = re.compile(r"([1-9]\d*)\s+in\s+(\S.*)")
 
 
@@ -167,13 +164,8 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The subject of a training: never a job id, and of any two users not the same."""
         if not self.many:
             return self.subject
-        text = visible(name) or "(no name)"
-        if len(text) > LONGEST:  # cut, and still another one than others that begin alike
-            text = f"{text[:LONGEST]}…{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
-        return text if one_user(self.whose) else f"{visible(user)}/{text}"
+        return subject_of(self.whose, user, name)
 
     def names(self, name: str) -> bool:
         """Whether a job of that name is meant: the whole name counts."""
-        if self.match:
-            return bool(self.match.fullmatch(name))
-        return not self.name or name == self.name
+        return fits(self.name, self.match, name)

@@ -20,7 +20,7 @@ from sentinel.checks.log.scan import Patterns, allowances, phases
 from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, Signal, named
 from sentinel.checks.log.troubles import Finder
-from sentinel.checks.users import EVERYBODY, running, watched
+from sentinel.checks.users import EVERYBODY, refuse_cut, running, subject_of, watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
@@ -42,7 +42,11 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: The log; may hold Slurm's %-symbols and, in its last part, a shell pattern whose newest
         file counts; unset, the job's own output.
     job: The exact name of the job during which the log is watched.
-    users: Whose jobs: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    match: A regular expression for the whole name, in place of `job`: each training is a subject.
+    users: Whose jobs: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel, or
+        with a size alone everybody.
+    min_gpus: Only jobs with so many GPUs or more, each a subject.
+    min_nodes: Only jobs on so many nodes or more, each a subject.
     stale_after: Critical when nothing advanced for so long; `auto` learns it.
     floor: `auto` is never shorter.
     ceiling: `auto` is never longer.
@@ -84,7 +88,10 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     path: FilePath | None = None
     job: str | None = None
+    match: re.Pattern[str] | None = None
     users: list[str] = []
+    min_gpus: int = 0
+    min_nodes: int = 0
     stale_after: Duration | Auto = Duration(1800)
     floor: Duration = Duration(120)
     ceiling: Duration = Duration(3600)
@@ -110,7 +117,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     signal: Signal | None = None
 
     def __post_init__(self) -> None:
-        _refuse_path(self.path, self.job)
+        self._refuse_jobs()
+        self._refuse_path()
         named(self.progress)
         if self.loss and not self.loss.groups:
             raise Invalid("captures nothing; put the loss in a group", "loss")
@@ -120,16 +128,17 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("has to be longer than nothing, and no longer than `ceiling`", "floor")
         if self.nan_after < 1:
             raise Invalid("has to be 1 or more", "nan_after")
-        if self.on_stale and not self.job:
-            raise Invalid("acts on a job; name the `job`", "on_stale")
+        if self.on_stale and not (self.job or self.match):
+            raise Invalid("acts on a job; name the `job`, or `match` it", "on_stale")
         if "killswitch" in self.on_stale and not str(self.killswitch or "").startswith("/"):
             raise Invalid("names the file that a hang makes; an absolute path", "killswitch")
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""
         if not self.job:
-            yield "users", "it says whose `job` is meant; name the job"
             yield "learn_from", "they are of earlier jobs of that name; name the `job`"
+        if not self.of_jobs:
+            yield "users", "it says whose `job` is meant; name the job"
             yield "startup", "it begins with the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
             yield "looks", "the nodes of a `job` are looked at; name the job"
@@ -150,24 +159,24 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield key, f"it is for `on_stale: [{action}]`"
 
     def run(self, ctx: Context) -> Report:
-        """One finding about the job's name (with everybody's jobs: about each user's) or the path,
+        """One finding about the job's name (where there are many: about each training) or the path,
         and one about each further topic once there was something to say. Raises CannotTell when
         the queue cannot be read.
         """
-        memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        before = not ctx.memory or bool(memory.logs)
-        jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         nothing = "no such job is running, so there is no log to watch"
         finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
-        if self.job and EVERYBODY in self.users:
-            return report(ctx, self._plan(ctx), jobs, finding)
+        memory = Memory() if ctx.one_shot or self.many else stored(ctx.memory)
+        before = not ctx.memory or bool(memory.logs)
+        jobs = self._running(ctx, before=before) if self.of_jobs else []
+        if self.many:
+            return report(ctx, self._plan(ctx), self._by_subject(jobs), finding)
         if self.job and not jobs:
             return Pass(ctx, self._plan(ctx), memory).rest(finding)
         return Pass(ctx, self._plan(ctx), memory).report([*jobs] or [None])
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users) if self.job else frozenset()
+        return watched(self.whose) if self.of_jobs else frozenset()
 
     def watched_logs(self) -> list[str]:
         """Paths and patterns of the logs that nothing but the job may write into."""
@@ -184,8 +193,60 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def subject(self) -> str:
-        """What the alert is about: the job's configured name, else the path."""
-        return visible(str(self.job or self.path))
+        """What the alert is about: the job's configured name, else the path; where there are many
+        what they are found by."""
+        found = self.match.pattern if self.match else ""
+        return visible(str(self.job or found or ("" if self.of_jobs else self.path)))
+
+    @property
+    def of_jobs(self) -> bool:
+        """Whether the log is that of a job."""
+        return bool(self.job or self.match or self.min_gpus or self.min_nodes)
+
+    @property
+    def many(self) -> bool:
+        """Whether each training that is found is a subject; else one name or path is."""
+        return self.of_jobs and (not self.job or EVERYBODY in self.users)
+
+    @property
+    def whose(self) -> list[str]:
+        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        return self.users if self.users or self.job or self.match else [EVERYBODY]
+
+    def _running(self, ctx: Context, *, before: bool) -> list[Job]:
+        return running(
+            ctx,
+            self.job or "",
+            self.whose,
+            before=before,
+            match=self.match,
+            min_gpus=self.min_gpus,
+            min_nodes=self.min_nodes,
+        )
+
+    def _by_subject(self, jobs: Iterable[Job]) -> dict[str, list[Job]]:
+        theirs: dict[str, list[Job]] = {}
+        for job in jobs:
+            theirs.setdefault(subject_of(self.whose, job.user, job.name), []).append(job)
+        return theirs
+
+    def _refuse_jobs(self) -> None:
+        if self.job and self.match:
+            raise Invalid("`job` (exact) and `match` (regex) exclude each other")
+        for key in ("min_gpus", "min_nodes"):
+            if getattr(self, key) < 0:
+                raise Invalid(f"`{key}` cannot be negative", key)
+
+    def _refuse_path(self) -> None:
+        path, symbols = self.path, has_symbols(self.path or "")
+        if not path and not self.of_jobs:
+            raise Invalid("a log check needs a `path`, or a `job` whose output is watched")
+        if path and symbols and not self.of_jobs:
+            raise Invalid(f"{path!r} depends on a job; name the `job`", "path")
+        if path and not symbols and self.of_jobs and not self.job:
+            raise Invalid(f"{path!r} is one log of many trainings; write %x or %j in it", "path")
+        if path and not self.of_jobs and not path.startswith("/"):
+            raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
 
     def _plan(self, ctx: Context) -> Plan:
         known = phases(self.phases)
@@ -229,62 +290,47 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-def _refuse_path(path: str | None, job: str | None) -> None:
-    if not path and not job:
-        raise Invalid("a log check needs a `path`, or a `job` whose output is watched")
-    if path and not job and has_symbols(path):
-        raise Invalid(f"{path!r} depends on a job; name the `job`", "path")
-    if path and not job and not path.startswith("/"):
-        raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
+# Many trainings in one check: what each user calls by one name is a training of its own.
 
 
-# One name and everybody's jobs: what each user calls so is a training of its own.
-
-
-MOST_USERS = 1000  # whose trainings are remembered, the last that ran
+MOST = 1000  # trainings that are remembered, the last that ran
 SHARE = 0.8  # of the run's limit for all of them
-LEAST = 1.0  # seconds that a user's logs are worth beginning with
-LATE = "not looked at: the logs of other users took all the time; give the check a longer `timeout`"
+LEAST = 1.0  # seconds that a training's logs are worth beginning with
+LATE = "not looked at: the logs of other trainings took all the time; give the check a longer `timeout`"
 
 
-class Users(Struct, frozen=True):
-    """What is remembered, by user."""
+class Many(Struct, frozen=True):
+    """What is remembered, by subject."""
 
-    users: dict[str, Memory] = {}
+    trainings: dict[str, Memory] = {}
 
 
-def report(ctx: Context, plan: Plan, jobs: Iterable[Job], nothing: Finding) -> Report:
-    """As that of one training, for each user who has one; `nothing` where nobody has."""
-    before, theirs = _stored(ctx), _by_user(jobs)
+def report(
+    ctx: Context, plan: Plan, theirs: Mapping[str, Sequence[Job]], nothing: Finding
+) -> Report:
+    """As that of one training, for each that runs, by subject; `nothing` where none does. Raises
+    CannotTell where the list of jobs leaves out one that runs."""
+    before = _stored(ctx)
+    active = [subject for subject, memory in before.items() if memory.logs]
+    refuse_cut(ctx, [key for s in active if s not in theirs for key in before[s].logs])
     deadline = time.monotonic() + ctx.limit * SHARE
-    active = [user for user, memory in before.items() if memory.logs]
     reports: dict[str, Report] = {}
-    for user in dict.fromkeys([*theirs, *active]):
-        memory = before.get(user, Memory())
-        own = replace(plan, subject=f"{visible(user)}/{plan.subject}")
+    for subject in dict.fromkeys([*theirs, *active]):
+        memory = before.get(subject, Memory())
         left = deadline - time.monotonic()
         if left < LEAST:
-            reports[user] = _late(own.subject, memory)
+            reports[subject] = _late(subject, memory)
             continue
-        one = Pass(replace(ctx, limit=min(left, ctx.limit)), own, memory)
-        mine = theirs.get(user)
-        reports[user] = (
-            one.report(mine) if mine else one.rest(replace(nothing, subject=own.subject))
-        )
+        one = Pass(replace(ctx, limit=min(left, ctx.limit)), replace(plan, subject=subject), memory)
+        mine = theirs.get(subject)
+        reports[subject] = one.report(mine) if mine else one.rest(replace(nothing, subject=subject))
     return _together(ctx, before, reports, nothing)
-
-
-def _by_user(jobs: Iterable[Job]) -> dict[str, list[Job]]:
-    theirs: dict[str, list[Job]] = {}
-    for job in jobs:
-        theirs.setdefault(job.user, []).append(job)
-    return theirs
 
 
 def _stored(ctx: Context) -> dict[str, Memory]:
     """Damaged memory is as good as none."""
-    found = None if ctx.one_shot else recalled(ctx.memory, Users)
-    return found.users if found else {}
+    found = None if ctx.one_shot else recalled(ctx.memory, Many)
+    return found.trainings if found else {}
 
 
 def _late(subject: str, memory: Memory) -> Report:
@@ -300,14 +346,15 @@ def _together(
 ) -> Report:
     """One report of all; the memory of those who ran last comes last."""
     every = list(reports.values())
-    kept: dict[str, Any] = {u: to_builtins(m) for u, m in before.items() if u not in reports}
-    kept |= {user: one.memory for user, one in reports.items()}
+    kept: dict[str, Any] = {s: to_builtins(m) for s, m in before.items() if s not in reports}
+    kept |= {subject: one.memory for subject, one in reports.items()}
     return Report(
-        findings=tuple(f for one in every for f in one.findings) or (nothing,),
+        findings=tuple(f for one in every for f in one.findings)
+        or (nothing,) * bool(nothing.subject),
         coverage=_coverage([one.coverage for one in every]),
         requests=tuple(wish for one in every for wish in one.requests),
         samples=tuple(sample for one in every for sample in one.samples),
-        memory=None if ctx.one_shot else {"users": dict(list(kept.items())[-MOST_USERS:])},
+        memory=None if ctx.one_shot else {"trainings": dict(list(kept.items())[-MOST:])},
     )
 
 

@@ -1,10 +1,19 @@
-"""The same name of many users: each is judged and told by itself."""
+"""Many trainings in one check, by one name of many users, a pattern or a size: each is judged and
+told by itself."""
 
+import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from sentinel.checks.log import Log
 from sentinel.checks.log.check import LATE
+from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
+from sentinel.slurm.model import Run
+from sentinel.testing import START, FixedSlurm, context
 from tests.checks.log.jobs import job
 from tests.checks.log.test_check import Watch
 
@@ -43,7 +52,7 @@ def test_whose_job_has_ended_is_said_once_and_then_not_spoken_of(tmp_path: Path)
     found = look(watch, 1)
     assert found["bob/train"].summary.startswith("no such job is running")
     assert [*look(watch, 1)] == ["ann/train"]
-    assert watch.memory["users"]["bob"]["places"]
+    assert watch.memory["trainings"]["bob/train"]["places"]
     watch.jobs = ()
     look(watch, 1)
     assert {s: f.status for s, f in look(watch, 1).items()} == {"train": OK}
@@ -59,3 +68,62 @@ def test_whose_logs_there_was_no_time_for_is_unknown(tmp_path: Path) -> None:
     )
     assert {f.status for f in found.values()} == {UNKNOWN}
     assert {f.status for f in look(watch).values()} == {CRITICAL}
+
+
+def two(folder: Path, **settings: Any) -> Watch:
+    """`flag-a` and `flag-b` of one user, each with a log of its own, and a third with another name."""
+    names = ("flag-a", "flag-b", "other")
+    for name in names:
+        (folder / f"{name}.log").write_text("begins\n")
+    jobs = (
+        job(id=n, job_id=n, name=name, user="ann", node_count=int(n))
+        for n, name in zip("789", names, strict=True)
+    )
+    return Watch(*jobs, path=FilePath(folder / "%x.log"), ask_nodes=False, **settings)
+
+
+def test_each_training_that_fits_a_pattern_is_a_subject(tmp_path: Path) -> None:
+    """One hangs beside one that goes on; the name that does not fit is not looked at."""
+    watch = two(tmp_path, match=re.compile("flag-.*"), users=["ann"])
+    look(watch)
+    with (tmp_path / "flag-b.log").open("a") as log:
+        log.write("goes on\n")
+    found = look(watch, 20)
+    assert {s: f.status for s, f in found.items()} == {"flag-a": CRITICAL, "flag-b": OK}
+    watch.jobs = ()
+    assert all("no such job is running" in f.summary for f in look(watch, 1).values())
+    assert [*look(watch, 1)] == ["flag-.*"]
+
+
+def test_a_size_alone_watches_everybody_s_large_jobs(tmp_path: Path) -> None:
+    """By user and name; where none is large, nothing is said, for that is no trouble."""
+    watch = two(tmp_path, min_nodes=8)
+    assert watch.check.jobs_of() is None
+    assert {*look(watch)} == {"ann/flag-b", "ann/other"}
+    watch = two(tmp_path, min_nodes=99)
+    assert look(watch) == {}
+    gpus = FixedSlurm(jobs=watch.jobs, gpus={"7": 64, "8": 63, "9": 8})
+    check = Log(path=watch.check.path, min_gpus=64, ask_nodes=False)
+    assert [f.subject for f in check.run(context(gpus)).findings] == ["ann/flag-a"]
+
+
+def test_a_list_that_leaves_out_one_that_runs_is_not_believed(tmp_path: Path) -> None:
+    """The other is there, so the list is not empty: Slurm is asked once more for the one missing."""
+    watch = two(tmp_path, match=re.compile("flag-.*"), users=["ann"])
+    look(watch)
+    runs = {"7": Run(id="7", job_id="7", name="flag-a", user="ann", state="RUNNING", exit_code=0)}
+    cut = FixedSlurm(jobs=watch.jobs[1:], ends=runs)
+    with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
+        watch.check.run(context(cut, now=START, memory=watch.memory))
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    """A log for each training, and one way to say which."""
+    with pytest.raises(Invalid, match="exclude each other"):
+        Log(job="a", match=re.compile("b"))
+    with pytest.raises(Invalid, match="one log of many trainings; write %x or %j in it"):
+        Log(match=re.compile("b"), path=FilePath("/x/log"))
+    with pytest.raises(Invalid, match="cannot be negative"):
+        Log(job="a", min_gpus=-1)
+    with pytest.raises(Invalid, match="name the `job`, or `match` it"):
+        Log(min_gpus=64, on_stale=["cancel"])
