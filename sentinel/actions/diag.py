@@ -1,8 +1,9 @@
-"""`diag`: one dcgmi diag on one node, as a batch job; through ssh where it is drained."""
+"""`diag`: one dcgmi diag, or one test of nodes, on one node, as a batch job; through ssh where it is drained."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from typing import ClassVar
 
 from sentinel.actions.limits import Limits
@@ -17,6 +18,7 @@ from sentinel.plugin import Action
 from sentinel.slurm.node_states import described, unfit
 
 SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
+NODE_TEST = os.path.join(os.path.dirname(os.path.dirname(__file__)), "nodes", "node_test.py")
 LOOK = (
     "sh",
     "-c",
@@ -108,9 +110,18 @@ def _sbatch(request: ActionRequest) -> tuple[str, ...]:
         "--no-requeue",
         "--output=/dev/null",
         *options,
-        SCRIPT,
-        *_arguments(request),
+        *_job(request),
     )
+
+
+def _job(request: ActionRequest) -> tuple[str, ...]:
+    """The script and its arguments: of dcgmi diag, or of a test of nodes (see sentinel/nodes)."""
+    params = request.params
+    if not params.get("test"):
+        return SCRIPT, *_arguments(request)
+    node, gpus = request.target, params.get("gpus", "0")
+    words = (params["out"], params["test"], node, node, "0", gpus, ".")
+    return NODE_TEST, *words, *shlex.split(params.get("command", ""))
 
 
 def _by_ssh(request: ActionRequest) -> tuple[str, ...]:

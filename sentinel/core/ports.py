@@ -239,6 +239,12 @@ class Hands(View, Protocol):
     def jobs_on(self, node: str) -> Sequence[Job]:
         """The jobs that Slurm has on a node, completing ones too; asked anew."""
 
+    def waiting(self) -> Sequence[Job]:
+        """Everybody's pending jobs; asked anew. CannotTell where not all may be seen."""
+
+    def reservations(self) -> Sequence[Reservation]:
+        """All reservations, those to come too; asked anew."""
+
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> Answer:
         """Run one command on a node; NotAsked where there is no way to nodes."""
 

@@ -64,7 +64,7 @@ def news(
             out=is_out(node),
             seen=now,
             left=_left(node, looked, now) if leaves and looked else None,
-            returned=now if before and _kept(before) and not _keeps(node) else None,
+            returned=now if before and _kept(before) and not held_out(node) else None,
         )
 
 
@@ -72,10 +72,10 @@ def _same(node: Node, before: Reading | None) -> bool:
     if before is None:
         return not node.reason and not is_out(node)
     then = (before.reason, before.user, before.reason_time, before.out, _kept(before))
-    return then == (node.reason, node.reason_user, node.reason_time, is_out(node), _keeps(node))
+    return then == (node.reason, node.reason_user, node.reason_time, is_out(node), held_out(node))
 
 
-def _keeps(node: Node) -> bool:
+def held_out(node: Node) -> bool:
     """Whether somebody keeps it out: what is only silent comes back by itself. Who is given back is
     silent at first: Slurm waits for a registration (_require_node_reg(), src/slurmctld/node_mgr.c).
     """

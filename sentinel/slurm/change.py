@@ -14,9 +14,12 @@ from sentinel.nodes import model
 from sentinel.nodes.model import Remote
 from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told, worded
-from sentinel.slurm.model import Controller, Job, Node
+from sentinel.slurm.model import Controller, Job, Node, Reservation
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.queue import columns, read_list
+from sentinel.slurm.reservations import QUESTION as RESERVATIONS
+from sentinel.slurm.reservations import read_reservations
+from sentinel.slurm.rights import refusal
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.slurm.words import nonce, text
 
@@ -25,6 +28,7 @@ from sentinel.slurm.words import nonce, text
 _REFUSED = re.compile(
     r"Invalid (user id|node name|node state|feature|partition|job id|reservation)"
     r"|Access/permission denied|[Pp]ermission denied|not permitted"
+    r"|submission failed: (Invalid|Job violates|Required|Requested|User's group)"
     r"|You must specify a reason|Requested operation is presently disabled"
     r"|Update of this parameter is not supported|Invalid input"
     r"|sudo: (a password is required|a terminal is required)|is not allowed to (execute|run)"
@@ -87,6 +91,16 @@ class SlurmHands:
         """Asked anew, past every limit on whose jobs are of interest."""
         mark = nonce()
         return read_list(self._client.ask("squeue", "-a", "-o", columns(mark), "-w", node), mark)
+
+    def waiting(self) -> Sequence[Job]:
+        if refused := refusal(self._snapshot.rights(), None):
+            raise CannotTell(refused)
+        mark = nonce()
+        asked = ("squeue", "-a", "-t", "PENDING", "-o", columns(mark))
+        return read_list(self._client.ask(*asked), mark)
+
+    def reservations(self) -> Sequence[Reservation]:
+        return read_reservations(self._client.ask(*RESERVATIONS))
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> model.Answer:
         if self._remote is None:

@@ -128,13 +128,16 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 class Reservation(Struct, frozen=True, kw_only=True):
-    """A line of `scontrol show reservation`; times are epoch seconds UTC."""
+    """A line of `scontrol show reservation`; times are epoch seconds UTC. `users` are those named;
+    `others`: groups or accounts may use it too."""
 
     name: str
     starts: int
     ends: int
     nodes: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    others: bool = False
 
 
 class Controller(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ the name comes first and a comment, free text of administrators, last.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import printed
@@ -20,6 +20,10 @@ _NONE = "No reservations in the system"
 _LINE = re.compile(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
 _NODES = re.compile(r" Nodes=(\S*) ")
 _FLAGS = re.compile(r" Flags=(\S*)")
+_WHO = re.compile(r" (Users|Groups|Accounts)=(\S*)")
+
+BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
+"""Flags that Slurm sets by itself where nodes are named (scontrol(1))."""
 
 
 def read_reservations(out: bytes) -> list[Reservation]:
@@ -31,6 +35,19 @@ def read_reservations(out: bytes) -> list[Reservation]:
         return [_read(line) for line in _lines(answer)]
     except ValueError as error:
         raise CannotTell(f"scontrol's answer about reservations: {error}") from None
+
+
+def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
+    """Whether it is what an action `probation` with these params made: another end, user, node or
+    flag is somebody's change, and then it is theirs."""
+    return (
+        found.name == params.get("name")
+        and found.ends - found.starts == 60 * int(params["minutes"])
+        and found.nodes == {params["node"]}
+        and found.users == set(params["users"].split(","))
+        and not found.others
+        and found.flags <= BY_SLURM
+    )
 
 
 def _lines(answer: str) -> Iterator[str]:
@@ -50,10 +67,18 @@ def _read(line: str) -> Reservation:
     begin, end = epoch(found[2].encode()), epoch(found[3].encode())
     if begin is None or end is None:
         raise ValueError(f"a time is missing: {line[:80]!r}")
+    who = {key: set() if text == "(null)" else set(text.split(",")) for key, text in _who(line)}
     return Reservation(
         name=found[1],
         starts=begin,
         ends=end,
         nodes=frozenset(() if nodes[1] == "(null)" else printed(nodes[1])),
-        flags=frozenset(flags[1].split(",")),
+        flags=frozenset(filter(None, flags[1].split(","))),
+        users=frozenset(who.get("Users", ())),
+        others=bool(who.get("Groups") or who.get("Accounts")),
     )
+
+
+def _who(line: str) -> Iterator[tuple[str, str]]:
+    """The first of each: a comment comes last."""
+    yield from reversed(_WHO.findall(line))

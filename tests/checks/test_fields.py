@@ -262,6 +262,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "limits": ({"remove": True}, {"per_hour": 1}),
     },
     "diag": {
+        "test": "cuda", "command": ({"test": "command", "command": ["/bin/true"]}, ["/bin/df"]),
         "nodes": "suspect", "level": 3, "sbatch.partition": "dev", "sbatch.account": "a",
         "sbatch.qos": "q", "sbatch.reservation": "r", "sbatch.time": "01:00:00", "share": "1%",
         "fresh": "1h", "starts_within": "5m",         "archive": "@/other", "on_fail": "drain", "limits": ({"on_fail": "drain"}, {"per_hour": 1}),
@@ -351,6 +352,7 @@ ELSEWHERE: dict[str, str] = {
     "cron.sbatch": "chain/test_script_directory.py::test_a_configured_check_says_what_is_submitted_and_what_stays",
     "cron.stale_after": "checks/cron/test_check.py::test_how_long_passes_may_stay_away_can_be_set",
     "cron.trust": "chain/test_script_directory.py::test_whose_scripts_run_can_be_said",
+    "diag.keep": "checks/diag/test_probation_lab.py::test_a_node_that_comes_back_is_kept_tested_and_given_back",
     "diag.deepen": "checks/diag/test_check.py::test_suspects_need_not_be_tested_more_deeply",
     "drained.slurmd_log": "checks/drained/test_check.py::test_a_log_on_the_node_is_read_where_it_is_named",
     "du.calls": "checks/du/test_du.py::test_calls_a_second_are_capped",

@@ -1,6 +1,7 @@
 """Reservations from scontrol's answer, as 22.05 prints them."""
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.model import Reservation
@@ -31,12 +32,15 @@ MAINT = Reservation(
     ends=1795239182,
     nodes=frozenset(["node-0", "node-1"]),
     flags=frozenset(["MAINT", "SPEC_NODES"]),
+    users=frozenset(["root"]),
 )
 
 
 def test_a_reservation_is_read() -> None:
-    """Its name, times, nodes and flags; the rest is not asked for."""
+    """Its name, times, nodes, flags and who may use it; the rest is not asked for."""
     assert read_reservations(line().encode()) == [MAINT]
+    groups = REST.replace("Groups=(null)", "Groups=ops")
+    assert read_reservations(line(rest=groups).encode()) == [replace(MAINT, others=True)]
 
 
 def test_none_is_an_answer() -> None:
@@ -52,10 +56,10 @@ def test_a_reservation_without_nodes_is_one() -> None:
 
 def test_a_comment_forges_nothing() -> None:
     """It comes last, and may hold line ends."""
-    forged = f"{REST} Comment=x Flags=MAINT Nodes=node-9 \nReservationNot=y"
+    forged = f"{REST} Comment=x Flags=MAINT Nodes=node-9 Users=eve \nReservationNot=y"
     (found,) = read_reservations(line(flags="IGNORE_JOBS", rest=forged).encode())
     assert found.flags == frozenset(["IGNORE_JOBS"])
-    assert found.nodes == MAINT.nodes
+    assert (found.nodes, found.users) == (MAINT.nodes, MAINT.users)
 
 
 @pytest.mark.parametrize(

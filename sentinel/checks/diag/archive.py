@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
-from sentinel.core.text import visible
+from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
-from sentinel.gpu.dcgm import Blame, Ran, Verdict, judge
+from sentinel.gpu.dcgm import Blame, Outcome, Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Inventory
 
@@ -38,10 +38,11 @@ class File(Struct, frozen=True, kw_only=True):
     at: int
 
 
-def name_of(level: int, node: str, now: Instant) -> str:
-    """`dcgmi-r2-node-0-20261120T211500Z.json`."""
+def name_of(level: int, node: str, now: Instant, test: str = "") -> str:
+    """`dcgmi-r2-node-0-20261120T211500Z.json`; of a test of nodes `test-cuda-node-0-….txt`."""
     moment = datetime.fromtimestamp(now.wall // SECOND, tz=timezone.utc)
-    return f"dcgmi-r{level}-{node}-{moment:%Y%m%dT%H%M%SZ}.json"
+    when = f"{node}-{moment:%Y%m%dT%H%M%SZ}"
+    return f"test-{test}-{when}.txt" if test else f"dcgmi-r{level}-{when}.json"
 
 
 def file_of(name: str) -> File | None:
@@ -88,6 +89,13 @@ def verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, Inventory | 
     except Unreadable:
         return judge(ran), None
     return judge(ran), replace(found, attached=max(gpus, found.attached or 0))
+
+
+def tested(path: str) -> Verdict:
+    """What a finished test of nodes says: its line, and its code. CannotTell if it is unreadable."""
+    code, said = _text(f"{path}.rc").strip(), shortened(visible(_text(path).strip()), 300)
+    known: dict[str, Outcome] = {"0": "pass", "1": "fail"}
+    return Verdict(outcome=known.get(code, "inconclusive"), why=said or "it left no line")
 
 
 def who(blame: Blame, inventory: Inventory | None) -> tuple[str, str]:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
-from sentinel.checks.diag import archive, choose, dispatch, runs, telling
+from sentinel.actions.model import ActionRecord
+from sentinel.checks.diag import archive, choose, dispatch, probation, runs, telling
 from sentinel.checks.diag.dispatch import Sbatch
+from sentinel.checks.diag.probation import LATE, Kept, Step
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.checks.diag.telling import last_in, run_in
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
-from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
-from sentinel.core.values import Duration, Share
+from sentinel.core.values import Duration, Share, duration_text
 from sentinel.gpu.ledger import GpuEvent
 from sentinel.plugin import Check
 from sentinel.slurm.model import Job, Node
@@ -32,14 +35,23 @@ BACK = 6 * 3600
 RECENT = 20
 """Records of a node that are looked through."""
 
-KEPT = 14 * 86_400
-"""Seconds for which a verdict is shown."""
+DAY = 86_400
+KEPT = 14 * DAY
+"""Seconds for which a verdict is shown; that a node could not be tested when it came back, a day."""
+
+EARLY = 300
+"""Seconds within which the test of a node that is kept has to begin; as long again it is kept when
+the test ran as long as it may."""
 
 
 class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """dcgmi diag over nodes, in waves.
 
-    nodes: A host list, `idle`, `suspect` (with GPUs that failed before) or `all`.
+    nodes: A host list, `idle`, `suspect` (with GPUs that failed before), `all`, or `returned`: those
+    that have just come back to service.
+    keep: So long at most a node that came back is kept from jobs, in a reservation, until it is tested.
+    test: What is run: dcgmi diag, or a test of `sentinel nodes test`.
+    command: What `test: command` runs on the node; it has to end with 0.
     level: The level of dcgmi diag, from 1 (minutes) to 4 (hours).
     sbatch: Options of the jobs that run it.
     share: So much of a partition is tested at once, one node at least.
@@ -63,6 +75,9 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     RUNBOOK = "docs/diag.md"
 
     nodes: str = "idle"
+    keep: Duration | None = None
+    test: Literal["dcgmi", "cuda", "gpu-memory", "command"] = "dcgmi"
+    command: list[str] = []
     level: Literal[1, 2, 3, 4] = 2
     sbatch: Sbatch = Sbatch()
     share: Share = Share(10)
@@ -78,9 +93,14 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             try:
                 hostlist.expand(self.nodes)
             except Invalid as error:
-                raise Invalid(f"{error}; or idle, suspect, all", "nodes") from None
+                raise Invalid(f"{error}; or idle, suspect, all, returned", "nodes") from None
         if self.archive and not self.archive.startswith("/"):
             raise Invalid(f"{self.archive!r} is no absolute path; begin it with /", "archive")
+        if bool(self.command) != (self.test == "command"):
+            raise Invalid("is the list of words that `test: command` runs", "command")
+        if self.keep is not None and not self._longest + 2 * EARLY <= self.keep <= DAY:
+            least = duration_text(self._longest + 2 * EARLY)
+            raise Invalid(f"is at least {least}, so that the test fits, and at most 1d", "keep")
         if self.share <= 0:
             raise Invalid("must be above 0%; one node at least is tested", "share")
 
@@ -88,19 +108,33 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Settings that change nothing as it is configured, and why."""
         if self.on_fail == "tell":
             yield "limits", "they are those of `on_fail: drain`"
-        if self.level == 4:
-            yield "deepen", "`level: 4` is the deepest"
+        back = self.nodes == "returned"
+        if back:
+            yield "fresh", "every node that returns is tested"
+        else:
+            yield "keep", "only `nodes: returned` are kept"
+        if self.test != "dcgmi":
+            yield "level", "it is dcgmi's"
+        if self.level == 4 or back or self.test != "dcgmi":
+            why = "`level: 4` is the deepest" if self.level == 4 else "all are tested alike"
+            yield "deepen", why
 
     def grants(self) -> Mapping[str, Caps | None]:
         """Whoever configures it wants it dispatched; drains only where the settings say so."""
         drains = {"drain": self.limits} if self.on_fail == "drain" else {}
-        return {"diag": None, **drains}
+        kept = {} if self.keep is None else {"probation": None, "release": None}
+        return {"diag": None, **kept, **drains}
 
     def jobs_of(self) -> frozenset[str] | None:
         """Its jobs are those of whoever runs sentinel."""
         from getpass import getuser
 
         return frozenset({getuser()})
+
+    @property
+    def _longest(self) -> int:
+        """Seconds that a test of nodes that came back may take."""
+        return self.sbatch.seconds(self.level if self.test == "dcgmi" else 1)
 
     @property
     def place(self) -> str:
@@ -120,9 +154,22 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         failed = [one for one in ended if one.outcome == "fail"]
         drains = [telling.drain(one) for one in failed] if self.on_fail == "drain" else []
         trouble = _recorded(ctx, events)
-        started = self._start(ctx, nodes, last, waiting) if ctx.due else []
-        asked = [dispatch.request(run, self.sbatch, self.starts_within) for run in started]
-        found = self._findings(ctx, last, [*waiting, *started])
+        out, back = self._returned(ctx, nodes)
+        steps = self._steps(ctx, nodes, last, waiting)
+        last |= {s.kept.node: self._untested(ctx, s) for s in steps if s.lost}
+        busy = [*(run.node for run in waiting), *(s.kept.node for s in steps)]
+        wave = self._wave(ctx, nodes, last, busy, back) if ctx.due or back else []
+        kept, begun = [s.kept for s in steps if not s.over], list[ActionRequest]()
+        if self.keep is None or self.nodes != "returned":
+            started = [self._run_of(ctx, node, last) for node in wave]
+        else:
+            new = [probation.kept_from(n.name, self.keep, _users(), ctx.now) for n in wave]
+            begun, kept = [probation.begin(one) for one in new], [*kept, *new]
+            tests = {s.kept.node: s.kept.name for s in steps if s.test}
+            started = [self._run_of(ctx, nodes[n], last, kept=at) for n, at in tests.items()]
+            kept = probation.tested(kept, started)
+        asked = [self._request(run) for run in (*started, *_unasked(ctx, waiting))]
+        found = self._findings(ctx, last, [*waiting, *started], kept)
         return Report(
             findings=(*found, *trouble),
             coverage=choose.coverage(
@@ -132,11 +179,14 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 {*_told(found), *(n for n, one in last.items() if _kept(one, ctx))},
                 {run.node for run in waiting} if queue is None else (),
             ),
-            requests=(*drains, *asked),
+            requests=(*drains, *(r for s in steps for r in s.requests), *begun, *asked),
             memory={
                 "runs": to_builtins([*waiting, *started]),
                 "last": to_builtins({k: v for k, v in last.items() if _kept(v, ctx)}),
                 "looked": ctx.now.wall,
+                "out": out,
+                "back": {n: at for n, at in back.items() if n not in {w.name for w in wave}},
+                "kept": to_builtins(kept),
             },
         )
 
@@ -161,47 +211,108 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ended, events, waiting = list[Last](), list[GpuEvent](), list[Run]()
         for run in active:
             if run.out in done:
-                found, gpus = archive.verdict(run.out, run.level, run.gpus)
+                found, gpus = (
+                    (archive.tested(run.out), None)
+                    if run.test
+                    else archive.verdict(run.out, run.level, run.gpus)
+                )
                 ended.append(telling.last_of(run, found, gpus, ctx.now))
                 events += telling.events(run, found, gpus, ctx.now)
             elif why := _refused(ctx, run) or (
-                runs.lost(run, ctx.slurm.job_end, ctx.now) if seen else ""
+                runs.lost(run, ctx.slurm.job_end, ctx.now)
+                if seen and not _forgotten(ctx, run)
+                else ""
             ):
                 ended.append(telling.gone(run, why, ctx.now))
             else:
                 waiting.append(run)
         return ended, events, waiting
 
-    def _start(
+    def _returned(
+        self, ctx: Context, nodes: Mapping[str, Node]
+    ) -> tuple[dict[str, int | None], dict[str, int]]:
+        """Who is out of service, and since when (µs UTC) who is back that was not tested yet."""
+        if self.nodes != "returned":
+            return {}, {}
+        before = recalled(ctx.memory.get("out"), dict[str, int | None]) or {}
+        new, out = probation.returned(before, [*nodes.values()])
+        waiting = recalled(ctx.memory.get("back"), dict[str, int]) or {}
+        young = {
+            name: at
+            for name, at in waiting.items()
+            if name not in out and ctx.now.wall - at < LATE * SECOND
+        }
+        return out, young | dict.fromkeys(new, ctx.now.wall)
+
+    def _steps(
         self,
         ctx: Context,
         nodes: Mapping[str, Node],
         last: Mapping[str, Last],
-        active: Sequence[Run],
-    ) -> list[Run]:
-        suspects = _suspects(ctx)
-        busy = {run.node for run in active}
-        skipped = busy | set(runs.fresh(last, ctx.now, self.fresh))
-        passed = {n: one.level for n, one in last.items() if one.outcome == "pass"}
-        partition = self.sbatch.partition
-        found = choose.candidates(list(nodes.values()), self.nodes, partition, suspects)
-        deeper = set(suspects) if self.deepen else set()
-        ready = [n for n in found if n.name not in skipped]
-        at_work = [nodes[name] for name in busy if name in nodes]
-        wave = choose.wave(ready, at_work, list(nodes.values()), self.share)
+        waiting: Sequence[Run],
+    ) -> list[Step]:
+        """What comes next of every node that is kept. Raises CannotTell."""
+        kept = recalled(ctx.memory.get("kept"), list[Kept]) or []
+        found = {r.name: r for r in ctx.slurm.reservations()} if kept else {}
+        tested, busy = dict[str, Last](), {run.name for run in waiting}
+        for one in kept:
+            said = last.get(one.node)
+            if one.run and one.run not in busy and said and said.at >= one.asked:
+                tested[one.name] = said
         return [
-            dispatch.run_of(
-                node,
-                choose.level_of(node.name, self.level, deeper, passed),
-                self.place,
-                self.sbatch,
+            probation.step(
+                one,
+                nodes.get(one.node),
+                found.get(one.name),
+                _record(ctx, "probation", one.node, one.name),
+                tested.get(one.name),
                 ctx.now,
             )
-            for node in wave
+            for one in kept
         ]
 
+    def _wave(
+        self,
+        ctx: Context,
+        nodes: Mapping[str, Node],
+        last: Mapping[str, Last],
+        busy: Collection[str],
+        back: Collection[str],
+    ) -> list[Node]:
+        skipped = {*busy}
+        if self.nodes != "returned":
+            skipped |= {*runs.fresh(last, ctx.now, self.fresh)}
+        partition, all_ = self.sbatch.partition, [*nodes.values()]
+        found = choose.candidates(all_, self.nodes, partition, _suspects(ctx), back)
+        ready = [n for n in found if n.name not in skipped]
+        at_work = [nodes[name] for name in busy if name in nodes]
+        return choose.wave(ready, at_work, all_, self.share)
+
+    def _run_of(self, ctx: Context, node: Node, last: Mapping[str, Last], kept: str = "") -> Run:
+        back, level = self.nodes == "returned", int(self.level)
+        if self.deepen and not back and self.test == "dcgmi":
+            passed = {n: one.level for n, one in last.items() if one.outcome == "pass"}
+            level = choose.level_of(node.name, level, _suspects(ctx), passed)
+        test = "" if self.test == "dcgmi" else self.test
+        run = dispatch.run_of(
+            node, level if not test else 1, self.place, self.sbatch, ctx.now, test
+        )
+        return replace(run, command=tuple(self.command), back=back, kept=kept)
+
+    def _request(self, run: Run) -> ActionRequest:
+        within = float(EARLY) if run.kept else self.starts_within
+        return dispatch.request(run, self.sbatch, within)
+
+    def _untested(self, ctx: Context, step: Step) -> Last:
+        node = Node(name=step.kept.node, state="")
+        return telling.gone(self._run_of(ctx, node, {}), step.lost, ctx.now)
+
     def _findings(
-        self, ctx: Context, last: Mapping[str, Last], active: Sequence[Run]
+        self,
+        ctx: Context,
+        last: Mapping[str, Last],
+        active: Sequence[Run],
+        kept: Sequence[Kept],
     ) -> list[Finding]:
         cleared = _cleared(ctx)
         told = [
@@ -209,8 +320,11 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for one in last.values()
             if _kept(one, ctx) and not _forgiven(one, cleared)
         ]
+        going = [telling.under_way(run, ctx.now) for run in active]
+        what = runs.named(self.level, "" if self.test == "dcgmi" else self.test)
+        going += [probation.under_way(one, what, ctx.now) for one in kept if not one.run]
         known = {finding.subject for finding in told}
-        return [*told, *(telling.under_way(r, ctx.now) for r in active if r.node not in known)]
+        return [*told, *(f for f in going if f.subject not in known)]
 
     def _by_archive(self, ctx: Context) -> Report:
         """The newest output of each node that is asked for."""
@@ -235,16 +349,39 @@ def _jobs(ctx: Context) -> Sequence[Job] | None:
         return None
 
 
+def _record(ctx: Context, action: str, node: str, name: str) -> ActionRecord | None:
+    """The newest record of such a wish; None: none was written."""
+    if ctx.logbook is None:
+        return None
+    found = ctx.logbook.records(node, RECENT)
+    return next((r for r in found if r.action == action and r.params.get("name") == name), None)
+
+
 def _refused(ctx: Context, run: Run) -> str:
     """Why the guard or Slurm did not take it, by the log of actions."""
-    if run.job or ctx.logbook is None:
+    record = None if run.job else _record(ctx, "diag", run.node, run.name)
+    if record is None or record.outcome.effective:
         return ""
-    for record in ctx.logbook.records(run.node, RECENT):
-        mine = record.action == "diag" and record.params.get("name") == run.name
-        if mine and not record.outcome.effective:
-            said = record.why if record.rule else record.detail
-            return f"not dispatched ({record.rule or record.outcome.value}): {said}"
-    return ""
+    said = record.why if record.rule else record.detail
+    return f"not dispatched ({record.rule or record.outcome.value}): {said}"
+
+
+def _forgotten(ctx: Context, run: Run) -> bool:
+    """Whether sentinel ended before it could ask for the test of a node that it keeps."""
+    young = ctx.now.wall - run.asked < LATE * SECOND
+    return bool(run.kept and not run.job and young) and not _record(ctx, "diag", run.node, run.name)
+
+
+def _unasked(ctx: Context, waiting: Sequence[Run]) -> list[Run]:
+    old = [run for run in waiting if ctx.now.wall - run.asked > runs.GRACE * SECOND]
+    return [run for run in old if _forgotten(ctx, run)]
+
+
+def _users() -> str:
+    """Who may use the reservation: whoever submits the tests, also through sudo."""
+    from getpass import getuser
+
+    return ",".join(sorted({"root", getuser()}))
 
 
 def _recorded(ctx: Context, events: Sequence[GpuEvent]) -> list[Finding]:
@@ -284,7 +421,8 @@ def _forgiven(one: Last, cleared: Mapping[str, int]) -> bool:
 
 
 def _kept(one: Last, ctx: Context) -> bool:
-    return ctx.now.wall - one.at < KEPT * SECOND
+    untested = one.back and one.outcome == "inconclusive"
+    return ctx.now.wall - one.at < (DAY if untested else KEPT) * SECOND
 
 
 def _last(ctx: Context) -> dict[str, Last]:

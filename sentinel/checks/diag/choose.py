@@ -11,18 +11,24 @@ from sentinel.core.values import Share
 from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import UP, unfit
 
-WORDS = ("idle", "suspect", "all")
+WORDS = ("idle", "suspect", "all", "returned")
 NOT_IDLE = frozenset({"PLANNED", "RESERVED", "MAINTENANCE", "DRAIN", "PERFCTRS", "CLOUD_DOWN"})
 """Idle, and yet spoken for or out of service: sinfo(1), NODE STATE CODES."""
 
 
 def candidates(
-    nodes: Sequence[Node], which: str, partition: str, suspects: Collection[str]
+    nodes: Sequence[Node],
+    which: str,
+    partition: str,
+    suspects: Collection[str],
+    back: Collection[str] = (),
 ) -> list[Node]:
-    """Those that may be tested now; of drained ones only such as are named or suspect."""
+    """Those that may be tested now; of drained ones only such as are named or suspect. `back`: those
+    that have just come back to service."""
     there = [n for n in nodes if not unfit(n) and (not partition or partition in n.partitions)]
-    if which == "idle":
-        return [n for n in there if n.state == "IDLE" and not n.flags & NOT_IDLE]
+    if which in ("idle", "returned"):
+        idle = [n for n in there if n.state == "IDLE" and not n.flags & NOT_IDLE]
+        return [n for n in idle if which == "idle" or n.name in back]
     if which == "suspect":
         return [n for n in there if n.name in suspects]
     if which == "all":
@@ -45,7 +51,7 @@ def coverage(
     named = set() if which in WORDS else set(hostlist.expand(which))
     if not known or named - known:
         return covered("nodes", named, known)
-    meant = named or known if which != "suspect" else tested
+    meant = named or known if which not in ("suspect", "returned") else tested
     if not tested:
         return Coverage(of="nodes", meant=0, excused="none was to be tested yet")
     excused = "" if blind else "not tested yet"

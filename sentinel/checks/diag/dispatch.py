@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import ClassVar
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.:+@%/-]{1,100}")
 class Sbatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of sbatch(1) for its jobs.
 
-    partition: The partition of the jobs; unset, the node's own.
+    partition: The partition of the jobs; unset, the one that Slurm takes.
     account: The account that the jobs are charged to.
     qos: The quality of service of the jobs.
     reservation: The reservation in which the jobs run.
@@ -77,9 +78,9 @@ def seconds_of(text: str) -> int:
     return total
 
 
-def run_of(node: Node, level: int, place: str, sbatch: Sbatch, now: Instant) -> Run:
+def run_of(node: Node, level: int, place: str, sbatch: Sbatch, now: Instant, test: str = "") -> Run:
     """The run to be: its names are made once and found again after a restart."""
-    name = archive.name_of(level, node.name, now)
+    name = archive.name_of(level, node.name, now, test)
     return Run(
         node=node.name,
         name=f"sentinel-diag-{node.name}-{now.wall // SECOND}",
@@ -89,16 +90,19 @@ def run_of(node: Node, level: int, place: str, sbatch: Sbatch, now: Instant) -> 
         limit=float(sbatch.seconds(level)),
         gpus=gpus_in(node.gres) or 0,
         by_ssh="DRAIN" in node.flags,
+        test=test,
     )
 
 
 def request(run: Run, sbatch: Sbatch, starts_within: float) -> ActionRequest:
     """The wish; the action makes sbatch's arguments of its params."""
     options = {name: getattr(sbatch, name) for name in Sbatch.FIELDS if getattr(sbatch, name)}
+    if run.kept:
+        options["reservation"] = run.kept
     return ActionRequest(
         action="diag",
         target=run.node,
-        reason=f"dcgmi diag -r {run.level}",
+        reason=run.what,
         params={
             "name": run.name,
             "level": str(run.level),
@@ -107,6 +111,8 @@ def request(run: Run, sbatch: Sbatch, starts_within: float) -> ActionRequest:
             "within": str(int(starts_within)),
             "gpus": str(run.gpus),
             "ssh": "yes" if run.by_ssh else "",
+            "test": run.test,
+            "command": shlex.join(run.command),
             **options,
         },
     )

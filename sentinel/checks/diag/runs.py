@@ -28,6 +28,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """One diagnostic that was asked for. Times in µs UTC; `name` is its job's, `limit` seconds.
 
     `job` is empty until it was seen in the queue; `by_ssh`: on a drained node, without a job.
+    `test`: the test of nodes that it is, if not dcgmi diag; `command`: what that runs;
+    `back`: the node had just come back; `kept`: the reservation in which it waits.
     """
 
     node: str
@@ -41,6 +43,20 @@ class Run(Struct, frozen=True, kw_only=True):
     seen: int = 0
     state: str = ""
     by_ssh: bool = False
+    test: str = ""
+    command: tuple[str, ...] = ()
+    back: bool = False
+    kept: str = ""
+
+    @property
+    def what(self) -> str:
+        """As people call it."""
+        return named(self.level, self.test)
+
+
+def named(level: int, test: str) -> str:
+    """`dcgmi diag -r 2` or `test cuda`."""
+    return f"test {test}" if test else f"dcgmi diag -r {level}"
 
 
 def in_queue(run: Run, jobs: Sequence[Job] | None, now: Instant) -> Run:
@@ -70,7 +86,8 @@ def lost(run: Run, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
 
 
 class Last(Struct, frozen=True, kw_only=True):
-    """The last verdict on a node; `at` in µs UTC. `gpus` are the blamed ones by UUID."""
+    """The last verdict on a node; `at` in µs UTC. `gpus` are the blamed ones by UUID; `test` and
+    `back` as in Run."""
 
     node: str
     level: int
@@ -81,6 +98,8 @@ class Last(Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     file: str = ""
+    test: str = ""
+    back: bool = False
 
 
 def fresh(last: Mapping[str, Last], now: Instant, seconds: float) -> Collection[str]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.diag import archive
 from sentinel.checks.diag.archive import File
-from sentinel.checks.diag.runs import Last, Run
+from sentinel.checks.diag.runs import Last, Run, named
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened
@@ -32,6 +32,8 @@ def last_of(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> L
     return Last(
         node=run.node,
         level=run.level,
+        test=run.test,
+        back=run.back,
         outcome=found.outcome,
         why=shortened(found.why, WORDS) + about,
         at=now.wall,
@@ -45,35 +47,52 @@ def last_of(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> L
 def gone(run: Run, why: str, now: Instant) -> Last:
     """Of a run that left no result."""
     return Last(
-        node=run.node, level=run.level, outcome="inconclusive", why=why, at=now.wall, file=run.out
+        node=run.node,
+        level=run.level,
+        test=run.test,
+        back=run.back,
+        outcome="inconclusive",
+        why=why,
+        at=now.wall,
+        file=run.out,
     )
 
 
 def finding(last: Last, now: Instant) -> Finding:
-    """One about the node; critical for what failed, unknown for what nobody can tell."""
+    """One about the node; critical for what failed, unknown for what nobody can tell. Of a node that
+    came back people hear too that it was not tested."""
     status = {"pass": Status.OK, "fail": Status.CRITICAL}.get(last.outcome, Status.UNKNOWN)
-    if last.config and status is Status.UNKNOWN:
+    if (last.config or last.back) and status is Status.UNKNOWN:
         status = Status.WARNING
     age = duration_text(max(0, now.wall - last.at) // SECOND)
     word = {"pass": "passed", "fail": "failed"}.get(last.outcome, last.outcome)
+    said = f"{named(last.level, last.test)} {word} {age} ago"
+    if last.back:
+        untested = f"came back, and {age} ago it was given back to jobs without its test"
+        said = untested if last.outcome == "inconclusive" else f"{said}, after it came back"
     return Finding(
         subject=last.node,
         status=status,
-        summary=f"dcgmi diag -r {last.level} {word} {age} ago: {last.why}",
+        summary=f"{said}: {last.why}",
         values={"level": last.level, "outcome": last.outcome},
         details="\n".join(last.details),
         labels={"node": last.node},
-        commands=()
-        if status is Status.OK
-        else (f"sentinel diag show {last.node}", *(f"sentinel gpus show {u}" for u in last.gpus)),
+        commands=() if status is Status.OK else _onward(last),
     )
+
+
+def _onward(last: Last) -> tuple[str, ...]:
+    if last.test:
+        return (f"sentinel nodes test {last.node} --test {last.test}",)
+    return (f"sentinel diag show {last.node}", *(f"sentinel gpus show {u}" for u in last.gpus))
 
 
 def under_way(run: Run, now: Instant) -> Finding:
     """A node of which nothing is known yet."""
     age = duration_text(max(0, now.wall - run.asked) // SECOND)
     state = run.state.lower() or "under way"
-    summary = f"dcgmi diag -r {run.level} {state}, asked for {age} ago"
+    kept = f"; kept in {run.kept} until then" if run.kept else ""
+    summary = f"{run.what} {state}, asked for {age} ago{kept}"
     return Finding(subject=run.node, status=Status.OK, summary=summary, labels={"node": run.node})
 
 
@@ -116,7 +135,7 @@ def drain(last: Last) -> ActionRequest:
     return ActionRequest(
         action="drain",
         target=last.node,
-        reason=f"dcgmi diag -r {last.level} failed: {shortened(last.why, 160)}",
+        reason=f"{named(last.level, last.test)} failed: {shortened(last.why, 160)}",
         evidence={"file": last.file, "faults": "\n".join(last.details)},
     )
 

@@ -2,6 +2,6 @@
 
 from sentinel.gpu.dcgm.model import Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse
-from sentinel.gpu.dcgm.verdict import Blame, Ran, Verdict, judge
+from sentinel.gpu.dcgm.verdict import Blame, Outcome, Ran, Verdict, judge
 
-__all__ = ["Blame", "Document", "Fault", "Ran", "Result", "Verdict", "judge", "parse"]
+__all__ = ["Blame", "Document", "Fault", "Outcome", "Ran", "Result", "Verdict", "judge", "parse"]

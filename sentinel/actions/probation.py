@@ -1,0 +1,116 @@
+"""`probation` and `release`: a node that came back is kept from jobs in a reservation, and given back.
+
+The reservation ends by itself in Slurm, so that nothing of sentinel is needed for that. It carries
+no MAINT: nobody takes it for a maintenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from sentinel.actions.limits import Limits
+from sentinel.actions.model import Look
+from sentinel.core.model import ActionRequest
+from sentinel.core.ports import Hands
+from sentinel.core.text import visible
+from sentinel.core.values import Duration, Rate, Share
+from sentinel.plugin import Action
+from sentinel.slurm.model import Job, Node, Reservation
+from sentinel.slurm.node_states import described, unfit
+from sentinel.slurm.pending_reasons import Ends, explain
+from sentinel.slurm.reservations import is_as_asked
+
+ELSEWHERE = (
+    *("Dependency", "BeginTime", "JobArrayTaskLimit", "Licenses", "Reservation", "FedJobLock"),
+    *("BurstBuffer", "Assoc", "QOS", "Max"),
+)
+"""How the reasons begin of jobs that wait for something else than a node
+(https://slurm.schedmd.com/job_reason_codes.html)."""
+
+TESTS = "sentinel-diag-"
+"""How the names of our own tests begin."""
+
+
+class Probation(Action, frozen=True):
+    """Keeps an idle node in a reservation of its own, `name`, for `minutes`, open to `users` alone.
+
+    Not while a pending job lacks the node, nor where anybody else has reserved it.
+    """
+
+    limits: ClassVar[Limits] = Limits(per_node=Rate("3 in 7d"), cooldown=Duration(0))
+    asks_anew: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, hands: Hands) -> Look:
+        """Done when the reservation is there as it was asked for. Raises CannotTell."""
+        node, all_ = hands.node(request.target), hands.reservations()
+        if node is None:
+            return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
+        mine = next((r for r in all_ if r.name == request.params["name"]), None)
+        done = mine is not None and is_as_asked(mine, request.params)
+        return Look(
+            text=f"{described(node)}, {'kept' if done else 'not kept'}",
+            done=done,
+            unneeded="it is kept already" if done else "",
+            not_ready="" if done else _not_ready(request, node, all_, hands),
+            mark=node.state,
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        params = request.params
+        made = (
+            *(f"ReservationName={params['name']}", "StartTime=now"),
+            *(f"Duration={params['minutes']}", f"Users={params['users']}"),
+            f"Nodes={request.target}",
+        )
+        return (("scontrol", "create", "reservation", *made),)
+
+
+class Release(Action, frozen=True):
+    """Takes a reservation of ours away, before its end; one that somebody has changed is theirs."""
+
+    # It only gives back, and Slurm does it anyway: nothing is to be rationed.
+    limits: ClassVar[Limits] = Limits(
+        per_hour=1000, share=Share(100), per_node=Rate("50 in 7d"), cooldown=Duration(0)
+    )
+    asks_anew: ClassVar[bool] = True
+
+    def look(self, request: ActionRequest, hands: Hands) -> Look:
+        """Done when no reservation of that name is there. Raises CannotTell."""
+        name = request.params["name"]
+        mine = next((r for r in hands.reservations() if r.name == name), None)
+        if mine is None:
+            return Look(text="in no reservation", done=True, unneeded=f"{name} is gone")
+        changed = not is_as_asked(mine, request.params)
+        return Look(
+            text=f"in {name} until {mine.ends}",
+            not_ready=f"somebody has changed {name}: it is theirs now" if changed else "",
+        )
+
+    def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+        return (("scontrol", "delete", f"ReservationName={request.params['name']}"),)
+
+
+def _not_ready(
+    request: ActionRequest, node: Node, reservations: Sequence[Reservation], hands: Hands
+) -> str:
+    if why := unfit(node) or ("drained" if "DRAIN" in node.flags else ""):
+        return f"it is {why}"
+    if node.state != "IDLE":
+        return f"jobs run there ({node.state})"
+    if other := next((r for r in reservations if node.name in r.nodes), None):
+        return visible(f"it is reserved already: {other.name}")
+    lacking = next((j for j in hands.waiting() if _lacks(j, node, request)), None)
+    if lacking is None:
+        return ""
+    return visible(f"job {lacking.id} waits for nodes of {lacking.partition} ({lacking.reason})")
+
+
+def _lacks(job: Job, node: Node, request: ActionRequest) -> bool:
+    """Whether the job might start sooner with the node: in doubt it does."""
+    if not set(job.partition.split(",")) & set(node.partitions):
+        return False
+    if job.name.startswith(TESTS) and job.user in request.params["users"].split(","):
+        return False
+    reason = explain(job.reason)
+    return reason.ends is not Ends.PERSON and not reason.code.startswith(ELSEWHERE)
