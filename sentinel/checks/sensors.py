@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, ClassVar
 from zlib import crc32
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
+from sentinel.checks.trial import WEEK, Trial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import duration_text
+from sentinel.core.values import Duration, duration_text
 from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, Reading, Sensor, Unread, Wants
 from sentinel.plugin import Check
 
@@ -96,10 +98,11 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
 
 
 class Memory(Struct, kw_only=True, omit_defaults=True):
-    """Of all nodes; `bad`: the subjects told as bad by the last run."""
+    """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
 
     nodes: dict[str, NodePast] = {}
     bad: list[str] = []
+    trial: Trial | None = None
 
 
 class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -108,6 +111,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep; unset, this machine.
     ipmi: Ask the board's management controller too, by `ipmitool`, every ten minutes at most.
     ignore: Sensors that are not told, as patterns: `FAN7`, `nvme*`, or with the node, `gpu07/PSU2*`.
+    trial: How long it only counts and wakes nobody, from its first run on.
     """
 
     EVERY: ClassVar[float] = 60
@@ -126,6 +130,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     nodes: str = ""
     ipmi: bool = False
     ignore: list[str] = []
+    trial: Duration = Duration(WEEK)
 
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
@@ -138,6 +143,8 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """A finding for each node, and one for each sensor that is bad or was at the last run.
         Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
         memory = recalled(ctx.memory, Memory) or Memory()
+        trial = memory.trial or Trial(began=None if ctx.one_shot or memory.nodes else ctx.now)
+        memory.trial = replace(trial, lasts=float(self.trial))
         now = ctx.now.wall / SECOND
         asked, probes, findings = looked(
             self.nodes, ctx, lambda names: self._wants(names, memory, now, ctx.one_shot)
@@ -153,7 +160,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         well, memory.bad = mended(left, findings, whole)
         findings += well
         return Report(
-            findings=tuple(findings),
+            findings=tuple(memory.trial.hushed(findings, ctx.now)),
             coverage=asked.coverage(whole),
             memory={**to_builtins(memory), **asked.memory},
         )

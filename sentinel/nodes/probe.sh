@@ -199,6 +199,11 @@ section_gpus() {
     exec nvidia-smi -q -x
 }
 
+section_nvlink() {
+    need nvidia-smi
+    exec nvidia-smi nvlink -e
+}
+
 # The kernel's log: exact from /dev/kmsg, else by time from dmesg, else what journald shows.
 section_kernel() {
     read -r boot <"$proc/sys/kernel/random/boot_id"
@@ -269,7 +274,7 @@ workplace() {
 # Which sections ask the same tool, and so wait for one another.
 lock_of() {
     case $1 in
-    gpus | gpu_processes) echo nvidia-smi ;;
+    gpus | gpu_processes | nvlink) echo nvidia-smi ;;
     disk.*) echo "disk.$(printf '%s\n' "$paths" | sed -n "${1#disk.}p" | cksum | tr ' ' -)" ;;
     *) echo "$1" ;;
     esac

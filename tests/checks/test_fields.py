@@ -120,7 +120,7 @@ def of_network(check: Any) -> Any:
     """A port flaps, then stays down."""
     flapped = replace(links.WELL, counters={"link_downed": 1})
     looks = [links.probe(port) for port in (links.WELL, flapped, links.DOWN, links.DOWN)]
-    settings = {name: getattr(check, name) for name in ("ignore", "settle", "flaps")}
+    settings = {name: getattr(check, name) for name in ("ignore", "settle", "flaps", "trial")}
     return repr(
         [r.findings for r in links.nights(*({check.nodes: at} for at in looks), **settings)]
     )
@@ -128,7 +128,7 @@ def of_network(check: Any) -> Any:
 
 def of_sensors(check: Any) -> Any:
     """A processor is too hot, a fan stands still."""
-    night = heat.Night(nodes=check.nodes, ipmi=check.ipmi, ignore=check.ignore)
+    night = heat.Night(nodes=check.nodes, ipmi=check.ipmi, ignore=check.ignore, trial=check.trial)
     way = heat.Way(heat.hwmon(heat.HOT), heat.Ipmi(readings=(heat.DEAD,)))
     return repr([night.look(way, one_shot=True).findings for _ in range(2)])
 
@@ -322,6 +322,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "window": "1s",
     },
     "network": {
+        "trial": "0s",
         "nodes": "n2", "ignore": ["mlx5_*"], "settle": "1h", "flaps": "1 in 1h",
     },
     "nodes": {
@@ -335,7 +336,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "warn.used": "1%", "warn.free": "900B", "warn.inodes_used": "1%",         "crit.used": "86%", "crit.free": "900B", "crit.inodes_used": "86%",         "crit.grace": ({"command": ["echo", '{"used_bytes": 90, "limit_bytes": 100, "soft_bytes": 80, "grace_seconds": 172800}']}, "3d"),
         "headroom": "8 checkpoints of 1TB",
     },
-    "sensors": {"nodes": "n2", "ipmi": True, "ignore": ["core*"]},
+    "sensors": {"trial": "0s", "nodes": "n2", "ipmi": True, "ignore": ["core*"]},
     "service": {"processes": ["none"], "units": ["none.service"], "nodes": "n2"},
     "slurm": {"warn.latency": "9s", "crit.latency": "3s"},
 }  # fmt: skip

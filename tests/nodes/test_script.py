@@ -333,6 +333,32 @@ def test_links_are_read_from_sysfs(host: Host) -> None:
     assert (gpu.gpu, gpu.width, gpu.speed) == (True, None, None)
 
 
+def test_errors_of_nvlink_are_summed_over_the_links_of_a_gpu(host: Host) -> None:
+    """As an H100 and a Blackwell print them; a counter that is none, and a GPU without links."""
+    said = """\
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)
+         Link 0: Replay Errors: 1
+         Link 0: Recovery Errors: 0
+         Link 0: CRC Errors: 5
+
+         Link 17: Replay Errors: 2
+         Link 17: CRC Errors: N/A
+GPU 1: NVIDIA B200 (UUID: GPU-2)
+         Link 0: Link recovery failed events: 3
+GPU 2: NVIDIA L4 (UUID: GPU-3)
+NVML: Unable to retrieve NVLink information as all links are inActive"""
+    host.tool("nvidia-smi", f"[ \"$*\" = 'nvlink -e' ] && echo '{said}'")
+    assert host.probe(Wants(parts=("nvlink",))).nvlink == {
+        0: {"Replay Errors": 3, "Recovery Errors": 0, "CRC Errors": 5},
+        1: {"Link recovery failed events": 3},
+        2: {},
+    }
+    host.tool("nvidia-smi", "echo Failed to initialize NVML")
+    told = host.probe(Wants(parts=("nvlink",))).nvlink
+    assert isinstance(told, Unread)
+    assert told.kind == "garbage"
+
+
 def test_sensors_are_read_from_sysfs(host: Host) -> None:
     """By device and label, degrees in place of thousandths; throttle counts are summed."""
     files = {

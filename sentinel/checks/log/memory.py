@@ -12,9 +12,9 @@ from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.file_offset import Place
 from sentinel.checks.log.progress import Seen
 from sentinel.checks.log.suspicion import Suspicion
-from sentinel.core.clock import Instant, elapsed
+from sentinel.checks.trial import Trial
+from sentinel.core.clock import Instant
 from sentinel.core.recall import recalled
-from sentinel.core.values import duration_text
 
 MOST_PLACES = 64
 """Files of jobs that are over, so that a next job writing into the same one is read from there."""
@@ -22,40 +22,6 @@ MOST_PLACES = 64
 
 MOST_SIZES = 4
 """Numbers of nodes for which it is kept how a training behaves."""
-
-
-WEEK = 7 * 86400.0
-MOST_TRIED = 5
-
-
-class Trial(Struct, frozen=True, kw_only=True):
-    """The first `lasts` seconds of a detector: it tells nothing yet.
-
-    `began`: None where it tells from the first day. `told`: what it would have said, by the moment.
-    """
-
-    began: Instant | None = None
-    told: dict[str, str] = {}
-    lasts: float = WEEK
-
-    def silent(self, now: Instant) -> bool:
-        """Whether they still last."""
-        return self.began is not None and elapsed(self.began, now) < self.lasts
-
-    def noted(self, moment: Instant | None, words: str) -> "Trial":
-        """With one more that would have been told, its words as they are by now."""
-        if not words or moment is None:
-            return self
-        told = {**self.told, str(moment.wall): words}
-        return replace(self, told=dict([*told.items()][-MOST_TRIED:]))
-
-    def words(self, now: Instant, who: str = "the watch on step times") -> str:
-        """For as long again, what there would have been."""
-        over = self.began is not None and 1 <= elapsed(self.began, now) / (self.lasts or WEEK) < 2
-        if not over or not self.told:
-            return ""
-        first = "week" if self.lasts == WEEK else duration_text(self.lasts)
-        return f"in its first {first} {who} told nobody: " + "; ".join(self.told.values())
 
 
 class Memory(Struct, frozen=True, kw_only=True):

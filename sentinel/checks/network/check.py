@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
 from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
+from sentinel.checks.trial import WEEK, Trial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.model import Finding, Report, Status, worst
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Context
     from sentinel.nodes.probe import Port, Section
 
-PARTS: tuple[Section, ...] = ("infiniband", "network", "kernel")
+PARTS: tuple[Section, ...] = ("infiniband", "network", "nvlink", "kernel")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec(?: \(([0-9]+)X)?")
+BARE = {"infiniband": ("missing",), "nvlink": ("missing", "failed")}
+"""As what a part is unread that a node need not have."""
+
 MOST_LINKS = 256
 """Of one node; a node with more of them shows virtual ones."""
 
@@ -38,19 +43,21 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
 
 
 class Memory(Struct, kw_only=True, omit_defaults=True):
-    """Of all nodes; `bad`: the subjects told as bad by the last run."""
+    """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
 
     nodes: dict[str, NodePast] = {}
     bad: list[str] = []
+    trial: Trial | None = None
 
 
 class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Links that are down, gone, slow or full of errors: InfiniBand, RoCE, Ethernet, PCIe.
+    """Links that are down, gone, slow or full of errors: InfiniBand, RoCE, Ethernet, NVLink, PCIe.
 
     nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep; unset, this machine.
     ignore: Links that are not told, as patterns: `mlx5_3/1`, `eth*`, or with the node, `gpu07/eth1`.
     settle: How long a link may be down before it is told: one that comes back has only flapped.
     flaps: A link lost so often is told, even while it is up.
+    trial: How long it only counts and wakes nobody, from its first run on.
     """
 
     EVERY: ClassVar[float] = 60
@@ -62,7 +69,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     PANEL: ClassVar[Panel] = "nodes"
     SOURCES = (
         "/sys/class/infiniband, /sys/class/net and the PCIe devices of this machine or of each node, "
-        "and its kernel's messages.",
+        "`nvidia-smi nvlink -e` there, and its kernel's messages.",
     )
     RUNBOOK = "docs/network.md"
 
@@ -70,6 +77,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ignore: list[str] = []
     settle: Duration = Duration(60)
     flaps: Rate = Rate("3 in 1h")
+    trial: Duration = Duration(WEEK)
 
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
@@ -82,6 +90,8 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """A finding for each node, and one for each link that is bad or was at the last run. Raises
         CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
         memory = recalled(ctx.memory, Memory) or Memory()
+        trial = memory.trial or Trial(began=None if ctx.one_shot or memory.nodes else ctx.now)
+        memory.trial = replace(trial, lasts=float(self.trial))
         cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
         wants = Wants(parts=PARTS, cursors=cursors)
         asked, probes, findings = looked(self.nodes, ctx, lambda _: wants)
@@ -98,7 +108,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         well, memory.bad = mended(memory.bad, findings, whole)
         findings += well
         return Report(
-            findings=tuple(findings),
+            findings=tuple(memory.trial.hushed(findings, ctx.now)),
             coverage=asked.coverage(whole),
             memory={**to_builtins(memory), **asked.memory},
         )
@@ -144,6 +154,9 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         self, node: str, there: set[str], past: NodePast, now: float, told: Collection[str]
     ) -> Iterator[Finding]:
         for name in [n for n in past.links if n not in there]:
+            if name.startswith("nvlink/"):
+                del past.links[name]  # whether a GPU is there, the kind `gpu` tells
+                continue
             problem, kept = (
                 (None, None)
                 if ignored(self.ignore, node, name)
@@ -156,7 +169,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def links(probe: NodeProbe) -> list[Link]:
-    """Ports, interfaces and PCIe links of a node, by what could be read."""
+    """Ports, interfaces, NVLinks and PCIe links of a node, by what could be read."""
     found = (
         [_port(port) for port in probe.infiniband] if isinstance(probe.infiniband, tuple) else []
     )
@@ -177,6 +190,9 @@ def links(probe: NodeProbe) -> list[Link]:
                     counters={f"aer {n}": v for n, v in pci.errors.items()},
                 )
             )
+    if isinstance(probe.nvlink, Mapping):
+        for gpu, counters in probe.nvlink.items():
+            found.append(Link(name=f"nvlink/gpu{gpu}", counters=counters))
     return found
 
 
@@ -212,9 +228,10 @@ def _named(probe: NodeProbe, address: str) -> str:
 
 
 def _whole(probe: NodeProbe) -> bool:
-    """Everything that was asked for was read; a node without InfiniBand has none to read."""
+    """Everything that was asked for was read; a node without InfiniBand has none to read, and
+    nvidia-smi complains in words of its own where GPUs have no NVLink."""
     parts = {name: part for name, part in probe.unread.items() if name in PARTS}
-    return not any(part.kind != "missing" or name != "infiniband" for name, part in parts.items())
+    return all(part.kind in BARE.get(name, ()) for name, part in parts.items())
 
 
 def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
@@ -224,6 +241,8 @@ def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
     look_at = f"ibstat {device}" if "/" in name and not name.startswith("pcie/") else ""
     if name.startswith("pcie/") or name == "driver":
         look_at = "dmesg | tail -n 100"
+    if name.startswith("nvlink/"):
+        look_at = f"nvidia-smi nvlink -e -i {name.removeprefix('nvlink/gpu')}"
     return Finding(
         subject=f"{node}/{name}",
         status=status,
@@ -238,6 +257,8 @@ def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
 
 def _node(node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str]) -> Finding:
     parts = [f"{up} of {meant} links up", *notes[:3]]
+    if isinstance(probe.nvlink, Unread) and probe.nvlink.kind == "failed":
+        parts.append(f"nvlink not read: {probe.nvlink.why}")
     blind = [f"{n} not read ({p.kind}): {p.why}" for n, p in probe.unread.items() if n in PARTS]
     return Finding(
         subject=node,

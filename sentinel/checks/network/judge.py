@@ -32,13 +32,18 @@ RATES: Mapping[str, float] = {
     "local_link_integrity_errors": 0,
     "excessive_buffer_overrun_errors": 0,
     "rnr_nak_retry_err": 0,
+    "CRC Errors": 100,
+    "Replay Errors": 0,
+    "Recovery Errors": 0,
     "aer nonfatal": 0,
     "aer fatal": 0,
 }
 """Most a second that a link at work may show: NVSentinel's link counter thresholds
 (docs.nvidia.com/nvsentinel, NIC health monitor, link counter detection). Links of HDR and newer make
 symbol errors all the time, so a count alone says nothing. A CRC error is a port_rcv_error of Ethernet;
-AER's nonfatal and fatal errors lose a transaction each (PCI Express, section 6.2)."""
+AER's nonfatal and fatal errors lose a transaction each (PCI Express, section 6.2). The three of NVLink are
+`nvidia-smi nvlink -e`'s; CRC errors "only matter at rates of 100+ per second", each replay and recovery
+counts (dcgm_gpu_hardware_limits.h and MonitorNVLink4Fields of github.com/NVIDIA/DCGM)."""
 
 FLAPS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
 """Counters of lost links, and by how much one loss and return raises each

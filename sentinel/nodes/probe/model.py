@@ -20,6 +20,7 @@ Section = Literal[
     "steps",
     "gpu_processes",
     "gpus",
+    "nvlink",
     "infiniband",
     "network",
     "hwmon",
@@ -317,7 +318,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class NodeProbe(Struct, frozen=True, kw_only=True):
-    """What a node told in one round trip."""
+    """What a node told in one round trip. `nvlink`: error counters by GPU, summed over its links."""
 
     identity: Identity | Unread
     processes: tuple[Process, ...] | Unread | None = None
@@ -328,6 +329,7 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     steps: Steps | Unread | None = None
     gpu_processes: tuple[GpuProcess, ...] | Unread | None = None
     gpus: str | Unread | None = None
+    nvlink: Mapping[int, Mapping[str, int]] | Unread | None = None
     infiniband: tuple[Port, ...] | Unread | None = None
     network: Network | Unread | None = None
     hwmon: Hwmon | Unread | None = None

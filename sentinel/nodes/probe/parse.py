@@ -35,6 +35,7 @@ _PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
     "steps": sections.steps,
     "gpu_processes": sections.gpu_processes,
     "gpus": sections.gpus,
+    "nvlink": sections.nvlink,
     "infiniband": sections.infiniband,
     "network": sections.network,
     "hwmon": sections.hwmon,

@@ -57,6 +57,8 @@ _SAW = ("saw daemons", "saw cgroups", "saw environments")
 _GPU_PROCESS = re.compile(
     r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
 )
+_NVLINK_GPU = re.compile(r"GPU ([0-9]{1,3}): ")
+_NVLINK = re.compile(r"Link [0-9]{1,3}: ([A-Za-z ]{1,40}): ([0-9]{1,18})")
 _PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
 _NETWORK = re.compile(r"(net|pci) ([^ ]+) ([^ ]+) (.*)")
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
@@ -198,6 +200,25 @@ def gpus(lines: list[str]) -> str:
     if "<nvidia_smi_log>" not in text or "</nvidia_smi_log>" not in text:
         raise Strange(f"no page of nvidia-smi: {lines[0] if lines else 'nothing'}")
     return text
+
+
+def nvlink(lines: list[str]) -> dict[int, dict[str, int]]:
+    """Error counters by GPU, summed over its links, from `nvidia-smi nvlink -e`.
+
+    `GPU 0: NVIDIA H100 80GB HBM3 (UUID: …)`, then for each link lines like `Link 17: CRC Errors: 0`;
+    a counter that the device does not have is no number (nvidia-smi nvlink -h; shown in
+    github.com/stas00/ml-engineering, debug/nvidia.md). Whoever has no link says so in words.
+    """
+    found: dict[int, dict[str, int]] = {}
+    told: dict[str, int] = {}
+    for line in lines:
+        if match := _NVLINK_GPU.match(line):
+            told = found.setdefault(int(match[1]), {})
+        elif match := _NVLINK.fullmatch(line.strip()):
+            told[match[1]] = told.get(match[1], 0) + int(match[2])
+    if lines and not found:
+        raise Strange(f"no GPU of nvidia-smi nvlink: {lines[0]}")
+    return found
 
 
 def infiniband(lines: list[str]) -> tuple[Port, ...]:

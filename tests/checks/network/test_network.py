@@ -90,7 +90,7 @@ def nights(
     memory: Mapping[str, Any] = {}
     for number, answers in enumerate(looks):
         told = {"n1": answers} if isinstance(answers, NodeProbe) else answers
-        check = NetworkCheck(**{"nodes": ",".join(told), **settings})
+        check = NetworkCheck(**{"nodes": ",".join(told), "trial": Duration(0), **settings})
         now = shifted(START, number * every)
         report = check.run(context(now=now, remote=Told(told), memory=memory))
         memory = report.memory or {}
@@ -262,3 +262,61 @@ def test_a_link_that_is_not_seen_any_more_is_not_well() -> None:
     assert bad(reports[2]).keys() == {"n1/mlx5_0/1"}
     assert [f.subject for f in reports[3].findings] == ["n1"]
     assert of(reports[4], "n1/mlx5_0/1").summary == "mlx5_0/1: well again"
+
+
+def test_in_its_first_week_it_wakes_nobody() -> None:
+    """What it would have told can be looked at; what is still bad after the week is told then."""
+    looks = [probe(port) for port in (WELL, DOWN, DOWN, DOWN)]
+    *_, last = nights(*looks, trial=Duration(7 * 86400))
+    assert bad(last) == {}
+    assert "on trial for another 6d" in of(last, "n1/mlx5_0/1").summary
+    assert "critical: mlx5_0/1: down" in of(last, "n1/mlx5_0/1").summary
+    *_, last = nights(*looks, trial=Duration(180))
+    assert "n1/mlx5_0/1" in bad(last)
+
+
+def nvlink(**counters: int) -> NodeProbe:
+    return probe(WELL, nvlink={3: {n.replace("_", " "): v for n, v in counters.items()}})
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ([{"Replay_Errors": 0}, {"Replay_Errors": 2}, {"Replay_Errors": 3}], "Replay Errors +1"),
+        ([{"Recovery_Errors": 9}, {"Recovery_Errors": 10}, {"Recovery_Errors": 11}], "+1 in 1m"),
+        ([{"CRC_Errors": 0}, {"CRC_Errors": 7000}, {"CRC_Errors": 14000}], "CRC Errors +7000"),
+        ([{"CRC_Errors": 0}, {"CRC_Errors": 5000}, {"CRC_Errors": 10000}], ""),
+        ([{"Replay_Errors": 0}, {"Replay_Errors": 2}, {"Replay_Errors": 2}], ""),
+        ([{"Replay_Errors": 9}, {"Replay_Errors": 1}, {"Replay_Errors": 2}], ""),
+        ([{"Replay_Errors": 2**63}, {"Replay_Errors": 0}, {"Replay_Errors": 0}], ""),
+        ([{"Rx_Errors": 0}, {"Rx_Errors": 5}, {"Rx_Errors": 9}], ""),
+    ],
+)
+def test_errors_of_nvlink(counts: list[dict[str, int]], told: str) -> None:
+    """By DCGM's limits, at two looks in a row; a reset or a wrap is no error."""
+    found = bad(nights(*(nvlink(**one) for one in counts))[-1])
+    assert list(found) == (["n1/nvlink/gpu3"] if told else [])
+    if told:
+        assert found["n1/nvlink/gpu3"][0] == "warning"
+        assert told in found["n1/nvlink/gpu3"][1]
+
+
+def test_sixteen_ports_are_judged_one_by_one() -> None:
+    """One of them is down."""
+    ports = [replace(WELL, device=f"mlx5_{n}") for n in range(16)]
+    ill = [*ports[:11], replace(ports[11], state="DOWN"), *ports[12:]]
+    *_, last = nights(probe(*ports), *[probe(*ill)] * 3)
+    assert list(bad(last)) == ["n1/mlx5_11/1"]
+    assert of(last, "n1").values == {"links": 16, "links_up": 15}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("missing", "ok"), ("failed", "ok"), ("hung", "unknown"), ("late", "unknown")],
+)
+def test_gpus_whose_nvlinks_are_not_told(kind: Any, status: str) -> None:
+    """None to tell of, or a tool that hangs; none of it is a link that is gone."""
+    silent = probe(WELL, nvlink=Unread(kind=kind, why="x"))
+    *_, last = nights(nvlink(Replay_Errors=0), silent, silent, silent)
+    assert of(last, "n1").status.value == status
+    assert bad(last) == {}

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sentinel.checks.sensors import APART, HOLD, SPREAD, SensorsCheck
 from sentinel.core.clock import shifted
 from sentinel.core.model import Report, Status
+from sentinel.core.values import Duration
 from sentinel.nodes.model import Answer, Unreached
 from sentinel.nodes.probe import (
     Hwmon,
@@ -64,7 +65,7 @@ class Night:
     """A check and what it remembers."""
 
     def __init__(self, **settings: Any) -> None:
-        self.check = SensorsCheck(**{"nodes": "n1", **settings})
+        self.check = SensorsCheck(**{"nodes": "n1", "trial": Duration(0), **settings})
         self.memory: Mapping[str, Any] = {}
         self.at = START
 
