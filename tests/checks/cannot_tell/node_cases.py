@@ -219,6 +219,7 @@ def network(
             ("kernel", f"kmsg\n6,1,1,-;eth0: up\n{log}", "ebpf\n<6>{1}: eth0: up\n"),
         )
         whole = "".join(in_words_of_the_probe(world, *part) for part in parts)
+        whole += section("nvlink", "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n")
         world.node(probe().replace("MARK end", f"{whole}MARK end"), newer=VERSION_2)
 
     def look(world: World) -> Outcome:
