@@ -10,6 +10,7 @@ lost 8.4 % of 419 stops in 54 days on 16,384 GPUs to the network: far less), and
 """
 
 import math
+import os
 import random
 import statistics
 import subprocess
@@ -17,18 +18,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from benchmarks.measure import cpu_children, machine, row
 from sentinel.checks.network.judge import Link, Past, look
 from sentinel.core.values import Rate
 from sentinel.nodes import script
-from sentinel.nodes.probe import Wants
+from sentinel.nodes.probe import EVERYTHING, Section, Wants
 
 DAY, STEP = 86_400, 300
 PORTS, GPUS, ROUNDS = 8, 8, 20
+NEW: tuple[Section, ...] = ("network", "nvlink", "hwmon")
 
 
 def main() -> None:
-    """A fleet, then the probe with and without its new section."""
+    """A fleet, then the probe with and without its new sections."""
     print(machine())
     nodes, days = (int(a) for a in sys.argv[1:3]) if len(sys.argv) > 2 else (100, 30)
     alarms = sum(_alarms(random.Random(f"link {n}"), days) for n in range(nodes))
@@ -36,9 +40,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         _machine(Path(folder) / "sys")
         before = _cpu(Wants(parts=("infiniband", "kernel")), folder)
-        now = _cpu(Wants(parts=("infiniband", "kernel", "network")), folder)
+        now = _cpu(Wants(parts=("infiniband", "kernel", "network", "nvlink")), folder)
+        whole = _cpu(EVERYTHING, folder)
+        new = _cpu(replace(EVERYTHING, parts=(*EVERYTHING.parts, *NEW)), folder)
     row("a probe of ports and kernel log, processor time", f"{1000 * before:.0f} ms")
-    row("with interfaces and PCIe links", f"{1000 * now:.0f} ms", f"{now / before:.2f} times")
+    row("with Ethernet, PCIe and NVLink", f"{1000 * now:.0f} ms", f"{now / before:.2f} times")
+    row("a full probe", f"{1000 * whole:.0f} ms")
+    row("with these and the sensors", f"{1000 * new:.0f} ms", f"{new / whole:.2f} times (1.3)")
 
 
 def _alarms(dice: random.Random, days: int) -> int:
@@ -82,6 +90,19 @@ def _machine(sys_: Path) -> None:
         }
         speed = {"current_link_speed": "32.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe"}
         _write(sys_ / f"bus/pci/devices/0000:{n:02x}:00.0", {**width, **errors, **speed})
+    for n in range(12):
+        sensors = {f"temp{i}_{what}": "61000" for i in range(1, 9) for what in ("input", "crit")}
+        _write(sys_ / f"class/hwmon/hwmon{n}", {"name": "coretemp", **sensors})
+    _write(sys_.parent, {"nvidia-smi": _nvlink()})
+    (sys_.parent / "nvidia-smi").chmod(0o755)
+
+
+def _nvlink() -> str:
+    """What stands for nvidia-smi: 18 links a GPU, as an H100 has."""
+    kinds = ("Replay", "Recovery", "CRC")
+    of = "\n".join(f"         Link {n}: {kind} Errors: 0" for n in range(18) for kind in kinds)
+    told = "\n".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})\n{of}" for n in range(GPUS))
+    return f"#!/bin/sh\n[ $1 = nvlink ] || exit 0\ncat <<EOF\n{told}\nEOF"
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -98,7 +119,8 @@ def _cpu(wants: Wants, folder: str) -> float:
     times = []
     for _ in range(ROUNDS):
         before = cpu_children()
-        subprocess.run(script.ARGV, input=text, stdout=subprocess.DEVNULL, check=True)
+        environ = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        subprocess.run(script.ARGV, input=text, stdout=subprocess.DEVNULL, check=True, env=environ)
         times.append(cpu_children() - before)
     return statistics.median(times)
 
