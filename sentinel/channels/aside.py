@@ -1,11 +1,12 @@
 """Work that may hang, in a thread that can be left behind."""
 
-import asyncio
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from __future__ import annotations
 
-from sentinel.proc import threads
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -19,6 +20,10 @@ class Occupied(Exception):
 async def aside(what: Hashable, work: Callable[[], T], limit: float) -> T:
     """What the work returns or raises; TimeoutError after `limit` seconds, Occupied while an
     earlier work on the same thing goes on: there are never two at once."""
+    import asyncio
+
+    from sentinel.proc import threads
+
     former = _unfinished.get(what)
     if former and not former.done():
         raise Occupied

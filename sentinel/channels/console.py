@@ -1,15 +1,12 @@
 """Alerts on standard output, for a person who watches and for the journal."""
 
-import asyncio
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from shutil import get_terminal_size
-from typing import ClassVar, TextIO
-
-from rich.console import Console as Paper
-from rich.text import Text
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from sentinel.channels.aside import Occupied, aside
 from sentinel.channels.format.text import Card, card, facts
@@ -18,6 +15,9 @@ from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _COLUMNS = 80
 _LINES = 5
@@ -49,6 +49,9 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Print them."""
+        import asyncio
+        from shutil import get_terminal_size
+
         stream = sys.stdout
         if stream is None or stream.closed:
             raise ChannelError("there is no standard output", permanent=True, reason="server")
@@ -80,6 +83,9 @@ def wants_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
 
 def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
     """The card in a few lines; only commands may be longer than `width`, to be copied whole."""
+    from rich.console import Console as Paper
+    from rich.text import Text
+
     paper = Paper(
         file=StringIO(),
         width=width,
@@ -103,6 +109,8 @@ def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
 
 
 def _heading(c: Card) -> Text:
+    from rich.text import Text
+
     dry = Text(" [dry run]") if c.dry_run else Text()
     where = Text(f" ({c.cluster})" if c.cluster else "", style="dim")
     word = Text(c.word, style=_STYLES.get(c.tone, "bold"))
@@ -110,6 +118,8 @@ def _heading(c: Card) -> Text:
 
 
 def _body(c: Card) -> Iterator[Text]:
+    from rich.text import Text
+
     yield Text(c.summary, style="bold")
     rows = [f"{name} {value}" for name, value in facts(c) if name != "cluster"]
     yield Text(" · ".join(rows), style="dim")

@@ -1,13 +1,12 @@
 """Mail through an SMTP server, or by the mail program of this host."""
 
-import asyncio
 import os
 import re
 import shutil
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from email.headerregistry import Address
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -16,7 +15,6 @@ from sentinel.alerting.owners import LABEL, RECIPIENT
 from sentinel.channels.message import Addresses, address, message, parts
 from sentinel.channels.program import hand_to
 from sentinel.channels.settings import check_timeout
-from sentinel.channels.smtp import Mail, Server, Taken, greet, hand_over, listed
 from sentinel.channels.template import MailTemplates, Words, check, words
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
@@ -24,6 +22,9 @@ from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
+
+if TYPE_CHECKING:
+    from sentinel.channels.smtp import Mail, Server, Taken
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -91,6 +92,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def _to_owner(self, user: str, notifications: Sequence[Notification]) -> Receipt:
         """Somebody who wants no mail has none, and that is no failure."""
+        import asyncio
+
         owners = Owners(self.owner_domain, tuple(self.owner_lookup))
         owner = await asyncio.to_thread(owners.find, user)
         if owner.address is None:
@@ -114,6 +117,10 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     async def _hand_over(
         self, notifications: Sequence[Notification], own: Words, to: tuple[Address, ...]
     ) -> Receipt:
+        import asyncio
+
+        from sentinel.channels.smtp import Mail, hand_over
+
         addresses = self._addresses(to)
         now = datetime.now(timezone.utc).astimezone()
         mail = message(notifications, addresses, now, own)
@@ -128,6 +135,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether the server lets us in, for `sentinel doctor`; nothing is sent."""
         if self.sendmail:
             return self._found_program()
+        from sentinel.channels.smtp import greet
+
         server = self._server()
         await greet(server)
         how = "answers and takes the login" if server.password else "answers"
@@ -198,7 +207,9 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "security",
             )
 
-    def _server(self) -> Server:
+    def _server(self) -> "Server":
+        from sentinel.channels.smtp import Server
+
         return Server(
             host=self.host,
             port=self.port or _PORTS[self.security],
@@ -215,7 +226,9 @@ def _all(receipts: Sequence[Receipt]) -> Receipt:
     return Receipt("; ".join(receipt.text for receipt in receipts), refused)
 
 
-def _receipt(server: Server, mail: Mail, taken: Taken) -> Receipt:
+def _receipt(server: "Server", mail: "Mail", taken: "Taken") -> Receipt:
+    from sentinel.channels.smtp import listed
+
     count = len(mail.recipients)
     refused = f"; refused: {listed(taken.refused)}" if taken.refused else ""
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
@@ -231,7 +244,7 @@ def _receipt(server: Server, mail: Mail, taken: Taken) -> Receipt:
 _PERMANENT = (64, 65, 67, 68)
 
 
-def hand_to_program(program: Sequence[str], mail: Mail, limit: float) -> str:
+def hand_to_program(program: Sequence[str], mail: "Mail", limit: float) -> str:
     """Whom it took the mail for, in words; raises ChannelError. A queue takes it, delivery is later.
 
     `-i`: a line with a dot alone ends nothing; `-f`: where bounces go. The recipients are

@@ -1,6 +1,5 @@
 """Any program that takes a message: a pager's command line, a site's own script."""
 
-import asyncio
 import os
 import re
 from collections.abc import Sequence
@@ -43,6 +42,8 @@ class Exec(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Run the command once for each; what it printed last is the receipt."""
+        import asyncio
+
         said = ""
         for notification in notifications:
             said = await asyncio.to_thread(self._run, notification)

@@ -1,6 +1,5 @@
 """A file that grows by one JSON object a line."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -35,6 +34,8 @@ class File(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Append a line for each."""
+        import asyncio
+
         for notification in notifications:
             await asyncio.to_thread(self._append, record(notification))
         return Receipt(f"appended to {visible(self.path)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
@@ -95,6 +94,8 @@ async def submit(request: Request) -> str:
 
 async def exchange(request: Request) -> Answer:
     """Send it and return the answer, whatever its status; ChannelError when there is none."""
+    import asyncio
+
     import aiohttp
 
     try:
@@ -145,6 +146,8 @@ async def _exchange(request: Request) -> Answer:
 
 async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:
     """The first bytes of the answer; that it stops or breaks off changes nothing."""
+    import asyncio
+
     import aiohttp
 
     body = bytearray()
@@ -228,6 +231,8 @@ def _host_of(location: str) -> str:
 
 def _trouble(request: Request, error: Any) -> ChannelError:
     """Words of our own: those of aiohttp may quote the whole address."""
+    import asyncio
+
     import aiohttp
 
     place = origin(request.url)

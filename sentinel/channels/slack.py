@@ -4,7 +4,6 @@ https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
 https://docs.slack.dev/reference/methods/chat.postMessage
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -231,6 +230,8 @@ class Bot(Struct, frozen=True):
         known = {_roots.get(self._place(n.alert)) for n in notifications}
         if known != {None}:
             return (known.pop(), "") if len(known) == 1 else (None, "")
+        import asyncio
+
         try:
             return await asyncio.wait_for(self._found(notifications), self.timeout * _SHARE), ""
         except ChannelError as error:

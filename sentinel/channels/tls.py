@@ -1,9 +1,14 @@
 """Verified TLS, the same for every channel that speaks it."""
 
-import ssl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    import ssl
 
 # X509_V_ERR_* of OpenSSL, https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/
 _REMEDIES = {
@@ -19,6 +24,8 @@ def client_context(ca_file: str) -> ssl.SSLContext:
 
     Raises ChannelError (reason tls) when the file cannot be read or holds no certificate.
     """
+    import ssl
+
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
@@ -29,6 +36,8 @@ def client_context(ca_file: str) -> ssl.SSLContext:
 def tls_trouble(error: BaseException | None) -> ssl.SSLError | None:
     """The innermost TLS error among an error's causes: libraries wrap it in their own, which
     pass for TLS errors and tell less."""
+    import ssl
+
     found = None
     while error is not None:
         found = error if isinstance(error, ssl.SSLError) else found
@@ -38,6 +47,8 @@ def tls_trouble(error: BaseException | None) -> ssl.SSLError | None:
 
 def tls_words(error: ssl.SSLError) -> str:
     """What is wrong with TLS and what to do about it, in one line."""
+    import ssl
+
     if isinstance(error, ssl.SSLCertVerificationError):
         remedy = _REMEDIES.get(error.verify_code, "set ca_file to the PEM file of its CA")
         why = visible(error.verify_message.rstrip("."))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -103,16 +106,51 @@ class Registry:
         return by_name
 
     def _found(self) -> Iterator[tuple[str, Packaged | Filed]]:
-        from importlib.metadata import entry_points
-
-        entries = entry_points(group=self._group)
-        if not entries and not self._folders:
+        packaged = announced(self._group, sys.path)
+        if not packaged and not self._folders:
             return
         from sentinel.config import foreign
 
-        yield from ((entry.name, foreign.Packaged(entry)) for entry in entries)
+        if packaged:
+            from importlib.metadata import entry_points
+
+            for entry in entry_points(group=self._group):
+                yield entry.name, foreign.Packaged(entry)
         for one in foreign.filed(self._folders):
             yield one.name, one
+
+
+def announced(group: str, places: Iterable[str]) -> bool:
+    """Whether some distribution in these places may have entry points of that group. What
+    importlib.metadata says takes a quarter of the time of a command; mostly there is none.
+    Where metadata lie: https://packaging.python.org/en/latest/specifications/entry-points/"""
+    if any(hasattr(f, "find_distributions") for f in sys.meta_path if f is not PathFinder):
+        return True
+    head = f"[{group}]".encode()
+    return any(_announces(place or ".", head) for place in places)
+
+
+def _announces(place: str, head: bytes) -> bool:
+    """True also of a place that cannot be looked into, such as an archive."""
+    try:
+        names = os.listdir(place)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info", ".egg")) or name == "EGG-INFO":
+            inside = "EGG-INFO" if name.endswith(".egg") else ""
+            try:
+                with open(os.path.join(place, name, inside, "entry_points.txt"), "rb") as file:
+                    if head in file.read().replace(b" ", b""):
+                        return True
+            except FileNotFoundError:
+                continue
+            except OSError:
+                if name.endswith(".egg"):  # one file, an archive
+                    return True
+    return False
 
 
 class Registries(Struct, frozen=True):

@@ -1,8 +1,8 @@
-"""When checks run: the only place that knows APScheduler."""
+"""Waits for the times at which checks run: the only place that knows APScheduler."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timezone, tzinfo
 from typing import Any
 
 from apscheduler.events import EVENT_JOB_ERROR
@@ -12,11 +12,8 @@ from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from sentinel.core import cron
-from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig
 from sentinel.engine.runner import every, follow
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class CronTrigger(BaseTrigger):  # type: ignore[misc]
@@ -34,26 +31,6 @@ class CronTrigger(BaseTrigger):  # type: ignore[misc]
         after = max(now.timestamp() - 1, previous.timestamp() if previous else 0.0)
         found = cron.following(self._cron, after, self._zone)
         return None if found is None else datetime.fromtimestamp(found, tz=timezone.utc)
-
-
-def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinfo) -> datetime:
-    """When the check is to run after its last run; at once if it never ran or the clock went back."""
-    if last is None or last.wall > now.wall:
-        return moment(now)
-    if check.common.cron is None:
-        return moment(last) + timedelta(seconds=every(check))
-    between = follow(check)
-    if between is not None:
-        return moment(last) + timedelta(seconds=between)
-    found = cron.following(cron.parse(check.common.cron), last.wall / SECOND, zone)
-    if found is None:
-        return datetime.max.replace(tzinfo=timezone.utc)
-    return datetime.fromtimestamp(found, tz=timezone.utc)
-
-
-def moment(instant: Instant) -> datetime:
-    """The wall clock part as an aware datetime in UTC."""
-    return _EPOCH + timedelta(microseconds=instant.wall)
 
 
 class Schedule:

@@ -10,10 +10,10 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Run
 from sentinel.core.settings import CheckConfig
+from sentinel.engine.due import moment, next_run
 from sentinel.engine.engine import Engine
 from sentinel.engine.runner import every
 from sentinel.engine.runtime import World
-from sentinel.engine.schedule import moment, next_run
 
 DELIVERY_LIMIT = 60.0
 """Seconds a tick spends on sending; what is left waits in the outbox for the next."""

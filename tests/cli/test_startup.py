@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,16 @@ HEAVY = {
         "sentinel.slurm.client",
     ),
 }
+SENDING = {"aiohttp", "aiosmtplib", "apscheduler", "smtplib", "multiprocessing"}
+FILE = """\
+state: state
+checks: {load: {kind: exec, command: [/bin/true]}}
+channels:
+  terminal: {kind: console}
+  book: {kind: file, path: /tmp/book}
+  mail: {kind: email, to: [a@example.org], from: b@example.org, host: localhost}
+  chat: {kind: slack, url: "https://hooks.slack.com/services/T0/B0/X"}
+"""
 LOOKED = """
 import sys
 from sentinel.cli import main
@@ -39,6 +50,19 @@ def test_a_look_imports_nothing_heavy(words: list[str]) -> None:
     done = python(LOOKED.format(words=words))
     assert set(done.stderr.split()) & HEAVY == set()
     assert "sentinel.cli.check" in done.stderr.split()
+
+
+@pytest.mark.parametrize("words", [["check", "load"], ["config", "check"], ["status"]])
+def test_with_a_file_nothing_is_imported_that_only_sends(words: list[str], tmp_path: Path) -> None:
+    """Channels are read, and nothing is sent; there is no third party's kind to look for."""
+    file = tmp_path / "sentinel.yaml"
+    file.write_text(FILE)
+    done = python(LOOKED.format(words=[*words, "-c", str(file)]))
+    known = set(done.stderr.split())
+    assert "sentinel.channels.email" in known
+    assert known & SENDING == set()
+    if words != ["status"]:
+        assert known & {"rich", "sqlalchemy", "asyncio", "ssl", "importlib.metadata"} == set()
 
 
 @pytest.mark.parametrize("words", [["plugins"], ["config", "schema"]])

@@ -8,8 +8,8 @@ import pytest
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.values import Duration
+from sentinel.engine.due import next_run
 from sentinel.engine.runner import follow, is_due
-from sentinel.engine.schedule import next_run
 from sentinel.plugin import Check
 
 UTC = timezone.utc
