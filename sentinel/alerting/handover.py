@@ -5,63 +5,90 @@ A leader that is cut off tells from its journal until its lease is over; a senti
 tells that much. Whoever leads later has not heard of it, and nobody would tell the end.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.outbox import begins, ends
 from sentinel.alerting.processor import Plan, forget
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant
-from sentinel.core.model import Alert, Batch, Key, Outgoing, Told, Transition
+from sentinel.core.model import Alert, Batch, Key, Outgoing, Status, Told, Transition
 
 HANDED = "sentinel/handover"
 """Under this name the state remembers what was handed over and not taken up yet."""
 
 
+_To = tuple[str, str]
+"""An alert's id and a channel."""
+
+
 class Handed(Struct, frozen=True):
-    """Open alerts with what each channel was told of them, and all that had become of alerts."""
+    """Open alerts with what each channel was told of them, all that had become of alerts, and the
+    ends that nobody has heard yet."""
 
     alerts: tuple[Alert, ...] = ()
     transitions: tuple[Transition, ...] = ()
+    ends: tuple[Outgoing, ...] = ()
 
 
-def told(alerts: Iterable[Alert], unsent: Iterable[Outgoing]) -> tuple[Alert, ...]:
-    """Those of which somebody has heard, with nothing that waits to be sent."""
-    waits = {(row.notification.alert, row.channel) for row in unsent}
-    heard = (
-        replace(a, told={n: t for n, t in a.told.items() if (a.id, n) not in waits}) for a in alerts
+def handed_over(
+    alerts: Iterable[Alert], past: Iterable[Transition], unsent: Sequence[Outgoing]
+) -> Handed:
+    """What somebody has heard of, and its end. Whoever leads tells the rest itself, under ids of its
+    own: in the history it would be an alert of which nobody ever heard."""
+    unheard = {_to(row) for row in unsent if begins(row.notification)}
+    worse = {_to(row) for row in unsent if row.notification.reason == "worse"}
+    over = tuple(r for r in unsent if ends(r.notification) and _to(r) not in unheard)
+    untold = {r.notification.key for r in unsent} - {r.notification.key for r in over}
+    heard = (_heard(alert, unheard, worse) for alert in alerts if not alert.over)
+    return Handed(
+        alerts=tuple(alert for alert in heard if alert.told),
+        transitions=tuple(transition for transition in past if transition.id not in untold),
+        ends=over,
     )
-    return tuple(alert for alert in heard if alert.told and not alert.over)
 
 
-def heard(past: Iterable[Transition], unsent: Iterable[Outgoing]) -> tuple[Transition, ...]:
-    """What does not wait to be told. Whoever leads tells the rest itself, under ids of its own: in the
-    history it would be an alert of which nobody ever heard."""
-    waits = {row.notification.key for row in unsent}
-    return tuple(transition for transition in past if transition.id not in waits)
+def _heard(alert: Alert, unheard: Container[_To], worse: Container[_To]) -> Alert:
+    """Without the channels that have heard nothing; those that wait to hear that it is worse have
+    not."""
+    told = {
+        name: replace(told, severity=Status.WARNING) if (alert.id, name) in worse else told
+        for name, told in alert.told.items()
+        if (alert.id, name) not in unheard
+    }
+    return replace(alert, told=told)
+
+
+def _to(row: Outgoing) -> _To:
+    return row.notification.alert, row.channel
 
 
 def taken_over(
     handed: Handed,
-    ended: Callable[[Alert], bool],
+    known: Callable[[str], bool],
     alerts: Mapping[Key, Alert],
     plan: Plan,
     now: Instant,
     orders: Orders,
 ) -> Batch:
-    """What to write. An alert that is unknown here goes on under its id. Where it is open already,
-    who was told counts. Where it was seen to its end here (`ended`), nothing is left to do. Where
-    another episode of the same trouble fires, this one ends."""
+    """What to write; `known` says of an alert's id whether it has a past here. An alert that is
+    unknown here goes on under its id. Where it is open already, who was told counts. Where it was
+    seen to its end here, nothing is left to do. Where another episode of the same trouble fires,
+    this one ends. The end of one that is known is told here, if it was not."""
     kept: list[Alert] = []
-    transitions, outbox = list(handed.transitions), list[Outgoing]()
+    news = {_to(row): row for row in handed.ends if not known(row.notification.alert)}
+    outbox = [replace(row, seq=0) for row in news.values()]
+    others = {r.notification.key for r in handed.ends} - {r.notification.key for r in outbox}
+    transitions = [t for t in handed.transitions if t.id not in others]
     for alert in handed.alerts:
         here = alerts.get(alert.key)
         if here is not None and here.id == alert.id:
             base = here if here.firing or here.over else alert
             count = max(alert.count, here.count)
             kept.append(replace(base, told=_later(here.told, alert.told), count=count))
-        elif ended(alert):
+        elif known(alert.id):
             continue
         elif here is not None and here.firing and not here.over:
             batch = forget([alert.key], {alert.key: alert}, plan, now, orders)

@@ -94,15 +94,15 @@ class Pipeline:
         """Go on with alerts that were told without the state: these, or those that others handed
         over. What there is to send of it."""
         handed = handed or convert(self._store.memory(HANDED), Handed)
-        if not (handed.alerts or handed.transitions):
+        if handed == Handed():
             return ()
         now = self._clock.now()
-        batch = taken_over(handed, self._ended, self._alerts, self._plan, now, self._said(now))
+        batch = taken_over(handed, self._known, self._alerts, self._plan, now, self._said(now))
         self._commit(batch)
         return batch.outbox
 
-    def _ended(self, alert: Alert) -> bool:
-        return bool(self._store.history(1, alert.id))
+    def _known(self, alert: str) -> bool:
+        return bool(self._store.history(1, alert))
 
     def absorb(self, outcomes: Sequence[Outcome]) -> Batch:
         """Write what these runs mean, in one transaction; raises StoreError.

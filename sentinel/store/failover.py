@@ -8,8 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from sentinel.alerting import handover
-from sentinel.alerting.handover import Handed
+from sentinel.alerting.handover import Handed, handed_over
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
@@ -381,9 +380,9 @@ class Pair:
         self._spare.unlock()
 
     def _hand_over(self) -> None:
-        unsent = self.mirror.outbox()
-        past = handover.heard(reversed(self.mirror.history(RECENT)), unsent)
-        handed = Handed(handover.told(self.mirror.alerts(), unsent), past)
+        mirror = self.mirror
+        past = reversed(mirror.history(RECENT))
+        handed = handed_over(mirror.alerts(), past, mirror.outbox())
         self._there(lambda: self.primary.hand_over(handed))
 
     def _adopt(self, kept: Kept) -> None:

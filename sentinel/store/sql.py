@@ -122,9 +122,11 @@ class SqlStore:
             connection.execute(statements.token)  # one after another
             body = connection.execute(statements.memory_of, {"k": digest(HANDED)}).scalar()
             before = convert(decode(body, Remembered).memory, Handed) if body else Handed()
-            alerts = (*before.alerts, *handed.alerts)
-            transitions = (*before.transitions, *handed.transitions)
-            self._remember(connection, HANDED, {"alerts": alerts, "transitions": transitions})
+            both = {
+                part: (*getattr(before, part), *getattr(handed, part))
+                for part in Handed.__struct_fields__
+            }
+            self._remember(connection, HANDED, both)
 
     def _remember(self, connection: Connection, name: str, memory: Mapping[str, Any]) -> None:
         row = {"key": digest(name), "body": encode(Remembered(name, memory))}

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.handover import Handed, heard, taken_over, told
+from sentinel.alerting.handover import Handed, handed_over, taken_over
 from sentinel.alerting.processor import Plan
 from sentinel.alerting.silences import Orders
-from sentinel.core.model import Alert, Told
+from sentinel.core.model import Alert, Batch, Outgoing, Status, Told
 from tests.store.nouns import alert, at, outgoing, transition
 
 PLAN = Plan(cluster="lab", policies={}, channels=["mail", "chat"])
@@ -14,10 +14,15 @@ EARLY, LATE = Told(at(1), alert().status), Told(at(2), alert().status)
 TOLD = alert(firing=True, count=3, told={"mail": EARLY, "chat": LATE})
 
 
-def batch(*here: Alert, ended: bool = False):  # type: ignore[no-untyped-def]
-    known = {a.key: a for a in here}
-    handed = Handed((TOLD,), (transition(),))
-    return taken_over(handed, lambda _: ended, known, PLAN, at(5), Orders())
+def batch(*here: Alert, known: bool = False, handed: Handed | None = None) -> Batch:
+    handed = handed or Handed((TOLD,), (transition(),))
+    return taken_over(handed, lambda _: known, {a.key: a for a in here}, PLAN, at(5), Orders())
+
+
+def row(reason: str, channel: str = "mail", *, about: str = TOLD.id, key: str = "") -> Outgoing:
+    made = outgoing(channel=channel, about=about)
+    said = replace(made.notification, reason=reason, key=key or f"{about}-{reason}")
+    return replace(made, notification=said, seq=7)
 
 
 def test_one_that_is_unknown_goes_on() -> None:
@@ -28,7 +33,7 @@ def test_one_that_is_unknown_goes_on() -> None:
 
 def test_one_that_was_seen_to_its_end_is_over() -> None:
     """It does not begin again."""
-    assert batch(ended=True).alerts == ()
+    assert batch(known=True).alerts == ()
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -62,7 +67,36 @@ def test_what_waits_was_told_to_nobody() -> None:
     """Only what was sent is handed over: whoever leads tells the rest itself."""
     sent = alert("/sent", told={"mail": EARLY})
     waits = alert("/waits", told={"mail": EARLY})
-    rows = [outgoing("full", channel="mail", about=waits.id)]
-    assert told([sent, waits, alert("/silent")], rows) == (sent,)
-    past = [transition(), replace(transition(), id=rows[0].notification.key)]
-    assert heard(past, rows) == (transition(),)
+    first = row("firing", about=waits.id)
+    past = [transition(), replace(transition(), id=first.notification.key)]
+    rows = [first, row("resolved", about=waits.id)]
+    found = handed_over([sent, waits, alert("/silent")], past, rows)
+    assert found == Handed((sent,), (transition(),))
+
+
+def test_that_it_is_worse_waits_to_be_told() -> None:
+    """Who heard that it began hears of its end, and that it is worse before."""
+    found = handed_over([TOLD], [], [row("worse", "chat")])
+    assert found.alerts == (
+        replace(TOLD, told={"mail": EARLY, "chat": Told(at(2), Status.WARNING)}),
+    )
+
+
+def test_an_end_that_waits_is_told_by_whoever_leads() -> None:
+    """To those who have heard of the beginning; the first number here is its own."""
+    end, past = row("resolved"), replace(transition(), id="alert-/scratch-resolved")
+    rows = [row("firing", "chat"), end, row("resolved", "chat", key="never told")]
+    handed = handed_over([], [past], rows)
+    twice = replace(handed, ends=(*handed.ends, *handed.ends))  # a crash right after the first
+    for given in (handed, twice):
+        found = batch(handed=given)
+        assert (found.outbox, found.transitions) == ((replace(end, seq=0),), (past,))
+
+
+def test_an_end_that_was_seen_here_is_not_told_again() -> None:
+    """Whoever knows the alert has told the end, or will."""
+    handed = handed_over(
+        [], [replace(transition(), id=row("gone").notification.key)], [row("gone")]
+    )
+    found = batch(handed=handed, known=True)
+    assert (found.outbox, found.transitions) == ((), ())

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from sentinel.core.errors import StoreBusy
+from sentinel.core.errors import ChannelError, StoreBusy
 from sentinel.core.model import Status
 from sentinel.engine import housekeeping
 from sentinel.store.opening import open_store
@@ -242,6 +242,45 @@ def test_what_one_told_alone_another_ends(
             ("never", "resolved", second),
         ]
     )
+
+
+def test_an_end_that_one_could_not_tell_another_tells(
+    postgres: Postgres, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader tells a trouble from its journal, sees its end and loses its lease before it can
+    say so."""
+    one, other = Teller(postgres_url), Teller(postgres_url)
+    fine = dict.fromkeys(one.checks, Status.OK)
+    bad = {**fine, "never": Status.CRITICAL}
+    here, there = tmp_path / "here", tmp_path / "there"
+    for host in (here, there):
+        host.mkdir()
+
+    def cut_off(number: int) -> None:
+        if number == 1:
+            postgres.stop()
+        one.book.error = ChannelError("relay is down") if number == 2 else None
+
+    def comes_back(number: int) -> None:
+        if number == 2:
+            monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
+            back = open_store(postgres_url, other.clock.now()).store
+            with pytest.raises(StoreBusy):
+                back.lead("here", other.clock.now())
+            back.close()
+            monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
+    one.service([fine, bad, fine], cut_off)
+    (began,) = (n for n in one.book.got if n.check == "never")
+    postgres.start()
+    let_go(postgres_url)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
+    other.clock.advance(20)
+    other.service([fine] * 4, comes_back)
+    (ended,) = (n for n in other.book.got if n.check == "never")
+    assert [began.reason, ended.reason] == ["firing", "resolved"]
+    assert began.alert == ended.alert
 
 
 def let_go(url: str) -> None:
