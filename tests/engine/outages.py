@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from sentinel.core.model import Notification, Receipt, Status
 from sentinel.engine import housekeeping
 from sentinel.engine.engine import Engine, World
 from sentinel.engine.tick import tick
+from sentinel.store.buffered import Buffered
 from sentinel.store.failover import SPACING
 from sentinel.store.opening import open_store
 from sentinel.testing import ManualClock
@@ -48,6 +50,7 @@ class Teller:
         self.world = _world(self.checks, self.book)
         self._state, self._monotonic = state, Ticking()
         self.patience = patience
+        self._store: Buffered | None = None
 
     def ticks(self, story: Story, before: Callable[[int], None] = lambda _: None) -> None:
         """One process a pass; `before` each pass the world may change."""
@@ -81,7 +84,10 @@ class Teller:
         asyncio.run(self._service(story, before))
 
     def try_again(self) -> None:
-        """The state works again: nobody waits for the next attempt by the clock."""
+        """The state works again: nobody waits for the next attempt by the clock. What still hung in
+        a service was answered, and has ended."""
+        if self._store is not None and (stuck := self._store._limited._stuck):
+            wait([stuck], 20.0)
         self._monotonic.advance(SPACING)
 
     @property
@@ -98,6 +104,7 @@ class Teller:
         opened = open_store(
             self._state, self.clock.now(), patience=self.patience, monotonic=self._monotonic
         )
+        self._store = opened.store
         engine = Engine(self.world, opened.store, self.clock, opened.notices)
         await engine.start("one host")
         try:
