@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 
@@ -10,6 +11,7 @@ from sentinel.chain.journal import Entry
 from sentinel.chain.model import LETTERS, Chain
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
+from sentinel.proc import threads
 from sentinel.trust import Distrusted, believed, fault
 
 KEPT = 5000
@@ -33,8 +35,10 @@ class BadPlace(SentinelError):
 class Place:
     """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/link-a.log`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, patience: float = 0.0) -> None:
+        """`patience`: seconds for one look at it; one that hung is not looked at again."""
         self.folder = os.path.abspath(folder)
+        self._do = threads.Patience(patience, "chain").do
 
     @property
     def script(self) -> str:
@@ -49,9 +53,8 @@ class Place:
         """What was installed; raises NotInstalled or BadPlace. Its words are run: root's only
         where nobody else could have written them (Distrusted)."""
         try:
-            self._require_trusted()
-            with open(self._file("chain.json"), "rb") as file:
-                return msgspec.json.decode(file.read(), type=Chain)
+            self._do(self._require_trusted)
+            return msgspec.json.decode(self._read("chain.json"), type=Chain)
         except FileNotFoundError:
             raise NotInstalled(
                 f"no chain is installed in {visible(self.folder)}; "
@@ -91,7 +94,7 @@ class Place:
         `mount` is where that is mounted (Chain.mount). A ticket that has run out, a stale handle
         or an error of the disk is no removal."""
         try:
-            os.lstat(self._file("chain.json"))
+            self._do(lambda: os.lstat(self._file("chain.json")))
         except (FileNotFoundError, NotADirectoryError):
             return os.path.ismount(mount or "/")
         except OSError:
@@ -101,8 +104,7 @@ class Place:
     def entries(self) -> list[Entry]:
         """The journal, oldest first; a line that a crash has torn is left out. Raises BadPlace."""
         try:
-            with open(self._file("links.jsonl"), "rb") as file:
-                return list(_decoded(file.read().splitlines()))
+            return list(_decoded(self._read("links.jsonl").splitlines()))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -111,30 +113,49 @@ class Place:
     def note(self, entry: Entry) -> None:
         """One line more, in one write(2). A journal that cannot be written stops nothing."""
         with suppress(OSError):
-            path = self._file("links.jsonl")
-            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                size = os.fstat(fd).st_size
-                torn = size and os.pread(fd, 1, size - 1) != b"\n"
-                os.write(fd, b"\n" * bool(torn) + msgspec.json.encode(entry) + b"\n")
-            finally:
-                os.close(fd)
+            self._do(lambda: self._note(msgspec.json.encode(entry) + b"\n"))
+
+    def _note(self, line: bytes) -> None:
+        path = self._file("links.jsonl")
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            size = os.fstat(fd).st_size
+            torn = size and os.pread(fd, 1, size - 1) != b"\n"
+            os.write(fd, b"\n" * bool(torn) + line)
+        finally:
+            os.close(fd)
 
     def trim(self) -> None:
         """Keep the newest lines; called by a link while it runs, so by one at a time."""
         with suppress(OSError):
-            with open(self._file("links.jsonl"), "rb") as file:
-                lines = file.read().splitlines(keepends=True)
+            lines = self._read("links.jsonl").splitlines(keepends=True)
             if len(lines) > 2 * KEPT:
-                replace(self._file("links.jsonl"), b"".join(lines[-KEPT:]))
+                kept = b"".join(lines[-KEPT:])
+                self._do(lambda: replace(self._file("links.jsonl"), kept))
 
     def alone(self) -> AbstractContextManager[bool]:
         """Whether no other process mends or installs here; only spares work, proves nothing."""
-        return _holding(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        return self._holding(self.folder, os.O_RDONLY | os.O_DIRECTORY)
 
     def working(self) -> AbstractContextManager[bool]:
         """Whether no other link is at a slot. Where there are no locks, the state refuses later."""
-        return _holding(self._file("slot.lock"), os.O_RDWR | os.O_CREAT)
+        return self._holding(self._file("slot.lock"), os.O_RDWR | os.O_CREAT)
+
+    @contextmanager
+    def _holding(self, path: str, flags: int) -> Iterator[bool]:
+        try:
+            fd, alone = self._do(lambda: _locked(path, flags))
+        except OSError:
+            yield True
+            return
+        try:
+            yield alone
+        finally:
+            os.close(fd)
+
+    def _read(self, name: str) -> bytes:
+        path = Path(self._file(name))
+        return self._do(path.read_bytes)
 
     def _spacing(self) -> int | None:
         """Of the chain that is installed, where there is one that can be read, and a journal."""
@@ -164,19 +185,6 @@ def mount_of(path: str) -> str:
     return path
 
 
-@contextmanager
-def _holding(path: str, flags: int) -> Iterator[bool]:
-    try:
-        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
-    except OSError:
-        yield True
-        return
-    try:
-        yield _locked(fd)
-    finally:
-        os.close(fd)
-
-
 def replace(path: str, data: bytes, mode: int = 0o600) -> None:
     """Readers see the old file or the new one, also after a crash; raises OSError."""
     fresh = f"{path}.{os.getpid()}.new"
@@ -193,16 +201,18 @@ def replace(path: str, data: bytes, mode: int = 0o600) -> None:
         raise
 
 
-def _locked(fd: int) -> bool:
+def _locked(path: str, flags: int) -> tuple[int, bool]:
+    """The open file, and whether no other process has its lock."""
     from fcntl import LOCK_EX, LOCK_NB, flock
 
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
         flock(fd, LOCK_EX | LOCK_NB)
     except BlockingIOError:
-        return False
+        return fd, False
     except OSError:
-        return True  # no locks here: the queue itself shows what is there
-    return True
+        return fd, True  # no locks here: the queue itself shows what is there
+    return fd, True
 
 
 def _decoded(lines: list[bytes]) -> Iterator[Entry]:

@@ -6,13 +6,14 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.chain.folder import Place
+from sentinel.chain.folder import BadPlace, Place
 from sentinel.chain.journal import Entry, What, was_run
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Queue
@@ -20,10 +21,15 @@ from sentinel.config.settings import Settings
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import shortened, visible
+from sentinel.proc import threads
 from sentinel.slurm.client import Client
 
 SUBMISSIONS = 300.0
 """Seconds for the scripts of cron directories."""
+
+LOOK = 60.0
+"""Seconds for one look at the folder of the chain, or at the configuration: they may lie on a mount
+that hangs."""
 
 
 def link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
@@ -31,7 +37,7 @@ def link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
 
     A relay's service makes the passes: left are its successor, and the scripts that are due.
     """
-    place = Place(folder)
+    place = Place(folder, LOOK)
     chain = place.chain()
     job = os.environ.get("SLURM_JOB_ID", "")
     slurm, directories = _looked(chain, settings_of)
@@ -51,8 +57,8 @@ def _looked(
     """How to ask Slurm, and whether there are cron directories; a file with errors ends no chain
     (the pass tells of it)."""
     try:
-        settings = settings_of(chain.config or None)
-    except SentinelError:
+        settings = threads.within(LOOK, "file", lambda: settings_of(chain.config or None))
+    except (SentinelError, OSError):
         return SlurmSettings(), False
     return settings.slurm, any(c.common.kind == "cron" for c in settings.checks)
 
@@ -206,11 +212,17 @@ class Runner:
             if not alone:
                 self._note(slot, "busy", "another link is at work")
                 return
-            other = was_run(self._place.entries(), slot)
+            other = was_run(self._entries(), slot)
             if not other:
                 self._work(slot)
             elif other != (self._job or "?"):
                 self._note(slot, "repeat", f"run by {other} already")
+
+    def _entries(self) -> list[Entry]:
+        """None where they cannot be read: a slot run twice is better than one that nobody runs."""
+        with suppress(BadPlace):
+            return self._place.entries()
+        return []
 
     def _work(self, slot: int) -> None:
         self._note(slot, "begin")

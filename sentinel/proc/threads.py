@@ -30,6 +30,27 @@ def within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
         raise OSError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
 
 
+class Patience:
+    """Does what may hang, each in a thread of its own for so many seconds; 0: here and for as long
+    as it takes. Where one hung, nothing more is begun. Raises OSError for both."""
+
+    def __init__(self, seconds: float, name: str) -> None:
+        self._seconds, self._name = seconds, name
+        self._hangs = False
+
+    def do(self, work: Callable[[], Result]) -> Result:
+        """Its result."""
+        if not self._seconds:
+            return work()
+        if self._hangs:
+            raise OSError(errno.ETIMEDOUT, "did not answer before")
+        try:
+            return within(self._seconds, self._name, work)
+        except OSError as error:
+            self._hangs = error.errno == errno.ETIMEDOUT
+            raise
+
+
 def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:
     """Do the same in so many threads, until all have ended or `limit` seconds are over."""
     wait([start(name, work) for _ in range(count)], limit)

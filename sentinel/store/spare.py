@@ -4,13 +4,11 @@ Nothing is written there while the state works. One-shots share it, and whoever 
 again reads it back.
 """
 
-import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,8 +30,6 @@ AGAIN = 3600.0
 
 MERGED = "sentinel/journal"
 """Under this name the state remembers which journal it has taken over last."""
-
-Answer = TypeVar("Answer")
 
 
 class Begin(Struct, frozen=True, kw_only=True):
@@ -96,18 +92,7 @@ class Place:
         self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
         self.journal = Journal(os.path.join(self.folder, name))
         self.lock = DirectoryLock(self.journal.path + ".lock")
-        self._patience = patience
-
-    def do(self, work: Callable[[], Answer]) -> Answer:
-        """OSError where it takes longer. One that hung is not tried again."""
-        if not self._patience:
-            return work()
-        try:
-            return threads.within(self._patience, "journal", work)
-        except OSError as error:
-            if error.errno == errno.ETIMEDOUT:
-                self.do = _hung  # type: ignore[method-assign]
-            raise
+        self.do = threads.Patience(patience, "journal").do
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:
@@ -123,10 +108,6 @@ class Place:
             raise Refused(f"{visible(self.folder)}: belongs to uid {seen.st_uid}; remove it")
         if self._parent and seen.st_mode & 0o022:
             raise Refused(f"{visible(self.folder)}: others can write there; chmod go-w")
-
-
-def _hung(work: Callable[[], Answer]) -> Answer:
-    raise OSError("did not answer before")
 
 
 class Spare:

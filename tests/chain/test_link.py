@@ -1,14 +1,16 @@
 """The life of one link, with a queue that refuses and a clock of its own."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from sentinel.chain.folder import Place, mount_of
+from sentinel.chain.folder import BadPlace, Place, mount_of
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Refused
 from sentinel.chain.work import Runner, Work
 from sentinel.core.errors import CannotTell, SentinelError
+from tests.lab.fuse import Fuse
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), time_limit=7200)
 START = 6000.0 * 600
@@ -160,6 +162,31 @@ def test_a_file_system_that_is_away_is_no_removal(place: Place, tmp_path: Path) 
     assert away.taken_away(mount_of(str(tmp_path)))
     assert not away.taken_away(str(tmp_path))
     assert not place.taken_away(mount_of(str(tmp_path)))
+
+
+def test_a_folder_that_hangs_ends_no_link(place: Place, as_root: None) -> None:
+    """Its slot is run and its successors are looked after, each look given up after its limit; the
+    first thing that a link reads there says why it ends."""
+    with Fuse(Path(place.folder)) as fuse:
+        fuse.hold("lookup", "getattr", "open", "opendir")
+        slow = Place(place.folder, 0.2)
+        with pytest.raises(BadPlace, match=r"chain\.json: no answer within 0 s"):
+            slow.chain()
+        queue, began = Queue(0, ERRORS[0]), time.monotonic()
+        life = Life(Place(place.folder, 0.2), queue)
+        assert life.runner.run()
+        assert (queue.asked, len(life.passes)) == (1, 1)
+        assert time.monotonic() - began < 5  # one look hung, and no other was begun
+        assert fuse.withheld() == 2
+        fuse.release()
+
+
+def test_a_journal_that_cannot_be_read_ends_no_link(place: Place) -> None:
+    """A slot run twice is better than one that nobody runs."""
+    Path(place.folder, "links.jsonl").mkdir()
+    life = Life(place, Queue(0, ERRORS[0]))
+    assert life.runner.run()
+    assert len(life.passes) == 1
 
 
 def _raising(error: Exception):  # type: ignore[no-untyped-def]
