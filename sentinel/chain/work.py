@@ -67,8 +67,9 @@ def _pass(chain: Chain, seconds: float, directories: bool) -> Work:
     if directories:
         _submit(chain, min(seconds, SUBMISSIONS))
     try:
-        elsewhere = [] if chain.delivers else ["--no-deliver"]
-        done = proc.run(_call(chain, "tick", "--json", *elsewhere), limit=seconds)
+        words = ["--json"] if chain.delivers else ["--json", "--no-deliver"]
+        words += [f"--spacing={chain.every}"] if chain.in_slurm else []
+        done = proc.run(_call(chain, "tick", *words), limit=seconds)
     except CannotTell as error:
         return Work(ran=False, failed=True, text=str(error))
     said = shortened(visible(done.err.decode("utf-8", "backslashreplace").strip()), 500)

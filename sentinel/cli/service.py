@@ -43,6 +43,14 @@ def register(commands: Any) -> None:
         action="store_true",
         help="send nothing: messages wait for `sentinel deliver`",
     )
+    tick.add_argument(
+        "--spacing",
+        type=int,
+        default=0,
+        metavar="SECONDS",
+        help="of a chain: other hosts make passes too, one every so many seconds; while they share "
+        "no state that can be written, each alert is told once an hour at most",
+    )
     tick.set_defaults(call=call_tick)
     deliver = commands.add_parser(
         "deliver", help="send the messages that wait, from a host that can send"
@@ -79,6 +87,7 @@ def call_tick(args: argparse.Namespace) -> int:
             dry_run=args.dry_run,
             everything=args.all,
             delivering=not args.no_deliver,
+            spacing=max(0, args.spacing),
         )
     except StoreBusy as error:
         print(f"sentinel: nothing run: {error}", file=sys.stderr)

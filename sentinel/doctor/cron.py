@@ -40,14 +40,15 @@ def _second_place(spare: str, folder: str) -> Item:
     name, remedy = "second place", "set `spare_state:` to a directory that all hosts share, on "
     remedy += "another file system than the state"
     text = (
-        "passes may run on several hosts; while the state cannot be written, each may tell an alert"
+        "passes may run on several hosts; while the state cannot be written, an alert may come an "
+        "hour late and be told every hour, under the same id"
     )
     if not spare:
-        return warn(name, f"{text} once more, under the same id", remedy)
+        return warn(name, text, remedy)
     if is_local(spare):
-        return warn(name, f"{text} once more: {visible(spare)} is on this host alone", remedy)
+        return warn(name, f"{text}: {visible(spare)} is on this host alone", remedy)
     if _same_mount(spare, folder):
-        return warn(name, f"{text} once more: {visible(spare)} fails with the state", remedy)
+        return warn(name, f"{text}: {visible(spare)} fails with the state", remedy)
     return ok(name, f"{visible(spare)}, which hosts may share")
 
 

@@ -211,6 +211,11 @@ class Engine:
                 self._pipeline.aside[last_seen.NODES] = seen
 
     @property
+    def troubled_state(self) -> bool:
+        """Whether the state cannot be written just now."""
+        return getattr(self._store, "trouble", None) is not None
+
+    @property
     def commits(self) -> int:
         """Grows whenever something was written."""
         return self._pipeline.commits

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from datetime import timedelta
 
 from sentinel.alerting.state_machine import EARLY
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Run
 from sentinel.core.settings import CheckConfig
@@ -20,6 +20,8 @@ DELIVERY_LIMIT = 60.0
 
 PASS = ""
 """Stands for all checks of a pass, with their second looks: nothing is sent before their end."""
+
+HOUR = 3600
 
 _LOG = logging.getLogger("sentinel")
 
@@ -36,12 +38,17 @@ async def deliver(engine: Engine) -> bool:
 
 
 async def tick(
-    engine: Engine, now: Instant, *, everything: bool = False, delivering: bool = True
+    engine: Engine,
+    now: Instant,
+    *,
+    everything: bool = False,
+    delivering: bool = True,
+    spacing: int = 0,
 ) -> tuple[list[Run], bool]:
     """Run what is due (or all), deliver; the runs made and whether nothing is left unsent.
 
     Not `delivering`: what is to be told waits in the outbox for `deliver`, from where there is a
-    way out.
+    way out. `spacing`: seconds between passes that other hosts make too; see `told_elsewhere`.
     """
     last = {run.check: run for run in await engine.runs()}
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
@@ -55,11 +62,25 @@ async def tick(
     await engine.tidy()
     if not delivering:
         return [run for run in await engine.runs() if run.check in names], True
-    await engine.drain(DELIVERY_LIMIT)
-    await engine.look_at_self()  # what sending has shown about the channels
-    delivered = await engine.drain(LAST_WORD_LIMIT)
+    delivered = True
+    if spacing and engine.troubled_state and told_elsewhere(last.values(), now, spacing):
+        _LOG.warning("messages wait for the first pass of an hour: other hosts may have told them")
+    else:
+        await engine.drain(DELIVERY_LIMIT)
+        await engine.look_at_self()  # what sending has shown about the channels
+        delivered = await engine.drain(LAST_WORD_LIMIT)
     await engine.beat()
     return [run for run in await engine.runs() if run.check in names], delivered
+
+
+def told_elsewhere(runs: Iterable[Run], now: Instant, spacing: int) -> bool:
+    """Whether other hosts may have told what this one finds, and tell it again within the hour: their
+    passes, one every `spacing` seconds by the clock, are missing from what is known here, and this
+    is not the first pass of an hour. So an alert is told once an hour at most, and an hour late."""
+    slot = now.wall // SECOND // spacing * spacing
+    known = max((run.at.wall // SECOND for run in runs), default=0)
+    first_of_hour = slot // HOUR != (slot - spacing) // HOUR
+    return known < slot - spacing and not first_of_hour
 
 
 async def _all(checks: Iterable[Awaitable[None]]) -> None:

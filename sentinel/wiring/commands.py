@@ -93,10 +93,11 @@ def deliver(path: str | None) -> bool:
 
 
 def tick(
-    path: str | None, *, dry_run: bool, everything: bool, delivering: bool = True
+    path: str | None, *, dry_run: bool, everything: bool, delivering: bool = True, spacing: int = 0
 ) -> tuple[list[Run], bool, str]:
     """One pass; the runs made, whether all notifications were delivered, and why what it saw could
-    not be kept, neither in the state nor in a journal."""
+    not be kept, neither in the state nor in a journal. `spacing`: of passes that
+    several hosts make; see told_elsewhere."""
     import asyncio
 
     from sentinel.engine.tick import tick as one_pass
@@ -110,7 +111,13 @@ def tick(
         engine = _engine(settings, store, clock, notices, dry_run, invalid)
         await _begun(engine, settings, store)
         try:
-            done = await one_pass(engine, clock.now(), everything=everything, delivering=delivering)
+            done = await one_pass(
+                engine,
+                clock.now(),
+                everything=everything,
+                delivering=delivering,
+                spacing=spacing,
+            )
             await status.write_metrics(engine, settings, clock)
             return done
         finally:

@@ -25,7 +25,7 @@ def test_hosts_of_a_chain_share_none(tmp_path: Path, where: str) -> None:
     """The next pass may run elsewhere, and knows nothing of what this one told."""
     (item,) = second_place(tmp_path, "" if where == "none" else str(tmp_path))
     assert item.status is Status.WARNING
-    assert "each may tell an alert once more" in item.text
+    assert "may come an hour late and be told every hour" in item.text
     assert (str(tmp_path) in item.text) == (where != "none")
     assert "`spare_state:`" in item.remedy
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from pathlib import Path
@@ -51,6 +52,8 @@ class Teller:
         self._state, self._monotonic = state, Ticking()
         self.patience = patience
         self._store: Buffered | None = None
+        self.spacing = 0
+        """Seconds between passes of a chain; 0 where they are none."""
 
     def ticks(self, story: Story, before: Callable[[int], None] = lambda _: None) -> None:
         """One process a pass; `before` each pass the world may change."""
@@ -113,8 +116,8 @@ class Teller:
                 for name, status in statuses.items():
                     self.checks[name].status = status
                 await engine.review()
-                await tick(engine, self.clock.now(), everything=True)
-                self.clock.advance(EVERY)
+                await tick(engine, self.clock.now(), everything=True, spacing=self.spacing)
+                self.clock.advance(self.spacing or EVERY)
         finally:
             await engine.close()
 
@@ -141,6 +144,19 @@ def reference(folder: Path, told: Story) -> list[Said]:
     teller = Teller(str(folder))
     teller.ticks(told)
     return teller.said
+
+
+def row(what: str, said: Sequence[Said], wanted: Sequence[Said]) -> str:
+    """What was told against what should have been, on one line: `pytest -rP` shows it."""
+    begun = {(alert, key) for _, _, reason, alert, key in wanted if reason == "firing"}
+    heard = Counter((alert, key) for _, _, reason, alert, key in said if reason == "firing")
+    ends = sum(reason == "resolved" for _, _, reason, _, _ in said)
+    due = sum(reason == "resolved" for _, _, reason, _, _ in wanted)
+    return (
+        f"{what}: {len(begun)} alerts, told {sum(heard.values())}, "
+        f"twice {sum(n - 1 for n in heard.values())}, missed {len(begun - set(heard))}, "
+        f"ends {ends} of {due}, ids changed {len({a for *_, a, _ in said} - {a for *_, a, _ in wanted})}"
+    )
 
 
 def _world(checks: dict[str, Says], book: Book) -> World:

@@ -16,7 +16,7 @@ from sentinel.core.errors import ChannelError, StoreBusy
 from sentinel.core.model import Status
 from sentinel.engine import housekeeping
 from sentinel.store.opening import open_store
-from tests.engine.outages import Teller, reference, story
+from tests.engine.outages import Said, Teller, reference, row, story
 from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres
 from tests.store.disk import Disk
@@ -53,6 +53,44 @@ def subvolume(tmp_path: Path, as_root: None) -> Iterator[Disk]:
         yield Disk(point / "volume")
     finally:
         subprocess.run(["umount", "--lazy", str(point)], check=True)
+
+
+@pytest.fixture
+def ext4(tmp_path: Path, as_root: None) -> Iterator[Disk]:
+    """One that an error makes read-only, whatever is open there (ext4(5), errors=remount-ro)."""
+    point, image = tmp_path / "ext4", tmp_path / "image"
+    point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+    done = subprocess.run([*MOUNT, str(image), str(point)], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"no ext4 here: {done.stderr.decode().strip()}")
+    yield Disk(point)
+    subprocess.run(["umount", "--lazy", str(point)], check=True)
+
+
+MOUNT = ["mount", "-o", "loop,errors=remount-ro"]
+
+
+@contextmanager
+def aborted(state: Path) -> Iterator[None]:
+    """After an error of the file system. It is mended when nothing is open there any more."""
+    point, image = state.parent, state.parent.parent / "image"
+    device = Path(os.path.realpath(f"/sys/dev/block/{_device(point)}")).name
+    Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("test")
+    with pytest.raises(OSError, match="Read-only"):
+        (point / "more").touch()
+    yield
+    subprocess.run(["umount", str(point)], check=True)
+    done = subprocess.run(["e2fsck", "-y", str(image)], capture_output=True)
+    assert done.returncode in (0, 1), done.stdout  # e2fsck(8): 1: errors corrected
+    subprocess.run([*MOUNT, str(image), str(point)], check=True)
+
+
+def _device(point: Path) -> str:
+    number = point.stat().st_dev
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 @contextmanager
@@ -106,88 +144,94 @@ def hung(state: Path) -> Iterator[None]:
         fuse.release()
 
 
-FAULTS = {"full": full, "read-only": read_only, "broken": broken, "hung": hung}
+FAULTS = {
+    "full": full,
+    "quota": over_quota,
+    "read-only": read_only,
+    "aborted": aborted,
+    "broken": broken,
+    "hung": hung,
+}
+DISKS = {"quota": "subvolume", "aborted": "ext4"}
+SPANS = [
+    pytest.param((16, 4, 12), id="8 passes"),
+    pytest.param(
+        (120, 10, 110), id="100 passes", marks=[pytest.mark.long, pytest.mark.timeout(900)]
+    ),
+]
+"""Passes of the story, and between which of them the state fails."""
 
 
-def play(kind: str, way: str, state: Path, passes: int, begin: int, end: int) -> Teller:
+def play(kind: str, way: str, state: Path, span: tuple[int, int, int]) -> Teller:
+    passes, begin, end = span
     told = story(passes)
     teller = Teller(str(state), patience=3.0 if way == "service" else 20.0)
+    lives = [told[:end], told[end:]] if kind == "aborted" else [told]
     with ExitStack() as stack:
 
         def before(number: int) -> None:
             if number == begin:
                 teller.patience = 0.15 if kind == "hung" else 20.0  # each pass waits so long
-                stack.enter_context((over_quota if kind == "quota" else FAULTS[kind])(state))
+                stack.enter_context(FAULTS[kind](state))
             if number == end:
-                stack.close()
-                teller.patience = 20.0
-                teller.try_again()
+                mended()
 
-        getattr(teller, way)(told, before)
+        def mended() -> None:
+            stack.close()
+            teller.patience = 20.0
+            teller.try_again()
+
+        getattr(teller, way)(lives[0], before)
+        for life in lives[1:]:
+            mended()
+            getattr(teller, way)(life)
     return teller
 
 
-@pytest.mark.parametrize("way", ["ticks", "service"])
-@pytest.mark.parametrize("kind", FAULTS)
-def test_told_once(disk: Disk, tmp_path: Path, kind: str, way: str) -> None:
+def judge(what: str, teller: Teller, wanted: list[Said]) -> None:
     """As without the fault, word for word and id for id; and the fault itself is told."""
-    if (kind, way) == ("read-only", "service"):
-        pytest.skip("the kernel refuses to remount what is open for writing")
-    teller = play(kind, way, disk.state, 16, 4, 12)
-    assert teller.said == reference(tmp_path / "reference", story(16))
+    print(row(what, teller.said, wanted))
+    assert teller.said == wanted
     assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
 
 
-@pytest.mark.parametrize("way", ["ticks", "service"])
-def test_told_once_over_quota(subvolume: Disk, tmp_path: Path, way: str) -> None:
-    """Of Btrfs, which takes first writes to what was reserved and refuses others."""
-    teller = play("quota", way, subvolume.state, 16, 4, 12)
-    assert teller.said == reference(tmp_path / "reference", story(16))
-    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("way", ["ticks", "service"])
-def test_told_once_over_quota_in_a_hundred_passes(
-    subvolume: Disk, tmp_path: Path, way: str
-) -> None:
-    """The same for a hundred passes."""
-    teller = play("quota", way, subvolume.state, 120, 10, 110)
-    assert teller.said == reference(tmp_path / "reference", story(120))
-    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("way", ["ticks", "service"])
 @pytest.mark.parametrize("kind", FAULTS)
-def test_told_once_in_a_hundred_passes(disk: Disk, tmp_path: Path, kind: str, way: str) -> None:
-    """The same for a hundred passes without a state."""
-    if (kind, way) == ("read-only", "service"):
-        pytest.skip("the kernel refuses to remount what is open for writing")
-    teller = play(kind, way, disk.state, 120, 10, 110)
-    assert teller.said == reference(tmp_path / "reference", story(120))
-    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+def test_told_once(
+    request: pytest.FixtureRequest,
+    as_root: None,
+    tmp_path: Path,
+    kind: str,
+    way: str,
+    span: tuple[int, int, int],
+) -> None:
+    """Each alert and each end, while the state fails for real and after."""
+    if (kind, way) in (("read-only", "service"), ("aborted", "ticks")):
+        pytest.skip("the kernel remounts nothing that is open for writing; an error does")
+    disk: Disk = request.getfixturevalue(DISKS.get(kind, "disk"))
+    teller = play(kind, way, disk.state, span)
+    judge(f"{kind}, {way}", teller, reference(tmp_path / "reference", story(span[0])))
 
 
+@pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("way", ["ticks", "service"])
 def test_a_server_that_is_away(
-    postgres: Postgres, postgres_url: str, tmp_path: Path, way: str
+    postgres: Postgres, postgres_url: str, tmp_path: Path, way: str, span: tuple[int, int, int]
 ) -> None:
     """Who was alone for a day goes on as alone, and nothing is told twice when it is back."""
-    told, teller = story(16), Teller(postgres_url)
+    passes, begin, end = span
+    told, teller = story(passes), Teller(postgres_url)
 
     def before(number: int) -> None:
-        if number == 4:
+        if number == begin:
             postgres.stop()
-        if number == 12:
+        if number == end:
             postgres.start()
             teller.try_again()
 
     getattr(teller, way)(told, before)
-    assert teller.said == reference(tmp_path / "reference", told)
-    assert [reason for reason, _ in teller.own] == ["firing", "resolved"], teller.own
+    judge(f"PostgreSQL away, {way}", teller, reference(tmp_path / "reference", told))
 
 
 @pytest.mark.parametrize("leads", [False, True], ids=["stands by", "leads again"])
@@ -281,6 +325,34 @@ def test_an_end_that_one_could_not_tell_another_tells(
     (ended,) = (n for n in other.book.got if n.check == "never")
     assert [began.reason, ended.reason] == ["firing", "resolved"]
     assert began.alert == ended.alert
+
+
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_hosts_without_a_shared_place(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: int
+) -> None:
+    """Of a chain whose state is read-only: one host tells once; several repeat it once an hour at
+    most, under one id, and so its end. The first to find it tells it at once."""
+    teller = Teller(str(disk.state))
+    teller.spacing = 600
+    fine = dict.fromkeys(teller.checks, Status.OK)
+    bad = {**fine, "never": Status.CRITICAL}
+    heard: list[tuple[str, int]] = []
+    with ExitStack() as stack:
+
+        def before(number: int) -> None:
+            got = [n for n in teller.book.got if n.check == "never"]
+            heard.extend((n.reason, number - 1) for n in got[len(heard) :])
+            host = tmp_path / f"host-{number % hosts}"
+            host.mkdir(exist_ok=True)
+            monkeypatch.setenv("XDG_RUNTIME_DIR", str(host))
+            if number == 1:
+                stack.enter_context(read_only(disk.state))
+
+        teller.ticks([fine, *[bad] * 19, *[fine] * 13], before)
+    assert len({n.alert for n in teller.book.got if n.check == "never"}) == 1
+    told, ends = ([at for why, at in heard if why == reason] for reason in ("firing", "resolved"))
+    assert (told, ends) == (([1], [20]) if hosts == 1 else ([1, 6, 12], [24, 30]))
 
 
 def let_go(url: str) -> None:
