@@ -41,9 +41,9 @@ class Buffered:
         limit: int = LIMIT,
         monotonic: Callable[[], float] = time.monotonic,
         spare: Spare | None = None,
-        patience: float = PATIENCE,
+        limited: Limited | None = None,
     ) -> None:
-        self._limited = Limited(patience)
+        self._limited = limited or Limited(PATIENCE)
         self._pair = Pair(primary, mirror, limit, monotonic, spare or Spare(), self._limited)
         self._primary, self._turn = primary, self._pair.turn
 

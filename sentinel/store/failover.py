@@ -333,7 +333,6 @@ class Pair:
         self._token, self._leads_there = token, True
         self.mirror.load(self._there(self.primary.snapshot))
         self._complete = True
-        self._spare.reserve()
         self._look_for_others()
         return token
 

@@ -96,6 +96,8 @@ class Journal:
         """Keep room for it; harmless where it is there. A file system that cannot is none the
         worse: then there is room or not when it is needed."""
         with suppress(OSError):
+            if os.path.lexists(self.path):
+                return
             space = os.statvfs(os.path.dirname(self.path))
             if space.f_bavail * space.f_frsize >= 4 * RESERVED:
                 self._take_room()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
+from errno import ETIMEDOUT
 from typing import Any, TypeVar
 
 from sentinel.proc import threads
@@ -37,6 +38,13 @@ class Limited:
                 return future.result()  # in the very last moment, or its own error
             self._stuck = future
             raise Unavailable(f"the state hangs: no answer within {limit:.0f} s") from None
+
+    def ask(self, work: Callable[[], Answer]) -> Answer:
+        """As `do`, for what is no answer of the state: raises OSError."""
+        try:
+            return self.do(work)
+        except Unavailable as error:
+            raise OSError(ETIMEDOUT, str(error)) from error
 
     def stop(self) -> None:
         """The thread ends, unless it hangs."""

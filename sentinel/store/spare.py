@@ -23,6 +23,7 @@ from sentinel.store.backlog import Write
 from sentinel.store.errors import Refused
 from sentinel.store.journal import SIZE, Journal
 from sentinel.store.lease import DirectoryLock, Lease
+from sentinel.store.limited import Limited
 from sentinel.store.rows import Order, Snapshot, Unreadable, decode, encode, together
 
 AGAIN = 3600.0
@@ -87,12 +88,20 @@ class Place:
     """A directory for a journal. `shared`: others put files there too, so it is one in it of this
     user's own. `patience`: seconds for one look at it where it may lie on a mount that hangs."""
 
-    def __init__(self, folder: str, name: str, *, shared: bool, patience: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: str,
+        name: str,
+        *,
+        shared: bool,
+        patience: float = 0.0,
+        limited: Limited | None = None,
+    ) -> None:
         self.shared, self._parent = shared, folder if shared else ""
         self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
         self.journal = Journal(os.path.join(self.folder, name))
         self.lock = DirectoryLock(self.journal.path + ".lock")
-        self.do = threads.Patience(patience, "journal").do
+        self.do = limited.ask if limited else threads.Patience(patience, "journal").do
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:
@@ -189,10 +198,6 @@ class Spare:
             with suppress(OSError):
                 place.do(place.journal.remove)
         self._open, self._ended, self._order = None, None, 0
-        self.reserve()
-
-    def reserve(self) -> None:
-        """Room in the state's own directory, while there is some."""
         if self._beside is not None:
             with suppress(OSError):
                 self._beside.do(self._beside.journal.reserve)
@@ -236,7 +241,7 @@ class Spare:
 
     def _read(self, place: Place) -> Kept | None:
         try:
-            records = place.do(place.journal.read)
+            records = place.do(lambda: self._records(place))
             return _understood(place.journal.id, records) if records else None
         except (Refused, Unreadable) as error:
             if not place.shared:  # what others plant is named when it is in the way, and not before
@@ -245,18 +250,25 @@ class Spare:
             pass
         return None
 
+    def _records(self, place: Place) -> list[bytes]:
+        """Of an ordinary pass there are none; then there is room for some, if there is any."""
+        records = place.journal.read()
+        if not records and place is self._beside:
+            place.journal.reserve()
+        return records
+
     def _refuse(self, why: str) -> None:
         if why not in self.refused:
             self.refused.append(why)
 
 
-def places(identity: str, spare: str = "", *, beside: bool, patience: float) -> Spare:
-    """Those of the state of that name: its directory (`beside`), or its server's address. `spare`:
-    the directory of `spare_state:`."""
+def places(identity: str, spare: str = "", *, beside: Limited | None, patience: float) -> Spare:
+    """Those of the state of that name: its directory (`beside`: who asks there), or its server's
+    address. `spare`: the directory of `spare_state:`."""
     name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
     elsewhere = [Place(spare, name, shared=False, patience=patience)] if spare else []
     elsewhere += volatile_places(name)
-    own = Place(identity, "journal", shared=False, patience=patience) if beside else None
+    own = Place(identity, "journal", shared=False, limited=beside) if beside else None
     return Spare(own, elsewhere)
 
 

@@ -18,7 +18,7 @@ from sentinel.store.opening import open_books, open_gpus, open_store
 from sentinel.store.retention import DAY, Keep
 from tests.lab.fuse import Fuse
 from tests.store.disk import Disk
-from tests.store.nouns import at, measured, summaries, told
+from tests.store.nouns import at, measured, remembered, summaries, told
 
 AS_NOBODY = """
 import os, sys
@@ -120,6 +120,22 @@ def test_a_database_that_is_another_users_link(tmp_path: Path) -> None:
     os.chown(state / "sentinel.db", 1, 1, follow_symlinks=False)
     with pytest.raises(StoreError, match="is a link of another user"):
         open_store(str(state), at())
+
+
+def test_a_state_that_hangs_is_asked_once(
+    fuse: Fuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal lies beside it and is not waited for as well: each may cost 20 seconds."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    fuse.hold("lookup", "getattr", "statfs", "open")
+    store = open_store(str(fuse.point), at(), patience=0.3).store
+    store.lead("test", at())
+    store.commit(remembered("kept"))
+    assert store.trouble
+    assert store.trouble.kept_in.startswith(str(tmp_path))
+    assert fuse.withheld() == 1
+    fuse.release()
+    store.close()
 
 
 def test_a_state_that_hangs_holds_up_no_ledger(fuse: Fuse, monkeypatch: pytest.MonkeyPatch) -> None:
