@@ -256,6 +256,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "path": "@/none", "match": r"none(\d+)", "complete.marker": "DONE",
         "complete.latest": "latest", "complete.min_size": "1GB", "complete.settled": "5000w",
         "job": "train", "users": ({"job": "train"}, ["alice"]), "late_after": "1s", "fewest": 9,
+        "job_match": ({"path": "@/%x"}, "train"), "min_gpus": ({"path": "@/%x"}, 8),
+        "min_nodes": ({"path": "@/%x"}, 1),
     },
     "clean": {
         "root": "@/ckpt", "match": "none",         "remove": True,

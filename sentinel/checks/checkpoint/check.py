@@ -6,7 +6,7 @@ A look into a folder of checkpoints: which are complete, remembered from look to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct, to_builtins
@@ -23,7 +23,8 @@ from sentinel.checks.checkpoint.judge import (
     judge,
     quiet_since,
 )
-from sentinel.checks.users import running, watched
+from sentinel.checks.trainings import by_subject, each
+from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Rule, judge_where
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Metric
@@ -36,6 +37,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 from sentinel.proc.files import Files
+from sentinel.slurm.filename_patterns import expanded, has_symbols
 from sentinel.slurm.model import Job
 
 
@@ -119,6 +121,8 @@ class Look:
 IDLE = "idle"
 """In the memory: at the last look no job ran, and Slurm was asked twice."""
 
+NOTHING = "no such job is running, so no checkpoint is awaited"
+
 LOOKUP = 20.0
 """Seconds for one question to the file system: a sharded checkpoint has thousands of files."""
 
@@ -126,11 +130,16 @@ LOOKUP = 20.0
 class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Complete checkpoints: how old the newest is, how large, how many; what is at risk.
 
-    path: The folder that holds the checkpoints (files or folders; links are none).
+    path: The folder that holds the checkpoints (files or folders; links are none); for several
+        trainings with Slurm's %-symbols.
     match: A regular expression for the whole name; its first group is the step, which orders them.
     complete: What shows that one is complete.
     job: Only while a job of this name runs, and counted from its start.
-    users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel.
+    job_match: A regular expression for the whole name, in place of `job`: each training is a subject.
+    users: Whose jobs count: user names, `group:NAME`, or `*` for everybody; unset, who runs
+        sentinel, or with a size alone everybody.
+    min_gpus: Only jobs with so many GPUs or more, each a subject.
+    min_nodes: Only jobs on so many nodes or more, each a subject.
     late_after: Critical when more work than that is at risk.
     fewest: A warning when fewer complete ones are there.
     """
@@ -156,7 +165,10 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     match: re.Pattern[str] = re.compile(r"\D*(\d+)\D*")
     complete: Rule = Rule()
     job: str = ""
+    job_match: re.Pattern[str] | None = None
     users: list[str] = []
+    min_gpus: int = 0
+    min_nodes: int = 0
     late_after: Duration = Duration(4 * 3600)
     fewest: int = 0
 
@@ -164,82 +176,133 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         judge_where(self.path, self.match)
         if self.late_after <= 0:
             raise Invalid("has to be longer than nothing", "late_after")
+        if self.job and self.many:
+            raise Invalid(
+                "`job` (one training) and `job_match` or a size exclude each other", "job"
+            )
+        for key in ("min_gpus", "min_nodes"):
+            if getattr(self, key) < 0:
+                raise Invalid(f"`{key}` cannot be negative", key)
+        if self.many and not has_symbols(self.path):
+            raise Invalid("is one folder of many trainings; write %x or %j in it", "path")
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""
-        if not self.job:
+        if not (self.job or self.many):
             yield "users", "it says whose `job` is meant; name the job"
 
     def run(self, ctx: Context) -> Report:
-        """One finding about the job's name or the folder; CannotTell when it cannot be read."""
+        """One finding about the job's name or the folder, or about each training; CannotTell when it
+        cannot be read."""
+        if self.many:
+            gpus, nodes, match = self.min_gpus, self.min_nodes, self.job_match
+            jobs = running(ctx, "", self.whose, match=match, min_gpus=gpus, min_nodes=nodes)
+            nothing = self._finding(self.subject, Status.OK, NOTHING)
+            return each(ctx, by_subject(self.whose, jobs), self._of_job, nothing, "folders")
         before = not ctx.memory.get(IDLE)
         jobs = running(ctx, self.job, self.users, before=before) if self.job else []
         if self.job and not jobs:
-            nothing = "no such job is running, so no checkpoint is awaited"
-            none = Coverage(of="folders", meant=0, excused="no such job is running")
-            idle = None if ctx.one_shot else {**ctx.memory, IDLE: True}
-            finding = self._finding(Status.OK, nothing)
-            return Report(findings=(finding,), coverage=none, memory=idle)
+            return self._idle(ctx, self.subject)
+        return self._look(ctx, self.subject, self.path, jobs)
+
+    def _of_job(self, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+        if not jobs:
+            return self._idle(ctx, subject)
+        path = expanded(self.path, jobs[0])
+        try:
+            if "/" in (name := jobs[0].name) or name in (".", ".."):
+                raise CannotTell(
+                    "its name would lead to another folder: it holds / or is only dots"
+                )
+            return self._look(ctx, subject, path, jobs)
+        except CannotTell as error:
+            finding = self._finding(subject, Status.UNKNOWN, str(error), jobs=jobs, path=path)
+            none = Coverage(of="folders", meant=1, unseen=(subject,))
+            return Report(findings=(finding,), coverage=none, memory=ctx.memory)
+
+    def _idle(self, ctx: Context, subject: str) -> Report:
+        none = Coverage(of="folders", meant=0, excused="no such job is running")
+        idle = None if ctx.one_shot else {**ctx.memory, IDLE: True}
+        finding = self._finding(subject, Status.OK, NOTHING)
+        return Report(findings=(finding,), coverage=none, memory=idle)
+
+    def _look(self, ctx: Context, subject: str, path: str, jobs: Sequence[Job]) -> Report:
         memory = (None if ctx.one_shot else recalled(ctx.memory, Memory)) or Memory()
         files = Files(min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
-        folder = Folder(self.path, self.match, files)
+        folder = Folder(path, self.match, files)
         try:
             look = Look(folder, self.complete, memory, ctx.now)
         except CannotTell as error:
             if ctx.one_shot or not files.stuck:
                 raise
             kept = replace(memory, stuck=files.stuck)  # what is raised remembers nothing
-            finding = self._finding(Status.UNKNOWN, str(error), jobs=jobs)
-            none = Coverage(of="folders", meant=1, unseen=(str(self.path),))
+            finding = self._finding(subject, Status.UNKNOWN, str(error), jobs=jobs, path=path)
+            none = Coverage(of="folders", meant=1, unseen=(path,))
             return Report(findings=(finding,), coverage=none, memory=to_builtins(kept))
         verdict = judge(look.sight(_longest(jobs, ctx.now)), self.late_after, self.fewest)
+        found = self._finding(
+            subject, verdict.status, verdict.summary, verdict.values, jobs, path=path
+        )
         return Report(
-            findings=(self._finding(verdict.status, verdict.summary, verdict.values, jobs),),
+            findings=(found,),
             coverage=Coverage(of="folders", meant=1),
-            samples=self._samples(verdict.values),
+            samples=_samples(subject, verdict.values),
             memory=None if ctx.one_shot else to_builtins(look.memory()),
         )
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users) if self.job else frozenset()
+        return watched(self.whose) if self.job or self.many else frozenset()
+
+    @property
+    def many(self) -> bool:
+        """Whether each training that is found is a subject; else one name or folder is."""
+        return bool(self.job_match or self.min_gpus or self.min_nodes)
+
+    @property
+    def whose(self) -> list[str]:
+        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        return self.users if self.users or self.job or self.job_match else [EVERYBODY]
 
     @property
     def subject(self) -> str:
-        """What the alert is about: the job's configured name, else the folder."""
-        return visible(self.job or str(self.path))
+        """What the alert is about: the job's configured name, else the folder; where there are
+        many what they are found by."""
+        found = self.job_match.pattern if self.job_match else ""
+        return visible(self.job or found or ("" if self.many else str(self.path)))
 
     def _finding(
         self,
+        subject: str,
         status: Status,
         summary: str,
         values: Mapping[str, Any] | None = None,
-        jobs: list[Job] | None = None,
+        jobs: Sequence[Job] = (),
+        path: str = "",
     ) -> Finding:
         from shlex import quote
 
         job = jobs[0] if jobs else None
         return Finding(
-            subject=self.subject,
+            subject=subject,
             status=status,
             summary=summary,
             values=values or {},
-            commands=(f"ls -lt {quote(visible(self.path))} | head",) if status.bad else (),
+            commands=(f"ls -lt {quote(visible(path))} | head",) if status.bad else (),
             labels={"job": visible(job.name), "user": job.user, "partition": job.partition}
             if job
             else {},
         )
 
-    def _samples(self, values: Mapping[str, Any]) -> tuple[Sample, ...]:
-        names = ("age_seconds", "size_bytes", "complete")
-        return tuple(
-            Sample(self.subject, name, float(values[name]))
-            for name in names
-            if values[name] is not None
-        )
+
+def _samples(subject: str, values: Mapping[str, Any]) -> tuple[Sample, ...]:
+    names = ("age_seconds", "size_bytes", "complete")
+    return tuple(
+        Sample(subject, name, float(values[name])) for name in names if values[name] is not None
+    )
 
 
-def _longest(jobs: list[Job], now: Instant) -> float | None:
+def _longest(jobs: Sequence[Job], now: Instant) -> float | None:
     """How long the job runs; of several the longest, whose loss would be the greatest."""
     ran = [now.wall / SECOND - job.started for job in jobs if job.started is not None]
     return max(0.0, *ran) if ran else None

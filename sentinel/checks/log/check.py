@@ -1,11 +1,9 @@
 """The `log` check: which files, what do they show, how bad is it."""
 
 import re
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
-from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits
@@ -20,14 +18,14 @@ from sentinel.checks.log.scan import Patterns, allowances, phases
 from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, Signal, named
 from sentinel.checks.log.troubles import Finder
-from sentinel.checks.users import EVERYBODY, refuse_cut, running, subject_of, watched
+from sentinel.checks.trainings import by_subject, each
+from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
-from sentinel.core.model import Coverage, Finding, Report, Status
+from sentinel.core.model import Finding, Report, Status
 from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
@@ -163,16 +161,12 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         and one about each further topic once there was something to say. Raises CannotTell when
         the queue cannot be read.
         """
-        nothing = "no such job is running, so there is no log to watch"
-        finding = Finding(subject=self.subject, status=Status.OK, summary=nothing)
-        memory = Memory() if ctx.one_shot or self.many else stored(ctx.memory)
-        before = not ctx.memory or bool(memory.logs)
+        before = not ctx.memory or (not self.many and bool(stored(ctx.memory).logs))
         jobs = self._running(ctx, before=before) if self.of_jobs else []
         if self.many:
-            return report(ctx, self._plan(ctx), self._by_subject(jobs), finding)
-        if self.job and not jobs:
-            return Pass(ctx, self._plan(ctx), memory).rest(finding)
-        return Pass(ctx, self._plan(ctx), memory).report([*jobs] or [None])
+            theirs = by_subject(self.whose, jobs)
+            return each(ctx, theirs, self._look, self._nothing(self.subject), "logs")
+        return self._look(ctx, self.subject, jobs)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
@@ -224,11 +218,17 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             min_nodes=self.min_nodes,
         )
 
-    def _by_subject(self, jobs: Iterable[Job]) -> dict[str, list[Job]]:
-        theirs: dict[str, list[Job]] = {}
-        for job in jobs:
-            theirs.setdefault(subject_of(self.whose, job.user, job.name), []).append(job)
-        return theirs
+    def _look(self, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+        """At the logs of one training, or at the path."""
+        memory = Memory() if ctx.one_shot else stored(ctx.memory)
+        one = Pass(ctx, replace(self._plan(ctx), subject=subject), memory)
+        if self.of_jobs and not jobs:
+            return one.rest(self._nothing(subject))
+        return one.report([*jobs] or [None])
+
+    def _nothing(self, subject: str) -> Finding:
+        nothing = "no such job is running, so there is no log to watch"
+        return Finding(subject=subject, status=Status.OK, summary=nothing)
 
     def _refuse_jobs(self) -> None:
         if self.job and self.match:
@@ -288,81 +288,3 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 signal=self.signal or "",
             ),
         )
-
-
-# Many trainings in one check: what each user calls by one name is a training of its own.
-
-
-MOST = 1000  # trainings that are remembered, the last that ran
-SHARE = 0.8  # of the run's limit for all of them
-LEAST = 1.0  # seconds that a training's logs are worth beginning with
-LATE = "not looked at: the logs of other trainings took all the time; give the check a longer `timeout`"
-
-
-class Many(Struct, frozen=True):
-    """What is remembered, by subject."""
-
-    trainings: dict[str, Memory] = {}
-
-
-def report(
-    ctx: Context, plan: Plan, theirs: Mapping[str, Sequence[Job]], nothing: Finding
-) -> Report:
-    """As that of one training, for each that runs, by subject; `nothing` where none does. Raises
-    CannotTell where the list of jobs leaves out one that runs."""
-    before = _stored(ctx)
-    active = [subject for subject, memory in before.items() if memory.logs]
-    refuse_cut(ctx, [key for s in active if s not in theirs for key in before[s].logs])
-    deadline = time.monotonic() + ctx.limit * SHARE
-    reports: dict[str, Report] = {}
-    for subject in dict.fromkeys([*theirs, *active]):
-        memory = before.get(subject, Memory())
-        left = deadline - time.monotonic()
-        if left < LEAST:
-            reports[subject] = _late(subject, memory)
-            continue
-        one = Pass(replace(ctx, limit=min(left, ctx.limit)), replace(plan, subject=subject), memory)
-        mine = theirs.get(subject)
-        reports[subject] = one.report(mine) if mine else one.rest(replace(nothing, subject=subject))
-    return _together(ctx, before, reports, nothing)
-
-
-def _stored(ctx: Context) -> dict[str, Memory]:
-    """Damaged memory is as good as none."""
-    found = None if ctx.one_shot else recalled(ctx.memory, Many)
-    return found.trainings if found else {}
-
-
-def _late(subject: str, memory: Memory) -> Report:
-    return Report(
-        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=LATE),),
-        coverage=Coverage(of="logs", meant=1, unseen=(subject,)),
-        memory=to_builtins(memory),
-    )
-
-
-def _together(
-    ctx: Context, before: Mapping[str, Memory], reports: Mapping[str, Report], nothing: Finding
-) -> Report:
-    """One report of all; the memory of those who ran last comes last."""
-    every = list(reports.values())
-    kept: dict[str, Any] = {s: to_builtins(m) for s, m in before.items() if s not in reports}
-    kept |= {subject: one.memory for subject, one in reports.items()}
-    return Report(
-        findings=tuple(f for one in every for f in one.findings)
-        or (nothing,) * bool(nothing.subject),
-        coverage=_coverage([one.coverage for one in every]),
-        requests=tuple(wish for one in every for wish in one.requests),
-        samples=tuple(sample for one in every for sample in one.samples),
-        memory=None if ctx.one_shot else {"trainings": dict(list(kept.items())[-MOST:])},
-    )
-
-
-def _coverage(parts: Sequence[Coverage]) -> Coverage:
-    meant = sum(part.meant for part in parts)
-    return Coverage(
-        of="logs",
-        meant=meant,
-        unseen=tuple(name for part in parts for name in part.unseen),
-        excused="" if meant else "no such job is running",
-    )

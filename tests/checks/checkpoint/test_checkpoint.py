@@ -7,6 +7,7 @@ from shutil import rmtree
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.checks.checkpoint import Checkpoint, Rule, Where, work_at_risk
 from sentinel.checks.checkpoint.files import Folder
@@ -325,3 +326,59 @@ def test_a_marker_lies_below_the_folder(name: str) -> None:
         Rule(marker=name)
     with pytest.raises(Invalid):
         Rule(latest=name)
+
+
+def named(name: str, number: str, *, ran: float = 9 * HOUR, nodes: int = 1) -> Job:
+    return replace(job(ran=ran), id=number, job_id=number, name=name, user="ann", node_count=nodes)
+
+
+def test_each_training_that_fits_has_a_folder_and_is_a_subject(tmp_path: Path) -> None:
+    """One saves and one does not; the third has another name, the fourth none of its own folder."""
+    save(tmp_path / "flag-a", "step1", age=HOUR)
+    save(tmp_path / "flag-b", "step1", age=8 * HOUR)
+    save(tmp_path / "other", "step1", age=8 * HOUR)
+    several = check(tmp_path / "%x", job_match=re.compile("flag-.*"), users=["ann"])
+    jobs = tuple(named(n, i) for n, i in (("flag-a", "7"), ("flag-b", "8"), ("other", "9")))
+    first = run(several, jobs=jobs)
+    assert {f.subject: f.status for f in first.findings} == {
+        "flag-a": Status.OK,
+        "flag-b": Status.CRITICAL,
+    }
+    assert str(tmp_path / "flag-b") in first.findings[1].commands[0]
+    gone = run(several, jobs=jobs[1:], before=first)
+    assert [f.summary for f in gone.findings if f.subject == "flag-a"] == [
+        "no such job is running, so no checkpoint is awaited"
+    ]
+    assert {f.subject for f in run(several, jobs=jobs[1:], before=gone).findings} == {"flag-b"}
+
+
+def test_one_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    """Its folder is not there, or its name would lead elsewhere; the size says which are meant."""
+    save(tmp_path / "flag-a", "step1", age=HOUR)
+    save(tmp_path / "small", "step1", age=8 * HOUR)
+    several = check(tmp_path / "%x", min_nodes=4)
+    assert several.jobs_of() is None
+    jobs = (
+        named("flag-a", "7", nodes=4),
+        named("none", "8", nodes=4),
+        named("..", "9", nodes=4),
+        named("small", "10"),
+    )
+    report = run(several, jobs=jobs)
+    assert {f.subject: f.status for f in report.findings} == {
+        "ann/flag-a": Status.OK,
+        "ann/none": Status.UNKNOWN,
+        "ann/..": Status.UNKNOWN,
+    }
+    assert report.coverage.unseen == ("ann/none", "ann/..")
+    assert not run(several).findings
+
+
+def test_several_trainings_need_folders_of_their_own(tmp_path: Path) -> None:
+    """And one way to say which are meant."""
+    with pytest.raises(Invalid, match="one folder of many trainings; write %x or %j in it"):
+        check(tmp_path, job_match=re.compile("a"))
+    with pytest.raises(Invalid, match="exclude each other"):
+        check(tmp_path / "%x", job="a", min_gpus=8)
+    with pytest.raises(Invalid, match="cannot be negative"):
+        check(tmp_path, min_nodes=-1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.check import LATE
+from sentinel.checks.trainings import LATE
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath

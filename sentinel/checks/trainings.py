@@ -1,0 +1,93 @@
+"""Many trainings in one check: what each user calls by one name is looked at and told by itself."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.checks.users import refuse_cut, subject_of
+from sentinel.core.model import Coverage, Finding, Report, Status
+from sentinel.core.ports import Context
+from sentinel.core.recall import recalled
+from sentinel.slurm.model import Job
+
+MOST = 1000  # trainings that are remembered, the last that ran
+SHARE = 0.8  # of the run's limit for all of them
+LEAST = 1.0  # seconds that a training is worth beginning with
+LATE = "not looked at: other trainings took all the time; give the check a longer `timeout`"
+
+
+class Remembered(Struct, frozen=True):
+    """By subject: what is remembered of it, and the ids of its jobs that ran at the last look."""
+
+    trainings: dict[str, dict[str, Any]] = {}
+    running: dict[str, list[str]] = {}
+
+
+def by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    """The jobs of each training."""
+    theirs: dict[str, list[Job]] = {}
+    for job in jobs:
+        theirs.setdefault(subject_of(whose, job.user, job.name), []).append(job)
+    return theirs
+
+
+def each(
+    ctx: Context,
+    theirs: Mapping[str, Sequence[Job]],
+    look: Callable[[Context, str, Sequence[Job]], Report],
+    nothing: Finding,
+    of: str,
+) -> Report:
+    """One report of all that run, and of what ran at the last look; `nothing` where none did.
+
+    `look` gets a context with the training's own memory and the time that is left, its subject,
+    and its jobs (none where it runs no more). `of`: what is looked at, in words. Raises CannotTell
+    where the list of jobs leaves out one that runs.
+    """
+    before = (None if ctx.one_shot else recalled(ctx.memory, Remembered)) or Remembered()
+    refuse_cut(ctx, [key for s, ids in before.running.items() if s not in theirs for key in ids])
+    deadline = time.monotonic() + ctx.limit * SHARE
+    reports: dict[str, Report] = {}
+    runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
+    for subject in dict.fromkeys([*theirs, *before.running]):
+        memory = before.trainings.get(subject, {})
+        left = deadline - time.monotonic()
+        if left < LEAST:
+            reports[subject] = _late(subject, memory, of)
+            runs.setdefault(subject, before.running.get(subject, []))
+            continue
+        own = replace(ctx, limit=min(left, ctx.limit), memory=memory)
+        reports[subject] = look(own, subject, theirs.get(subject, ()))
+    kept = {s: memory for s, memory in before.trainings.items() if s not in reports}
+    kept |= {subject: dict(one.memory or {}) for subject, one in reports.items()}
+    after = {"trainings": dict(list(kept.items())[-MOST:]), "running": runs}
+    every = list(reports.values())
+    return Report(
+        findings=tuple(f for one in every for f in one.findings)
+        or (nothing,) * bool(nothing.subject),
+        coverage=_coverage([one.coverage for one in every], of),
+        requests=tuple(wish for one in every for wish in one.requests),
+        samples=tuple(sample for one in every for sample in one.samples),
+        memory=None if ctx.one_shot else after,
+    )
+
+
+def _late(subject: str, memory: Mapping[str, Any], of: str) -> Report:
+    return Report(
+        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=LATE),),
+        coverage=Coverage(of=of, meant=1, unseen=(subject,)),
+        memory=memory,
+    )
+
+
+def _coverage(parts: Sequence[Coverage], of: str) -> Coverage:
+    meant = sum(part.meant for part in parts)
+    return Coverage(
+        of=of,
+        meant=meant,
+        unseen=tuple(name for part in parts for name in part.unseen),
+        excused="" if meant else "no such job is running",
+    )
