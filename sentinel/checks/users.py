@@ -110,7 +110,8 @@ def running(
     if not found and (why := strange(mine)):
         raise CannotTell(visible(why))
     if not found and name and (before or ctx.one_shot):
-        refuse_lost(ctx, name, whose)
+        small = {job.job_id for job in jobs} if min_gpus or min_nodes else ()
+        refuse_lost(ctx, name, whose, small)
     return found
 
 

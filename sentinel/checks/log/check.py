@@ -43,8 +43,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     match: A regular expression for the whole name, in place of `job`: each training is a subject.
     users: Whose jobs: user names, `group:NAME`, or `*` for everybody; unset, who runs sentinel, or
         with a size alone everybody.
-    min_gpus: Only jobs with so many GPUs or more, each a subject.
-    min_nodes: Only jobs on so many nodes or more, each a subject.
+    min_gpus: Only jobs with so many GPUs or more; without `job` each training is a subject.
+    min_nodes: Only jobs on so many nodes or more; without `job` each training is a subject.
     stale_after: Critical when nothing advanced for so long; `auto` learns it.
     floor: `auto` is never shorter.
     ceiling: `auto` is never longer.

@@ -117,6 +117,14 @@ def test_a_list_that_leaves_out_one_that_runs_is_not_believed(tmp_path: Path) ->
         watch.check.run(context(cut, now=START, memory=watch.memory))
 
 
+def test_a_named_job_that_is_too_small_is_no_hole_in_the_list(tmp_path: Path) -> None:
+    """Slurm says that it runs, and so does the list: it is only not meant."""
+    watch = two(tmp_path, job="flag-a", min_nodes=8, users=["ann"])
+    runs = {"7": Run(id="7", job_id="7", name="flag-a", user="ann", state="RUNNING")}
+    report = watch.check.run(context(FixedSlurm(jobs=watch.jobs, ends=runs)))
+    assert [(f.subject, f.status) for f in report.findings] == [("flag-a", OK)]
+
+
 def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     """A log for each training, and one way to say which."""
     with pytest.raises(Invalid, match="exclude each other"):
