@@ -40,9 +40,9 @@ Kills = tuple[str, int]
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad from these shares on, below this much available, when full within this time.
 
-    used: Bad from this share of memory used on.
+    used: Bad when so much of memory is used.
     available: Bad when less than this can still be had.
-    swap_used: Bad from this share of swap used on.
+    swap_used: Bad when so much of swap is used.
     full_in: Bad when the trend leads to full memory within this time.
     """
 

@@ -98,4 +98,4 @@ def test_help_has_the_sentences(kind: str) -> None:
 def test_keys_below_an_option_are_told_once() -> None:
     """`--warn` and `--crit` take the same."""
     told = "\n".join(describe_options("memory"))
-    assert told.count("Bad from this share of memory used on.") == 1
+    assert told.count("Bad when so much of memory is used.") == 1

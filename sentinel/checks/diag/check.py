@@ -48,7 +48,7 @@ class Diag(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """dcgmi diag over nodes, in waves.
 
     nodes: A host list, `idle`, `suspect` (with GPUs that failed before), `all`, or `returned`: those
-    that have just come back to service.
+        that have just come back to service.
     keep: So long at most a node that came back is kept from jobs, in a reservation, until it is tested.
     test: What is run: dcgmi diag, or a test of `sentinel nodes test`.
     command: What `test: command` runs on the node; it has to end with 0.

@@ -20,7 +20,7 @@ from sentinel.plugin import Check
 class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad by any of these.
 
-    used: Bad from this share of `size` used on.
+    used: Bad when so much of `size` is used.
     free: Bad when less of it is left.
     full_in: Bad when history leads to it within this time.
     """

@@ -74,9 +74,9 @@ def _percent(part: int, whole: int) -> float | None:
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad from these shares on, below this much free, when full within this time.
 
-    used: Bad from this share of the space used on.
+    used: Bad when so much of the space is used.
     free: Bad when less than this is free.
-    inodes_used: Bad from this share of the inodes used on.
+    inodes_used: Bad when so large a share of the inodes is used.
     full_in: Bad when history leads to a full file system within this time.
     """
 

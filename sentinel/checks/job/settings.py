@@ -67,12 +67,12 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partition: Only jobs of this partition, or submitted to several with this among them.
     min_gpus: Only jobs with so many GPUs or more.
     min_nodes: Only jobs on so many nodes or more.
-    forget_after: How long the death of one of many trainings is told of.
+    forget_after: With many trainings: how long one that died stays an alert.
     queued: A warning when fewer jobs wait behind the running one.
     done_when: What proves that the training has finished.
     starts_within: A warning when nothing runs and the next job is expected later than this.
     restarts: A warning when jobs were started anew that often, like `3 in 1h`.
-    on_storm: Then also hold what is pending.
+    on_storm: `hold`: where jobs restart that often (`restarts`), also hold those that wait.
     on_death: Submit a training of your own again that has died, at most three times a day.
     checkpoints: Where they lie: a death then says how much work is at risk.
     kill_switch: A file that makes the training stop; a warning when it is there while jobs are queued.

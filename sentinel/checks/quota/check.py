@@ -29,9 +29,9 @@ KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup"
 class Crit(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad by any of these.
 
-    used: Bad from this share of the quota used on.
+    used: Bad when so much of the quota is used.
     free: Bad when less than this is left.
-    inodes_used: Bad from this share of the files used on.
+    inodes_used: Bad when so large a share of the files is used.
     full_in: Bad when history leads to a full quota within this time.
     grace: Bad when the grace of a soft limit ends within this time; one day unless said.
     """
