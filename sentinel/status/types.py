@@ -113,6 +113,7 @@ class DiskFact(Struct, frozen=True, kw_only=True):
     stale: str = ""
     used_percent: float | None = None
     free_bytes: float | None = None
+    used_bytes: float | None = None
     size_bytes: float | None = None
     inodes_used_percent: float | None = None
     warn_percent: float | None = None

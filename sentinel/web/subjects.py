@@ -348,10 +348,11 @@ def _its(alert: AlertFact, row: JobFact | None) -> bool:
 
 
 def _grown(facts: Facts, path: str) -> list[DiskFact]:
-    """What `du` and `quota` know below a file system, the largest first."""
-    inside = path.rstrip("/") + "/"
+    """What `du` and `quota` know of a file system and below it (`/home user ann`, `/home tree`), the
+    largest first."""
+    inside = path.rstrip("/") + "/", f"{path} "
     found = [d for d in facts.disks if d.path != path and d.path.startswith(inside)]
-    return sorted(found, key=lambda d: -(d.size_bytes or 0))[:20]
+    return sorted(found, key=lambda d: -(d.used_bytes or 0))[:20]
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """The status page of a real service on the real cluster, in a real Chromium."""
 
 import json
+import signal
 import socket
 import time
 import urllib.request
@@ -12,11 +13,14 @@ from playwright.sync_api import Browser
 
 from tests.lab.cluster import Lab
 from tests.lab.service import Service
+from tests.lab.waiting import wait_until
 from tests.service.watch import Watch
 from tests.web.browser import Visitor, browser
 from tests.web.stage import TOKEN
+from tests.web.test_browser import CURRENT
 
 TEXT = f"""\
+slurm: {{{{timeout: 3s}}}}
 web: {{{{listen: "127.0.0.1:PORT", token: "{TOKEN}"}}}}
 metrics: {{{{textfile: "{{folder}}/sentinel.prom"}}}}
 checks:
@@ -46,7 +50,7 @@ class Site:
         self.watch, self.service, self.url = watch, service, url
 
     def api(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}".rstrip("/"), timeout=5) as answer:
             return json.load(answer)
 
     def alert(self) -> dict[str, Any]:
@@ -143,6 +147,56 @@ def _answered_without_a_script(site: Site, chromium: Browser) -> None:
     assert v.page.get_by_text("Silenced until").is_visible()
     assert v.faults == []
     v.context.close()
+
+
+SHOWN = ("/", "/alerts", "/nodes", "/nodes/one?name=node-3", "/jobs", JOB)
+
+
+def test_with_slurmctld_stopped_and_the_service_frozen_nothing_is_shown_as_current(
+    site: Site, chromium: Browser, fresh: Lab
+) -> None:
+    """SIGSTOP to each: trainings and nodes are grey on every page and unknown in the API, `status`
+    and the metrics have no number of them; a page of a service that stands still says so. Disks
+    are seen all the while."""
+    v = Visitor(chromium)
+    wait_until(
+        lambda: _current(site) == {"llm-10b"} and not site.api("")["nodes_trouble"], "all", 40
+    )
+    v.page.goto(f"{site.url}/jobs")
+    assert any("llm-10b" in row for row in v.page.evaluate(CURRENT))
+    fresh.stop_controller()
+    wait_until(lambda: not _current(site) and site.api("")["nodes_trouble"], "it is noticed", 60)
+    for path in SHOWN:
+        v.page.goto(site.url + path)
+        v.page.get_by_text("live", exact=True).wait_for(timeout=10_000)
+        if path == "/nodes":
+            v.page.locator("#room.stale[data-drawn]").wait_for()
+        rows = v.page.evaluate(CURRENT)
+        assert [r for r in rows if "llm-10b" in r or "node-" in r or "strip" in r] == [], path
+    v.page.goto(f"{site.url}/files")
+    assert any("ok" in row for row in v.page.evaluate(CURRENT))
+    assert all(j["stale"] and j["rate"] is None for j in site.api("jobs"))
+    with urllib.request.urlopen(f"{site.url}/metrics", timeout=5) as answer:
+        metrics = answer.read().decode()
+    assert [li for li in metrics.splitlines() if "llm-10b" in li or "sentinel_nodes{" in li] == []
+    told = site.watch.status()
+    assert told["nodes_trouble"]
+    assert {j["status"] for j in told["jobs"]} == {"unknown"}
+    fresh.cont_controller()
+    wait_until(lambda: _current(site) == {"llm-10b"}, "it is seen again", 60)
+
+    v.page.clock.install()
+    v.page.goto(f"{site.url}/jobs")
+    v.page.get_by_text("live", exact=True).wait_for(timeout=10_000)
+    site.service.signal(signal.SIGSTOP)
+    v.page.clock.fast_forward(30_000)
+    v.page.wait_for_selector("#lost:text-matches('^Not live: .* All this is as of 2')")
+    site.service.signal(signal.SIGCONT)
+
+
+def _current(site: Site) -> set[str]:
+    """The trainings that the API shows as current."""
+    return {j["subject"] for j in site.api("jobs") if not j["stale"]}
 
 
 def _serves(port: int) -> bool:

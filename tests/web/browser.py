@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or ""
 
@@ -31,9 +31,15 @@ class Visitor:
         self.context = browser.new_context(**how)
         self.page: Page = self.context.new_page()
         self.faults: list[str] = []
+        self.clicks = 0
         self.page.on("console", lambda m: self._note(m.type, m.text))
         self.page.on("pageerror", lambda e: self.faults.append(str(e)))
         self.page.on("request", lambda r: self._elsewhere(r.url))
+
+    def click(self, what: Locator) -> None:
+        """And count it."""
+        what.click()
+        self.clicks += 1
 
     def axe(self) -> list[tuple[str, list[str]]]:
         """The accessibility faults of the page, each with the elements that have it."""

@@ -260,6 +260,71 @@ def fill(
     made.release()
 
 
+def big() -> MemoryStore:
+    """A site of 500 nodes with 3,000 GPUs at night: three hundred alerts, 18 trainings that are dead, ten
+    file systems with what lies below one, and two weeks of numbers."""
+    state = store(night(), 500)
+    state.lead("lab pid 1", START)
+    dead = [_dead(n) for n in range(18)]
+    fill_up = [replace(disk(), subject=f"/scratch{n}") for n in range(1, 10)]
+    below = [
+        Shown(
+            subject=f"/scratch user user{n}",
+            status=Status.OK,
+            summary=f"{n + 1} TB used",
+            values={"used_bytes": (n + 1) * 1e12},
+        )
+        for n in range(12)
+    ]
+    seen = {"training": dead, "scratch": [disk(), *fill_up, *below], "progress": [progress()]}
+    memory = {
+        last_seen.key(name): to_builtins(CheckLook(at=START, findings=tuple(found)))
+        for name, found in seen.items()
+    }
+    work = tuple(
+        Work(id=str(4700 + n), name=f"llm-{n}b", user=f"user{n}", nodes=f"gpu[{n * 8:05}-{n * 8 + 7:05}]")
+        for n in range(50)
+    )  # fmt: skip
+    memory[last_seen.NODES] = to_builtins(
+        NodeLook(
+            at=START,
+            groups=grouped(nodes(500)),
+            jobs={"RUNNING": 50, "PENDING": 411},
+            gpus={"6": "gpu[00000-00499]"},
+            work=work,
+            racks={f"r{r:02}": f"gpu[{r * 25:05}-{r * 25 + 24:05}]" for r in range(20)},
+            private=(),
+        )
+    )
+    state.commit(Batch(at=START, memory=memory))
+    for n in reversed(range(1, 14 * 48)):
+        back, step = 1800.0 * n + 1800.0, 79_400.0 - n * 100
+        samples = {
+            "scratch": (Sample("/scratch", "used_percent", 80 - n / 40),),
+            "progress": (
+                Sample("llm-10b", "progress", step),
+                Sample("llm-10b", "loss", 2.1 + n / 900),
+                Sample("llm-10b", "grad_norm", 0.4 + n % 7 / 30),
+            ),
+        }
+        state.commit(Batch(at=shifted(START, -back), samples=samples))
+    state.release()
+    return state
+
+
+def _dead(number: int) -> Shown:
+    name, job = f"user{number}", str(4700 + number)
+    words = f"job {job} FAILED (exit 1) after 3 restarts on gpu00001, see its log"
+    values = {"running": 0, "queued": 0, "job": job}
+    return Shown(
+        subject=f"{name}/llm",
+        status=Status.CRITICAL,
+        summary=words,
+        values=values,
+        labels={"user": name},
+    )
+
+
 def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
     from sentinel.status.view_model import facts
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator
 
 from sentinel.core.clock import shifted
 from sentinel.core.model import Batch, Sample, Status
@@ -17,7 +17,7 @@ from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
 from tests.web.browser import Visitor, browser
-from tests.web.scenery import alert, night, store
+from tests.web.scenery import alert, big, night, store
 from tests.web.stage import TOKEN, Stage, stage
 
 PAGES = (
@@ -420,6 +420,55 @@ def test_the_first_screen_shows_every_training_that_stands_still(chromium: Brows
         page.get_by_text("and 200 more of these incidents").click()
         page.wait_for_url("**incident=*")
         assert page.get_by_text("1 to 200 of 220").count() == 1
+
+
+def test_the_questions_of_a_night_are_answered_with_two_clicks(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """At a site of 500 nodes, 3,000 GPUs and three hundred alerts: what is wrong, since when, whom it
+    hurts, acknowledged with a note, which rank. Each begins on the overview, on the first screen."""
+    stood = tmp_path / "job-4703-20270115T075500Z"
+    stood.mkdir()
+    (stood / "stacks.txt").write_text("rank 37 on gpu00007 in load_batch, 63 ranks in all_reduce\n")
+    with stage(state=big(), evidence=str(tmp_path)) as s:
+        v = Visitor(chromium, viewport={"width": 1280, "height": 900})
+        page = v.page
+        page.goto(f"{s.url}/login")
+        page.fill("#who", "Ann")
+        page.fill("#token", TOKEN)
+        page.locator("main button").click()
+        dead = page.locator("#alerts tbody tr", has_text="user3/llm")
+
+        def asked() -> None:
+            page.goto(s.url)
+            v.clicks = 0
+
+        asked()
+        assert seen(dead)
+        assert "job 4242 FAILED (exit 1)" in dead.inner_text()
+        assert dead.locator("time.age").inner_text() == "4m"
+        v.click(dead.locator("a").first)
+        for text in ("user3", "2027-01-15 07:56:00 UTC"):
+            assert seen(page.locator("#now dd", has_text=text)), text
+        assert v.clicks == 1
+        v.click(page.get_by_text("How user3/llm went"))
+        page.get_by_text("rank 37 on gpu00007 in load_batch").first.wait_for()
+        assert v.clicks == 2
+
+        asked()
+        v.click(dead.locator("a").first)
+        v.click(page.locator("#note"))
+        page.keyboard.type("on it")
+        page.keyboard.press("Enter")
+        page.get_by_text("Acknowledged by Ann").wait_for()
+        assert [(a.who, a.note) for a in s.orders()[0]] == [("Ann (the status page)", "on it")]
+        assert (v.clicks, v.faults) == (2, [])
+
+
+def seen(what: Locator) -> bool:
+    """Whether it stands on the first screen, without scrolling."""
+    box = what.bounding_box()
+    return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 900
 
 
 def test_pictures_can_be_taken(chromium: Browser, shown: Stage, tmp_path: Path) -> None:

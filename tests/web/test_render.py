@@ -35,7 +35,7 @@ from sentinel.core.model import Status
 assert render.__file__.startswith(sys.argv[1]), render.__file__
 facts = Facts(at=0.0, cluster="in-a-zip", status=Status.OK)
 page = render.Pages(timezone.utc).page("list.html", facts, "/files", name="File systems")
-assert "in-a-zip" in page and render.asset("style.css") in page
+assert "in-a-zip" in page and "color-scheme" in page and render.asset("live.js") in page
 print(len(render.content("live.js")))
 """
 

@@ -477,7 +477,7 @@ def test_answers_are_limited_apart_from_reading() -> None:
 
 
 def test_every_answer_forbids_what_is_not_needed(shown: Stage) -> None:
-    """Nothing inline, nothing from elsewhere, no frame, no cache but for files with a digest."""
+    """Nothing inline but our style, nothing from elsewhere, no frame, no cache but for files with a digest."""
     for path in ("/", "/alerts", "/nodes", "/metrics", "/api/v1", "/alerts/x", "/nothing"):
         _, _, headers = ask(shown, "GET", path)
         policy = headers["Content-Security-Policy"]

@@ -1,5 +1,6 @@
 """One node, one training, the ledger of GPUs: what their pages tell, over a real connection."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from sentinel.status.collect import gather
 from sentinel.status.view_model import facts
 from sentinel.testing import START
 from sentinel.web.metrics import metrics
-from tests.web.scenery import KINDS, alert, around, ledger, store
+from tests.web.scenery import KINDS, alert, around, big, ledger, store
 from tests.web.stage import stage
 from tests.web.test_site import ask
 
@@ -89,3 +90,13 @@ def test_a_subject_that_nobody_knows_has_a_page_that_says_so(path: str) -> None:
     """Whatever the address names."""
     with stage([replace(alert(1, "gpu00003", Status.WARNING), labels={})]) as s:
         assert ask(s, "GET", path)[0] == 200
+
+
+def test_a_file_system_shows_who_has_most_of_it() -> None:
+    """What `du` and `quota` know of it and of what lies below it, the largest first; not its neighbours."""
+    with stage(state=big()) as s:
+        _, page, _ = ask(s, "GET", "/files/one?check=scratch&path=/scratch")
+    below = page[page.index("Who has most of it") : page.index("h-marks")]
+    found = re.findall(r">/scratch ?(\S*) ?(\S*)</a></td><td class=\"w\">(\d+ TB) used", below)
+    assert found == [("user", f"user{n}", f"{n + 1} TB") for n in reversed(range(12))]
+    assert "/scratch1" not in below
