@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from sentinel.cli.tables import COLOURS, about, bar, plain_table
+from sentinel.cli.tables import COLOURS, Fitted, about, bar, plain_table
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
@@ -81,7 +80,7 @@ def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> Rend
             said,
             style="reverse" if number == chosen else "",
         )
-    return table
+    return Fitted(table, "alert")
 
 
 def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
@@ -145,7 +144,7 @@ def one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     return Group(*lines)
 
 
-def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
+def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> RenderableType:
     """Each with its last and next run."""
     table = plain_table("check", "", "ran", "next", "summary")
     table.columns[1].no_wrap = True
@@ -161,7 +160,7 @@ def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Table:
                 f" [blind for {duration_text(c.blind_s)}]", style=COLOURS[Status.UNKNOWN]
             )
         table.add_row(Text(c.name), status, Text(ran), Text(following), summary)
-    return table
+    return Fitted(table, "next", "ran")
 
 
 def disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
@@ -190,7 +189,7 @@ def disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
             ),
             style="dim" if d.stale else "",
         )
-    return table
+    return Fitted(table, "inodes", "free", "full in")
 
 
 def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
@@ -214,7 +213,7 @@ def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
             Text(f"[{unseen(j, f.at)}] " if j.stale else "").append(shortened(j.summary, WIDE)),
             style="dim" if j.stale else "",
         )
-    return Group(*parts, table)
+    return Group(*parts, Fitted(table, "a minute", "step", "moved"))
 
 
 def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
@@ -237,7 +236,7 @@ def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
             which = Text(shortened(g.nodes, 120))
             reason = f"{g.reason} ({g.by})" if g.by else g.reason
             table.add_row(Text(g.state, style=style), str(g.count), which, Text(reason), since)
-        parts.append(table)
+        parts.append(Fitted(table, "for", "nodes"))
     return Group(*parts)
 
 
@@ -249,13 +248,13 @@ def _old(f: Facts) -> str:
     return f", {_as_of(f)}, not current" if f.nodes_trouble else ""
 
 
-def gpus(f: Facts) -> Table:
+def gpus(f: Facts) -> RenderableType:
     """Those under suspicion."""
     table = plain_table("gpu", "", "node", "score")
     for g in f.gpus:
         style = COLOURS[Status.CRITICAL if g.judged == "lemon" else Status.WARNING]
         table.add_row(Text(g.subject), Text(g.judged, style=style), Text(g.node), f"{g.score:g}")
-    return table
+    return Fitted(table, "score")
 
 
 def actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
@@ -267,7 +266,7 @@ def actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
         why = f"{a.reason} ({a.why})" if a.why else a.reason
         when = stamp(a.at, zone)
         table.add_row(when, a.action, Text(a.target), a.outcome, Text(shortened(why, WIDE)))
-    return table
+    return Fitted(table, "target", "outcome")
 
 
 def unsent(f: Facts) -> Iterable[Text]:

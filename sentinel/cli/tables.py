@@ -3,7 +3,8 @@
 import os
 import sys
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,9 @@ COLOURS = {
 
 UNBOUNDED = 100_000
 """Columns: no row is longer."""
+
+WORDS = 18
+"""Columns for the words at the end of a row."""
 
 
 class _Glass(Console):
@@ -76,6 +80,45 @@ def _findings(findings: tuple[Finding, ...]) -> Table:
     for f in findings:
         table.add_row(status_cell(f.status), Text(visible(f.subject)), Text(visible(f.summary)))
     return table
+
+
+class Fitted:
+    """A table that leaves out columns, in this order, rather than break words in two: the last column
+    keeps room for a few words."""
+
+    def __init__(self, table: Table, *least: str) -> None:
+        self._table, self._least = table, least
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = self._table
+        for name in self._least:
+            if _least_width(table, console, options) <= options.max_width:
+                break
+            table = _without(table, name)
+        yield table
+
+
+def _without(table: Table, name: str) -> Table:
+    """The same rows without the column of that heading."""
+    kept = [column for column in table.columns if column.header != name]
+    fewer = plain_table(*(str(column.header) for column in kept))
+    for old, new in zip(kept, fewer.columns, strict=True):
+        new.no_wrap, new.overflow = old.no_wrap, old.overflow
+        new.min_width, new.max_width = old.min_width, old.max_width
+    for row, cells in zip(table.rows, zip(*(c.cells for c in kept), strict=True), strict=True):
+        fewer.add_row(*cells, style=row.style)
+    return fewer
+
+
+def _least_width(table: Table, console: Console, options: ConsoleOptions) -> int:
+    """Characters that it takes without a broken word."""
+    wide, widths = options.update(max_width=UNBOUNDED), list[int]()
+    for column in table.columns[:-1]:
+        cells = [Measurement.get(console, wide, c) for c in (column.header, *column.cells)]
+        widths.append(max(m.maximum if column.no_wrap else m.minimum for m in cells))
+        widths[-1] = min(widths[-1], column.max_width or widths[-1])
+    said = max(Measurement.get(console, wide, c).maximum for c in table.columns[-1].cells)
+    return sum(widths) + min(said, WORDS) + 2 * len(widths)
 
 
 def plain_table(*columns: str) -> Table:

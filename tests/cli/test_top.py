@@ -23,8 +23,11 @@ from sentinel.cli.screen import changes, keys, rendered
 from sentinel.cli.status import FOLDS
 from sentinel.cli.top_view import TABS, View, alerts, body, foot, head, press
 from sentinel.core.model import Status
+from sentinel.status.collect import gather
+from sentinel.status.view_model import facts as seen
+from sentinel.testing import START
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, night, scene
+from tests.web.scenery import KINDS, alert, around, big, ledger, night, record, scene
 
 SHOWN = scene(
     [
@@ -236,6 +239,23 @@ def test_three_hundred_alerts_are_read_within_80_lines() -> None:
     assert max(map(len, table)) <= 80
     assert "and 19 more like it on 20 nodes" in " ".join(" ".join(table).split())
     assert "and 100 more: sentinel alerts list" in table[-1]
+
+
+@pytest.mark.parametrize("tab", ["1", "2", "3", "4", "5", "7"])
+def test_a_narrow_terminal_has_fewer_columns_and_whole_words(tab: str) -> None:
+    """At 60 columns no name, state or number is broken in two; what is wrong stays."""
+    facts = seen(gather(big(), around(KINDS, record(), gpus=ledger()), START))
+    view = press(View(), tab, facts)
+    wide, narrow = (
+        rendered(body(view, facts, timezone.utc, 17), width, colour=False) for width in (200, 60)
+    )
+    assert max(map(len, narrow)) <= 60
+    whole = {word for line in wide for word in line.split()}
+    broken = {w for line in narrow for w in line.split() if w not in whole and not w.endswith("…")}
+    assert {
+        w for w in broken if "," not in w
+    } == set()  # a list of hosts may go on in the next line
+    assert {"1": "critical", "3": "FAILED", "4": "warning"}.get(tab, "") in " ".join(narrow)
 
 
 def test_eighteen_dead_trainings_of_three_hundred_alerts_are_on_the_first_screen() -> None:
