@@ -57,6 +57,9 @@ class _Sight:
     def __init__(self, name: str, f: Facts) -> None:
         self.f, self.name = f, name
         self.panels = {c.name: c.panel for c in f.checks}
+        self.elsewhere = {
+            c.name for c in f.checks if c.elsewhere
+        }  # what Slurm hides there: not known
         self.jobs_hidden, self.nodes_hidden = hidden("jobs", f), hidden("nodes", f)
         self.mine = [j for j in f.jobs if name and j.user == name]
         self.own = {a.id for a in f.alerts if self._is_own(a)}
@@ -78,7 +81,7 @@ class _Sight:
             alerts=alerts,
             incidents=tuple(self._incident(i, known[i.incident]) for i in f.incidents if i.incident in known),
             checks=tuple(c if c.panel in OPEN else replace(c, summary="") for c in f.checks),
-            jobs=tuple(self._job(j) for j in f.jobs if j in self.mine or not self.jobs_hidden),
+            jobs=tuple(self._job(j) for j in f.jobs if j in self.mine or not self._gone(j.check)),
             work=tuple(w for w in f.work if w.user == self.name or not self.jobs_hidden),
             queue={} if self.jobs_hidden else f.queue,
             actions=tuple(self.actions(f.actions)),
@@ -146,6 +149,8 @@ class _Sight:
     def _gone(self, check: str) -> bool:
         """Whether Slurm hides what this check finds."""
         panel = self.panels.get(check)
+        if check in self.elsewhere:
+            return panel != "disks"
         if panel in ("nodes", "gpus"):
             return self.nodes_hidden
         return panel != "disks" and self.jobs_hidden

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from sentinel.core.model import Batch, Key, Status
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
+from sentinel.status.privacy import Eyes
 from sentinel.testing import START
 from sentinel.web.auth import Gate
 from tests.web.scenery import alert, nodes, store
@@ -148,6 +150,20 @@ def test_what_slurm_hides_is_not_there(private: Sequence[str] | None) -> None:
         assert ask(s, "GET", "/metrics", headers=of("ann"))[0] == 403
         assert ask(s, "GET", "/metrics", headers=of(""))[0] == 200
         assert "B-JOB" in ask(s, "GET", "/nodes/room.json", headers=of("root"))[1]
+
+
+def test_what_another_clusters_slurm_hides_is_not_known_so_it_is_not_there() -> None:
+    """Only the own one's PrivateData is asked for."""
+    with site(()) as s:
+        whole = s.do(s.server._site._live.facts())  # type: ignore[union-attr]
+    there = tuple(
+        replace(c, elsewhere="east" if c.name == "progress" else "") for c in whole.checks
+    )
+    ann = Eyes("ann", all=False)
+    assert {j.subject for j in ann.facts(whole).jobs} == {"a/llm", "b/llm", "llm-10b"}
+    seen = ann.facts(replace(whole, checks=there))
+    assert {j.subject for j in seen.jobs} == {"a/llm", "llm-10b"}
+    assert [a.id for a in seen.alerts if a.check == "progress"] == ["0000000a"]
 
 
 def test_nodes_that_slurm_hides_are_not_there() -> None:
