@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from sentinel.checks.job.memory import Gone, Seen
 from sentinel.slurm.filename_patterns import output_of
@@ -60,23 +61,7 @@ def stdout(gone: Gone) -> str:
 
 
 def _job(seen: Seen) -> Job:
-    """What a file name can depend on."""
-    return Job(
-        id=seen.id,
-        job_id=seen.job_id,
-        array_id=seen.array_id,
-        task=seen.task,
-        name=seen.name,
-        user=seen.user,
-        partition=seen.partition,
-        state=seen.state,
-        reason=seen.reason,
-        nodes=seen.nodes,
-        node_count=0,
-        dependency="",
-        submitted=None,
-        started=seen.started,
-        ends=None,
-        time_limit=None,
-        workdir=seen.workdir,
-    )
+    """What a file name can depend on; the rest is not remembered, and no symbol stands for it."""
+    known = {f: getattr(seen, f) for f in Job.__struct_fields__ if f in Seen.__struct_fields__}
+    gone: dict[str, Any] = dict.fromkeys(("submitted", "ends", "time_limit"))
+    return Job(**known, **gone, node_count=0, dependency="")
