@@ -306,7 +306,8 @@ def test_configured_proofs_run_on_the_node(ward: Ward) -> None:
     assert f"not clean: exit code 1: {NODE}" in ward.told()
     nhc.write_text("#!/bin/sh\necho ok\n")
     ward.tick_until(lambda: not ward.drained())
-    assert ward.log()[-2]["evidence"]["nhc"] == "+ exit code 0: ok"
+    intended = [event for event in ward.log() if event["what"] == "intended"]
+    assert intended[-1]["evidence"]["nhc"] == "+ exit code 0: ok"
 
 
 def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> None:
