@@ -12,7 +12,8 @@ SCRIPTS = sorted(
     path
     for folder in ("sentinel", "slurm", ".ci")
     for path in (ROOT / folder).rglob("*")
-    if path.is_file() and (path.suffix == ".sh" or path.read_bytes()[:2] == b"#!")
+    if path.is_file() and path.suffix != ".py"
+    if path.suffix == ".sh" or path.read_bytes()[:2] == b"#!"
 )
 
 

@@ -284,9 +284,10 @@ def tmpfs(point: Path) -> Iterator[None]:
 
 def test_a_tree_that_is_stale_is_no_empty_one(fuse: Fuse) -> None:
     """A root that answers ESTALE is an error in its words; a part of it is counted as not read."""
+    names = os.listdir(fuse.point)
     fuse.fail(errno.ESTALE, "lookup")
     part = walked(fuse.point)
-    assert (part["unread"], set(part["errors"].values())) == (2, {"Stale file handle"})
+    assert (part["unread"], {*part["errors"].values()}) == (len(names), {"Stale file handle"})
     fuse.fail(errno.ESTALE, "getattr", "lookup", "opendir")
     order = {"path": str(fuse.point), "within": 10, "threads": 4, "processes": 1, "calls": 0}
     argv = [sys.executable, "-I", "-S", "-c", START, REPOSITORY, json.dumps({**order, "top": 1})]
