@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Any
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -68,12 +67,7 @@ LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A fixture gives its mark to each test that asks for it, by way of others too.
-
-    Files come in an order that is the same each time and says nothing: pytest-xdist gives each worker
-    as many tests in a row, and by name most that need a cluster were one worker's, and the run's end.
-    """
-    items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+    """A fixture gives its mark to each test that asks for it, by way of others too."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         if names & LAB_FIXTURES:
