@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from sentinel.stacks import script
 from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse import ras
 from sentinel.stacks.parse.devices import of_gpus, of_kernels
-from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
+from sentinel.stacks.parse.looks import facts, of_ras, of_recorder, partial
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
 from sentinel.stacks.parse.verdict import Fact
 from sentinel.stacks.recordings import Order, beside, read
@@ -37,14 +38,12 @@ RECORDER = 1 / 12
 
 
 class Closer(Struct, frozen=True, kw_only=True):
-    """What was seen. `asked`: nodes; `reached`: of them, at both looks; `launched`: operations by
-    communicator, as RAS counts them; `why`: what could not be seen."""
+    """What was seen. `launched`: operations by communicator, as RAS counts them; `partial`: one look
+    lacks what the other has."""
 
     facts: tuple[Fact, ...] = ()
-    asked: int = 0
-    reached: int = 0
     launched: Mapping[str, int] = {}
-    why: str = ""
+    partial: bool = False
 
 
 def closer(
@@ -62,27 +61,19 @@ def closer(
     since = time.time() - quiet
     first = _look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK)
     if not first.nodes:
-        return Closer(asked=len(nodes), why=first.missed[0].why if first.missed else "")
+        return Closer(partial=True)
     time.sleep(limit * PAUSE)
     wish = Wish(job_id=job.job_id, asker=nodes[0], evidence=True)
     second = _look(remote, job, nodes, wish, limit * LOOK)
     found = [*facts(first, second), *_recorded(log, job, since, limit * RECORDER)]
     found += [*of_gpus(second), *of_kernels(second, quiet + limit * (PAUSE + LOOK))]
-    launched, why = dict[str, int](), ""
+    launched = dict[str, int]()
     for text in (node.ras for node in second.nodes if node.ras):
-        try:
+        with suppress(CannotTell):
             told = ras.answer(text)
             launched |= told.launched
             found += of_ras((*told.behind(before), *told.lost), second)
-        except CannotTell as error:
-            why = str(error)
-    return Closer(
-        facts=tuple(found),
-        asked=len(nodes),
-        reached=len({n.node for n in first.nodes} & {n.node for n in second.nodes}),
-        launched=launched,
-        why=why,
-    )
+    return Closer(facts=tuple(found), launched=launched, partial=partial(first, second))
 
 
 def sample(nodes: Sequence[str]) -> list[str]:

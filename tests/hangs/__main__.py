@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from math import ceil
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -26,6 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.checks.log import Log
+from sentinel.checks.log.suspicion import SHORTEST, next_pair
 from sentinel.checks.users import me
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
@@ -35,9 +37,9 @@ from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answer, Remote
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.stacks.gather import read_answer
-from sentinel.stacks.parse.looks import facts
+from sentinel.stacks.parse.looks import facts, partial
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
-from sentinel.stacks.parse.verdict import Number, joined
+from sentinel.stacks.parse.verdict import Number, joined, ripe
 from sentinel.testing import FixedSlurm, context
 from tests.checks.log.jobs import job
 
@@ -53,6 +55,12 @@ HUNG = ("die", "sleep", "spin", "raise", "file", "mismatch", "loader")
 CALMER = ("slow", "checkpoint", "evaluation", "compilation", "debugger")
 NODE = os.uname().nodename
 REPLAYS = 20
+EVERY = 20.0
+"""Seconds from pass to pass."""
+TOOK = 15.0
+"""Seconds from the begin of a pair of looks to its verdict."""
+USUAL = 2.0
+"""Seconds for which the log is quiet while it is well."""
 
 
 class Row(msgspec.Struct, kw_only=True):
@@ -202,20 +210,23 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
 
 def replayed(row: Row, seed: int) -> tuple[bool, bool]:
     """Whether the looks of the first two minutes still say the truth, and blame the right rank or
-    nobody, with every third of them
-    worse than it was: a rank that was not read, a look that is the one before once more, counters
-    that are missing, a stack that is torn or another rank's, no answer at all."""
+    nobody, with every third pair worse than it was: a rank that was not read, a look that is the one
+    before once more, counters that are missing, a stack that is torn or another rank's, no answer at
+    all. Pairs are taken when the check would take them, at a pass every 20 seconds."""
     dice = random.Random(f"{row.case} {seed}")
-    last = max(0, len(row.looks) // 2 - 1)
-    found = None
-    for turn, still in enumerate((45.0, 105.0)):
-        at = 2 * min(turn, last)
-        pair = [_dump(look) for look in row.looks[at : at + 2]]
+    pairs = [*zip(map(_dump, row.looks[::2]), map(_dump, row.looks[1::2]), strict=False)]
+    found, due, again = None, SHORTEST, False
+    still = SHORTEST + dice.uniform(0, EVERY)
+    while pairs and not found and still + TOOK <= LIMIT:
         how = dice.choice((*["as it was"] * 12, *FAULTS))
-        if len(pair) == 2:
-            number = Number(quiet=still, usual=2.0, moved=row.case == "slow")
-            verdict = joined(facts(*_worsened(pair, how, dice)), number)
-            found = found or (verdict if verdict.sure else None)
+        pair = _worsened(pairs[0], how, dice)
+        pairs = pairs[1:] or pairs
+        number = Number(quiet=still + TOOK, usual=USUAL, moved=row.case == "slow")
+        verdict = joined(seen := facts(*pair), number)
+        found = verdict if verdict.sure else None
+        again = partial(*pair) and not again
+        due = next_pair(still, TOOK, partial=again, ripe=ripe(seen, number))
+        still += EVERY * max(1, ceil((due - still) / EVERY))
     return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
 
 
@@ -257,7 +268,7 @@ def main() -> None:
     asked.add_argument("cases", nargs="*", default=[*HUNG, *CALMER])
     asked.add_argument("--python", default=sys.executable, help="an interpreter with torch")
     asked.add_argument("--times", type=int, default=1)
-    asked.add_argument("--every", type=float, default=20.0, help="seconds between two passes")
+    asked.add_argument("--every", type=float, default=EVERY, help="seconds between two passes")
     asked.add_argument("--save", type=Path, help="a folder for the recordings")
     asked.add_argument(
         "--replay", type=Path, help="judge the recordings of that folder, start nothing"

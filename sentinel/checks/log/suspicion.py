@@ -1,7 +1,7 @@
 """When a training that is quiet is looked at closer, long before it is an alarm. Pure.
 
 Suspicion wakes nobody. It is bounded: a look is due at twice the usual quiet, then each time the
-quiet has doubled, and so many a day.
+quiet has doubled (see next_pair), and so many a day.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,7 +55,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from
     which on the next are taken; `told`: what was found, while it stands still, with the culprit's
     `nodes` and what is wrong with its node itself (`fault`); `how` it was submitted; `whole`: the
-    next look is at all nodes, not at a sample of them; `asked`: actions were asked for because of it;
+    next look is at all nodes, not at a sample of them; `partial`: the last pair lacked something, and
+    the next one comes at once for that; `asked`: actions were asked for because of it;
     `launched`: see sentinel.stacks.closer.
 
     `pace`: seconds of an advance while it is well; `slow`: looks in a row that were slower, from `seek`
@@ -78,6 +80,7 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     lag: tuple[int, ...] = ()
     behind: str = ""
     whole: bool = False
+    partial: bool = False
     asked: bool = False
     launched: dict[str, int] = {}
 
@@ -154,20 +157,24 @@ def left(suspicion: Suspicion, at: Instant) -> int:
     return A_DAY if fresh else A_DAY - suspicion.looks
 
 
-def looked(
-    suspicion: Suspicion, seen: Seen, at: Instant, launched: Mapping[str, int], *, again: bool
-) -> Suspicion:
-    """After a pair of looks. `again`: all nodes are looked at as soon as can be, after a sample of
-    them."""
+def looked(suspicion: Suspicion, at: Instant, launched: Mapping[str, int], due: float) -> Suspicion:
+    """After a pair of looks. `due`: seconds of quiet from which on the next one is; 0: at once."""
     fresh = suspicion.day is None or elapsed(suspicion.day, at) >= DAY
     return replace(
         suspicion,
         day=at if fresh else suspicion.day,
         looks=PAIR + (0 if fresh else suspicion.looks),
         seek=max(LASTS, 2 * suspicion.slow),
-        due=0.0 if again else TIMES * quiet(suspicion, seen, at),
+        due=due,
         launched={**suspicion.launched, **launched} if len(launched) <= 64 else suspicion.launched,
     )
+
+
+def next_pair(began: float, took: float, *, partial: bool, ripe: float) -> float:
+    """Seconds of quiet from which on the next pair is due, after one that began at a quiet of `began`,
+    took so long and decided nothing. Where it was `partial`: at once. Where its signs count from a
+    quiet of `ripe` seconds on: when it will be that long. Else when it has doubled."""
+    return 0.0 if partial else min(TIMES * began, ripe - took if ripe else inf)
 
 
 def behind(suspicion: Suspicion, ranks: tuple[int, ...], words: str) -> Suspicion:
@@ -210,29 +217,27 @@ def closer_look(
         return suspicion
     try:
         from sentinel.stacks.closer import closer, sample
-        from sentinel.stacks.parse.verdict import Is, Number, joined, told
+        from sentinel.stacks.parse.verdict import Is, Number, joined, ripe, told
     except ModuleNotFoundError:
         return suspicion
     began, still = time.monotonic(), quiet(suspicion, seen, sight.at)
     some = nodes if suspicion.whole else sample(nodes)
     since = sight.at.wall / SECOND - still
     found = closer(
-        remote,
-        job,
-        some,
-        log=sight.file,
-        quiet=still,
-        before=suspicion.launched,
-        limit=limit,
+        remote, job, some, log=sight.file, quiet=still, before=suspicion.launched, limit=limit
     )
     value = seen.marks[name].value
     moved = any(e.what == "number" and e.name == name and e.value != value for e in again().events)
-    still += time.monotonic() - began
-    number = Number(quiet=still, usual=usual(suspicion, seen, learned), moved=moved)
+    number = Number(
+        quiet=still + time.monotonic() - began, usual=usual(suspicion, seen, learned), moved=moved
+    )
     verdict = joined(found.facts, number)
     seeks = not moved or suspicion.slow > 0
     whole = len(some) < len(nodes) and verdict.kind not in (Is.SLOW, Is.PHASE) and seeks
-    after = looked(suspicion, seen, sight.at, found.launched, again=whole)
+    partial = found.partial and not (whole or suspicion.partial)
+    took, later = number.quiet - still, ripe(found.facts, number)
+    due = 0.0 if whole else next_pair(still, took, partial=partial, ripe=later)
+    after = replace(looked(suspicion, sight.at, found.launched, due), partial=partial)
     if verdict.kind is Is.SLOW:
         after = behind(after, verdict.ranks, told(verdict))
     if not verdict.sure or whole:

@@ -140,6 +140,23 @@ def facts(first: Dump, second: Dump) -> tuple[Fact, ...]:
     return _merged(found)
 
 
+def partial(first: Dump, second: Dump) -> bool:
+    """Whether a look lacks what the other has, of a process that was there at both: one more pair may
+    show all. What nobody can read at either is no reason."""
+    if {m.node for m in first.missed} != {m.node for m in second.missed}:
+        return True
+    before = {(p.node, p.pid): p for n in first.nodes for p in n.processes}
+    both = [
+        (was, p) for n in second.nodes for p in n.processes if (was := before.get((p.node, p.pid)))
+    ]
+    return any(
+        bool(a.threads) != bool(b.threads)
+        or (a.spent is None) != (b.spent is None)
+        or (a.spent is not None and b.spent is not None and b.spent.at - a.spent.at < APART)
+        for a, b in both
+    )
+
+
 def _paired(first: Dump, second: Dump) -> tuple[list[Rank], list[Seat]]:
     """Ranks that were seen twice, and those whose process is gone at the second look, on nodes that
     answered."""

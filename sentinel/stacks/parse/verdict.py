@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.hostlist import shown
 from sentinel.core.text import ranges, shortened
@@ -281,9 +282,21 @@ def joined(facts: Iterable[Fact], number: Number) -> Verdict:
     return _made(Is.HUNG if Is.HUNG in kinds else kinds[0], deciding, facts)
 
 
+def ripe(facts: Iterable[Fact], number: Number) -> float:
+    """Seconds of quiet from which on these facts decide, if they stay so; 0: they do already, or
+    never will."""
+    facts = tuple(facts)
+    times = {_least(RULE[f.sign], number) for f in facts if RULE[f.sign].decides}
+    later = sorted(at for at in times if at > number.quiet)
+    return next((at for at in later if joined(facts, replace(number, quiet=at)).sure), 0.0)
+
+
 def _counts(sign: Sign, number: Number) -> bool:
-    still = max(sign.least, sign.patience * number.usual)
-    return sign.decides and number.quiet >= still
+    return sign.decides and number.quiet >= _least(sign, number)
+
+
+def _least(sign: Sign, number: Number) -> float:
+    return max(sign.least, sign.patience * number.usual)
 
 
 def _effect(fact: Fact, others: Sequence[Fact]) -> bool:

@@ -111,6 +111,7 @@ class Nodes:
                 for n, p, at in does["frames"]
             ]
             stack = [{"thread_name": "MainThread", "os_thread_id": 100 + rank, "frames": frames}]
+            read = f"stack\t{100 + rank}\t{json.dumps(stack)}"
             lines += [
                 f"proc\t{100 + rank}\t1\t0\t{rank - first}\t{rank}\tS\tpython3",
                 f"exe\t{100 + rank}\t/usr/bin/python3",
@@ -118,7 +119,7 @@ class Nodes:
                 f"env\t{100 + rank}\tSLURM_STEP_TASKS_PER_NODE\t{world}",
                 f"env\t{100 + rank}\tSLURM_STEP_NODELIST\t{fold(self.names)}",
                 f"python\t{100 + rank}",
-                f"stack\t{100 + rank}\t{json.dumps(stack)}",
+                f"failed\t{100 + rank}\t1\ttorn" if does.get("torn") else read,
             ]
         lines.append(f"seen\t{EACH}")
         if more and node in self.kernels:
@@ -204,6 +205,40 @@ def test_a_step_between_the_looks_acquits(tmp_path: Path) -> None:
 
     world.nodes.during = one_more
     assert (world.early(), world.nodes.calls) == ("", [1, 1])
+
+
+def test_a_pair_that_lacks_a_rank_is_taken_once_more_at_once(tmp_path: Path) -> None:
+    """A torn stack costs one pass, and not as long again as it has been quiet; and no more than one."""
+
+    def torn(looks: int) -> Does:
+        def does(rank: int, look: int) -> dict[str, Any]:
+            lacks = rank == 5 and look % 2 == 0 and look <= looks
+            return {**sleeps(5)(rank, look), "torn": lacks}
+
+        return does
+
+    world = World(tmp_path, torn(2)).warm()
+    assert world.early() == ""
+    assert "rank 5 on node-0 is not in the all_reduce" in world.early()
+    assert len(world.nodes.calls) == 4
+    (tmp_path / "always").mkdir()
+    world = World(tmp_path / "always", torn(99)).warm()
+    counts = []
+    for _ in range(11):
+        world.look()
+        counts.append(len(world.nodes.calls) // 2)
+    assert counts == [1, 2, 2, 3, 4, 4, 4, 4, 4, 5, 6]
+
+
+def test_what_needs_a_longer_quiet_is_looked_at_when_it_is_that_long(tmp_path: Path) -> None:
+    """Steps of 40 s: a rank that sleeps counts from two minutes on, three of its intervals. Signs that
+    decide nothing wait until the quiet has doubled."""
+    world = World(tmp_path, sleeps(5))
+    for _ in range(12):
+        world.look(steps=1, seconds=40)
+    told = [world.look(seconds=20).findings[0].status for _ in range(7)]
+    assert told.index(Status.CRITICAL) == 5
+    assert len(world.nodes.calls) == 4
 
 
 HOW = Submission(
@@ -432,7 +467,7 @@ def test_looks_are_bounded_by_the_day() -> None:
     for _ in range(3000):
         at = shifted(at, 20.0)
         if left(doubt, at) >= PAIR:
-            doubt, count = looked(doubt, seen(), at, {}, again=False), count + PAIR
+            doubt, count = looked(doubt, at, {}, 0.0), count + PAIR
     assert count == A_DAY
     assert left(doubt, shifted(START, DAY + 30)) == A_DAY
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.stacks.parse import Dump, Frame, Process
-from sentinel.stacks.parse.looks import facts, of_ras, of_recorder
+from sentinel.stacks.parse.looks import facts, of_ras, of_recorder, partial
 from sentinel.stacks.parse.model import Spent
 from sentinel.stacks.parse.ras import Odd
 from sentinel.stacks.parse.standstill import standstill
@@ -110,6 +110,28 @@ def test_the_same_look_twice_proves_nothing() -> None:
     ):
         _, second = looks(5, odd)
         assert not joined(facts(second, second), LONG).sure
+
+
+def test_what_only_one_look_has_is_looked_at_once_more() -> None:
+    """A rank that could not be read, counters that lack, a node that was silent, no time between. Not
+    what nobody can read, nor who has gone."""
+    first, second = looks(5, {"frames": ODD})
+    assert not partial(first, second)
+    assert partial(first, first)
+    for lacks in ({"threads": ()}, {"spent": None}):
+        was, now = (
+            dump(
+                [replace(p, **lacks) if p.task == 5 else p for n in one.nodes for p in n.processes]
+            )
+            for one in (first, second)
+        )
+        assert partial(first, now)
+        assert partial(was, second)
+        assert not partial(was, now)
+    silent = dump([p for n in second.nodes[1:] for p in n.processes], missed={"node-0": "no route"})
+    assert partial(first, silent)
+    gone = dump([p for n in second.nodes[1:] for p in n.processes])
+    assert not partial(first, gone)
 
 
 def test_a_rank_alone_in_another_collective_is_the_culprit() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, told
+from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, ripe, told
 
 LONG = Number(quiet=400, usual=10)
 SHORT = Number(quiet=50, usual=10)
@@ -69,6 +69,18 @@ def test_the_rule_says_what_is_true(
             {*ranks},
         )
         assert found.sure == (kind in (Is.HUNG, Is.FILES))
+
+
+def test_what_counts_later_says_when() -> None:
+    """What spins counts at 60 s and five usual quiets; what decides already, never, or moves, has no
+    such moment."""
+    assert ripe([fact("spins", 3)], Number(quiet=45, usual=2)) == 60
+    assert ripe([fact("spins", 3)], Number(quiet=45, usual=30)) == 150
+    assert ripe([fact("stands", 3), fact("spins", 4)], Number(quiet=20, usual=2)) == 45
+    assert ripe([fact("stands", 3)], LONG) == 0
+    for never in ([fact("together")], [fact("spins", 3), fact("works", 4)], []):
+        assert ripe(never, Number(quiet=45, usual=2)) == 0
+    assert ripe([fact("spins", 3)], Number(quiet=45, usual=2, moved=True)) == 0
 
 
 def test_every_sign_is_in_the_table() -> None:
