@@ -45,7 +45,7 @@ class Resubmit(Action, frozen=True):
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         program, *words = json.loads(request.params["words"])
         chdir = f"--chdir={request.params['workdir']}"
-        return ((program, "--dependency=singleton", chdir, *words),)
+        return ((program, chdir, *words),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """The command; there are no processes to look at."""

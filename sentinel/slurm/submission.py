@@ -32,7 +32,10 @@ _SILENT = (23, 2)
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
 _ADD = "  # and its arguments, if it had any: this Slurm tells them in SubmitLine only"
-_EXCLUDES = re.compile(r"(^| )(-x|--exclude|-a|--array|--wrap|--test-only)\b")
+_EXCLUDES = re.compile(
+    r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
+)
+"""What is not added to: a folder that is not absolute would be looked for inside itself."""
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,44 +86,50 @@ def read(out: bytes, nonce: str, job_id: str) -> Submission | None:
     return None
 
 
-def again(job: Submission, without: str = "", after: str = "") -> tuple[str, ...]:
+def again(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]:
     """The words of the command that submits it again, but not onto the node `without`, and to start
-    once the job `after` is over; to be run in its working directory. Empty where that cannot be told
-    exactly."""
+    when `wait` allows it (an expression of sbatch's --dependency); to be run in its working directory.
+    Empty where that cannot be told exactly."""
     if "+" in job.id or not job.command or not _PLAIN.fullmatch(job.command):
         return ()
-    keep = _keep(job, without, after)
-    typed = job.line.split()
-    if typed and typed[0].rpartition("/")[2] == "sbatch" and _exact(job):
-        # What it waited for itself is over, and the later of two would count (sbatch(1)).
-        return ("sbatch", *keep, *(_independent(typed[1:]) if after else typed[1:]))
+    keep = _keep(job, without, wait)
+    options, command = _typed(job)
+    if command:
+        # Of an option that stands there twice the later one counts, in each of its forms (getopt_long(3)).
+        return ("sbatch", *options, *keep, *command)
     if job.bare:
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def shell(job: Submission, without: str = "", after: str = "") -> str:
+def shell(job: Submission, without: str = "", wait: str = "") -> str:
     """The same for a person's shell, quoted; where there is no script any more, how to get it."""
-    words = again(job, without, after)
+    words = again(job, without, wait)
     if not words and job.bare and job.command:
-        words = again(replace(job, bare=False), without, after)
+        words = again(replace(job, bare=False), without, wait)
         return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}{_ADD}" if words else ""
     if not words and job.id.isdigit():
         script = f"again-{job.id}.sh"
         write = f"scontrol write batch_script {job.id} {script}"
-        words = ("sbatch", *job.options, *_keep(job, without, after), script)
+        words = ("sbatch", *job.options, *_keep(job, without, wait), script)
         return f"cd {quote(job.workdir)} && {write} && {' '.join(map(quote, words))}"
     return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}" if words else ""
 
 
-def _exact(job: Submission) -> bool:
-    """Whether the words of the line are those that were typed: none of them held a blank, and what
-    is added contradicts none."""
-    tail = job.line.endswith(job.command) or job.line.endswith(_relative(job))
+def _typed(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
+    """The options and the command, if the words of the line are those that were typed: none of them
+    held a blank, and what is added contradicts none. Else nothing."""
+    words = job.line.split()
     if job.bare:
-        tail = any(normpath(join(job.workdir, word)) == job.command for word in job.line.split())
+        paths = [normpath(join(job.workdir, word)) for word in words]
+        at = paths.index(job.command) if job.command in paths else 0
+    else:
+        tail = next((t for t in (job.command, _relative(job)) if job.line.endswith(t)), "")
+        at = len(words) - len(tail.split()) if tail else 0
     blank = " " in job.name or not _PLAIN.fullmatch(job.line)
-    return tail and not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
+    sure = not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
+    known = sure and at > 0 and words[0].rpartition("/")[2] == "sbatch"
+    return (words[1:at], words[at:]) if known else ((), ())
 
 
 def _relative(job: Submission) -> str:
@@ -128,25 +137,15 @@ def _relative(job: Submission) -> str:
     return job.command.removeprefix(job.workdir.rstrip("/") + "/")
 
 
-def _keep(job: Submission, without: str, after: str) -> tuple[str, ...]:
+def _keep(job: Submission, without: str, wait: str) -> tuple[str, ...]:
     """The options for the nodes that it keeps away from, and for what it waits for."""
-    wait = (f"--dependency=afterany:{after}",) if after else ()
+    after = (f"--dependency={wait}",) if wait else ()
     try:
         names = [*(hostlist.expand(job.exclude) if job.exclude else ())]
         names += [hostlist.check_name(without)] if without else []
     except Invalid:
-        return wait
-    return (*wait, f"--exclude={hostlist.shown(names)}") if names else wait
-
-
-def _independent(words: Sequence[str]) -> Iterator[str]:
-    """Without -d and --dependency, in the forms of getopt(3)."""
-    skip = False
-    for word in words:
-        ours = skip or word.startswith(("-d", "--dependency"))
-        skip = not skip and word in ("-d", "--dependency")
-        if not ours:
-            yield word
+        return after
+    return (*after, f"--exclude={hostlist.shown(names)}") if names else after
 
 
 def _read(told: dict[str, str]) -> Submission:

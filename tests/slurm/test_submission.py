@@ -33,34 +33,37 @@ def test_the_line_is_for_a_shell() -> None:
 def test_what_was_typed_is_used_where_its_words_are_known() -> None:
     """Accounting joins them by blanks: with a blank in a word nobody can tell them apart."""
     typed = replace(PLAIN, name="llm", line="sbatch -N 8 --signal=B:USR1@60 /work/train.sh a.yaml")
-    rest = ("-N", "8", "--signal=B:USR1@60", "/work/train.sh", "a.yaml")
-    assert again(typed, "n7") == ("sbatch", "--exclude=n7", *rest)
+    options = ("-N", "8", "--signal=B:USR1@60")
+    assert again(typed, "n7") == ("sbatch", *options, "--exclude=n7", "/work/train.sh", "a.yaml")
+    line = "sbatch -D /work --chdir=/work ./train.sh a.yaml"
+    elsewhere = replace(typed, workdir="/work", line=line)
+    assert again(elsewhere)[1:] == ("-D", "/work", "--chdir=/work", "./train.sh", "a.yaml")
     for odd in (
         replace(typed, name="llm 10b"),
         replace(typed, line="sbatch -x n1 /work/train.sh a.yaml"),
         replace(typed, line="sbatch --comment='a b' /work/train.sh a.yaml"),
         replace(typed, line="sbatch /work/other.sh"),
         replace(typed, line="srun /work/train.sh a.yaml"),
+        replace(typed, line="sbatch -D runs /work/train.sh a.yaml"),
+        replace(typed, line="sbatch --chdir runs /work/train.sh a.yaml"),
+        replace(typed, line="sbatch -N 8 -- /work/train.sh a.yaml"),
     ):
         assert again(odd)[1:3] == PLAIN.options
 
 
 def test_it_waits_for_the_one_that_still_runs() -> None:
-    """Two trainings in one directory would write the same checkpoints: what the typed line waited
-    for itself is over, and would else win."""
-    for typed in (
-        "-d afterok:5",
-        "--dependency=singleton",
-        "-dafterok:5",
-        "--dependency singleton",
-    ):
-        job = replace(PLAIN, name="llm", line=f"sbatch -N 8 {typed} /work/train.sh a.yaml")
-        assert again(job, "n7", "7_3") == (
-            *("sbatch", "--dependency=afterany:7_3", "--exclude=n7"),
-            *("-N", "8", "/work/train.sh", "a.yaml"),
-        )
-        assert again(job)[3:] == (*typed.split(), "/work/train.sh", "a.yaml")
-    assert "--dependency=afterany:7" in shell(replace(PLAIN, command=""), "n7", "7")
+    """Two trainings in one directory would write the same checkpoints: what the typed line waited for
+    is over, and the later one wins, in whatever form. Words behind the script are the script's."""
+    for typed in ("-d afterok:5", "--dependency=singleton", "-dafterok:5", "--depend afterok:5"):
+        for script in ("/work/train.sh", "/work/train.sh -d data"):
+            job = replace(PLAIN, name="llm", command=script, line=f"sbatch -N 8 {typed} {script}")
+            for told in (job, replace(job, command="/work/train.sh", workdir="/work", bare=True)):
+                assert again(told, "n7", "afterany:7_3") == (
+                    *("sbatch", "-N", "8", *typed.split()),
+                    *("--dependency=afterany:7_3", "--exclude=n7", *script.split()),
+                )
+                assert again(told)[3:] == (*typed.split(), *script.split())
+    assert "--dependency=afterany:7" in shell(replace(PLAIN, command=""), "n7", "afterany:7")
 
 
 BARE = replace(PLAIN, name="llm", workdir="/work", command="/work/train.sh", bare=True)
@@ -144,6 +147,10 @@ def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None: 
     # Absolute up to 25.05; from 25.11 on as it was asked for (_print_job_std_out() in src/squeue/print.c).
     assert before.stdout.removeprefix(f"{tmp_path}/").startswith("slurm-")
     assert replace(after, id=before.id, exclude="", stdout=before.stdout) == before
+    typed = replace(before, name="x", line=f"sbatch --depend afterok:{first} {script} a.yaml")
+    third = _sbatch(fresh, [*again(typed, "node-3", f"afterany:{after.id}")[1:]], tmp_path)
+    waits = fresh.ask(["squeue", "-h", "-j", third, "-o", "%E"])
+    assert waits.strip() == f"afterany:{after.id}(unfulfilled)"
 
 
 def _sbatch(lab: Lab, words: list[str], folder: object) -> str:

@@ -279,7 +279,7 @@ def revival(
     if "resubmit" not in settings.on_death or finding.status is not Status.CRITICAL or last is None:
         return (), memory
     step = last_step(last.tail or "")
-    words = again(last.how, node) if last.how else ()
+    words = again(last.how, node, "singleton") if last.how else ()
     waits = elapsed(last.at, view.now) < finding.patience or view.kill_switch is not False
     if waits or view.queue.held or not words or not _curable(last) or _hopeless(view, step):
         return (), memory

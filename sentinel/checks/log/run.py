@@ -368,7 +368,7 @@ def onward(
             " ".join(map(quote, excluding(target(j), j.exclude, node))) for j in waiting[:FORWARDED]
         ]
     else:
-        again = shell(how, node, job.id) if how else ""
+        again = shell(how, node, f"afterany:{job.id}") if how else ""
         lines = [again] if again.isprintable() and again else []
     if lines:
         lines = [f"{line}{owner}" for line in (*lines, f"scancel {target(job)}")]

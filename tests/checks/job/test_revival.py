@@ -58,6 +58,7 @@ def test_it_is_submitted_as_it_was_without_the_node_that_failed(tmp_path: Path) 
     assert json.loads(wish.params["words"]) == [
         "sbatch",
         "--nodes=8",
+        "--dependency=singleton",
         "--exclude=n7",
         "/w/t.sh",
         "a",
