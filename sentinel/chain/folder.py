@@ -36,7 +36,7 @@ class Place:
     """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/link-a.log`."""
 
     def __init__(self, folder: str, patience: float = 0.0) -> None:
-        """`patience`: seconds for one look at it; one that hung is not looked at again."""
+        """`patience`: seconds for one look at it; while one hangs there is no other."""
         self.folder = os.path.abspath(folder)
         self._do = threads.Patience(patience, "chain").do
 

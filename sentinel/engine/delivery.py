@@ -117,8 +117,8 @@ class Delivery:
             self._reap()
             if self._store.lease_left() <= 0:
                 return WITHOUT_LEASE
-            rows = await self._without_expired(await self._without_strays())
             now = self._clock.now()
+            rows = await self._without_expired(await self._without_strays(now), now)
             full = self._full({row.channel for row in rows}, now)
             spent = owners.spent(rows, self._owners, self._daily(), now)
             left = [
@@ -165,19 +165,17 @@ class Delivery:
                 if not task.cancelled():
                     task.result()
 
-    async def _without_expired(self, rows: Sequence[Outgoing]) -> list[Outgoing]:
+    async def _without_expired(self, rows: Sequence[Outgoing], now: Instant) -> list[Outgoing]:
         old = expired(rows)
         if old:
-            await self._call(
-                self._store.dropped, old, self._clock.now(), "undeliverable for a week"
-            )
+            await self._call(self._store.dropped, old, now, "undeliverable for a week")
         gone = {r.seq for r in old}
         return [r for r in rows if r.seq not in gone]
 
-    async def _without_strays(self) -> list[Outgoing]:
+    async def _without_strays(self, now: Instant) -> list[Outgoing]:
         """The outbox, after what a channel does not deliver was given to its fallback."""
         rows: list[Outgoing] = await self._call(self._store.outbox)
-        now, fallbacks = self._clock.now(), {n: c.fallback for n, c in self.common.items()}
+        fallbacks = {name: common.fallback for name, common in self.common.items()}
         idle = [r for r in rows if r.channel not in self._at_work]
         strays = astray(idle, fallbacks, now)
         lost = {r.seq for r in strays}

@@ -15,11 +15,10 @@ _LOG = logging.getLogger("sentinel")
 
 class OrderLog:
     """Reads the orders of the state and logs those that are new: of another process as well, and
-    those that were given since the last run while nobody led."""
+    those that were given since the last run (µs UTC) while nobody led."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._since = max((run.at.wall for run in store.runs()), default=0)
+    def __init__(self, store: Store, since: int) -> None:
+        self._store, self._since = store, since
         self._known: Mapping[tuple[str, str], int] | None = None
 
     def read(self, alerts: Iterable[Alert], now: Instant) -> Orders:

@@ -42,8 +42,8 @@ class Pipeline:
     def __init__(self, store: Store, plan: Plan, clock: Clock) -> None:
         self._store, self._plan, self._clock = store, plan, clock
         self._alerts: dict[Key, Alert] = {a.key: a for a in store.alerts()}
-        self._orders = OrderLog(store)
         self._written = {run.check: run.at.wall for run in store.runs()}
+        self._orders = OrderLog(store, since=max(self._written.values(), default=0))
         self._unkept: Counter[Key] = Counter()
         self.new = not self._written
         """Whether nobody has looked at anything yet in this state."""

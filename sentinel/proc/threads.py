@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from typing import Any, TypeVar
+from weakref import finalize
 
 Result = TypeVar("Result")
 _Work = tuple["Future[Any]", Callable[[], Any]]
@@ -20,35 +21,44 @@ def start(name: str, function: Callable[[], Result]) -> "Future[Result]":
 
 
 def within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
-    """Its result. OSError where it takes longer: then its thread is left behind."""
-    future = start(name, function)
+    """Its result. TimeoutError where it takes longer: then its thread is left behind."""
+    return _awaited(start(name, function), seconds)
+
+
+class Patience:
+    """Does what may hang in a thread of its own, for so many seconds; 0: here, for as long as it
+    takes. What hangs is left behind, and nothing more is begun until it has ended: two must not
+    write at once. Raises TimeoutError for both."""
+
+    def __init__(self, seconds: float, name: str) -> None:
+        self._seconds, self._name = seconds, name
+        self._worker: Worker | None = None
+        self._stuck: Future[Any] | None = None
+
+    def do(self, work: Callable[[], Result], seconds: float = 0.0) -> Result:
+        """Its result; `seconds`: another limit for this one."""
+        if not self._seconds:
+            return work()
+        if self._stuck is not None and not self._stuck.done():
+            raise TimeoutError(errno.ETIMEDOUT, f"no answer for {self._seconds:.0f} s and more")
+        if self._worker is None:
+            self._worker = Worker(self._name)
+            finalize(self, self._worker.stop)
+        future = self._worker.submit(work)
+        try:
+            return _awaited(future, seconds or self._seconds)
+        except TimeoutError:
+            self._stuck = future
+            raise
+
+
+def _awaited(future: "Future[Result]", seconds: float) -> Result:
     try:
         return future.result(seconds)
     except FutureTimeout:
         if future.done():
             return future.result()  # in the very last moment, or its own error
-        raise OSError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
-
-
-class Patience:
-    """Does what may hang, each in a thread of its own for so many seconds; 0: here and for as long
-    as it takes. Where one hung, nothing more is begun. Raises OSError for both."""
-
-    def __init__(self, seconds: float, name: str) -> None:
-        self._seconds, self._name = seconds, name
-        self._hangs = False
-
-    def do(self, work: Callable[[], Result]) -> Result:
-        """Its result."""
-        if not self._seconds:
-            return work()
-        if self._hangs:
-            raise OSError(errno.ETIMEDOUT, "did not answer before")
-        try:
-            return within(self._seconds, self._name, work)
-        except OSError as error:
-            self._hangs = error.errno == errno.ETIMEDOUT
-            raise
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
 
 
 def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:

@@ -16,10 +16,10 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
+from sentinel.proc.threads import Patience
 from sentinel.store.backlog import LIMIT, Write
 from sentinel.store.errors import Damaged, Unavailable
-from sentinel.store.failover import Pair, Primary
-from sentinel.store.limited import PATIENCE, Limited
+from sentinel.store.failover import PATIENCE, Pair, Primary
 from sentinel.store.memory import MemoryStore
 from sentinel.store.spare import Spare
 from sentinel.store.trouble import Trouble
@@ -41,10 +41,10 @@ class Buffered:
         limit: int = LIMIT,
         monotonic: Callable[[], float] = time.monotonic,
         spare: Spare | None = None,
-        limited: Limited | None = None,
+        patience: Patience | None = None,
     ) -> None:
-        self._limited = limited or Limited(PATIENCE)
-        self._pair = Pair(primary, mirror, limit, monotonic, spare or Spare(), self._limited)
+        patience = patience or Patience(PATIENCE, "state's own")
+        self._pair = Pair(primary, mirror, limit, monotonic, spare or Spare(), patience)
         self._primary, self._turn = primary, self._pair.turn
 
     @property
@@ -68,13 +68,13 @@ class Buffered:
     def prepare(self, now: Instant, *, mending: bool) -> tuple[str, ...]:
         """Open now; what a person must hear of it. Raises StoreError for what time will not heal."""
         try:
-            self._limited.do(self._primary.prepare)
+            self._pair.there(self._primary.prepare)
         except Damaged:
             if not mending:
                 self.close()
                 raise
             with suppress(Unavailable):
-                notice = self._limited.do(lambda: self._primary.reopen(now))
+                notice = self._pair.there(lambda: self._primary.reopen(now))
                 self._pair.anew = True
                 return (notice,)
         except Unavailable:
@@ -95,8 +95,7 @@ class Buffered:
     def close(self) -> None:
         self.release()
         with suppress(StoreError):
-            self._limited.do(self._primary.close)
-        self._limited.stop()
+            self._pair.there(self._primary.close)
 
     # Leading
 
@@ -179,15 +178,15 @@ class Buffered:
 
     def silence(self, silence: Silence) -> None:
         """Of a person who waits for the answer: never kept for later."""
-        self._limited.do(lambda: self._primary.silence(silence))
+        self._pair.there(lambda: self._primary.silence(silence))
 
     def acknowledge(self, ack: Ack) -> None:
         """As `silence`."""
-        self._limited.do(lambda: self._primary.acknowledge(ack))
+        self._pair.there(lambda: self._primary.acknowledge(ack))
 
     def remark(self, remark: Remark) -> None:
         """As `silence`."""
-        self._limited.do(lambda: self._primary.remark(remark))
+        self._pair.there(lambda: self._primary.remark(remark))
 
     def commit(self, batch: Batch) -> None:
         with self._turn:

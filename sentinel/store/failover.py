@@ -14,10 +14,10 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Batch
 from sentinel.core.ports import Store
+from sentinel.proc.threads import Patience
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.lease import Lease
-from sentinel.store.limited import Limited
 from sentinel.store.memory import RECENT, MemoryStore
 from sentinel.store.restore import Snapshotting, mark_sent, restore
 from sentinel.store.retention import DAY
@@ -27,6 +27,9 @@ from sentinel.store.sql import STANDBY
 from sentinel.store.trouble import Trouble
 
 SPACING = 5.0  # seconds between attempts to write again: each may cost a connect timeout
+PATIENCE = 20.0
+"""Seconds for one answer of the state. A disk that is only busy is asked again soon."""
+
 LONG = 120.0
 """Seconds for a mirror that is written back as a whole."""
 
@@ -57,14 +60,14 @@ class Pair:
         limit: int,
         monotonic: Callable[[], float],
         spare: Spare,
-        limited: Limited,
+        patience: Patience,
     ) -> None:
         self.primary, self.mirror = primary, mirror
         self.turn = threading.RLock()
         self.notices: list[str] = []
         self.orders = Orders()
         self._limit, self._monotonic = limit, monotonic
-        self._spare, self._there = spare, limited.do
+        self._spare, self._patience = spare, patience
         self._backlog = Backlog(limit)
         self._holder, self._moment = "", Instant(0)
         self._leads = self._leads_there = self._complete = self._readable = False
@@ -103,6 +106,13 @@ class Pair:
     def leads_alone(self) -> bool:
         """Whether it leads while the primary is away, because nobody else was seen for a day."""
         return self._leads and self._alone and self._trouble is not None
+
+    def there(self, work: Callable[[], Answer], seconds: float = 0.0) -> Answer:
+        """Do it with the primary, within a limit; raises Unavailable where it hangs."""
+        try:
+            return self._patience.do(work, seconds)
+        except TimeoutError as error:
+            raise Unavailable(f"the state hangs: {error.strerror or error}") from None
 
     def catch_up(self) -> bool:
         """Try to write what waits, at most every SPACING seconds; whether all is well."""
@@ -143,7 +153,7 @@ class Pair:
         self._leads = False
         self.mirror.release()
         with suppress(StoreError):
-            self._there(self.primary.release)
+            self.there(self.primary.release)
         self._spare.unlock()
 
     def renew(self) -> None:
@@ -151,7 +161,7 @@ class Pair:
         self.require_lead()
         if self.catch_up():
             try:
-                self._there(self.primary.renew)
+                self.there(self.primary.renew)
                 self._look_for_others()
             except (Unavailable, Damaged) as error:
                 self._note(error)
@@ -174,7 +184,7 @@ class Pair:
         if self._trouble is not None:
             return None
         try:
-            return self._there(lambda: read(self.primary))
+            return self.there(partial(read, self.primary))
         except (Unavailable, Damaged) as error:
             if not self._leads:
                 raise
@@ -187,7 +197,7 @@ class Pair:
         if self._trouble is None or not self._readable:
             return [], recent
         try:
-            return self._there(lambda: read(self.primary)), recent
+            return self.there(partial(read, self.primary)), recent
         except StoreError:
             self._readable = False  # each attempt may cost a connect timeout
             return [], recent
@@ -208,7 +218,7 @@ class Pair:
 
     def _write_there(self, write: Write) -> None:
         try:
-            self._there(lambda: write.apply(self.primary))
+            self.there(partial(write.apply, self.primary))
         except (Unavailable, Damaged) as error:
             self._note(error)
             self._keep(write)
@@ -278,12 +288,12 @@ class Pair:
     def _repeat(self) -> None:
         try:
             if self._damaged:
-                self._tell(self._there(lambda: self.primary.reopen(self._moment)))
+                self._tell(self.there(lambda: self.primary.reopen(self._moment)))
                 self._damaged = self._leads_there = False
             if not self._leads_there:
-                self._announce(self._there(self.primary.snapshot).token + 1)
+                self._announce(self.there(self.primary.snapshot).token + 1)
                 lead = partial(self.primary.lead, self._holder, self._moment)
-                self._token, self._leads_there = self._there(lead), True
+                self._token, self._leads_there = self.there(lead), True
         except StoreBusy as error:
             raise Fenced(str(error)) from error
         self._write_back()
@@ -300,11 +310,11 @@ class Pair:
         primary = self.primary
         if self._backlog.overflowed:
             work = partial(restore, primary, self.mirror, self._moment, self._complete)
-            self._there(work, LONG)
-        self._backlog.replay(lambda write: self._there(lambda: write.apply(primary)))
+            self.there(work, LONG)
+        self._backlog.replay(lambda write: self.there(partial(write.apply, primary)))
         if self._spare.path:
             merged = Batch(at=self._moment, memory={MERGED: {"id": self._spare.id}})
-            self._there(lambda: primary.commit(merged))
+            self.there(lambda: primary.commit(merged))
             self._spare.clear()
         self.mirror.forget_samples()
         self._trouble, self._backlog, self._complete = None, Backlog(self._limit), True
@@ -318,7 +328,7 @@ class Pair:
         try:
             return self._lead_and_load(kept)
         except Damaged:
-            self._tell(self._there(lambda: self.primary.reopen(self._moment)))
+            self._tell(self.there(lambda: self.primary.reopen(self._moment)))
             self.anew = True
             return self._lead_and_load(kept)
 
@@ -326,12 +336,12 @@ class Pair:
         if kept is not None and self.anew:
             token = self._put_back(kept)
         elif kept is None or kept.begin.shadow:
-            token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+            token = self.there(lambda: self.primary.lead(self._holder, self._moment))
         else:
-            token = self._merge(kept, self._there(self.primary.snapshot))
+            token = self._merge(kept, self.there(self.primary.snapshot))
         self.anew = False
         self._token, self._leads_there = token, True
-        self.mirror.load(self._there(self.primary.snapshot))
+        self.mirror.load(self.there(self.primary.snapshot))
         self._complete = True
         self._look_for_others()
         return token
@@ -339,7 +349,7 @@ class Pair:
     def _put_back(self, kept: Kept) -> int:
         """Lead a state that was begun anew, with what the copy elsewhere has of the one before:
         so alerts keep their ids, and their ends are told."""
-        token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+        token = self.there(lambda: self.primary.lead(self._holder, self._moment))
         self._adopt(kept)
         self._backlog.overflow()
         self._write_back()
@@ -353,7 +363,7 @@ class Pair:
         if current:
             self._announce(there.token + 1)
         try:
-            token = self._there(lambda: self.primary.lead(self._holder, self._moment))
+            token = self.there(lambda: self.primary.lead(self._holder, self._moment))
         except StoreBusy:
             if not current:
                 self._hand_over_unless_at_work()
@@ -364,7 +374,7 @@ class Pair:
             self._write_back()
         else:
             self._hand_over()
-            self._there(partial(mark_sent, self.primary, self.mirror, there))
+            self.there(partial(mark_sent, self.primary, self.mirror, there))
             self._spare.clear()
         self._backlog = Backlog(self._limit)
         return token
@@ -382,7 +392,7 @@ class Pair:
         mirror = self.mirror
         past = reversed(mirror.history(RECENT))
         handed = handed_over(mirror.alerts(), past, mirror.outbox())
-        self._there(lambda: self.primary.hand_over(handed))
+        self.there(lambda: self.primary.hand_over(handed))
 
     def _adopt(self, kept: Kept) -> None:
         """Be where the process was that wrote it."""
@@ -431,7 +441,7 @@ class Pair:
 
     def _seen_there(self) -> Snapshot | None:
         try:
-            return self._there(self.primary.snapshot)
+            return self.there(self.primary.snapshot)
         except StoreError:
             return None
 
@@ -441,10 +451,10 @@ class Pair:
         if not self.primary.term:
             return
         host = self._holder.partition(" ")[0]
-        seen = self._there(lambda: self.primary.memory(STANDBY))
+        seen = self.there(lambda: self.primary.memory(STANDBY))
         at, before = int(seen.get("at", 0)), seen.get("host", "")
         if before != host:
             at = self._moment.wall if before else at
             note = Batch(at=self._moment, memory={STANDBY: {"at": at, "host": host}})
-            self._there(lambda: self.primary.commit(note))
+            self.there(lambda: self.primary.commit(note))
         self._alone = abs(self._moment.wall - at) > DAY * SECOND

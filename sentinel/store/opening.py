@@ -17,7 +17,7 @@ from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable
-from sentinel.store.limited import PATIENCE, Limited
+from sentinel.store.failover import PATIENCE
 from sentinel.store.memory import MemoryStore
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.spare import places
@@ -55,14 +55,14 @@ def open_store(
     backend = _backend(state)
     beside = not backend.needs_session
     name = os.path.abspath(state) if beside else _named(state)
-    limited = Limited(patience)
-    kept = places(name, spare, beside=limited if beside else None, patience=patience)
+    asking = threads.Patience(patience, "state's own")
+    kept = places(name, spare, beside=asking if beside else None, patience=patience)
     store = Buffered(
         SqlStore(backend, keep),
         MemoryStore(keep),
         monotonic=monotonic,
         spare=kept,
-        limited=limited,
+        patience=asking,
     )
     return Opened(store, store.prepare(now, mending=mending))
 

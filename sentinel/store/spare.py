@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -17,17 +18,19 @@ from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.text import visible
-from sentinel.proc import threads
 from sentinel.proc.mounts import holding
+from sentinel.proc.threads import Patience
 from sentinel.store.backlog import Write
 from sentinel.store.errors import Refused
 from sentinel.store.journal import SIZE, Journal
 from sentinel.store.lease import DirectoryLock, Lease
-from sentinel.store.limited import Limited
 from sentinel.store.rows import Order, Snapshot, Unreadable, decode, encode, together
 
 AGAIN = 3600.0
 """Seconds until the same is said again: a timer or systemd starts a pass far more often."""
+
+HERE = Patience(0, "here")
+"""For what no mount can hold up."""
 
 MERGED = "sentinel/journal"
 """Under this name the state remembers which journal it has taken over last."""
@@ -86,7 +89,7 @@ class Kept(Struct, frozen=True):
 
 class Place:
     """A directory for a journal. `shared`: others put files there too, so it is one in it of this
-    user's own. `patience`: seconds for one look at it where it may lie on a mount that hangs."""
+    user's own. `patience`: who looks there, where it may lie on a mount that hangs."""
 
     def __init__(
         self,
@@ -94,14 +97,17 @@ class Place:
         name: str,
         *,
         shared: bool,
-        patience: float = 0.0,
-        limited: Limited | None = None,
+        patience: Patience = HERE,
     ) -> None:
         self.shared, self._parent = shared, folder if shared else ""
         self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
         self.journal = Journal(os.path.join(self.folder, name))
-        self.lock = DirectoryLock(self.journal.path + ".lock")
-        self.do = limited.ask if limited else threads.Patience(patience, "journal").do
+        self.do = patience.do
+
+    @cached_property
+    def lock(self) -> DirectoryLock:
+        """Beside the journal."""
+        return DirectoryLock(self.journal.path + ".lock")
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:
@@ -262,13 +268,15 @@ class Spare:
             self.refused.append(why)
 
 
-def places(identity: str, spare: str = "", *, beside: Limited | None, patience: float) -> Spare:
+def places(identity: str, spare: str = "", *, beside: Patience | None, patience: float) -> Spare:
     """Those of the state of that name: its directory (`beside`: who asks there), or its server's
     address. `spare`: the directory of `spare_state:`."""
     name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
-    elsewhere = [Place(spare, name, shared=False, patience=patience)] if spare else []
+    elsewhere = (
+        [Place(spare, name, shared=False, patience=Patience(patience, "journal"))] if spare else []
+    )
     elsewhere += volatile_places(name)
-    own = Place(identity, "journal", shared=False, limited=beside) if beside else None
+    own = Place(identity, "journal", shared=False, patience=beside) if beside else None
     return Spare(own, elsewhere)
 
 

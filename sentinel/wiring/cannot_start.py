@@ -19,6 +19,7 @@ from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.model import Alert, Told
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.proc.threads import Patience
 from sentinel.store.errors import Refused
 from sentinel.store.rows import Unreadable, decode, encode
 from sentinel.store.spare import Place, said_lately, volatile_places
@@ -113,7 +114,9 @@ def _told(place: Place) -> list[Alert]:
 def _places(settings: Settings) -> list[Place]:
     """Hosts that share `spare_state:` share it too."""
     name = "not-started-" + blake2b(app.state_of(settings).encode(), digest_size=6).hexdigest()
-    spare = [Place(settings.spare_state, name, shared=False, patience=app.PATIENCE)]
+    spare = [
+        Place(settings.spare_state, name, shared=False, patience=Patience(app.PATIENCE, "journal"))
+    ]
     return [*(spare if settings.spare_state else ()), *volatile_places(name)]
 
 

@@ -15,6 +15,7 @@ from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.config.sources import contents, expanded
 from sentinel.core.errors import Invalid
+from sentinel.proc.threads import Patience
 from sentinel.store.errors import Refused
 from sentinel.store.journal import SIZE
 from sentinel.store.spare import Place, volatile_places
@@ -93,7 +94,9 @@ def _kept(path: str | None) -> Settings | None:
 def _places(file: str, chain: str) -> list[Place]:
     text = os.path.abspath(file).encode("utf-8", "surrogateescape")
     name = "configuration-" + blake2b(text, digest_size=6).hexdigest()
-    beside = Place(os.path.dirname(chain), name, shared=False, patience=app.PATIENCE)
+    beside = Place(
+        os.path.dirname(chain), name, shared=False, patience=Patience(app.PATIENCE, "journal")
+    )
     return [beside, *volatile_places(name)]
 
 

@@ -89,7 +89,7 @@ class Teller:
     def try_again(self) -> None:
         """The state works again: nobody waits for the next attempt by the clock. What still hung in
         a service was answered, and has ended."""
-        if self._store is not None and (stuck := self._store._limited._stuck):
+        if self._store is not None and (stuck := self._store._pair._patience._stuck):
             wait([stuck], 20.0)
         self._monotonic.advance(SPACING)
 
