@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.core import hostlist
-from sentinel.core.clock import elapsed
+from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import Invalid
-from sentinel.core.model import Status
+from sentinel.core.model import Alert, Key, Status, Transition
 from sentinel.core.text import shortened, visible
 
 BY_HAND = " by hand"
@@ -44,6 +45,38 @@ class Bulletin(Struct, frozen=True, kw_only=True):
     summary: str
     details: str = ""
     commands: tuple[str, ...] = ()
+
+    def about(
+        self, key: Key, alert: Alert | None, kind: str, labels: Mapping[str, str], now: Instant
+    ) -> Alert:
+        """The alert it belongs to, or one that stands in for it, with its words."""
+        if alert is None:
+            alert = Alert(
+                key=key,
+                id=self.id.partition(":")[0],
+                kind=kind,
+                status=self.status,
+                summary=self.summary,
+                since=now,
+                last=now,
+                labels=labels,
+            )
+        return replace(alert, details=self.details, commands=self.commands, values={})
+
+    def transition(self, alert: Alert, now: Instant) -> Transition:
+        """What it tells, as a change of its alert."""
+        return Transition(
+            id=self.id,
+            alert=alert.id,
+            key=alert.key,
+            kind=alert.kind,
+            reason="action",
+            status=self.status,
+            severity=alert.severity,
+            summary=self.summary,
+            at=now,
+            since=alert.since,
+        )
 
 
 class Done(Struct, frozen=True, kw_only=True):

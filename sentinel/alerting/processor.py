@@ -126,38 +126,6 @@ def iso(moment: Instant, zone: tzinfo) -> str:
     return at.astimezone(zone).isoformat(timespec="seconds")
 
 
-def stand_in(bulletin: Bulletin, key: Key, alert: Alert | None, plan: Plan, now: Instant) -> Alert:
-    """The alert that a bulletin belongs to, or one that stands in for it, with its words."""
-    if alert is None:
-        alert = Alert(
-            key=key,
-            id=bulletin.id.partition(":")[0],
-            kind=plan.policies[bulletin.check].kind,
-            status=bulletin.status,
-            summary=bulletin.summary,
-            since=now,
-            last=now,
-            labels=plan.policies[bulletin.check].labels,
-        )
-    return replace(alert, details=bulletin.details, commands=bulletin.commands, values={})
-
-
-def deed(bulletin: Bulletin, alert: Alert, now: Instant) -> Transition:
-    """What a bulletin tells, as a change of its alert."""
-    return Transition(
-        id=bulletin.id,
-        alert=alert.id,
-        key=alert.key,
-        kind=alert.kind,
-        reason="action",
-        status=bulletin.status,
-        severity=alert.severity,
-        summary=bulletin.summary,
-        at=now,
-        since=alert.since,
-    )
-
-
 def owed(
     alert: Alert, heard: Mapping[str, Listener], now: Instant, *, acked: bool = False
 ) -> dict[str, list[str]]:
@@ -296,8 +264,9 @@ class _Work:
     def announce(self, bulletin: Bulletin) -> None:
         """One message about an action to whoever hears of its subject, unless that is muted."""
         key = Key(self._plan.cluster_of(bulletin.check), bulletin.check, bulletin.subject)
-        alert = stand_in(bulletin, key, self._alerts.get(key), self._plan, self._now)
-        transition = deed(bulletin, alert, self._now)
+        policy = self._plan.policies[bulletin.check]
+        alert = bulletin.about(key, self._alerts.get(key), policy.kind, policy.labels, self._now)
+        transition = bulletin.transition(alert, self._now)
         self._transitions.append(transition)
         if not self._mute(alert):
             heard = self._heard(alert)
@@ -434,9 +403,8 @@ class _Work:
             alert, self._plan.inhibit, self._rest.checks
         ):
             return ""
-        return (
-            f"{WAITS}{', '.join(sorted(self._rest.checks)[:NAMED])}: its cause may be found there"
-        )
+        checks = ", ".join(sorted(self._rest.checks)[:NAMED])
+        return f"{WAITS}{checks}: its cause may be found there"
 
     def _cause(self, alert: Alert) -> Alert | None:
         """What explains it away; nothing does with a training that is dead or hangs."""
