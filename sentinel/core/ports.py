@@ -134,6 +134,21 @@ class Pulse(Protocol):
         """Say that all is well, or where it can be said what is not."""
 
 
+class Trouble(Struct, frozen=True):
+    """Why the state is not written just now: since when, and how many writes wait.
+
+    `lost_detail`: too many waited. No open alert or unsent message is lost, but samples
+    are, and of transitions all but the newest thousand. `kept_in`: the journal that holds what
+    waits, empty where only this process's memory does.
+    """
+
+    since: Instant
+    why: str
+    waiting: int = 0
+    lost_detail: bool = False
+    kept_in: str = ""
+
+
 class Store(Protocol):
     """The state. Every write belongs to the leader (see `lead`) and is one transaction.
 
@@ -215,6 +230,27 @@ class Store(Protocol):
         older samples to one an hour."""
 
     def close(self) -> None: ...
+
+    # What only a store has to say that goes on while it cannot be written
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """None while it is written as it should be."""
+        return None
+
+    @property
+    def safe(self) -> bool:
+        """Whether all that was written outlives this process."""
+        return True
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Journals that are there and not used, and why."""
+        return ()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """What a person must hear and was not told yet: a state was set aside."""
+        return ()
 
 
 class View(Protocol):

@@ -213,7 +213,7 @@ class Engine:
     @property
     def troubled_state(self) -> bool:
         """Whether the state cannot be written just now."""
-        return getattr(self._store, "trouble", None) is not None
+        return self._store.trouble is not None
 
     @property
     def commits(self) -> int:

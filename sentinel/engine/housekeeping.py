@@ -52,15 +52,9 @@ class Notices:
         return [text for _, text in self._kept]
 
 
-def news(store: Store) -> tuple[str, ...]:
-    """What a store that mends itself has to tell; nothing where it does not."""
-    told: tuple[str, ...] = getattr(store, "take_notices", tuple)()
-    return told
-
-
 def writing(store: Store, now: Instant) -> list[str]:
     """Why the state is not written just now; empty while it is."""
-    trouble, refused = getattr(store, "trouble", None), getattr(store, "refused", ())
+    trouble, refused = store.trouble, store.refused
     if trouble is None:
         return list(refused)
     age = duration_text(elapsed(trouble.since, now))
@@ -174,7 +168,7 @@ class Upkeep:
 
     async def hear(self) -> None:
         """What has happened to the state since, before anything rests on what it remembers."""
-        told = await self._call(news, self._store)
+        told = await self._call(self._store.take_notices)
         self._notices.add(told, self._clock.now())
         await self._errands.distrust(told)
 
@@ -209,7 +203,7 @@ class Upkeep:
         now = self._clock.now()
         await self._call(self._store.prune, now)
         await self._errands.prune(now)
-        if getattr(self._store, "trouble", None) is not None:
+        if self._store.trouble is not None:
             return  # the ledger lies beside it
         if world.gpus is not None:
             await self._call(world.gpus.prune, now)

@@ -174,7 +174,7 @@ class Pipeline:
         return f"{self._written.get(key.check, 0)}" + (f" {ended}" if ended else "")
 
     def _note_kept(self, batch: Batch) -> None:
-        if getattr(self._store, "safe", True):
+        if self._store.safe:
             self._written |= {run.check: run.at.wall for run in batch.runs}
             self._unkept.clear()
         else:

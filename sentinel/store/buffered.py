@@ -16,18 +16,18 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
+from sentinel.core.ports import Store, Trouble
 from sentinel.proc.threads import Patience
 from sentinel.store.backlog import LIMIT, Write
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.store.failover import PATIENCE, Pair, Primary
 from sentinel.store.memory import MemoryStore
 from sentinel.store.spare import Spare
-from sentinel.store.trouble import Trouble
 
 Delivery = tuple[Outgoing, Instant | None, str]
 
 
-class Buffered:
+class Buffered(Store):
     """core.ports.Store over a primary and its mirror; safe to use from several threads.
 
     While all is well it is the primary. Fenced and StoreBusy always pass through.
@@ -49,19 +49,16 @@ class Buffered:
 
     @property
     def trouble(self) -> Trouble | None:
-        """None while the state is written as it should be."""
         with self._turn:
             return self._pair.trouble
 
     @property
     def safe(self) -> bool:
-        """Whether all that was written outlives this process."""
         with self._turn:
             return self._pair.safe
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Journals that are there and not used, and why."""
         with self._turn:
             return self._pair.refused
 
@@ -82,7 +79,6 @@ class Buffered:
         return ()
 
     def take_notices(self) -> tuple[str, ...]:
-        """What a person must hear and was not told yet: a state was set aside."""
         with self._turn:
             notices, self._pair.notices = tuple(self._pair.notices), []
             return notices

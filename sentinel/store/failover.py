@@ -13,7 +13,7 @@ from sentinel.alerting.silences import Orders
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Batch
-from sentinel.core.ports import Store
+from sentinel.core.ports import Store, Trouble
 from sentinel.proc.threads import Patience
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable
@@ -24,7 +24,6 @@ from sentinel.store.retention import DAY
 from sentinel.store.rows import Order, Snapshot
 from sentinel.store.spare import MERGED, Begin, Kept, Spare
 from sentinel.store.sql import STANDBY
-from sentinel.store.trouble import Trouble
 
 SPACING = 5.0  # seconds between attempts to write again: each may cost a connect timeout
 PATIENCE = 20.0

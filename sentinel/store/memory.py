@@ -10,6 +10,7 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
+from sentinel.core.ports import Store
 from sentinel.store.lease import Lease
 from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import (
@@ -50,7 +51,7 @@ class State:
         self.orders: dict[str, Order] = {}
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """core.ports.Store in memory. Of history it keeps the newest thousand of each kind."""
 
     def __init__(self, keep: Keep = USUAL, state: State | None = None) -> None:

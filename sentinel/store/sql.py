@@ -14,6 +14,7 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
+from sentinel.core.ports import Store
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.errors import Unavailable
@@ -49,7 +50,7 @@ NOTED = 3600.0
 """Seconds between two such notes."""
 
 
-class SqlStore:
+class SqlStore(Store):
     """core.ports.Store over SQLAlchemy Core; safe to use from several threads.
 
     It opens at its first use. Beyond the port's errors it raises those of store.errors.

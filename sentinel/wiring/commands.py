@@ -129,8 +129,8 @@ def tick(
 
 def lost(store: Store) -> str:
     """Why what was written ends with this process; empty where it does not."""
-    trouble = getattr(store, "trouble", None)
-    return "" if trouble is None or getattr(store, "safe", True) else str(trouble.why)
+    trouble = store.trouble
+    return "" if trouble is None or store.safe else trouble.why
 
 
 def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
