@@ -56,8 +56,8 @@ lab: .venv/.dev packages ## a shell in a real, throw-away Slurm cluster
 demo: .venv/.dev packages ## a night on that cluster, told as it happens (about 90 s)
 	@$(BIN)/python -m tests.lab demo
 
-bench: .venv/.dev packages ## measure, and print the ratios
-	$(BIN)/python -m benchmarks
+bench: .venv/.dev packages ## measure, and print the ratios (ARGS="web slurm": those alone)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: .venv/.docs ## build the documentation as a site into build/site; every link is checked
 	$(BIN)/mkdocs build --quiet --strict

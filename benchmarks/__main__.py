@@ -1,25 +1,35 @@
 """`make bench`: one benchmark after the other, ratios measured in this very run.
 
-Not bench_log_replay: it keeps all cores busy for ten minutes.
+    python -m benchmarks [NAME ...]        # such as `web slurm`; all of them without a name
+
+Not bench_hostlists and bench_log_replay: each keeps all cores busy for ten minutes.
 """
 
+import sys
 from importlib import import_module
 
-for name in (
-    "bench_start",
-    "bench_slurm",
-    "bench_remote",
-    "bench_service",
-    "bench_web",
-    "bench_incidents",
-    "bench_gpus",
-    "bench_network",
-    "bench_stacks",
-    "bench_training",
-    "bench_log_tail",
-    "bench_du",
-    "bench_forecast",
-    "bench_zipapp",
-):
-    print(f"\n== {name} ==", flush=True)
-    import_module(f"benchmarks.{name}").main()
+NAMES = (
+    "start",
+    "slurm",
+    "remote",
+    "service",
+    "web",
+    "incidents",
+    "gpus",
+    "network",
+    "stacks",
+    "training",
+    "log_tail",
+    "du",
+    "forecast",
+    "zipapp",
+    "tick",
+)
+
+chosen = [name.removeprefix("bench_") for name in sys.argv[1:]]
+if unknown := [name for name in chosen if name not in NAMES]:
+    sys.exit(f"no benchmark {', '.join(unknown)}; there are: {' '.join(NAMES)}")
+del sys.argv[1:]  # each has options of its own
+for name in chosen or NAMES:
+    print(f"\n== bench_{name} ==", flush=True)
+    import_module(f"benchmarks.bench_{name}").main()

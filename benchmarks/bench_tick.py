@@ -86,8 +86,12 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-if __name__ == "__main__":
+def main() -> None:
     found = run()
     for name, count in found.entered.most_common():
         print(f"{count:6}  {name}")
     print(f"{len(found.entered)} files entered, {found.switches} switches between files")
+
+
+if __name__ == "__main__":
+    main()
