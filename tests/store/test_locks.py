@@ -58,11 +58,13 @@ def lockless(tmp_path: Path, as_root: None) -> Iterator[Path]:
     backing, point = tmp_path / "backing", tmp_path / "point"
     backing.mkdir()
     point.mkdir()
-    server = subprocess.Popen([sys.executable, "-m", "tests.store.lockless", backing, point])
-    wait_until(lambda: os.path.ismount(point), "the mount", 10)
-    yield point
-    subprocess.run(["umount", "--lazy", str(point)], check=False)
-    server.wait(10)
+    with subprocess.Popen([sys.executable, "-m", "tests.store.lockless", backing, point]) as server:
+        try:
+            wait_until(lambda: os.path.ismount(point), "the mount", 10)
+            yield point
+        finally:  # no unmount ends it while a namespace of another test has a copy of the mount
+            server.kill()
+            subprocess.run(["umount", "--lazy", str(point)], check=False)
 
 
 def test_a_file_system_without_locks_is_refused_with_the_remedy(lockless: Path) -> None:
