@@ -37,6 +37,7 @@ class Service:
         self._engine, self._reload = engine, reload
         self._schedule = Schedule(self._due)
         self._stop, self._reloading = asyncio.Event(), asyncio.Lock()
+        self._turned = asyncio.Event()  # the world is another, or the end has come
         self._watching = False
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -74,6 +75,7 @@ class Service:
     def stop(self) -> None:
         """End soon; what is pending is delivered first, within a bound."""
         self._stop.set()
+        self._turned.set()
 
     def listen(self) -> None:
         """Obey signals from now on; before the engine starts, so that none finds it half way."""
@@ -125,11 +127,16 @@ class Service:
         await asyncio.sleep(HOUSEKEEPING)
 
     async def _beat(self) -> None:
+        """The signs of one world: what a reload brings waits for no interval of the one before."""
+        self._turned.clear()
         await self._engine.begin()
-        await self._pause(min(self._engine.world.pulse_every, FIRST_BEAT))
+        wait = min(self._engine.world.pulse_every, FIRST_BEAT)
         while not self._stop.is_set():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._turned.wait(), wait)
+                return
             await self._engine.beat()
-            await self._pause(self._engine.world.pulse_every)
+            wait = self._engine.world.pulse_every
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -171,6 +178,7 @@ class Service:
                     )
                     return
                 self._plan()
+                self._turned.set()
                 _LOG.info("configuration reloaded: %d checks", len(world.checks))
             finally:
                 self._ready()

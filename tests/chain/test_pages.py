@@ -149,6 +149,6 @@ def test_who_runs_the_cluster(tmp_path: Path) -> None:
         machine.put("/run/outside.py", OUTSIDE)
         say(f"ip link set lo up; systemd-run --quiet {sys.executable} /run/outside.py")
         say(life.replace(ADDRESS, "http://127.0.0.1:8123/my-uuid"))
-        say("for n in $(seq 100); do [ -s /run/heard ] && exit; sleep 0.2; done; exit 1")
+        say("for n in $(seq 200); do [ -s /run/heard ] && exit; sleep 0.2; done; exit 1")
         assert say("head -n 1 /run/heard") == "/my-uuid\n"
         assert alarm(say(test)) == "test"

@@ -16,7 +16,7 @@ from sentinel.core.errors import Fenced, SentinelError
 from sentinel.core.model import Batch, Status
 from sentinel.engine.engine import Engine
 from sentinel.engine.runtime import World
-from sentinel.engine.service import Service
+from sentinel.engine.service import FIRST_BEAT, Service
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Says, world
@@ -192,6 +192,32 @@ def test_a_new_time_zone_rules_the_calendar_from_the_reload_on(systemd: Systemd)
         (job,) = service._schedule._scheduler.get_jobs()
         at = job.trigger.get_next_fire_time(None, datetime.now(timezone.utc))
         assert (at.astimezone(nepal).hour, at.astimezone(nepal).minute) == (3, 0)
+        service.stop()
+        await running
+
+    serve(story, reload)
+
+
+def test_a_heartbeat_that_comes_with_a_reload_is_heard_at_once(systemd: Systemd) -> None:
+    """It waits for no interval of the file before, which may be five minutes or an hour."""
+    heard = asyncio.Event()
+
+    class Outside:
+        async def begin(self) -> None:
+            """Nothing."""
+
+        async def beat(self, well: bool, text: str) -> None:
+            heard.set()
+
+    def reload() -> World:
+        new = a_world("old")
+        new.pulse, new.pulse_every = Outside(), 0.01
+        return new
+
+    async def story(service: Service, engine: Engine) -> None:
+        running = await started(service, engine, systemd)
+        hang_up()
+        await asyncio.wait_for(heard.wait(), FIRST_BEAT / 2)
         service.stop()
         await running
 
