@@ -129,7 +129,7 @@ async def act(scene: Scene, nodes: Nodes, mail: Book, step: tuple[Any, ...]) -> 
     await scene.engine.deliver()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_whatever_happens_people_hear_sense_and_everything(steps: list[tuple[Any, ...]]) -> None:
     """Through acks, silences, restarts, failing channels and clock jumps: in the end, with
@@ -202,18 +202,18 @@ def test_500_nodes_that_fail_in_one_pass_are_one_message_a_channel() -> None:
     assert store.outbox() == []
 
 
-def test_a_fortnight_with_one_send_in_twenty_failing_loses_nothing() -> None:
+def test_four_days_with_one_send_in_twenty_failing_lose_nothing() -> None:
     """Every five minutes a look; troubles come and go; acks and silences in between."""
     dice = random.Random(14)
     nodes = Nodes({f"n{i}": OK for i in range(20)})
     mail, book = Flaky(1), Flaky(2)
 
     async def story(scene: Scene) -> None:
-        for _ in range(14 * 24 * 12):
+        for _ in range(4 * 24 * 12):
             name = f"n{dice.randrange(20)}"
-            if dice.random() < 0.1:
+            if dice.random() < 0.35:
                 nodes.statuses[name] = dice.choice([OK, OK, WARN, CRIT, UNKNOWN])
-            if dice.random() < 0.01:
+            if dice.random() < 0.035:
                 await act(scene, nodes, mail, ("silence", name, 7200))
             scene.clock.advance(300)
             await scene.engine.check("nodes")

@@ -409,6 +409,7 @@ def test_a_wrong_pattern_ends_no_job_that_still_writes(tmp_path: Path, line: str
         path=FilePath(log),
         progress=ITERATION,
         on_stale=["stacks", "requeue", "cancel"],
+        ask_nodes=False,
     )
     watch.look()
     asked: list[ActionRequest] = []
@@ -423,7 +424,7 @@ def test_a_wrong_pattern_ends_no_job_that_still_writes(tmp_path: Path, line: str
 
 def test_after_a_time_of_blindness_nothing_is_ended_at_once(tmp_path: Path) -> None:
     """A file system that hung for sentinel hung for the job too: it may go on just now."""
-    watch = hung(tmp_path, on_stale=["stacks", "requeue"])
+    watch = hung(tmp_path, on_stale=["stacks", "requeue"], ask_nodes=False)
     folder = tmp_path.rename(tmp_path.with_name("away"))
     tmp_path.symlink_to(tmp_path)
     for _ in range(5):

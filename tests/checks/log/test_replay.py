@@ -19,7 +19,7 @@ def test_a_training_that_is_well_raises_no_alarm_and_its_hangs_all_do(shape: Sha
     """Restarts, checkpoints, evaluations that nobody announces, buffers, slow file servers and
     wall clocks that jump included; what was learned finds a hang sooner than 20 minutes do.
     """
-    found = training(shape, days=3, hang_share=0.5, seed=1)
+    found = training(shape, days=2, hang_share=0.5, seed=1)
     assert found.false == {}
     told = [*found.hangs, *found.paused, *found.young]
     assert told
