@@ -37,14 +37,20 @@ _VALUE = (
     r"([-+]?(?:[nN][aA][nN]|[iI][nN][fF](?:inity|INITY)?)(?![a-zA-Z(])|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)"
 )
 # Each begins with plain letters: the search for them costs next to nothing.
+_SETTING = r"[/_](?!(?i:\w*(?:scal|weight|coef|alpha|lambda|factor|ratio|type|mode)))"
 _LOSSES = (
-    re.compile(r"oss(?<=[lL]oss)(?:es)?((?:[/_](?!scal)[\w/]+| train| value)?)" + _VALUE),
-    re.compile(r"OSS(?<=LOSS)((?:[/_](?!SCAL)[\w/]+)?)" + _VALUE),
+    re.compile(rf"oss(?<=[lL]oss)(?:es)?((?:{_SETTING}[\w/]+| train| value| is)?)" + _VALUE),
+    re.compile(rf"OSS(?<=LOSS)((?:{_SETTING}[\w/]+)?)" + _VALUE),
+    re.compile(r"xent()" + _VALUE),
 )
 _NORMS = (
     re.compile(r"norm((?:/\w+)*)" + _VALUE),
     re.compile(r"Norm((?:/\w+)*)" + _VALUE),
     re.compile(r"grad(?<=  grad)()" + _VALUE),
+)
+_UNNAMED = (
+    (" avg", re.compile(r"^ *\d+: ([-+\w.]+), [-+\w.]+ avg(?: loss)?, ", re.M)),
+    ("G  ", re.compile(r"^ *\d+/\d+ +[\d.]+G((?: +(?:-?[nN]a[nN]|[\d.]+)){4,}):? ", re.M)),
 )
 _ENDS = "|,;:={}[]()'\"\t\n"
 _COUNTED = re.compile(
@@ -61,7 +67,7 @@ def losses(text: str, own: "re.Pattern[str] | None" = None) -> list[Loss]:
     if own:
         found = [(match.start(), "loss", _value(match[1] or "")) for match in own.finditer(text)]
         return list(_telling(found))
-    lines = [*_of(_LOSSES, text), *_gradients(text), *_counts(text)]
+    lines = [*_of(_LOSSES, text), *_gradients(text), *_counts(text), *_unnamed(text)]
     return list(_telling(sorted(lines, key=lambda one: one[0])))
 
 
@@ -157,6 +163,8 @@ def _gradients(text: str) -> Iterator[Loss]:
 def _of_gradient(text: str, at: int) -> bool:
     """Whether the norm that is told there is one of gradients."""
     before = text[max(0, at - 6) : at]
+    if text.endswith(("max_grad_", "clip_grad_"), max(0, at - 10), at):  # a setting
+        return False
     return "rad" in before or before[-1:] == "g" or before[-2:] == "| " or text[at] == "g"
 
 
@@ -172,6 +180,16 @@ def _counts(text: str) -> Iterator[Loss]:
         yield at, NAN_ITERATIONS, float(nans)
         if not skipped and not nans:
             yield at, LEFT_OUT, 0.0 if there else 1.0
+
+
+def _unnamed(text: str) -> Iterator[Loss]:
+    """Losses whose name stands in a header of columns (YOLO), or after them (darknet)."""
+    for mark, pattern in _UNNAMED:
+        if mark in text:
+            yield from (
+                (match.start(), "loss", nan if "nan" in match[1].lower() else 0.0)
+                for match in pattern.finditer(text)
+            )
 
 
 def _name(text: str, match: "re.Match[str]") -> str:

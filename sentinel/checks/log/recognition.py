@@ -11,7 +11,8 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.log.trainers import TRAINERS, Trainer
+from sentinel.checks.log.language_trainers import Trainer
+from sentinel.checks.log.trainers import TRAINERS
 
 MOST = 2**19
 """Characters that are looked at: the newest of a text, and as many of the log's beginning."""
@@ -213,7 +214,7 @@ def _looked_for(known: Recognised, text: str) -> Recognised:
 #
 # Lines that differ in nothing but their numbers have one shape. In a shape that comes several
 # times, a whole number that only ever grows may be the progress; it is where a word for it stands
-# before it.
+# before it. A count of every epoch begins anew now and then.
 
 
 LOOKED_AT = 2**17
@@ -225,7 +226,12 @@ LONGEST = 1000
 LINES = 5
 """Of one shape, before anything is concluded."""
 
-_NUMBER = re.compile(r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]*[\d:])")
+RUN = 4
+"""Times that a number grows for each time it begins anew, on average."""
+
+_NUMBER = re.compile(
+    r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]*\d|[\w-])"
+)
 _DIGITS = re.compile(r"\d[\d.,:e+-]*")
 _WORD = re.compile(r"(?<![\w-])([^\W\d_][^\W\d]*)['\"]?[ =:\[(|#]{0,8}$")
 _PROGRESS = re.compile(
@@ -261,10 +267,18 @@ def _growing(lines: list[str]) -> Iterator[tuple[str, str]]:
         return
     for column in zip(*rows, strict=True):
         values = [int(match[0]) for match in column]
-        steps = [b - a for a, b in pairwise(values)]
         word = _WORD.search(column[0].string[: column[0].start()])
-        if word and min(steps) >= 0 and sum(step > 0 for step in steps) >= LINES - 1:
+        if word and _grows(values) and len({*values}) >= LINES:
             yield word[1], _pattern(word)
+
+
+def _grows(values: list[int]) -> bool:
+    """Whether they only ever grow, or fall back to where they began after several steps."""
+    steps = [b - a for a, b in pairwise(values)]
+    ups = sum(step > 0 for step in steps)
+    falls = [b for a, b in pairwise(values) if b < a]
+    near = min(values, default=0) + max((step for step in steps if step > 0), default=0)
+    return len(falls) * RUN <= ups and all(value <= near for value in falls)
 
 
 def _pattern(word: "re.Match[str]") -> str:
@@ -274,8 +288,7 @@ def _pattern(word: "re.Match[str]") -> str:
 
 def _still(pattern: str, text: str) -> bool:
     """Whether all that the pattern finds in the text grows, whatever line it is in."""
-    values = [int(value) for value in re.findall(pattern, text[-LOOKED_AT:])]
-    return values == sorted(values)
+    return _grows([int(value) for value in re.findall(pattern, text[-LOOKED_AT:])])
 
 
 def _finest(clear: list[tuple[str, str]], text: str) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ _WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating
 
 
 _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed", "done training",
-              "training is done")  # fmt: skip
+              "training is done", "training speed: ", "epochs completed in", "Optimization Done")  # fmt: skip
 
 
 class Event(Struct, frozen=True):

@@ -69,8 +69,11 @@ MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
 
 
-DIAGNOSTIC = re.compile(r"UCX +(?:DIAG|DEBUG|INFO)\b")
-"""Errors of system calls that UCX gets over by itself: src/ucs/debug/log.c of openucx/ucx."""
+DIAGNOSTIC = re.compile(
+    r"UCX +(?:DIAG|DEBUG|INFO)\b|^(?:\[\w+\]:)?[VIW]\d{4} \d\d:[\d:.]+ [^\n]{0,200}\] Traceback "
+)
+"""Errors of system calls that UCX gets over by itself (src/ucs/debug/log.c of openucx/ucx), and
+tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_logging/_internal.py)."""
 
 
 class Trouble(Struct, frozen=True, kw_only=True):

@@ -134,6 +134,121 @@ FORMS = {
         " - actor/grad_norm:0.210 - training/global_step:{n} - timing_s/gen:61.2 - timing_s/step:98.410",
         "step",
     ),
+    "ms-swift": (
+        "{{'loss': 2.1, 'grad_norm': 0.5, 'epoch': 0.{n}, 'global_step/max_steps': '{n}/900'}}",
+        "global step",
+    ),
+    "LLaMA-Factory": (f"[INFO|2026-03-08] llamafactory.train.callbacks:143 >> {TRAINER}", "epoch"),
+    "detectron2": (
+        "[03/08 03:12:05 d2.utils.events]:  eta: 0:27:26  iter: {n}  total_loss: 6.5  loss_ce: 1.1"
+        "  time: 0.412  last_time: 0.5  data_time: 0.01  lr: 1e-4  max_mem: 9876M",
+        "iter",
+    ),
+    "MMEngine/MMCV": (
+        "2026-03-08 03:12:05,123 - mmdet - INFO - Epoch [3][{n}/7330]\tlr: 1.978e-03, eta: 5:58:06,"
+        " time: 0.245, data_time: 0.049, memory: 3000, loss: 1.2, grad_norm: 3.1",
+        "batch",
+    ),
+    "XTuner": (
+        "03/08 03:12:05 - mmengine - INFO - Iter(train) [  {n}/9000]  lr: 2.0e-04  eta: 1:00:00"
+        "  time: 0.8  data_time: 0.01  memory: 3000  loss: 1.2  work_dir=xtuner",
+        "iter",
+    ),
+    "Ultralytics YOLO": (
+        "     87/300      2.4G    0.038    0.018   0.002         30        640:  16%|█▌   |"
+        " {n}/560 [00:03<00:21,  2.22it/s]",
+        "batch",
+    ),
+    "torchvision's MetricLogger": (
+        "Epoch: [3]  [ {n}/5005]  eta: 1:02:03  lr: 0.1  loss: 6.9 (7.0)  time: 0.512  data: 0.1"
+        "  max mem: 3000",
+        "batch",
+    ),
+    "a copy of PyTorch's examples": (
+        "Epoch: [3][  {n}/5005]\tTime  0.512 ( 0.6)\tData  0.1 ( 0.2)\tLoss 6.9e+00 (7.0e+00)",
+        "batch",
+    ),
+    "timm": (
+        "Train: 3 [  {n}/1251 (  3%)]  Loss: 6.95 (6.9)  Time: 0.412s,  2.1/s  LR: 1.0e-06",
+        "batch",
+    ),
+    "Swin Transformer": (
+        "INFO Train: [3/300][{n}/1251]\teta 1:00:00 lr 0.0001\t time 2.1 (2.2)\tloss 6.9 (6.9)",
+        "batch",
+    ),
+    "Keras": (" {n}/1875 [=====>........................] - ETA: 16s - loss: 0.38", "batch"),
+    "PaddleOCR": (
+        "[2026/03/08 03:12:05] ppocr INFO: epoch: [3/500], global_step: {n}, lr: 0.001, loss: 2.1,"
+        " avg_batch_cost: 0.4 s",
+        "global_step",
+    ),
+    "PaddleDetection": (
+        "[03/08 03:12:05] ppdet.engine INFO: Epoch: [0] [ {n}/1000] learning_rate: 0.0005 loss: 2.1",
+        "batch",
+    ),
+    "PaddleSeg": (
+        "[TRAIN] epoch: 1, iter: {n}/80000, loss: 1.2, lr: 0.01, batch_cost: 0.4",
+        "iter",
+    ),
+    "PaddleClas": ("[Train][Epoch 1/120][Iter: {n}/5005]lr: 0.1, loss: 6.9", "batch of the epoch"),
+    "PaddlePaddle": ("global step {n}, epoch: 1, batch: {n}, loss: 0.6, speed: 3.1 step/s", "step"),
+    "MindSpore": ("epoch: 1 step: {n}, loss is 2.31\nper step time: 12.1 ms", "step"),
+    "nnU-Net": ("2026-03-08 03:12:05.1: Epoch {n}\nCurrent learning rate: 0.01", "epoch"),
+    "ESPnet": ("3epoch:train:101-{n}batch: iter_time=1e-4, loss_ctc=7.1, loss=7.2", "batch"),
+    "icefall": (
+        "INFO [train.py:876] Epoch 3, batch {n}, loss[loss=0.31, over 5012.00 frames.],"
+        " tot_loss[loss=0.32], batch size: 20, lr: 1e-3",
+        "batch",
+    ),
+    "WeNet": ("DEBUG TRAIN Batch 0/{n} loss 12.3 loss_att 9.1 lr 0.0001 rank 0", "batch"),
+    "Coqui TTS": ("   --> TIME: 2026-03-08 -- STEP: {n}/9000 -- GLOBAL_STEP: 10{n}", "GLOBAL_STEP"),
+    "VITS": (
+        "03:12:05\tbase\tINFO\tTrain Epoch: 1 [0%]\n"
+        "03:12:05\tbase\tINFO\t[6.71, 1.74, 13.6, {n}, 0.0002]",
+        "step",
+    ),
+    "OpenNMT-py": (
+        "[03:12:05 INFO] Step {n}/ 5000; acc:  10.2; ppl: 21.1; xent: 5.1; lr: 0.1",
+        "step",
+    ),
+    "Marian": ("[03:12:05] Ep. 1 : Up. {n} : Sen. 32,000 : Cost 7.12 : Time 12.1s", "update"),
+    "flair": ("03:12:05 epoch 3 - iter {n}/100 - loss 0.5123 - samples/sec: 30.1", "iter"),
+    "SpeechBrain": ("epoch: {n}, lr: 1.0e-04 - train loss: 2.1 - valid loss: 2.3", "epoch"),
+    "TensorFlow's Estimator": ("INFO:tensorflow:loss = 2.1, step = {n} (0.262 sec)", "step"),
+    "Caffe": (
+        "I0308 03:12:05.1 7 solver.cpp:228] Iteration {n} (2.1 iter/s), loss = 1.2",
+        "iteration",
+    ),
+    "darknet": (" {n}: 12.3, 13.4 avg loss, 0.001 rate, 3.1 seconds, 6400 images", "iteration"),
+    "BasicSR": (
+        "INFO: [sr..][epoch:  0, iter:     {n}, lr:(2.000e-04,)] [eta: 1 day] l_pix: 0.1",
+        "iter",
+    ),
+    "pix2pix/CycleGAN": (
+        "(epoch: 1, iters: {n}, time: 0.5, data: 0.2) G_GAN: 1.0 D_real: 0.5",
+        "iters",
+    ),
+    "kohya sd-scripts": (
+        "steps:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s, avr_loss=0.0912]",
+        "step",
+    ),
+    "MiniMind": ("Epoch:[1/1]({n}/4292), loss: 0.54, learning_rate: 0.0002", "batch"),
+    "InternEvo": (
+        "INFO train.py:32 in record -- tflops=63.28,step={n},loss=11.63,tgs=4095",
+        "step",
+    ),
+    "torchtune": ("1|{n}|Loss: 1.231:   5%|▌  | {n}/900 [00:31<04:21,  1.61it/s]", "step"),
+    "OpenRLHF": ("Train step of epoch 0:  12%|█▎ | {n}/999 [00:31<04:21,  1.6s/it]", "step"),
+    "NeMo-RL": ("========================= Step {n}/100 =========================", "step"),
+    "RSL-RL": (
+        "     Learning iteration {n}/1500    \n  Mean value_function loss: 0.02",
+        "iteration",
+    ),
+    "Stable-Baselines3": (
+        "|    total_timesteps      | {n}       |\n| loss | 0.1 |",
+        "total_timesteps",
+    ),
+    "Pax": ("[PAX STATUS]: step_i: {n}, training loss: 2.12", "step"),
     "MLPerf (MLLOG)": (MLLOG, "step"),
     "tqdm": ("Training:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s]", "count"),
 }
@@ -160,7 +275,7 @@ def test_every_row_of_the_table_is_tried() -> None:
     """And says which file prints its form."""
     variants = {"fairseq", "metaseq"}
     assert {row.name for row in TRAINERS} - {"W&B", "metaseq or fairseq"} <= {*FORMS} | variants
-    assert all(".py" in row.source or ".cu" in row.source for row in TRAINERS)
+    assert all(re.search(r"\.(?:py|cu|cpp|c|h)\b", row.source) for row in TRAINERS)
 
 
 def test_what_a_log_does_not_tell_is_said() -> None:
@@ -263,6 +378,8 @@ def test_a_log_that_is_only_a_bar_and_one_in_utf_16() -> None:
         pytest.param("epoch 1 step {n} loss 0.{s} samples {n}", "step", id="the finest"),
         pytest.param("12:{s}:{s} step:{n} reward:0.{s}", "step", id="a colon without a blank"),
         pytest.param('{{"step":{n},"reward":0.{s}}}', "step", id="json without blanks"),
+        pytest.param("[train] iter {n}: loss 0.{s} 22{s} ms/iter", "iter", id="a colon after it"),
+        pytest.param("Ep: 3 {n:d}:{s}:{s} went by", None, id="a time of day"),
         pytest.param("03:12:{s} beat {n} of the drum", None, id="no word for progress"),
         pytest.param("epoch 1 loss 0.{s}", None, id="a number that stands still"),
     ],
@@ -272,6 +389,14 @@ def test_of_an_unknown_trainer_the_number_is_found_by_looking(form: str, name: s
     known = recognise("x\n" + "".join(form.format(n=n, s=10 + n) + "\n" for n in range(9)))
     assert known.trainers == ()
     assert (known.number.name if known.number else None) == name
+
+
+@pytest.mark.parametrize(("length", "found"), [(9, True), (2, False)])
+def test_a_count_of_every_epoch_begins_anew(length: int, found: bool) -> None:
+    """Cross-validation and epochs; what falls as often as it grows is no progress."""
+    lines = [f"Epoch {n}/{length} | Loss: 0.{n}1" for _ in range(4) for n in range(1, length + 1)]
+    known = recognise("x\n" + "\n".join(lines) + "\n")
+    assert (known.number.name if known.number else None) == ("Epoch" if found else None)
 
 
 def test_a_number_that_may_be_something_else_is_offered_and_not_used() -> None:

@@ -89,6 +89,16 @@ def test_losses_are_found_in_the_lines_of_well_known_trainers(line: str, bad: li
     assert [not isfinite(event.value) for event in found] == bad
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["CENTER_LOSS_WEIGHT: 0.0005", '"aux_loss_alpha": 0.001', "kl_loss_coef=0.1", "'loss_type': 1",
+     "max_grad_norm: 1.0", "'clip_grad_norm': 1.0"],
+)  # fmt: skip
+def test_a_setting_with_a_loss_in_its_name_is_none(line: str) -> None:
+    """Whole configurations stand at the beginning of most logs."""
+    assert [e for e in scan(line, patterns()) if e.what in ("loss", "value")] == []
+
+
 def test_ranks_beyond_all_numbers_announce_nothing() -> None:
     """A line of a log is anybody's text, and no reason to end in an error."""
     line = "Initializing distributed: GLOBAL_RANK: {}, MEMBER: 1/{}\n"
@@ -175,6 +185,17 @@ WHOLE = (
         pytest.param("step: 1  acc: 0  loss:  7.1  grad: nan  flops", ["grad"], id="lingua"),
         pytest.param("lm_loss: nan | lr: 0.0003", ["lm_loss"], id="nanotron"),
         pytest.param("lm loss value: NAN | lm loss PPL: NAN |", ["lm loss value"], id="validation"),
+        pytest.param("epoch: 1 step: 17, loss is nan", ["loss is"], id="MindSpore"),
+        pytest.param(
+            "     3/99   4.36G    nan    nan    nan     40    640:  12%|█▎ | 9/56",
+            ["loss"],
+            id="YOLO",
+        ),
+        pytest.param(" 117: -nan, -nan avg loss, 0.001 rate, 3 seconds", ["loss"], id="darknet"),
+        pytest.param("Step 50/ 900; acc: 0.1; ppl: nan; xent: nan; lr: 1", ["xent"], id="OpenNMT"),
+        pytest.param(
+            "     3/99   4.36G  0.1  0.2  0.3     40    640:  12%|", [], id="YOLO, finite"
+        ),
         pytest.param("| loss 7.1 (+nanz)| norm 1.2 (+nanz)|", [], id="llm.c has no z-score yet"),
         pytest.param("step_avg:nanms accuracy=nan", [], id="neither time nor accuracy"),
         pytest.param("grad norm: inf | loss scale: inf | params norm: nan", [], id="an overflow"),

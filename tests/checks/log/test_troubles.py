@@ -237,6 +237,8 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
     [
         "[W socket.cpp:755] [c10d] The client socket has failed to connect to [node-6]:29500",
         "Import of quick_gelu from megatron failed with: Traceback (most recent call last):",
+        "W0308 03:12:05.431000 4711 torch/_dynamo/convert_frame.py:1233] Traceback (most recent call last):",
+        "[rank0]:W0308 03:12:05.431000 4711 torch/_dynamo/exc.py:12] [0/8] Traceback (most recent call last):",
         "srun: error: node-7: task 56: Exited with exit code 0",
         "srun: error: node-7: task 56: Exited with exit code 1",
         "flight recorder enabled, watchdog timeout 600 s, heartbeat timeout 480 s",
