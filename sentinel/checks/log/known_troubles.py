@@ -15,6 +15,9 @@ NCCL = "NCCL, src/misc/socket.cc, src/transport/net_ib, src/init.cc"
 SLURM = "Slurm, src/slurmd/slurmstepd/req.c, src/srun/libsrun/launch.c"
 ERRNO = "glibc, strerror(3), as Python's OSError prints it"
 
+SRUN = r"srun: error: [\w.-]+: tasks? [\d,-]+: "
+SRUN_NAMES = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
+
 AFTER = 1500
 """Characters after the text in which a table that follows it names who it was."""
 
@@ -49,9 +52,10 @@ class Kind(Struct, frozen=True):
 KINDS = (
     Kind(
         "CUDA out of memory",
-        r"(?:CUDA|HIP) out of memory|OutOfMemoryError|(?:XlaRuntimeError: )?RESOURCE_EXHAUSTED: Out of memory"
+        r"(?:CUDA|HIP|NPU|XPU) out of memory|CUDA [Ee]rror: out of memory|(?<!ray\.exceptions\.)OutOfMemoryError"
+        r"|(?:XlaRuntimeError: )?RESOURCE_EXHAUSTED: Out of memory|OOM when allocating tensor"
         r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
-        ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED"),
+        ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when"),
         CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
     ),
     Kind(
@@ -76,12 +80,34 @@ KINDS = (
     ),
     Kind(
         "CUDA error",
-        r"CUDA error: |CUDA driver error|CUDA runtime error|[Cc]uda failure '|CUDA_ERROR_[A-Z_]+"
-        r"|CUBLAS_STATUS_(?!SUCCESS)[A-Z_]+ when calling|CUDNN_STATUS_(?!SUCCESS)[A-Z_]+"
-        r"|device-side assert triggered",
-        ("CUDA error", "CUDA driver error", "untime error", "uda failure", "CUDA_ERROR_",
-         "CUBLAS_STATUS", "CUDNN_STATUS", "device-side assert"),
-        CUDA,
+        r"CUDA error(?:: |\(\d+\), )|CUDA driver error|CUDA runtime error|[Cc]uda failure (?:\d+ )?'|CUDA_ERROR_[A-Z_]+"
+        r"|CUBLAS_STATUS_(?!SUCCESS)[A-Z_]+ (?:when calling|;)|CUDNN_STATUS_(?!SUCCESS)[A-Z_]+"
+        r"|device-side assert triggered|cudaError_t \d+ :|Check failed: error == cudaSuccess \((?!0 )"
+        r"|RuntimeError: (?:CUDA (?:driver initialization failed|unknown error)|No CUDA GPUs are available"
+        r"|Unexpected error from cudaGetDeviceCount|Found no NVIDIA driver|The NVIDIA driver on your)",
+        ("CUDA error", "CUDA driver ", "untime error", "uda failure", "CUDA_ERROR_",
+         "CUBLAS_STATUS", "CUDNN_STATUS", "device-side assert", "cudaError_t", "cudaSuccess", "No CUDA",
+         "CUDA unknown", "cudaGetDeviceCount", "NVIDIA driver"),
+        CUDA + "; torch/csrc/cuda/Module.cpp; Kaldi, src/cudamatrix; Caffe, include/caffe/util/device_alternate.hpp",
+    ),
+    Kind(
+        "NVIDIA driver",
+        r"Failed to initialize NVML: |Driver/library version mismatch",
+        ("initialize NVML", "library version mismatch"),
+        "NVIDIA driver, nvidia-smi",
+    ),
+    Kind(
+        "TPU",
+        r"Accelerator device halted|Halt is unexpected, all pending programs|error has occurred, all pending programs"
+        r"|!!!! FATAL ERROR !!!! for \[/dev/accel",
+        ("device halted", "all pending programs", "FATAL ERROR !"),
+        "libtpu's log; XLA, pjrt_computation_client.cc of pytorch/xla",
+    ),
+    Kind(
+        "Gaudi or Ascend",
+        r"FATAL ERROR :: MODULE:PT_|synStatus=(?!0\b|1\b)\d+ \[|HCCL (?:function )?error",
+        ("MODULE:PT_", "synStatus=", "HCCL "),
+        "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp of Ascend/pytorch",
     ),
     Kind(
         "collective timeout of another rank",
@@ -127,23 +153,26 @@ KINDS = (
     Kind(
         "NCCL connection",
         r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
-        r"|Call to \w+ (?:from|to) \S+ failed)|Connect to \S+<\d+> failed",
-        ("onnect to ", "closed by remote peer", "Call to "),
+        r"|Call to \w+ (?:from|to) \S+ failed|Call to ibv_(?:modify_qp|post_\w+|poll_cq) failed|Socket recv failed"
+        r"|no socket interface found)|Connect to \S+<\d+> failed",
+        ("onnect to ", "closed by remote peer", "Call to ", "Socket recv", "no socket interface"),
         NCCL,
         parting=True,
     ),
     Kind(
         "NCCL network",
-        r"NET/IBP? ?: ?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
+        r"NET/IBP? ?: ?(?:\S+ )?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
         r" error|device fatal))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
-        r"|local QP operation error",
-        ("Got completion", "async event", "RETRY_EXC", "retry counter", "QP operation err"),
-        NCCL + "; rdma-core, libibverbs/verbs.c",
+        r"|local QP operation error|mlx\d: \S+: got completion with error|Transport retry count exceeded on"
+        r"|NET/OFI .{0,200}completed with error",
+        ("Got completion", "got completion", "async event", "RETRY_EXC", "retry count",
+         "QP operation err", "NET/OFI"),
+        NCCL + "; rdma-core, libibverbs/verbs.c and providers/mlx5/cq.c; UCX, ib_mlx5_log.c; aws-ofi-nccl",
     ),
     Kind(
         "NCCL error",
-        r"NCCL error|nccl(?:System|Remote|Internal|UnhandledCuda)Error",
-        ("NCCL error", "ncclSys", "ncclRem", "ncclInt", "ncclUnh"),
+        r"NCCL error|nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL WARN Duplicate GPU detected",
+        ("NCCL error", "ncclSys", "ncclRem", "ncclInt", "ncclUnh", "Duplicate GPU"),
         NCCL,
         parting=True,
     ),
@@ -167,9 +196,10 @@ KINDS = (
     Kind(
         "rendezvous",
         r"client socket has timed out|server socket has failed to (?:bind|listen)"
-        r"|Timed out after \d+ seconds waiting for clients|RendezvousTimeoutError"
+        r"|Timed out after \d+ seconds waiting for clients|Rendezvous(?:Timeout|Connection|Closed)Error"
+        r"|Timed out initializing process group|RuntimeError: Socket Timeout"
         r"|torch\.distributed\.Dist(?:Store|Network)Error",
-        ("client socket has", "server socket has", "waiting for clients", "RendezvousTimeout",
+        ("client socket has", "server socket has", "waiting for clients", "Rendezvous", "initializing process group", "Socket Timeout",
          "DistStoreError", "DistNetworkError"),
         "PyTorch, torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp",
         parting=True,
@@ -188,24 +218,27 @@ KINDS = (
         ("XlaRuntimeError", "JaxRuntimeError"),
         "JAX, jaxlib/xla_client.py",
     ),
-    Kind("bus error", r"\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error",
+    Kind("bus error", SRUN + r"Bus error|\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error",
          ("Bus error", "SIGBUS", "expected bus error"),
-         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp"),
-    Kind("segmentation fault", r"\bSegmentation fault\b|\bSIGSEGV\b",
-         ("Segmentation", "SIGSEGV"), "glibc, string/strsignal"),
+         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp", names=SRUN_NAMES),
+    Kind("segmentation fault", SRUN + r"Segmentation fault|\bSegmentation fault\b|\bSIGSEGV\b",
+         ("Segmentation", "SIGSEGV"), "glibc, string/strsignal", names=SRUN_NAMES),
     Kind(
         "host out of memory",
-        r"oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal"
-        r"|line \d+: +\d+ Killed\b",
-        ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal", " Killed"),
-        SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py; bash, jobs.c",
+        SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal"
+        r"|line \d+: +\d+ Killed\b|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
+        r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
+        ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal", " Killed", "MemoryError", "llocate memory"),
+        SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
+        " jobs.c; Ray, python/ray/exceptions.py; NumPy; " + ERRNO,
+        names=SRUN_NAMES,
     ),
     Kind(
         "node failure",
-        r"DUE TO NODE FAILURE|srun: error: Node failure on \S+",
-        ("DUE TO NODE", "Node failure on"),
-        SLURM,
-        names=r"(?:ON|failure on) (?P<host>[\w.-]+)",
+        r"DUE TO NODE FAILURE|srun: error: Node failure on \S+|[OP]RTE has lost communication with a remote daemon",
+        ("DUE TO NODE", "Node failure on", "has lost communication"),
+        SLURM + "; Open MPI, help-errmgr-base.txt",
+        names=r"(?:ON|failure on) (?P<host>[\w.-]+)|Remote daemon: [^\n]{0,80} on node (?P<host2>[\w.-]+)",
     ),
     Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
     Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
@@ -232,6 +265,39 @@ KINDS = (
         "PyTorch, torch/utils/data/dataloader.py",
     ),
     Kind(
+        "open files",
+        r"Too many open files|received 0 items of ancdata",
+        ("Too many open", "of ancdata"),
+        ERRNO + "; Python, multiprocessing/reduction.py",
+    ),
+    Kind(
+        "checkpoint file",
+        r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d+\] \. unexpected pos \d+ vs"
+        r"|Error while deserializing header: |pickle data was truncated|EOFError: Ran out of input"
+        r"|zipfile\.BadZipFile|truncated file: eof = ",
+        ("PytorchStream", "unexpected pos", "deserializing header", "pickle data", "out of input", "BadZip",
+         "truncated file"),
+        "PyTorch, caffe2/serialize/inline_container.cc; safetensors; CPython, pickle; HDF5",
+    ),
+    Kind(
+        "step launch",
+        r"srun: error: (?:Unable to create step for job (?!.{0,80}completi)|Task launch for \S+ failed on node"
+        r"|Application launch failed)|pyxis: container start failed",
+        ("Unable to create step", "Task launch for", "Application launch", "container start"),
+        SLURM + "; NVIDIA/pyxis, pyxis_slurmstepd.c",
+        names=r"failed on node (?P<host>[\w.-]+)",
+        parting=True,
+    ),
+    Kind(
+        "NaN loss",
+        r"[Ll]oss is (?:nan|NaN|inf)\S{0,4},? stopping|ValueError: [Ll]oss is (?:nan|NaN)|NaN loss during training"
+        r"|diverged with loss = NaN|[Ll]oss became infinite or NaN|returned nan values in its \d+th output"
+        r"|FloatingPointError: invalid value \(nan\)",
+        ("stopping", "oss is ", "NaN loss", "diverged with", "infinite or NaN", "nan values in", "(nan)"),
+        "facebookresearch/detr, engine.py; TensorFlow, basic_session_run_hooks.py; detectron2,"
+        " detectron2/engine/train_loop.py; PyTorch, torch/autograd/anomaly_mode.py; JAX, jax/_src/debugging.py",
+    ),
+    Kind(
         "loss scale",
         r"Current loss scale already at minimum|Minimum loss scale reached"
         r"|found NaN in (?:local|the) (?:grad|forward)|Unexpected result nan",
@@ -243,11 +309,18 @@ KINDS = (
         "rank died",
         r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
         r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code [01]\b)"
-        r"|mpirun noticed that process rank \d+|exits with return code = -?[1-9]",
-        ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ",
-         "mpirun noticed", "exits with return code"),
-        ELASTIC + "/errors/__init__.py and api.py; " + SLURM
-        + "; Open MPI, help-mpirun.txt; DeepSpeed, deepspeed/launcher/launch.py",
+        r"|(?:mpi|prte)run noticed that process rank \d+|exits with return code = -?[1-9]"
+        r"|A worker died or was killed while executing a task|exceptions\.(?:Ray)?Actor(?:Died)?Error|WorkerCrashedError"
+        r"|died with <Signals\.SIG(?!TERM|INT)|terminated with signal SIG(?!TERM|INT)"
+        r"|BAD TERMINATION OF ONE OF|\*\*\* Process received signal|Fatal Python error: (?!Segm|Bus)|line \d+: +\d+ Aborted\b"
+        r"|terminate called after throwing|HorovodInternalError|(?<!Termination signal` )is detected by the operating system",
+        ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ", "run noticed",
+         "exits with return code", "worker died", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
+         "BAD TERM", "received signal", "Fatal Python", " Aborted", "terminate called",
+         "HorovodInternal", "operating system"),
+        ELASTIC + "/errors/__init__.py and api.py, torch/multiprocessing/spawn.py; " + SLURM
+        + "; Open MPI, help-mpirun.txt; MPICH's hydra; DeepSpeed, deepspeed/launcher/launch.py; Ray,"
+        " python/ray/exceptions.py and src/ray/core_worker; Horovod; CPython, subprocess.py; Paddle",
         names=r"Root Cause[^\n]{0,40}\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,60}host +: (?P<host>[\w.-]+)\n"
         r"[^\n]{0,60}rank +: (?P<rank>\d+)|srun: error: (?P<host2>[\w.-]+): tasks? (?P<rank2>\d+)"
         r"|process rank (?P<rank3>\d+) with PID \d+ on node (?P<host3>[\w.-]+)",
@@ -261,7 +334,9 @@ GATES = (
     "rror", "ERR", "ailed", "ailure", "ut of memory", "illed", "atchdog", "imed out", "imeout", "dump",
     "NVRM", "is lost", "access fault", "Got completion", " peer", "aborted", "heartbeat", "SIG",
     "egmentation", "No space", "quota", "Stale", "Read-only", "ransport endp", "mpirun", "exits with",
-    "inimum", "NaN in", "Root Cause", "Traceback",
+    "inimum", "NaN in", "Root Cause", "Traceback", "worker died", "all pending", "BAD TERM", "received signal",
+    "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
+    "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 
