@@ -26,7 +26,9 @@ _XID = re.compile(
     rf"NVRM: Xid \((?:({_BUS})(?: GPU-I:([0-9a-fA-F]+))?|[^)]*)\): ([0-9]{{1,5}})(?:[,\s]\s*(.*))?$"
 )
 _SXID = re.compile(rf"nvidia-nvswitch([0-9]+): SXid \((?:({_BUS})|[^)]*)\): ([0-9]{{1,6}}), (.*)$")
-_LOST = re.compile(rf"NVRM: GPU (?:at )?({_BUS})(?:: GPU)? has fallen off the bus")
+_LOST = re.compile(
+    rf"NVRM: GPU (?:at )?({_BUS}|[0-9a-fA-F]{{2}}:[0-9a-fA-F]{{2}}(?:\.[0-7])?)(?:: GPU)? has fallen off the bus"
+)
 _LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})\b")
 _LOST_TAIL = re.compile(r"NVRM: .*fallen off the bus and is not|NVRM: fallen off the bus")
 _LOST_LINES = 3

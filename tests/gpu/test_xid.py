@@ -29,6 +29,7 @@ def one(line: str) -> xid.Event:
         ("NVRM: GPU 0000:07:00.0: GPU has fallen off the bus.", "xid", 79, "07:00"),
         ("NVRM: GPU at PCI:0000:07:00: GPU has fallen off the bus.", "xid", 79, "07:00"),
         ("NVRM: GPU at 0000:07:00.0 has fallen off the bus.", "xid", 79, "07:00"),
+        ("NVRM: GPU 07:00.0: GPU has fallen off the bus.", "xid", 79, "07:00"),
         (
             "nvidia-nvswitch3: SXid (PCI:0000:07:00.0): 12028, Non-fatal, Link 32",
             "sxid",

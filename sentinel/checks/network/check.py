@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.network.judge import HOLD, Link, Past, Problem, customs, look, missing
+from sentinel.checks.network.judge import (
+    HOLD,
+    Link,
+    Past,
+    Problem,
+    beside,
+    customs,
+    look,
+    missing,
+)
 from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
 from sentinel.checks.trial import WEEK, Trial
 from sentinel.core.clock import SECOND
@@ -128,14 +137,18 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         up = 0
         there = set()
         notes: list[str] = []
+        siblings = beside(seen)
         for link in seen[:MOST_LINKS]:
             if ignored(self.ignore, node, link.name):
                 continue
             there.add(link.name)
             before = past.links.get(link.name, Past())
-            problems, note, kept = look(
-                link, before, usual.get(link.name), now, boot, self.settle, self.flaps
-            )
+            custom = usual.get(link.name)
+            if link.name.startswith("nvlink/"):
+                custom = custom if custom and custom.up else siblings
+                # what told no counter was once kept as up
+                before = before if before.counters or before.down else replace(before, up=False)
+            problems, note, kept = look(link, before, custom, now, boot, self.settle, self.flaps)
             past.links[link.name] = kept
             problems += [(status, text) for _, status, text in said.pop(link.name, ())]
             up += link.up and kept.up
@@ -192,7 +205,10 @@ def links(probe: NodeProbe) -> list[Link]:
             )
     if isinstance(probe.nvlink, Mapping):
         for gpu, counters in probe.nvlink.items():
-            found.append(Link(name=f"nvlink/gpu{gpu}", counters=counters))
+            state = "" if counters else "all links are inactive"
+            found.append(
+                Link(name=f"nvlink/gpu{gpu}", up=bool(counters), state=state, counters=counters)
+            )
     return found
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.model import Status
 from sentinel.core.values import Rate, duration_text
@@ -95,10 +96,19 @@ def customs(nodes: Iterable[Iterable[Link]]) -> Mapping[str, Link]:
     for links in nodes:
         for link in links:
             seen.setdefault(link.name, []).append(link)
-    return {name: _custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
+    return {name: custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
 
 
-def _custom(name: str, links: list[Link]) -> Link:
+def beside(links: Iterable[Link]) -> Link | None:
+    """What most GPUs of one node have as NVLinks: those of one GPU may all be inactive from its
+    first look on, whatever other nodes have."""
+    ones = [link for link in links if link.name.startswith("nvlink/")]
+    if len(ones) < PEERS:
+        return None
+    return replace(custom("nvlink", ones), state="most other GPUs of this node have theirs")
+
+
+def custom(name: str, links: list[Link]) -> Link:
     most = MOST * len(links)
 
     def usual(values: Iterable[float | None]) -> float | None:
@@ -173,7 +183,8 @@ def _down(
         text = f"{_state(link)} for {duration_text(since)}"
         return [(Status.CRITICAL, text)] if past.down and since >= settle else []
     if custom is not None and custom.up:
-        return [(Status.WARNING, f"{_state(link)}; on most other nodes it is up")]
+        others = custom.state or "on most other nodes it is up"
+        return [(Status.WARNING, f"{_state(link)}; {others}")]
     return []  # never seen up, here or elsewhere: not in use
 
 

@@ -301,6 +301,28 @@ def test_errors_of_nvlink(counts: list[dict[str, int]], told: str) -> None:
         assert told in found["n1/nvlink/gpu3"][1]
 
 
+def gpus(*linked: bool) -> NodeProbe:
+    """Whose NVLinks tell a counter, and whose are all inactive."""
+    told = {n: {"Replay Errors": 0} if one else {} for n, one in enumerate(linked)}
+    return probe(WELL, nvlink=told)
+
+
+def test_nvlinks_that_are_all_inactive() -> None:
+    """Of one GPU of eight at the first look already; of a GPU that had them it is critical. Where
+    half of the GPUs have no bridge, or none has links, nothing is wrong."""
+    first, *_ = nights(gpus(*[True] * 7, False))
+    assert bad(first) == {
+        "n1/nvlink/gpu7": (
+            "warning",
+            "nvlink/gpu7: down (all links are inactive); most other GPUs of this node have theirs",
+        )
+    }
+    *_, last = nights(gpus(True, True), *[gpus(True, False)] * 4)
+    assert bad(last)["n1/nvlink/gpu1"][0] == "critical"
+    for node in (gpus(True, True, False, False), gpus(*[False] * 8)):
+        assert bad(nights(*[node] * 4)[-1]) == {}
+
+
 def test_sixteen_ports_are_judged_one_by_one() -> None:
     """One of them is down."""
     ports = [replace(WELL, device=f"mlx5_{n}") for n in range(16)]

@@ -161,6 +161,7 @@ Disk default usr quota:
 def test_lfs_quota_of_somebody_who_is_held_by_the_default() -> None:
     """Zeros and "is using default": the limits are what `lfs quota -U` says."""
     assert lustre.by_default(BY_DEFAULT) == {"block", "file"}
+    assert lustre.by_default(BY_DEFAULT.replace("uid 1000 ", "    uid 1000 ")) == {"block", "file"}
     (found,) = lustre.quota(BY_DEFAULT, "user", "alice", DEFAULT)
     assert found.space == Amount(used=900_000 * KIB, soft=500_000 * KIB, hard=1_000_000 * KIB)
     assert found.entries == Amount(used=10, hard=50)

@@ -19,7 +19,7 @@ _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
 """Seconds. A grace of `notify` (lfs-setquota(1)) never ends; lfs prints it as millions of years."""
 
-_BY_DEFAULT = re.compile(r"^[ugp]id \d+ is using default (block|file) quota setting\s*$", re.M)
+_BY_DEFAULT = re.compile(r"^\s*[ugp]id \S+ is using default (block|file) quota setting\s*$", re.M)
 _INACCURATE = 'data in "[]" is inaccurate'
 _KINDS = {"MDT": "metadata", "OST": "data"}
 _ROW = re.compile(
