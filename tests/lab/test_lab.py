@@ -127,7 +127,10 @@ def test_a_hung_munge_holds_clients(fresh: Lab) -> None:
 
 
 def test_a_crashed_node_goes_down_and_comes_back(fresh: Lab) -> None:
-    """DOWN after SlurmdTimeout; booted again it is idle, and the job on it failed or requeued."""
+    """DOWN after SlurmdTimeout; booted again it is idle, and the job on it failed or requeued. Also where
+    slurmd has started itself anew at a reconfigure, as from 24.11 on."""
+    fresh.ask(["scontrol", "reconfigure"])
+    fresh.wait_ready()
     job = fresh.sbatch("exec sleep 600", nodelist="node-3", no_requeue=True)
     fresh.wait_state(job, "RUNNING")
     fresh.crash_node(3)
