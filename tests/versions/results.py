@@ -58,12 +58,12 @@ def write() -> None:
 
 
 def table(results: Results) -> str:
-    """A row for each version, a column for each area, and below what did not pass, and why."""
+    """A row for each version that was run, a column for each area, and below what did not pass, and why."""
     areas = sorted({area(test) for kept in results.values() for test in kept})
     rows = [["Slurm", *areas], ["---"] * (len(areas) + 1)]
     for version in VERSIONS:
-        runs = [full for full in results if full.startswith(version)] or [""]
-        rows += [[run or version, *_cells(results.get(run, {}), areas)] for run in runs]
+        runs = [full for full in results if full.startswith(version)]
+        rows += [[run, *_cells(results[run], areas)] for run in runs]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     why = [
         f"- {version}, `{_plain(test.partition('::')[2])}` {outcome}: {told}"
