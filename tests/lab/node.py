@@ -25,12 +25,13 @@ mount --bind "$2/munge-$1" "$2/munge"
 munged --force --socket="$2/munge/socket" --key-file="$2/munge/key" \
     --seed-file="$2/munge/seed" --pid-file="$2/munge/pid"
 /usr/sbin/sshd -f "$2/ssh/sshd_config" -E "$2/log/sshd-$1"
-SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
+env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
 exit
 """
 """Runs as process 1 of the node, so everything in it ends with slurmd. The shell stays: it dies with
 `unshare` (PR_SET_PDEATHSIG of prctl(2)), as slurmd would not from 24.11 on: at a reconfigure a thread of
 it starts it anew, and threads lose that setting. A slurmd that outlived its node's crash kept the port.
+`env` puts SLURM_CONF last: where it is the first, slurmstepd 22.05 has no room for its title ("[1.bat").
 Its munged is its own: one for all nodes takes the second use of a credential for a replay, which newer
 Slurms do not forgive. So is its kernel log: what is written into the real one, a tool that watches this
 machine believes. The files with which root's logins begin are this machine's own affair: what they do
