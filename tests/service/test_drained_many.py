@@ -23,7 +23,7 @@ channels:
   mail: {{kind: email, to: [oncall@example.org], from: sentinel@example.org, host: 127.0.0.1,
           port: {port}, security: none}}
 """
-ALL = "n[00000-00119]"
+ALL = "n[00000-00119]"  # of 100 or fewer, a tenth of the partition would be the cap that holds
 
 # Stands in for ssh, as no such nodes exist: each answers what probe.sh prints on a clean one.
 SSH = r"""#!/bin/sh
