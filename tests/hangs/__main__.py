@@ -215,7 +215,7 @@ def replayed(row: Row, seed: int) -> tuple[bool, bool]:
     all. Pairs are taken when the check would take them, at a pass every 20 seconds."""
     dice = random.Random(f"{row.case} {seed}")
     pairs = [*zip(map(_dump, row.looks[::2]), map(_dump, row.looks[1::2]), strict=False)]
-    found, due, again = None, SHORTEST, False
+    found, lacks = None, 0.0
     still = SHORTEST + dice.uniform(0, EVERY)
     while pairs and not found and still + TOOK <= LIMIT:
         how = dice.choice((*["as it was"] * 12, *FAULTS))
@@ -224,8 +224,9 @@ def replayed(row: Row, seed: int) -> tuple[bool, bool]:
         number = Number(quiet=still + TOOK, usual=USUAL, moved=row.case == "slow")
         verdict = joined(seen := facts(*pair), number)
         found = verdict if verdict.sure else None
-        again = partial(*pair) and not again
-        due = next_pair(still, TOOK, partial=again, ripe=ripe(seen, number))
+        due = next_pair(lacks or still, TOOK, ripe(seen, number))
+        lacks = still if partial(*pair) and not lacks else 0.0
+        due = 0.0 if lacks else due
         still += EVERY * max(1, ceil((due - still) / EVERY))
     return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
 

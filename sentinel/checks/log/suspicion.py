@@ -55,8 +55,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from
     which on the next are taken; `told`: what was found, while it stands still, with the culprit's
     `nodes` and what is wrong with its node itself (`fault`); `how` it was submitted; `whole`: the
-    next look is at all nodes, not at a sample of them; `partial`: the last pair lacked something, and
-    the next one comes at once for that; `asked`: actions were asked for because of it;
+    next look is at all nodes, not at a sample of them; `partial`: the quiet at which the last pair lacked
+    something, for which the next one comes at once; `asked`: actions were asked for because of it;
     `launched`: see sentinel.stacks.closer.
 
     `pace`: seconds of an advance while it is well; `slow`: looks in a row that were slower, from `seek`
@@ -80,7 +80,7 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     lag: tuple[int, ...] = ()
     behind: str = ""
     whole: bool = False
-    partial: bool = False
+    partial: float = 0.0
     asked: bool = False
     launched: dict[str, int] = {}
 
@@ -170,11 +170,11 @@ def looked(suspicion: Suspicion, at: Instant, launched: Mapping[str, int], due: 
     )
 
 
-def next_pair(began: float, took: float, *, partial: bool, ripe: float) -> float:
+def next_pair(began: float, took: float, ripe: float) -> float:
     """Seconds of quiet from which on the next pair is due, after one that began at a quiet of `began`,
-    took so long and decided nothing. Where it was `partial`: at once. Where its signs count from a
-    quiet of `ripe` seconds on: when it will be that long. Else when it has doubled."""
-    return 0.0 if partial else min(TIMES * began, ripe - took if ripe else inf)
+    took so long and decided nothing. Where its signs count from a quiet of `ripe` seconds on: when it
+    will be that long. Else when it has doubled."""
+    return min(TIMES * began, ripe - took if ripe else inf)
 
 
 def behind(suspicion: Suspicion, ranks: tuple[int, ...], words: str) -> Suspicion:
@@ -234,10 +234,10 @@ def closer_look(
     verdict = joined(found.facts, number)
     seeks = not moved or suspicion.slow > 0
     whole = len(some) < len(nodes) and verdict.kind not in (Is.SLOW, Is.PHASE) and seeks
-    partial = found.partial and not (whole or suspicion.partial)
+    lacks = 0.0 if whole or suspicion.partial or not found.partial else still
     took, later = number.quiet - still, ripe(found.facts, number)
-    due = 0.0 if whole else next_pair(still, took, partial=partial, ripe=later)
-    after = replace(looked(suspicion, sight.at, found.launched, due), partial=partial)
+    due = 0.0 if whole or lacks else next_pair(suspicion.partial or still, took, later)
+    after = replace(looked(suspicion, sight.at, found.launched, due), partial=lacks)
     if verdict.kind is Is.SLOW:
         after = behind(after, verdict.ranks, told(verdict))
     if not verdict.sure or whole:
