@@ -177,12 +177,14 @@ def next_pair(began: float, took: float, ripe: float) -> float:
     return min(TIMES * began, ripe - took if ripe else inf)
 
 
-def behind(suspicion: Suspicion, ranks: tuple[int, ...], words: str) -> Suspicion:
+def behind(
+    suspicion: Suspicion, ranks: tuple[int, ...], tell: Callable[[tuple[int, ...]], str]
+) -> Suspicion:
     """With the ranks that a pair of looks found behind. At any moment some rank is the last one: it
     is named where two pairs find the same, and few."""
     same = tuple(rank for rank in ranks if rank in suspicion.lag)
     few = 0 < len(same) <= FEW and len(ranks) <= FEW
-    return replace(suspicion, lag=ranks, behind=words if few else "")
+    return replace(suspicion, lag=ranks, behind=tell(same) if few else "")
 
 
 # Looking closer at a training that is quiet for unusually long, and what is told of it.
@@ -217,7 +219,7 @@ def closer_look(
         return suspicion
     try:
         from sentinel.stacks.closer import closer, sample
-        from sentinel.stacks.parse.verdict import Is, Number, joined, ripe, told
+        from sentinel.stacks.parse.verdict import Is, Number, joined, narrowed, ripe, told
     except ModuleNotFoundError:
         return suspicion
     began, still = time.monotonic(), quiet(suspicion, seen, sight.at)
@@ -239,7 +241,7 @@ def closer_look(
     due = 0.0 if whole or lacks else next_pair(suspicion.partial or still, took, later)
     after = replace(looked(suspicion, sight.at, found.launched, due), partial=lacks)
     if verdict.kind is Is.SLOW:
-        after = behind(after, verdict.ranks, told(verdict))
+        after = behind(after, verdict.ranks, lambda some: told(narrowed(verdict, some)))
     if not verdict.sure or whole:
         return replace(after, whole=whole)
     clock = time.strftime("%H:%M", time.localtime(since))

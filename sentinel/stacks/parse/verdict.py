@@ -282,6 +282,14 @@ def joined(facts: Iterable[Fact], number: Number) -> Verdict:
     return _made(Is.HUNG if Is.HUNG in kinds else kinds[0], deciding, facts)
 
 
+def narrowed(verdict: Verdict, ranks: tuple[int, ...]) -> Verdict:
+    """The same of these of its ranks alone; their nodes, where no fact has others beside them."""
+    mine = [f for f in verdict.evidence if {*f.ranks} & {*ranks}]
+    alone = all({*f.ranks} <= {*ranks} for f in mine)
+    nodes = tuple(dict.fromkeys(n for f in mine for n in f.nodes)) if alone else ()
+    return replace(verdict, ranks=ranks, nodes=nodes)
+
+
 def ripe(facts: Iterable[Fact], number: Number) -> float:
     """Seconds of quiet from which on these facts decide, if they stay so; 0: they do already, or
     never will."""

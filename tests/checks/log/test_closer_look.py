@@ -537,6 +537,20 @@ def test_whoever_is_last_by_chance_is_not_named(tmp_path: Path) -> None:
     assert not any("slow" in one for one in said)
 
 
+def test_only_who_was_behind_in_both_pairs_is_named(tmp_path: Path) -> None:
+    """Another rank that is late at the second of them by chance is not."""
+    world = World(tmp_path, slows(5), nodes=2).warm()
+
+    def does(rank: int, look: int) -> dict[str, Any]:
+        late = {"frames": [("save", "/w/t.py", look)]}
+        return late if rank == 12 and look > 2 else slows(5)(rank, look)
+
+    world.nodes.does = does
+    advancing(world)
+    said = [world.look(steps=20).findings[0].summary for _ in range(9)]
+    assert "slow: rank 5 on node-0 is not in the all_reduce" in said[-1]
+
+
 def test_half_of_the_looks_are_kept_for_what_stands_still() -> None:
     """Steps that are slow all day must not blind it for a hang."""
     slow = Suspicion(slow=9, day=START, looks=A_DAY // 2)

@@ -12,6 +12,7 @@ from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
 from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
+from sentinel.stacks.closer import closer
 from sentinel.testing import START, context
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
@@ -58,6 +59,29 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
     found = hang.look(1e6 + 2)
     assert found.status is Status.CRITICAL
     assert "node-1 does not answer" in found.summary
+
+
+def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_path: Path) -> None:
+    """A pair of looks at all four nodes finds the odd rank; `sentinel stacks`, whose look is a step,
+    shows that a row would have been seen."""
+    lab = fresh_accounting
+    training = Training(lab, each=1, odd=3)
+    slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
+    (running,) = slurm.jobs()
+
+    def rows() -> list[str]:
+        return lab.ask(["sacct", "-nPD", "-j", training.job, "--format=JobID,JobName"]).splitlines()
+
+    wait_until(lambda: len(rows()) == 3, "job, batch script and step in accounting", 30.0)
+    before = rows()
+    found = closer(
+        Nodes(lab, tmp_path).reach(), running, [n.name for n in lab.nodes],
+        log=str(tmp_path / "log"), quiet=60.0, before={}, limit=20.0,
+    )  # fmt: skip
+    assert [(f.sign, f.ranks) for f in found.facts] == [("stands", (3,))]
+    training.stacks("--no-save")
+    wait_until(lambda: len(rows()) > len(before), "the step of `sentinel stacks`", 30.0)
+    assert [row for row in rows() if row not in before] == [f"{training.job}.1|sh"]
 
 
 def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) -> None:

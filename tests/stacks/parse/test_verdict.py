@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, ripe, told
+from sentinel.stacks.parse.verdict import RULE, Fact, Is, Number, joined, narrowed, ripe, told
 
 LONG = Number(quiet=400, usual=10)
 SHORT = Number(quiet=50, usual=10)
@@ -81,6 +81,14 @@ def test_what_counts_later_says_when() -> None:
     for never in ([fact("together")], [fact("spins", 3), fact("works", 4)], []):
         assert ripe(never, Number(quiet=45, usual=2)) == 0
     assert ripe([fact("spins", 3)], Number(quiet=45, usual=2, moved=True)) == 0
+
+
+def test_of_ranks_that_share_a_fact_nobody_knows_whose_node_is_which() -> None:
+    """So none is told; else it would be a neighbour's."""
+    apart = joined([fact("works", 3), fact("works", 4, words="else")], LONG)
+    assert told(narrowed(apart, (3,))) == "slow: rank 3 on n3 (works)"
+    shared = joined([fact("works", 3, 4)], LONG)
+    assert told(narrowed(shared, (3,))) == "slow: rank 3 (works)"
 
 
 def test_every_sign_is_in_the_table() -> None:
