@@ -36,6 +36,7 @@ _EXCLUDES = re.compile(
     r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
 )
 """What is not added to: a folder that is not absolute would be looked for inside itself."""
+_WAITS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,7 +96,8 @@ def again(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]
     keep = _keep(job, without, wait)
     options, command = _typed(job)
     if command:
-        # Of an option that stands there twice the later one counts, in each of its forms (getopt_long(3)).
+        # What it waited for itself is over. In a form that is not found here the later one counts, ours.
+        options = _WAITS.sub("", " ".join(options)).split() if wait else options
         return ("sbatch", *options, *keep, *command)
     if job.bare:
         return ()

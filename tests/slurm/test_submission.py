@@ -59,7 +59,7 @@ def test_it_waits_for_the_one_that_still_runs() -> None:
             job = replace(PLAIN, name="llm", command=script, line=f"sbatch -N 8 {typed} {script}")
             for told in (job, replace(job, command="/work/train.sh", workdir="/work", bare=True)):
                 assert again(told, "n7", "afterany:7_3") == (
-                    *("sbatch", "-N", "8", *typed.split()),
+                    *("sbatch", "-N", "8"),
                     *("--dependency=afterany:7_3", "--exclude=n7", *script.split()),
                 )
                 assert again(told)[3:] == (*typed.split(), *script.split())
