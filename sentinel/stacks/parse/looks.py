@@ -135,7 +135,7 @@ def facts(first: Dump, second: Dump) -> tuple[Fact, ...]:
     for rank in odd:
         if fact := _fact(rank, what, count, few=len(odd) <= max(1, len(waiting))):
             found.append(fact)
-    if waiting and not (odd or gone or second.missed):
+    if waiting and not (odd or gone or first.missed or second.missed):
         found.append(_all(waiting))
     return _merged(found)
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from sentinel.checks.log import Log
 from sentinel.checks.log.run import onward
 from sentinel.clock import SystemClock
@@ -61,27 +63,31 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
     assert "node-1 does not answer" in found.summary
 
 
-def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_path: Path) -> None:
-    """A pair of looks at all four nodes finds the odd rank; `sentinel stacks`, whose look is a step,
-    shows that a row would have been seen."""
+def test_a_closer_look_leaves_no_row_in_accounting(
+    fresh_accounting: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pair of looks is two connections to each of the four nodes; `sentinel stacks`, whose look is a
+    step, shows that a row would have been seen."""
+    monkeypatch.setattr("sentinel.stacks.closer.PAUSE", 1 / 30)
     lab = fresh_accounting
     training = Training(lab, each=1, odd=3)
     slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
     (running,) = slurm.jobs()
 
     def rows() -> list[str]:
-        return lab.ask(["sacct", "-nPD", "-j", training.job, "--format=JobID,JobName"]).splitlines()
+        return lab.ask(["sacct", "-nPD", "-j", training.job, "--format=JobID"]).splitlines()
 
     wait_until(lambda: len(rows()) == 3, "job, batch script and step in accounting", 30.0)
     before = rows()
-    found = closer(
-        Nodes(lab, tmp_path).reach(), running, [n.name for n in lab.nodes],
-        log=str(tmp_path / "log"), quiet=60.0, before={}, limit=20.0,
-    )  # fmt: skip
-    assert [(f.sign, f.ranks) for f in found.facts] == [("stands", (3,))]
+    nodes = Nodes(lab, tmp_path)
+    names = [n.name for n in lab.nodes]
+    logins = [nodes.logins(name) for name in names]
+    log = str(tmp_path / "log")
+    closer(nodes.reach(), running, names, log=log, quiet=60.0, before={}, limit=60.0)
+    assert [nodes.logins(n) - m for n, m in zip(names, logins, strict=True)] == [2] * len(names)
     training.stacks("--no-save")
     wait_until(lambda: len(rows()) > len(before), "the step of `sentinel stacks`", 30.0)
-    assert [row for row in rows() if row not in before] == [f"{training.job}.1|sh"]
+    assert [row for row in rows() if row not in before] == [f"{training.job}.1"]
 
 
 def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) -> None:

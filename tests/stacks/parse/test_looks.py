@@ -159,6 +159,8 @@ def test_who_is_gone_is_named_and_who_was_not_reached_is_not() -> None:
     less = [p for n in second.nodes for p in n.processes if p.env["SLURM_PROCID"] != "5"]
     found = joined(facts(first, dump(less)), LONG)
     assert (found.kind, found.ranks, found.nodes, found.waiting) == (Is.HUNG, (5,), ("node-2",), 7)
+    late = [p for n in first.nodes for p in n.processes if p.node != "node-2"]
+    assert not facts(dump(late, missed={"node-2": "no route"}), second)
     away_ = [p for p in less if p.node != "node-2"]
     assert "gone" not in {f.sign for f in facts(first, dump(away_, missed={"node-2": "no route"}))}
 
