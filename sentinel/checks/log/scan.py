@@ -118,10 +118,16 @@ def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Ev
             yield Event(match.start(), "number", name, number(name, match[1]))
 
 
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+"""What bars put after a number (tqdm/std.py, `format_sizeof`): a download stands in many logs."""
+
+
 def number(name: str, captured: str | None) -> float:
-    """What was captured, as a number: `1,234`, `1_000`, `1e3` too. Raises CannotTell."""
+    """What was captured, as a number: `1,234`, `1_000`, `1e3`, `1.2k` too. Raises CannotTell."""
+    digits = (captured or "").replace(",", "").replace("_", "")
+    scale = _SCALES.get(digits[-1:], 1.0)
     try:
-        value = float((captured or "").replace(",", "").replace("_", ""))
+        value = scale * float(digits if scale == 1 else digits[:-1])
     except ValueError:
         value = float("nan")
     if not isfinite(value):  # NaN differs from itself: it would advance for ever

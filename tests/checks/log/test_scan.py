@@ -5,6 +5,7 @@ from math import isfinite
 
 import pytest
 
+from sentinel.checks.log.recognition import recognise
 from sentinel.checks.log.scan import KNOWN_PHASES, Patterns, phases, scan
 from sentinel.checks.log.settings import named
 from sentinel.checks.log.troubles import Finder
@@ -35,6 +36,16 @@ def events(text: str, what: str, progress: str = r"iteration ([\d,.e]+)") -> lis
 def test_numbers_are_what_the_first_group_captures(text: str, numbers: list[float]) -> None:
     """As people and programs write them."""
     assert events(text, "number") == numbers
+
+
+def test_a_download_at_the_beginning_blinds_nobody() -> None:
+    """Its bar counts in megabytes, and is the only number that the log has yet."""
+    bar = "model.safetensors:   2%|▏         | {}/2.00G [00:01<01:10, 28.1MB/s]\n"
+    text = "".join(bar.format(size) for size in ("900k", "33.5M", "1.07G"))
+    text += "Loading:  10%|█         | 1/10 [00:01<00:10, 1.0it/s]\n"
+    known = recognise(text).number
+    assert known is not None
+    assert events(text, "number", known.pattern) == pytest.approx([900e3, 33.5e6, 1.07e9, 1])
 
 
 def test_a_pattern_may_begin_with_a_line() -> None:
