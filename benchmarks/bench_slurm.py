@@ -310,9 +310,10 @@ def highest(code: str, env: dict[str, str]) -> int:
 
 
 def requests(lab: Any) -> str:
-    """The RPCs since the reset, without those of sdiag itself."""
-    counted = re.findall(r"REQUEST_(\w+) .*count:(\d+)", lab.ask(["sdiag"]))
-    return ", ".join(f"{name} {n}" for name, n in sorted(counted) if "STATS" not in name)
+    """The RPCs since the reset and the microseconds of all of a kind, without those of sdiag itself."""
+    form = r"REQUEST_(\w+) .*count:(\d+) .*total_time:(\d+)"
+    counted = sorted(re.findall(form, lab.ask(["sdiag"])))
+    return ", ".join(f"{name} {n} ({us} us)" for name, n, us in counted if "STATS" not in name)
 
 
 if __name__ == "__main__":

@@ -108,10 +108,12 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How Slurm is asked. `command_prefix` lets another host ask, e.g. [ssh, login1];
     `change_prefix` stands before commands that change something, e.g. [sudo, -n].
     `maintenance`: its maintenance reservations silence alerts about their nodes. `racks`: host lists by
-    what they have in common (a switch, a power supply), in place of Slurm's topology."""
+    what they have in common (a switch, a power supply), in place of Slurm's topology. `readyz`: how
+    slurmctld's own /readyz is asked (25.11 on) where it does not answer scontrol."""
 
     timeout: Duration = Duration(20)
     command_prefix: list[str] = []
+    readyz: Literal["", "http", "https"] = ""
     change_prefix: list[str] = []
     maintenance: bool = False
     racks: dict[str, str] = {}
@@ -133,11 +135,13 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one cluster more is asked: by its slurm.conf (`conf`), by commands on another host
-    (`command_prefix`, e.g. [ssh, login2]), or both: then `conf` is a path there."""
+    (`command_prefix`, e.g. [ssh, login2]), or both: then `conf` is a path there. `readyz` as in
+    SlurmSettings."""
 
     conf: str = ""
     timeout: Duration = Duration(20)
     command_prefix: list[str] = []
+    readyz: Literal["", "http", "https"] = ""
 
     def __post_init__(self) -> None:
         if not self.conf and not self.command_prefix:

@@ -22,4 +22,5 @@ def connect(
         client, racks = Client(limit=limit, prefix=prefix, conf=settings.conf), {}
     else:
         client, racks = Client(limit=limit, prefix=prefix), settings.racks
-    return Snapshot(client, clock, users=users, max_age=max_age, racks=racks)
+    readyz = settings.readyz
+    return Snapshot(client, clock, users=users, max_age=max_age, racks=racks, readyz=readyz)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -13,6 +14,16 @@ PING = ("scontrol", "ping")
 CONFIG = ("scontrol", "show", "config")
 VERSION = ("scontrol", "--version")
 MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential, for nobody
+
+FIRST_HTTP = (25, 11)
+"""The first slurmctld that answers HTTP on its own port: slurmctld(8), "HTTP server"."""
+
+HTTP_LIMIT = 2.0  # seconds
+HEALTH = (
+    ("/readyz", "slurmctld itself says that it is ready for requests (GET /readyz)"),
+    ("/livez", "slurmctld itself says that it lives, and not that it is ready (GET /livez)"),
+)
+"""What it is asked, and what an answer 204 means."""
 
 FOREVER = 10**9
 """Seconds that stand for INFINITE."""
@@ -29,7 +40,7 @@ class Config(Struct, frozen=True, kw_only=True):
     `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
     `munge_socket` where munged is asked, empty for munge's own place; `reboot_program` empty
     where none is set; `resume_timeout` and `suspend_timeout` in seconds; `log` is slurmctld's log on
-    its own host. `booted`: when slurmctld started, epoch seconds; `next_job_id`: what it gives
+    its own host; `listens`: the primary's address and port, as in a URL. `booted`: when slurmctld started, epoch seconds; `next_job_id`: what it gives
     next; `min_job_age`: seconds it remembers what is over.
     """
 
@@ -44,6 +55,7 @@ class Config(Struct, frozen=True, kw_only=True):
     resume_timeout: int | None = None
     suspend_timeout: int | None = None
     log: str = ""
+    listens: str = ""
     booted: int | None = None
     next_job_id: int | None = None
     min_job_age: int = 0
@@ -81,16 +93,35 @@ def read_config(out: bytes) -> Config:
         resume_timeout=span(pairs.get("ResumeTimeout", "")),
         suspend_timeout=span(pairs.get("SuspendTimeout", "")),
         log="".join(_words(pairs.get("SlurmctldLogFile", ""))[:1]),
+        listens=_listens(pairs),
         booted=span(pairs.get("BOOT_TIME", "")),
         next_job_id=span(pairs.get("NEXT_JOB_ID", "")),
         min_job_age=span(pairs.get("MinJobAge", "")) or 0,
     )
 
 
+def http(scheme: str, listens: str, path: str) -> tuple[str, ...]:
+    """The command that prints the status of slurmctld's answer, and nothing of the answer: curl(1), not
+    by anybody's .curlrc or proxy."""
+    quiet = ("-q", "-s", "-g", "--noproxy", "*", "-m", f"{HTTP_LIMIT:g}", "-o", "/dev/null")
+    return ("curl", *quiet, "-w", "%{http_code}", f"{scheme}://{listens}{path}")
+
+
 def munge(config: Config | None) -> tuple[str, ...]:
     """The command that asks munged whether it answers, at the socket that Slurm uses."""
     socket = config.munge_socket if config else ""
     return (*MUNGE, f"--socket={socket}") if socket else MUNGE
+
+
+def _listens(pairs: Mapping[str, str]) -> str:
+    """`10.0.0.1:6817` of `ctl1(10.0.0.1)` and the first of SlurmctldPort's numbers; empty where
+    that is not told."""
+    host, _, address = pairs.get("SlurmctldHost[0]", "").rstrip(")").partition("(")
+    port = pairs.get("SlurmctldPort", "").partition("-")[0]
+    at = address or host
+    if not (port.isascii() and port.isdigit() and re.fullmatch(r"[\w.:-]+", at, re.ASCII)):
+        return ""
+    return f"[{at}]:{port}" if ":" in at else f"{at}:{port}"
 
 
 def _words(value: str) -> list[str]:

@@ -42,8 +42,10 @@ WHY_DOWN = 2.0
 class Snapshot:
     """The port `core.ports.Slurm`. `users` None: everybody; none at all: no job is of interest.
 
-    `max_age`: seconds for which jobs and nodes are kept. `racks`: host lists in place of Slurm's topology. Its methods may be called from any
-    thread; the client's counters say what Slurm was asked.
+    `max_age`: seconds for which jobs and nodes are kept. `racks`: host lists in place of Slurm's
+    topology. `readyz`: http or https, by which slurmctld itself is asked where it does not answer
+    scontrol. Its methods may be called from any thread; the client's counters say what Slurm was
+    asked.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Snapshot:
         users: Collection[str] | None,
         max_age: float,
         racks: Mapping[str, str] | None = None,
+        readyz: str = "",
     ) -> None:
-        self.client, self._racks = client, racks or {}
+        self.client, self._racks, self._readyz = client, racks or {}, readyz
         self._users = users
         wait = 4 * client.limit  # the first list of jobs needs up to four commands
         self._me = Answer(lambda: who(client), clock, max_age=SETTLED, patience=wait)
@@ -158,6 +161,37 @@ class Snapshot:
 
     def controller(self) -> Controller:
         """Whether each slurmctld answers now, and how fast; never cached."""
+        try:
+            seen = self._ping()
+        except NoAnswer as silence:
+            if itself := self._itself():
+                raise NoAnswer(f"{silence}; {itself}") from None
+            raise
+        if seen.primary_up or not (itself := self._itself()):
+            return seen
+        return replace(seen, trouble="; ".join(filter(None, [seen.trouble, itself])))
+
+    def _itself(self) -> str:
+        """What slurmctld says of itself by HTTP, which needs no munge and no client of its version;
+        empty where it says nothing."""
+        config = self._config.last
+        if not (self._readyz and config and config.listens):
+            return ""
+        if (
+            control.release(config.version) < control.FIRST_HTTP
+        ):  # it would take it for a broken RPC
+            return ""
+        for path, words in control.HEALTH:
+            question = control.http(self._readyz, config.listens, path)
+            try:
+                done = self.client.run(*question, limit=control.HTTP_LIMIT + 1)
+            except CannotTell:
+                return ""
+            if done.code or done.out == b"204":
+                return "" if done.code else words
+        return ""
+
+    def _ping(self) -> Controller:
         try:
             done = self.client.run(*control.PING)
         except NoAnswer as error:

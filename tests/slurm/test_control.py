@@ -31,6 +31,22 @@ Slurmctld(backup) at ctl2 is UP
 
 
 @pytest.mark.parametrize(
+    ("host", "port", "listens"),
+    [
+        ("ctl1(10.0.0.1)", "6817", "10.0.0.1:6817"),
+        ("ctl1", "6817-6820", "ctl1:6817"),
+        ("ctl1(fd00::1)", "6817", "[fd00::1]:6817"),
+        ("ctl1(10.0.0.1)", "", ""),
+        ("@evil/x(a b)", "6817", ""),
+    ],
+)
+def test_where_the_primary_listens(host: str, port: str, listens: str) -> None:
+    """As it stands in a URL; nothing of what could lead elsewhere."""
+    text = CONFIG.replace("ctl1(10.0.0.1)", host) + f"SlurmctldPort           = {port}\n"
+    assert read_config(text.encode()).listens == listens
+
+
+@pytest.mark.parametrize(
     ("info", "socket"),
     [
         ("socket=/run/m.sock", ["--socket=/run/m.sock"]),

@@ -232,6 +232,41 @@ def test_why_a_controller_is_down_is_not_waited_for(world: World) -> None:
     assert "or it is of an older version than Slurm's commands here" in told.trouble
 
 
+HTTP = CONFIG.replace("22.05.8", "25.11.0") + "SlurmctldPort = 6817-6820\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "answers", "trouble", "asked"),
+    [
+        (HTTP, {"readyz": "204"}, "slurmctld itself says that it is ready for", 1),
+        (HTTP, {"readyz": "500", "livez": "204"}, "that it lives, and not that it is ready", 2),
+        (HTTP, {"readyz": "500", "livez": "500"}, "", 2),
+        (HTTP, {"readyz": "200", "livez": "404"}, "", 2),
+        (HTTP, {}, "", 1),
+        (HTTP.replace("25.11.0", "25.05.9"), {"readyz": "204"}, "", 0),
+        (HTTP.replace("6817-6820", "N/A"), {"readyz": "204"}, "", 0),
+    ],
+)
+def test_a_slurmctld_that_does_not_answer_scontrol_is_asked_itself(
+    world: World, config: str, answers: dict[str, str], trouble: str, asked: int
+) -> None:
+    """By HTTP, which Slurm has since 25.11: only 204 says something, and no answer says nothing."""
+    cases = "".join(f"*/{path}) printf {code}; exit 0;; " for path, code in answers.items())
+    log = f'echo "$0 $*" >> {world.stand_ins._log}'
+    world.stand_ins.script("curl", f'#!/bin/sh\n{log}\ncase "$*" in {cases} esac\nexit 7\n')
+    world.scontrol(config=config)
+    slurm = Snapshot(world.client, world.clock, users=(), max_age=30.0, readyz="http")
+    assert slurm.controller().trouble == ""
+    assert world.stand_ins.told("curl") == []
+    world.scontrol(config=config, ping=UP.replace("UP", "DOWN"))
+    told = slurm.controller()
+    assert not told.primary_up
+    assert trouble in told.trouble
+    assert bool(trouble) == bool(told.trouble)
+    urls = [line.split()[-1] for line in world.stand_ins.told("curl")]
+    assert urls == [f"http://10.0.0.1:6817/{path}" for path in ("readyz", "livez")][:asked]
+
+
 def test_a_ping_that_says_nothing_is_cannot_tell(world: World) -> None:
     """scontrol without a configuration prints its error, and no controller."""
     world.stand_ins.says("scontrol", err="scontrol: fatal: no configuration\n", code=1)

@@ -1,5 +1,6 @@
 """Rules of the slurm check: that slurmctld does not answer is the finding, not a doubt."""
 
+import shutil
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
+from sentinel.slurm.control import FIRST_HTTP, release
 from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import FixedSlurm, context
@@ -164,7 +166,15 @@ def test_limits_can_be_set_and_have_to_be_in_order() -> None:
 
 
 def port(lab: Lab) -> Snapshot:
-    return Snapshot(Client(environ=lab.env, limit=5.0), SystemClock(), users=None, max_age=0.0)
+    client = Client(environ=lab.env, limit=5.0)
+    return Snapshot(client, SystemClock(), users=None, max_age=0.0, readyz="http")
+
+
+def itself(slurm: Snapshot) -> str:
+    """What a slurmctld that is well adds about itself: from 25.11 on it needs no munge for that."""
+    http = release(slurm.config().version) >= FIRST_HTTP and shutil.which("curl")
+    said = "; slurmctld itself says that it is ready for requests (GET /readyz)"
+    return said if http else ""
 
 
 def asked(lab: Lab, slurm: Snapshot | None = None) -> list[tuple[str, Status, str]]:
@@ -191,11 +201,15 @@ def test_a_real_controller_that_hangs_is_critical(fresh: Lab) -> None:
 
 def test_a_real_munged_that_is_killed_is_told_as_munge(fresh: Lab) -> None:
     """slurmctld is well: looking there would be looking in the wrong place."""
+    slurm = port(fresh)
+    asked(fresh, slurm)
     fresh.munge.kill()
-    ((subject, status, summary),) = asked(fresh)
+    ((subject, status, summary),) = asked(fresh, slurm)
     assert (subject, status) == ("controller", Status.CRITICAL)
     assert summary.startswith("slurmctld cannot be asked, munge on this host fails: ")
     assert "Munge encode failed" in summary
+    assert summary.endswith(itself(slurm))
+    assert ("GET /readyz" in summary) == bool(itself(slurm))
     fresh.munge.start()
     assert [f[:2] for f in asked(fresh)] == [("controller", Status.OK)]
 
@@ -210,7 +224,7 @@ def test_a_real_munged_that_hangs_is_told_as_munge(fresh: Lab) -> None:
         (
             "controller",
             Status.CRITICAL,
-            f"slurmctld cannot be asked, munge on this host fails: {because}",
+            f"slurmctld cannot be asked, munge on this host fails: {because}{itself(slurm)}",
         )
     ]
     fresh.munge.cont()
