@@ -25,14 +25,16 @@ def orders(
     """What has to be written so that the silences say what Slurm says now.
 
     `every_node`: all of the cluster; a reservation that holds them all silences everything.
-    What a person has ended by hand is left as it is; a reservation that was changed is another.
+    What a person has ended by hand is left as it is. A reservation with another end or other nodes
+    is the same one, and so is the incident that bears its id.
     `cluster`: whose alerts alone they silence, where there are more.
     """
     match = Match(cluster=literally(cluster)) if cluster else Match()
     known = {s.id: s for s in silences if s.id.startswith(PREFIX)}
     wanted = {s.id: s for s in _wanted(reservations, frozenset(every_node), now)}
     gone = (s for s in known.values() if s.id not in wanted and s.ends > now.wall)
-    new = [replace(s, match=match) for s in wanted.values() if s.id not in known]
+    told = (replace(s, match=match) for s in wanted.values())
+    new = [s for s in told if (was := known.get(s.id, s)) is s or (was.who == s.who and was != s)]
     return [*new, *(replace(s, ends=now.wall) for s in gone)]
 
 
@@ -50,8 +52,9 @@ def _wanted(
 
 def _silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
     r = reservation
-    parts = (r.name, str(r.starts), str(r.ends), *sorted(nodes or ()))
-    name = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    name = blake2b(
+        f"{r.name}\0{r.starts}".encode("utf-8", "surrogatepass"), digest_size=4
+    ).hexdigest()
     return Silence(
         id=PREFIX + name,
         match=Match(),

@@ -48,7 +48,7 @@ def each(
     where the list of jobs leaves out one that runs.
     """
     before = (None if ctx.one_shot else recalled(ctx.memory, Remembered)) or Remembered()
-    refuse_cut(ctx, [key for s, ids in before.running.items() if s not in theirs for key in ids])
+    refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
     deadline = time.monotonic() + ctx.limit * SHARE
     reports: dict[str, Report] = {}
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}

@@ -91,7 +91,10 @@ def call_unsilence(args: argparse.Namespace) -> int:
                 raise BadCall(f"silence {args.silence} stands in the file: silences; end it there")
             have = ", ".join(known) or "none"
             raise BadCall(f"no silence {args.silence!r} is in force; there are: {have}")
-        state.store.silence(replace(order, ends=state.now.wall))
+        who = (
+            (args.who or user()) if order.planned else order.who
+        )  # so that Slurm does not renew it
+        state.store.silence(replace(order, ends=state.now.wall, who=who))
     print(f"{order.id}: ended; what still fires is told")
     return 0
 

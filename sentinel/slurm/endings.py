@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import Answer, Pause
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import JobEnd, Run
+from sentinel.slurm.model import Job, JobEnd, Run
 from sentinel.slurm.words import nonce, text
 
 MOST_REMEMBERED = 1000
@@ -48,6 +48,13 @@ class Endings:
             return self._known.get(job_id) or self._learn(job_id)
         finally:
             self._lock.release()
+
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Their ids are in the queue again: requeued, or given anew by a slurmctld that had lost its
+        memory."""
+        if self._known:
+            for job in jobs:
+                self._known.pop(job.job_id, None)
 
     def _learn(self, job_id: str) -> JobEnd | None:
         self._pause.check(self._clock.now())

@@ -294,7 +294,9 @@ class Snapshot:
 
     def _ask_jobs(self) -> tuple[Job, ...]:
         mark = nonce()
-        return tuple(queue.read_list(self._squeue("-o", queue.columns(mark)), mark))
+        jobs = tuple(queue.read_list(self._squeue("-o", queue.columns(mark)), mark))
+        self._endings.forget(jobs)
+        return jobs
 
     def _ask_gpus(self) -> Mapping[str, int]:
         mark = nonce()

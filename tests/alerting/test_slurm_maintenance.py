@@ -105,15 +105,28 @@ def test_what_is_known_is_not_written_again() -> None:
     """And what a person has ended by hand stays ended."""
     (silence,) = imported(planned())
     assert imported(planned(), known=(silence,)) == []
-    assert imported(planned(), known=(replace(silence, ends=START.wall - 1),)) == []
+    ended = replace(silence, ends=START.wall - 1, who="ann")
+    assert imported(planned(), known=(ended,)) == []
+    assert imported(planned(ends=NOW + 7200), known=(ended,)) == []
 
 
 def test_a_reservation_that_is_gone_ends_its_silence() -> None:
-    """Now, not at its planned end; a changed one is another."""
+    """Now, not at its planned end."""
     (silence,) = imported(planned())
     assert imported(known=(silence,)) == [replace(silence, ends=START.wall)]
-    longer, ended = imported(planned(ends=NOW + 7200), known=(silence,))
-    assert (longer.ends, ended) == ((NOW + 7200) * SECOND, replace(silence, ends=START.wall))
+    anew = imported(planned(), known=(replace(silence, ends=START.wall),))
+    assert anew == [silence], "made once more"
+
+
+def test_a_reservation_that_is_changed_stays_one_incident() -> None:
+    """Longer, shorter or with other nodes: the silence is written anew under its own id."""
+    (silence,) = imported(planned())
+    (longer,) = imported(planned(ends=NOW + 7200), known=(silence,))
+    assert longer == replace(silence, ends=(NOW + 7200) * SECOND)
+    (other,) = imported(planned(ends=NOW + 7200, nodes=frozenset(["n0"])), known=(longer,))
+    assert (other.id, other.nodes) == (silence.id, {"n0"})
+    (next_day,) = imported(planned(starts=NOW + 86400, ends=NOW + 90000), known=())
+    assert next_day.id != silence.id
 
 
 def test_silences_of_people_are_left_alone() -> None:

@@ -284,6 +284,20 @@ def test_an_end_is_asked_for_once(world: World) -> None:
     assert (end.state, end.exit_code, world.requests) == ("FAILED", 3, {"squeue": 1})
 
 
+def test_an_id_that_is_in_the_queue_again_has_another_end(world: World) -> None:
+    """Requeued after its end, or given anew: what was remembered was the end of the run before."""
+    world.stand_ins.says("squeue", unmarked(remembered()))
+    slurm = world.snapshot("alice")
+    first = slurm.job_end(PLAIN_JOB.job_id)
+    world.stand_ins.says("squeue", unmarked(listed(row())))
+    assert slurm.jobs() == (PLAIN_JOB,)
+    world.stand_ins.says("squeue", unmarked(remembered(state=b"COMPLETED", exit=b"0:0")))
+    second = slurm.job_end(PLAIN_JOB.job_id)
+    assert first is not None
+    assert second is not None
+    assert (first.state, second.state) == ("FAILED", "COMPLETED")
+
+
 def test_a_job_that_lives_is_asked_for_again(world: World) -> None:
     """Its state may be another one now."""
     world.stand_ins.says("squeue", unmarked(remembered(state=b"RUNNING")))

@@ -15,7 +15,7 @@ from sentinel.checks.job.output import cause, last_step, stdout
 from sentinel.checks.job.queue import Queue, View, elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
-from sentinel.core.clock import SECOND, elapsed
+from sentinel.core.clock import elapsed
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -95,7 +95,8 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text += _last_seen(main, view)
     else:
         text = "not running and nothing is queued; no such job has been seen"
-    more = [*_storm(settings, view), *([view.at_risk] if view.at_risk else [])]
+    where = f"its nodes are in the maintenance reservation {visible(view.maintenance)}"
+    more = [*_storm(settings, view), *filter(None, [view.at_risk, view.maintenance and where])]
     finding = _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
     return structs.replace(
         finding,
@@ -137,8 +138,8 @@ def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
         yield "cause", why
     if last and (step := last_step(last.tail or "")):
         yield "last_step", step
-    if view.maintenance is not None:
-        yield "maintenance", visible(view.maintenance[0])
+    if view.maintenance:
+        yield "maintenance", visible(view.maintenance)
     if view.memory.gone:
         main = _main(view.memory)
         written = stdout(main)
@@ -168,18 +169,13 @@ def _by_its_owner(view: View) -> str:
 
 
 def _patience(view: View) -> float:
-    """Seconds that it has to last before it is told: what is held is asked for twice; what dies in
-    a maintenance is told when that has ended."""
+    """Seconds that it has to last before it is told: what is held is asked for twice."""
     gone = view.memory.gone
     if view.queue.held:
         return SECOND_LOOK
     if not gone:
         return 0.0
-    main = _main(view.memory)
-    least = patience(main, view.memory)
-    if view.maintenance is None:
-        return least
-    return max(least, elapsed(main.at, view.now) + view.maintenance[1] - view.now.wall / SECOND)
+    return patience(_main(view.memory), view.memory)
 
 
 def _by_its_user(held: Sequence[Job]) -> bool:

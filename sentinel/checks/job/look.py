@@ -122,7 +122,7 @@ class Round:
         try:
             where = maintenance(last, self._ctx.slurm.reservations(), view.now)
         except CannotTell:
-            where = None
+            where = ""
         book = self._ctx.logbook
         done = book.records(last.seen.id, limit=10) if book and by_owner(last) else ()
         ours = any(one.action == "cancel" and one.outcome.effective for one in done)

@@ -97,7 +97,7 @@ class View(Struct, frozen=True, kw_only=True):
     `many`: it is one of those that were found, not one that was named.
     `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
     `maintenance`: the reservation with the flag MAINT that holds a node of the job that ended last,
-    and its end, epoch seconds. `ours`: sentinel itself has cancelled it.
+    "" for none. `ours`: sentinel itself has cancelled it.
     """
 
     subject: str
@@ -109,7 +109,7 @@ class View(Struct, frozen=True, kw_only=True):
     kill_switch: bool | None = None
     finished: str = ""
     at_risk: str = ""
-    maintenance: tuple[str, int] | None = None
+    maintenance: str = ""
     ours: bool = False
     notes: tuple[str, ...] = ()
 

@@ -73,11 +73,9 @@ def reason(last: Gone, memory: Memory) -> str:
     return f"this may be a gap between two jobs: it is told after {duration_text(seconds)}"
 
 
-def maintenance(
-    last: Gone, reservations: Iterable[Reservation], now: Instant
-) -> tuple[str, int] | None:
-    """The maintenance reservation that is in force on one of its nodes, and its end, epoch
-    seconds; of several the one that ends last."""
+def maintenance(last: Gone, reservations: Iterable[Reservation], now: Instant) -> str:
+    """The maintenance reservation that is in force on one of its nodes, of several the one that ends
+    last; "" for none."""
     nodes = frozenset(_expanded(last.end.nodes if last.end else "") or _expanded(last.seen.nodes))
     wall = now.wall // SECOND
     found = [
@@ -87,10 +85,7 @@ def maintenance(
         and r.starts <= wall < r.ends
         and ("ALL_NODES" in r.flags or not nodes.isdisjoint(r.nodes))
     ]
-    if not found or not last.ran:
-        return None
-    ends, name = max(found)
-    return name, ends
+    return max(found)[1] if found and last.ran else ""
 
 
 def _expanded(nodes: str) -> Sequence[str]:

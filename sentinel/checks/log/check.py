@@ -19,7 +19,7 @@ from sentinel.checks.log.secondary import Wishes
 from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, Signal, named
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.trainings import by_subject, each
-from sentinel.checks.users import EVERYBODY, running, watched
+from sentinel.checks.users import EVERYBODY, refuse_cut, running, watched
 from sentinel.core.checkpoints import Where
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
@@ -161,11 +161,13 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         and one about each further topic once there was something to say. Raises CannotTell when
         the queue cannot be read.
         """
-        before = not ctx.memory or (not self.many and bool(stored(ctx.memory).logs))
-        jobs = self._running(ctx, before=before) if self.of_jobs else []
+        logs = {} if self.many else stored(ctx.memory).logs
+        jobs = self._running(ctx, before=not ctx.memory or bool(logs)) if self.of_jobs else []
         if self.many:
             theirs = by_subject(self.whose, jobs)
             return each(ctx, theirs, self._look, self._nothing(self.subject), "logs")
+        if jobs and not ctx.one_shot:  # another one of the name is no proof that the list is whole
+            refuse_cut(ctx, logs)
         return self._look(ctx, self.subject, jobs)
 
     def jobs_of(self) -> frozenset[str] | None:

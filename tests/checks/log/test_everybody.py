@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.trainings import LATE
@@ -115,6 +116,26 @@ def test_a_list_that_leaves_out_one_that_runs_is_not_believed(tmp_path: Path) ->
     cut = FixedSlurm(jobs=watch.jobs[1:], ends=runs)
     with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
         watch.check.run(context(cut, now=START, memory=watch.memory))
+
+
+@pytest.mark.parametrize("found", [{"job": "flag"}, {"match": re.compile("flag")}])
+def test_another_job_of_that_name_does_not_make_the_list_whole(
+    tmp_path: Path, found: dict[str, Any]
+) -> None:
+    """Two jobs of one training ran, and one of them is cut off; one that has ended is believed."""
+    watch = two(tmp_path, users=["ann"], **found)
+    (tmp_path / "flag.log").write_text("begins\n")
+    watch.jobs = tuple(replace(job, name="flag") for job in watch.jobs)
+    look(watch)
+    for state in ("RUNNING", "COMPLETED"):
+        run = Run(id="7", job_id="7", name="flag", user="ann", state=state, exit_code=0)
+        slurm = FixedSlurm(jobs=watch.jobs[1:], ends={"7": run})
+        seen = context(slurm, now=START, memory=watch.memory)
+        if state == "RUNNING":
+            with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
+                watch.check.run(seen)
+        else:
+            assert watch.check.run(seen).findings[0].status is OK
 
 
 def test_a_named_job_that_is_too_small_is_no_hole_in_the_list(tmp_path: Path) -> None:
