@@ -21,7 +21,10 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.complaints import complaint, failure, left_out, lines
 
-SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+# LOCAL: where slurm.conf has FederationParameters=fed_display they would list the other clusters' jobs
+# too, and leave out, without a word, those of a cluster whose slurmctld is dead (seen on 22.05).
+LOCAL = {f"{name}_LOCAL": "1" for name in ("SQUEUE", "SCONTROL", "SACCT", "SINFO")}
+SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **LOCAL}
 MOST_OUTPUT = 512 * 2**20  # a million jobs
 
 # How to reach slurmctld and to prove who asks: slurm.conf(5), slurm(1), auth/jwt, auth/slurm.

@@ -41,7 +41,7 @@ STATES: dict[str, Phase] = {
     "STOPPED": Phase.PAUSED,
     "COMPLETING": Phase.ENDING,
     "STAGE_OUT": Phase.ENDING,
-    "REVOKED": Phase.UNCLEAR,  # another cluster of the federation may run it
+    "REVOKED": Phase.UNCLEAR,  # another cluster of the federation runs it, or has run it
     "COMPLETED": Phase.OVER,
     "CANCELLED": Phase.OVER,
     "FAILED": Phase.OVER,
@@ -57,6 +57,14 @@ STATES: dict[str, Phase] = {
 }
 
 
+REVOKED = "REVOKED"
+AWAY = (
+    "is REVOKED: it went to another cluster of the federation, which alone knows what it does (`squeue"
+    " --federation` says which); watch it by a check with `cluster`"
+)
+"""Seen on 22.05: the cluster where it was submitted lists it as REVOKED while another one runs it, and
+goes on to say so once that has ended (fed_mgr.c)."""
+
 EXPEDITED = 600.0
 """Seconds after which a job in EXPEDITING needs a person. With `sbatch --requeue=expedite` (25.11)
 it goes before all others the moment the epilogs on its nodes have ended: one that waits for
@@ -70,12 +78,14 @@ def phase(state: str) -> Phase:
 
 
 def strange(jobs: Iterable[Job]) -> str:
-    """The first of them whose state is a word that no Slurm we know prints: what it does, nobody
-    here can tell. Empty where there is none."""
-    found = (job for job in jobs if job.state not in STATES)
-    return next(
-        (f"job {job.id} is {job.state}, a state that is not known here" for job in found), ""
-    )
+    """The first of them of which nobody here can tell what it does: its state is a word that no
+    Slurm we know prints, or another cluster has it. Empty where there is none."""
+    for job in jobs:
+        if job.state == REVOKED:
+            return f"job {job.id} {AWAY}"
+        if job.state not in STATES:
+            return f"job {job.id} is {job.state}, a state that is not known here"
+    return ""
 
 
 def leads(job: Job) -> bool:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.client import ELSEWHERE, SETTINGS, Client, command, neutral
+from sentinel.slurm.client import ELSEWHERE, LOCAL, SETTINGS, Client, command, neutral
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 from tests.slurm.stand_ins import StandIns
@@ -49,7 +49,8 @@ REMARKS = [
 
 def test_switches_of_other_tools_are_taken_out() -> None:
     """What tells the way to slurmctld stays, what changes an answer goes; times are epochs."""
-    ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+    local = dict.fromkeys(("SQUEUE_LOCAL", "SCONTROL_LOCAL", "SACCT_LOCAL", "SINFO_LOCAL"), "1")
+    ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **local}
     assert neutral(SWITCHES | NEEDED | {"LC_ALL": "tr_TR.UTF-8"}) == NEEDED | ours
 
 
@@ -74,10 +75,11 @@ def test_through_a_prefix_the_environment_travels() -> None:
     """env(1) unsets and sets on the other side; its arguments are not quoted for no shell."""
     argv = command(["squeue", "-o", "%i x"], ["nsenter", "-t", "1"])
     assert argv[:4] == ["nsenter", "-t", "1", "/usr/bin/env"]
-    assert argv[-6:] == [
+    assert argv[-3 - len(SETTINGS) :] == [
         "SLURM_TIME_FORMAT=%s",
         "SLURM_BITSTR_LEN=0",
         "LC_ALL=C",
+        *(f"{name}=1" for name in LOCAL),
         "squeue",
         "-o",
         "%i x",
@@ -229,7 +231,8 @@ def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
     """The other side's own switches are gone, and sentinel's are there."""
     stand_ins.script("squeue", "#!/bin/sh\nenv | grep -E '^(SQUEUE|SLURM|LC_)' | sort\n")
     client = Client(environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"])
-    assert client.ask("squeue") == b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\n"
+    ours = b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\nSQUEUE_LOCAL=1\n"
+    assert client.ask("squeue") == ours
 
 
 LARGE = """

@@ -17,7 +17,7 @@ from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
-from sentinel.slurm.job_states import Phase, phase
+from sentinel.slurm.job_states import AWAY, REVOKED, Phase, phase
 from sentinel.slurm.model import Job, JobPast, Run
 
 DAY = 86400.0
@@ -145,8 +145,11 @@ def _by_subject(
 def _still_there(memory: Memory, runs: Sequence[Run]) -> str:
     """Why the list of jobs is not believed: one that is missing there is alive."""
     gone = {one.seen.job_id for one in memory.gone}
+    newest = [one.seen.job_id for one in memory.gone[:1]]
     for run in runs:
         where = _phase(run)
+        if run.state == REVOKED and run.job_id in newest:
+            return f"job {visible(run.id)} {AWAY}"
         alive = where not in (Phase.OVER, Phase.UNCLEAR)
         # What accounting alone has may be a run whose end never came there.
         if alive and run.source == "squeue" and (run.job_id in gone or not memory.seen):

@@ -55,6 +55,18 @@ class Slow(FixedSlurm):
         raise CannotTell("squeue took 9s: slurmctld is not asked a second time")
 
 
+def test_what_another_cluster_of_the_federation_has_is_not_judged_here() -> None:
+    """While it is in the list, and when it has left it; the death of a later one here is told."""
+    watch, away = Watch(check()), run(state="REVOKED", nodes="", started=None)
+    seen = watch.see(Slurm(job("10", state="REVOKED", nodes="", started=None)))
+    assert seen.status is Status.UNKNOWN
+    assert seen.summary.startswith("job 10 is REVOKED: it went to another cluster of the")
+    assert watch.see(Slurm(runs=[away])).summary.startswith("job 10 is REVOKED: it went to")
+    watch.see(Slurm(job("11"), runs=[away]))
+    dead = watch.see(Slurm(runs=[away, run("11")]))
+    assert (dead.status, "job 11 FAILED" in dead.summary) == (Status.CRITICAL, True)
+
+
 def test_a_list_that_leaves_a_job_out_is_no_death() -> None:
     """Cut at a whole record, or empty with exit code 0: asked once more the job is there."""
     watch = Watch(check())

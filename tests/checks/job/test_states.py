@@ -17,7 +17,7 @@ STATES = {
     "EXPEDITING": Status.OK,
     "COMPLETING": Status.OK,
     "STAGE_OUT": Status.OK,
-    "REVOKED": Status.OK,
+    "REVOKED": Status.UNKNOWN,
     "SOMETHING_NEW": Status.UNKNOWN,
     "SUSPENDED": Status.WARNING,
     "STOPPED": Status.WARNING,
