@@ -46,17 +46,17 @@ class Login:
             max_age=int(self._gate.lasts),
             path="/",
             httponly=True,
-            samesite="Strict",
+            samesite="Lax",
             secure=secure(request.headers),
         )
         return answer
 
     async def end(self, request: web.Request) -> web.Response:
         """No session any more, in this browser or wherever the cookie was copied to."""
+        answer = elsewhere("/")
         if not self._gate.foreign(request.headers):
             self._gate.end(request.headers, self._live.seconds())
-        answer = elsewhere("/")
-        answer.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+            answer.del_cookie(COOKIE, path="/", httponly=True, samesite="Lax")
         return answer
 
 

@@ -1,7 +1,10 @@
 """A login that is kept, and answers to many alerts at once; over a real connection."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -40,7 +43,7 @@ def test_the_token_is_given_once(shown: Stage) -> None:
     status, set_, told = log_in(shown)
     assert (status, told["Location"]) == (303, "/alerts?severity=critical")
     mine = set_["sentinel_session"]
-    assert (mine["httponly"], mine["samesite"], mine["path"]) == (True, "Strict", "/")
+    assert (mine["httponly"], mine["samesite"], mine["path"]) == (True, "Lax", "/")
     assert (mine["secure"], mine["max-age"]) == ("", "43200")
     assert TOKEN not in str(told)
     had = {"Cookie": f"sentinel_session={mine.value}"}
@@ -162,6 +165,57 @@ def test_three_hundred_alerts_are_answered_at_once() -> None:
         data = {"alert": names, "deed": "ack", "token": TOKEN}
         assert ask(s, "POST", "/alerts", data=data)[0] == 303
         assert len(s.orders()[0]) == 300
+
+
+@contextmanager
+def other_site(page: str) -> Iterator[str]:
+    """To a browser `localhost` is another site than `127.0.0.1`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}/"
+        server.shutdown()
+
+
+def test_a_link_in_a_mail_brings_the_login_and_another_sites_form_does_nothing() -> None:
+    """The first answer knows who looks, without scripts; a form of that site acknowledges nothing and
+    ends no session."""
+    with browser() as chromium, stage([alert(1, "gpu00001")]) as s:
+        forms = "".join(
+            f'<form id="{n}" method="post" action="{s.url}{path}"><input name="deed" value="ack">'
+            '<input name="alert" value="00000001"><button>go</button></form>'
+            for n, path in (("one", ACK), ("many", "/alerts"), ("end", "/logout"))
+        )
+        link = f'<a href="{s.url}/alerts/00000001">the mail</a>'
+        with other_site(link + forms) as mail:
+            page = Visitor(chromium, java_script_enabled=False).page
+            page.goto(f"{s.url}/login")
+            page.fill("#who", "Ann")
+            page.fill("#token", TOKEN)
+            page.locator("main button").click()
+            for form in ("one", "many", "end"):
+                page.goto(mail)
+                with page.expect_navigation() as answer:
+                    page.click(f"#{form} button")
+                if form != "end":
+                    assert answer.value.status == 403
+                    assert page.get_by_text("the request comes from another site").is_visible()
+            page.goto(mail)
+            page.get_by_text("the mail").click()
+            page.wait_for_url("**/alerts/00000001")
+            assert page.get_by_text("· Ann").is_visible()
+            assert page.locator("#token").count() == 0
+            assert s.orders() == ([], [])
 
 
 @pytest.mark.parametrize("scripts", [True, False])
