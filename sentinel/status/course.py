@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.hostlist import printed
@@ -43,11 +44,30 @@ class Asked(Struct, frozen=True, kw_only=True):
     nodes: str = ""
 
 
+class Holder(Struct, frozen=True, kw_only=True):
+    """Who has `used` bytes of a file system; `name` in its check's history: `subject`, `series`. `a_day`: bytes
+    by which it grew each day since `since` (s UTC), where the history tells."""
+
+    name: str
+    check: str
+    subject: str
+    series: str = "used_bytes"
+    used: float
+    since: float | None = None
+    a_day: float | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a tree or quota of its own and no part of one, whose names are its owner's."""
+        return self.series == "used_bytes"
+
+
 class Past(Struct, frozen=True, kw_only=True):
-    """What was read: lines that begin where the first number is, and marks, the oldest first."""
+    """What was read: lines that begin where the first number is, marks, the oldest first, and who grew."""
 
     lines: Sequence[Line] = ()
     marks: Sequence[Mark] = ()
+    grew: Sequence[Holder] = ()
 
 
 TRAINING: tuple[tuple[str, str, Unit], ...] = (
@@ -61,6 +81,7 @@ FILES: tuple[tuple[str, str, Unit], ...] = (
     ("used_percent", "Space used", "percent"),
     ("free_bytes", "Space free", "bytes"),
     ("inodes_used_percent", "Inodes used", "percent"),
+    ("used_bytes", "Used", "bytes"),
     ("size_bytes", "Size", "bytes"),
 )
 
@@ -88,6 +109,18 @@ def files(store: Store, asked: Asked, now: Instant) -> Past:
     """Space and inodes of a file system, and marks for its alerts. Raises StoreError."""
     lines = [_line(store, asked, *shape, now) for shape in FILES]
     return Past(lines=lines, marks=sorted(_told(store, asked), key=lambda m: m.at)[-MOST_MARKS:])
+
+
+def grown(store: Store, holders: Iterable[Holder], now: Instant, seconds: float) -> list[Holder]:
+    """With how much each grew over that time."""
+    found = list[Holder]()
+    for one in holders:
+        seen = points(store, one.check, one.subject, one.series, now, seconds)
+        (first, before), (last, size) = (seen[0], seen[-1]) if seen else ((0.0, 0.0), (0.0, 0.0))
+        if last - first >= 3600:
+            one = replace(one, since=first, a_day=(size - before) / (last - first) * 86_400)
+        found.append(one)
+    return found
 
 
 def _line(store: Store, asked: Asked, name: str, title: str, unit: Unit, now: Instant) -> Line:

@@ -33,13 +33,15 @@ _PREFIX = "sentinel/looks/"
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """A finding, without what only its alert needs."""
+    """A finding, without what only its alert needs. `parts`: bytes of the largest directories and owners
+    of a tree, by the name under which the history has them (`dir /x/y`, `owner ann`)."""
 
     subject: str
     status: Status
     summary: str
     values: Mapping[str, Value] = {}
     labels: Mapping[str, str] = {}
+    parts: Mapping[str, float] = {}
 
 
 class CheckLook(Struct, frozen=True, kw_only=True):
@@ -137,6 +139,10 @@ def _group(
 def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
     seen = outcome.report.findings if outcome.report else ()
     findings = sorted(seen or (outcome.itself,), key=lambda f: -f.status.rank)
+    parts = defaultdict[str, dict[str, float]](dict)
+    for sample in outcome.report.samples if outcome.report else ():
+        if sample.name.startswith(("dir ", "owner ")):
+            parts[sample.subject][sample.name] = sample.value
     shown = [
         Shown(
             subject=f.subject,
@@ -144,6 +150,7 @@ def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
             summary=shortened(f.summary, SUMMARY),
             values={k: v for k, v in f.values.items() if _plain(v)},
             labels=f.labels,
+            parts=parts.get(f.subject, {}),
         )
         for f in findings[:MOST]
     ]

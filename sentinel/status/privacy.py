@@ -81,6 +81,7 @@ class _Sight:
             alerts=alerts,
             incidents=tuple(self._incident(i, known[i.incident]) for i in f.incidents if i.incident in known),
             checks=tuple(c if c.panel in OPEN else replace(c, summary="") for c in f.checks),
+            disks=tuple(replace(d, parts={}) for d in f.disks),
             jobs=tuple(self._job(j) for j in f.jobs if j in self.mine or not self._gone(j.check)),
             work=tuple(w for w in f.work if w.user == self.name or not self.jobs_hidden),
             queue={} if self.jobs_hidden else f.queue,

@@ -103,7 +103,8 @@ class CheckFact(Struct, frozen=True, kw_only=True):
 
 class DiskFact(Struct, frozen=True, kw_only=True):
     """A file system as it was `seen`; `stale`: why that is not current, which makes its status
-    unknown. `full_in_s` with its early and late bounds: see the forecast of `fs`."""
+    unknown. `full_in_s` with its early and late bounds: see the forecast of `fs`. `parts`: bytes of the
+    largest directories and owners of a tree (`dir /x/y`, `owner ann`)."""
 
     check: str
     path: str
@@ -121,6 +122,7 @@ class DiskFact(Struct, frozen=True, kw_only=True):
     full_in_s: float | None = None
     full_in_early_s: float | None = None
     full_in_late_s: float | None = None
+    parts: Mapping[str, float] = {}
 
 
 class JobFact(Struct, frozen=True, kw_only=True):

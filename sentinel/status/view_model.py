@@ -189,6 +189,7 @@ def _disks(m: Material) -> Iterator[DiskFact]:
             summary=visible(f.summary),
             seen=look.at.wall / SECOND,
             stale=stale,
+            parts={visible(name): size for name, size in f.parts.items()},
             **numbers,
         )
 

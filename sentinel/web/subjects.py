@@ -19,7 +19,7 @@ from sentinel.core.hostlist import printed
 from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.status import course, detail, plot, room
-from sentinel.status.course import Asked, Past
+from sentinel.status.course import Asked, Holder, Past
 from sentinel.status.folding import single
 from sentinel.status.node_states import OUT
 from sentinel.status.privacy import HIDDEN, Eyes, hidden
@@ -134,12 +134,13 @@ class Subjects:
         facts = await self._shown.facts(request)
         course = await self._file_course(request, facts)
         row = _disk(facts, request)
+        grew, eyes = await self._grew(row) if row else (), self._shown.viewer(request).eyes
         more = {
             **_one(request, course, "path"),
             "row": row,
             "acts": (),
             "stacks": (),
-            "grew": _grown(facts, row.path) if row else [],
+            "grew": [one for one in grew if eyes.all or one.whole],
         }
         return self._shown.fresh(request, facts, "one.html", "/files", more)
 
@@ -231,6 +232,17 @@ class Subjects:
             at=float(moment) if moment else None,
         )
 
+    async def _grew(self, row: DiskFact) -> Sequence[Holder]:
+        """Who has most of it and grew how fast, as it was read within REDRAWN."""
+        key, now = ("grew", row.check, row.path), self._live.clock.now()
+        at, past = self._drawn.get(key, (None, Past()))
+        if at is None or elapsed(at, now) >= REDRAWN:
+            rows = _holders(await self._live.facts(), row.path)
+            grew = await self._live.source.read(lambda s: course.grown(s, rows, now, HISTORY))
+            past = Past(grew=grew)
+            self._keep(key, now, past)
+        return past.grew
+
     async def _done(
         self, check: str, job: str, alone: bool
     ) -> tuple[list[ActionFact], list[Kept] | None]:
@@ -247,7 +259,7 @@ class Subjects:
 
     def _keep(self, key: tuple[str, ...], now: Instant, past: Past) -> None:
         self._drawn.pop(key, None)
-        if any(line.parts for line in past.lines):  # any address may be asked for
+        if past.grew or any(line.parts for line in past.lines):  # any address may be asked for
             self._drawn[key] = now, past
         while len(self._drawn) > DRAWN:
             del self._drawn[next(iter(self._drawn))]
@@ -347,12 +359,18 @@ def _its(alert: AlertFact, row: JobFact | None) -> bool:
     return alert.subject == name or alert.subject.startswith(f"{name} ")
 
 
-def _grown(facts: Facts, path: str) -> list[DiskFact]:
-    """What `du` and `quota` know of a file system and below it (`/home user ann`, `/home tree`), the
-    largest first."""
-    inside = path.rstrip("/") + "/", f"{path} "
-    found = [d for d in facts.disks if d.path != path and d.path.startswith(inside)]
-    return sorted(found, key=lambda d: -(d.used_bytes or 0))[:20]
+def _holders(facts: Facts, path: str) -> list[Holder]:
+    """What `du` and `quota` know of a file system and below it (`/home user ann`, `/home tree`), with the
+    directories and owners of trees; the largest first."""
+    inside, found = (path.rstrip("/") + "/", f"{path} "), list[Holder]()
+    for d in facts.disks:
+        of: dict[str, Any] = {"check": d.check, "subject": d.path}
+        if d.path != path and d.path.startswith(inside) and d.used_bytes is not None:
+            found.append(Holder(name=d.path, used=d.used_bytes, **of))
+        if d.path == path or d.path.startswith(inside):
+            parts = d.parts.items()
+            found += [Holder(name=n, series=n, used=size, **of) for n, size in parts]
+    return sorted(found, key=lambda one: -one.used)[:20]
 
 
 @lru_cache(maxsize=64)

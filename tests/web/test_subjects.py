@@ -1,18 +1,26 @@
 """One node, one training, the ledger of GPUs: what their pages tell, over a real connection."""
 
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.model import Status
+from sentinel.alerting.observations import Outcome
+from sentinel.checks.du.check import DuCheck
+from sentinel.core.clock import shifted
+from sentinel.core.model import Batch, Finding, Status
 from sentinel.status.collect import gather
+from sentinel.status.last_seen import remembered
 from sentinel.status.view_model import facts
 from sentinel.testing import START
+from sentinel.web.auth import Gate
 from sentinel.web.metrics import metrics
+from tests.checks.quota.test_further import look
 from tests.web.scenery import KINDS, alert, around, big, ledger, store
-from tests.web.stage import stage
+from tests.web.stage import TOKEN, stage
 from tests.web.test_site import ask
 
 NODE, JOB = "/nodes/one?name=gpu00003", "/jobs/one?check=progress&subject=llm-10b"
@@ -97,6 +105,43 @@ def test_a_file_system_shows_who_has_most_of_it() -> None:
     with stage(state=big()) as s:
         _, page, _ = ask(s, "GET", "/files/one?check=scratch&path=/scratch")
     below = page[page.index("Who has most of it") : page.index("h-marks")]
-    found = re.findall(r">/scratch ?(\S*) ?(\S*)</a></td><td class=\"w\">(\d+ TB) used", below)
+    found = re.findall(r">/scratch ?(\S*) ?(\S*)</a></td><td class=\"n\">(\d+ TB)<", below)
     assert found == [("user", f"user{n}", f"{n + 1} TB") for n in reversed(range(12))]
     assert "/scratch1" not in below
+
+
+def test_a_tree_shows_who_grew_and_since_when(tmp_path: Path) -> None:
+    """Real directories, looked at two days apart: one grows, one shrinks, one is new, and the owner of all has
+    the sum. Names of directories are for those who may see everything."""
+    state = store([])
+    state.lead("lab pid 1", START)
+
+    def looked(days: float, **sizes: int) -> None:
+        for name, size in sizes.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "data").write_bytes(os.urandom(size))
+        report = look(tmp_path, kind=DuCheck)
+        itself = Finding(subject="", status=Status.OK, summary="")
+        ran = Outcome(check="scratch", kind="du", itself=itself, report=report, seconds=1.0)
+        at = shifted(START, -days * 86_400)
+        seen: Any = remembered([ran], at)
+        state.commit(Batch(at=at, memory=seen, samples={"scratch": report.samples}))
+
+    looked(2, runs=2_048_000, old=3_072_000)
+    looked(0, runs=4_096_000, old=1_024_000, fresh=512_000)
+    page = f"/files/one?check=scratch&path={tmp_path} tree"
+    gate = Gate(TOKEN, user_header="X-Remote-User")
+    with stage(state=state, gate=gate) as s:
+        whole = ask(s, "GET", page, headers={"Authorization": f"Bearer {TOKEN}"})[1]
+        ann = {"X-Remote-User": "ann", "Authorization": f"Bearer {TOKEN}"}
+        part, rows = (
+            ask(s, "GET", page, headers=ann)[1],
+            ask(s, "GET", "/api/v1/disks", headers=ann)[1],
+        )
+    cells = r'<td class="c">(?:dir {}/(\w+)|(owner root))</td><td class="n">(\S+ MB|\S+ kB)</td>'
+    cells = cells.format(tmp_path) + r'<td class="n[^"]*" data-h="a day">([^<]*)</td>'
+    found = [(a or b, size, grew) for a, b, size, grew in re.findall(cells, whole)]
+    assert [name for name, *_ in found] == ["owner root", "runs", "old", "fresh"]
+    assert [grew[:4] for _, _, grew in found[1:]] == ["+1.0", "\u22121.0", "\u2013"]
+    assert "13 Jan 08:00" in whole
+    assert f"dir {tmp_path}" not in part + rows

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.du.settings import Du
 from sentinel.checks.fs.limits import Limits, Usage, judge
+from sentinel.checks.fs.verdict import LARGEST
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Finding, Status, Value
+from sentinel.core.model import Finding, Sample, Status, Value
 from sentinel.core.text import visible
 from sentinel.core.values import size_text
 
@@ -40,7 +42,7 @@ class Row(Struct, frozen=True):
 
 class Tree(Struct, frozen=True, kw_only=True):
     """What the walk found. `complete` False: there is more. `unread`: what nobody could look at.
-    `stuck`: the process that was left behind in a part that hangs, 0 for none."""
+    `stuck`: the process that was left behind in a part that hangs, 0 for none. `owners` by name."""
 
     apparent: int
     allocated: int
@@ -76,7 +78,9 @@ def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
     if done.code:
         why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
         raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
-    return msgspec.json.decode(done.out, type=Tree)
+    tree = msgspec.json.decode(done.out, type=Tree)
+    names = _names(tuple(tree.owners))
+    return replace(tree, owners={names.get(uid, uid): row for uid, row in tree.owners.items()})
 
 
 def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Finding:
@@ -104,6 +108,16 @@ def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Findin
         values=_values(tree, usage if du.size else None),
         details=_details(tree),
     )
+
+
+def parts(subject: str, tree: Tree) -> list[Sample]:
+    """Its largest directories and owners, for the history of who grew; nothing of a walk that saw only some
+    of it, whose numbers would look as if they shrank."""
+    if not tree.complete or tree.unread:
+        return []
+    named = [(f"dir {p}", r) for p, r in [*tree.dirs.items()][:LARGEST]]
+    named += [(f"owner {o}", r) for o, r in [*tree.owners.items()][:LARGEST]]
+    return [Sample(subject, visible(name), float(row.allocated)) for name, row in named]
 
 
 def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
@@ -134,10 +148,8 @@ def _usage(tree: Tree, size: int | None) -> Usage:
 
 def _details(tree: Tree) -> str:
     rows = [f"{size_text(r.allocated):>8}  {r.entries:>9}  {p}" for p, r in tree.dirs.items()]
-    names = _names(tuple(tree.owners))
     rows += [
-        f"{size_text(r.allocated):>8}  {r.entries:>9}  owner {names.get(uid, uid)}"
-        for uid, r in tree.owners.items()
+        f"{size_text(r.allocated):>8}  {r.entries:>9}  owner {o}" for o, r in tree.owners.items()
     ]
     rows += [f"not read: {path}: {why}" for path, why in tree.errors.items()]
     return "\n".join(visible(row) for row in rows)

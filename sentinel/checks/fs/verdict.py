@@ -25,6 +25,8 @@ _UNSEEN = {
 }
 _GONE = "No such file or directory"
 KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
+LARGEST = 20
+"""Trees and quotas of one check whose size is kept too, so that one sees who grew."""
 Problem = tuple[Status, str]
 
 

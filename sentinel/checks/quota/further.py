@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
@@ -16,12 +17,12 @@ from sentinel.checks.fs import forecast
 from sentinel.checks.fs.check import ASKED, looked, lost_of
 from sentinel.checks.fs.forecast import Wishes as Future
 from sentinel.checks.fs.limits import Limits, completed
-from sentinel.checks.fs.verdict import KEPT, Rules, Sight, finding, measured, remembered
+from sentinel.checks.fs.verdict import KEPT, LARGEST, Rules, Sight, finding, measured, remembered
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Quota, Unexpected
 from sentinel.core.errors import CannotAsk, CannotTell
-from sentinel.core.model import Finding, Report, Status, covered
+from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.mounts import LOCAL, Mount
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
@@ -49,9 +50,10 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Further findings, which children hang, and the findings' subjects by path."""
+    """Further findings, which children hang, the findings' subjects by path, and what trees consist of."""
 
     findings: tuple[Finding, ...]
+    parts: tuple[Sample, ...] = ()
     subjects: Mapping[str, Sequence[str]]
     memory: Mapping[str, Any]
 
@@ -81,7 +83,11 @@ def report(wishes: Wishes, paths: Sequence[str], future: Future, ctx: Context) -
     return Report(
         findings=(*blind, *findings),
         coverage=covered("paths", [*(s.path for s in there), *unseen], [s.path for s in there]),
-        samples=tuple(sample for f in findings for sample in f.samples(KEPT)),
+        samples=(
+            *(sample for f in findings for sample in f.samples(KEPT)),
+            *_sizes(findings),
+            *found.parts,
+        ),
         memory={
             **{visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
             MEMORY: found.memory,
@@ -112,6 +118,7 @@ def asked(fs: Wishes, sights: Sequence[Sight], ctx: Context, deadline: float) ->
                     found[finding.subject] = finding
     return Asked(
         findings=tuple(found.values()),
+        parts=tuple(asker.parts),
         subjects=subjects,
         memory=to_builtins(asker.hanging.children),
     )
@@ -128,7 +135,7 @@ class _Asker:
         self._warn, self._crit = completed(fs.warn, fs.crit) if asked else self._shares
         self._now = ctx.now.wall / 1e6
         before = recalled(ctx.memory.get(MEMORY), dict[str, proc.Stuck])
-        self.hanging = proc.Hanging(before)
+        self.hanging, self.parts = proc.Hanging(before), list[Sample]()
 
     def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
         fs, path = self._fs, sight.path
@@ -207,7 +214,9 @@ class _Asker:
         if tree.stuck:
             left = proc.left_behind(tree.stuck)
             self.hanging.keep(visible(f"{sight.path} tree"), left)
-        return walk.finding(sight.path, tree, fs.du, self._warn, self._crit)
+        found = walk.finding(sight.path, tree, fs.du, self._warn, self._crit)
+        self.parts += walk.parts(found.subject, tree)
+        return found
 
     def _command(self, path: str) -> list[Finding]:
         from sentinel.checks.quota.tools import command
@@ -255,6 +264,13 @@ class _Asker:
         if left < 0.1:
             raise CannotTell("no time was left to ask; give the check a longer timeout")
         return left
+
+
+def _sizes(findings: Sequence[Finding]) -> list[Sample]:
+    """What the largest of them hold."""
+    seen = [f for f in findings if f.values.get("complete", True) and not f.values.get("unread")]
+    sizes = [sample for f in seen for sample in f.samples(("used_bytes",))]
+    return nlargest(LARGEST, sizes, key=lambda sample: sample.value)
 
 
 def _blind(subject: str, error: Exception) -> Finding:

@@ -24,6 +24,8 @@ def test_a_tree_against_its_size(tmp_path: Path) -> None:
     assert "in 3 files and directories" in found.summary
     assert f"{tmp_path}/sub" in found.details
     assert "owner root" in found.details
+    kept = {s.name: s.value for s in report.samples}
+    assert kept["used_bytes"] >= kept["owner root"] > kept[f"dir {tmp_path}/sub"] > 900_000
 
 
 def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
@@ -31,10 +33,12 @@ def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / str(number)).touch()
     settings: Any = {"kind": DuCheck, "size": Size(10**12), "calls": 500}
-    found = about(look(tmp_path, limit=5.0, **settings), "tree")
+    report = look(tmp_path, limit=5.0, **settings)
+    found = about(report, "tree")
     assert (found.status, found.values["complete"]) == (Status.UNKNOWN, False)
     assert "at least" in found.summary
     assert "partial" in found.summary
+    assert not {s.name for s in report.samples} & {"used_bytes", "owner root"}
 
 
 def test_a_tree_that_could_not_be_read_everywhere_is_never_called_well(tmp_path: Path) -> None:
