@@ -65,13 +65,20 @@ class Subjects:
     async def nodes(self, request: web.Request) -> web.Response:
         """The grid, and why nodes are out of service."""
 
-        racks = room.table(await self._room_of(await self._shown.facts(request)))
+        made = await self._room_of(await self._shown.facts(request))
+        racks, boxes = room.table(made), room.boxes(made)
 
         def more(f: Facts) -> dict[str, Any]:
             out, fine = list[NodesFact](), list[NodesFact]()
             for group in f.nodes:
                 (out if group.state in OUT or group.reason else fine).append(group)
-            return {"out": out, "fine": fine, "stamp": _stamp(f.nodes), "racks": racks}
+            return {
+                "out": out,
+                "fine": fine,
+                "stamp": _stamp(f.nodes),
+                "racks": racks,
+                "boxes": boxes,
+            }
 
         return await self._shown.page(request, "nodes.html", "/nodes", more)
 

@@ -48,6 +48,7 @@
     }[mode];
   };
 
+  // What `boxes` of sentinel/status/room.py keeps free for it is as large.
   const layout = (width) => {
     [TALL, NAME, GPU] = room.names.length > MANY ? [3, 8, 3] : [6, 14, 5];
     const most = room.gpus.reduce((a, b) => Math.max(a, Math.min(b, 16)), 0), cell = NAME + most * GPU + 3;
@@ -165,6 +166,7 @@
     } catch { return; }
     if (!room.names.length) return;
     box.hidden = false; if (still) still.hidden = true;
+    document.getElementById("hold")?.remove();
     box.classList.toggle("stale", Boolean(room.trouble));
     const before = performance.now();
     draw();
