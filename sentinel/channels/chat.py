@@ -18,6 +18,9 @@ from sentinel.core.text import shortened
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
+PICTURE = 10.0
+"""Seconds for a picture: the message itself waits for it to be marked as sent."""
+
 
 class Message(Struct, frozen=True, kw_only=True):
     """A chat message and the wording that templates gave it, if any."""
@@ -69,7 +72,7 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
                 raise
             message = replace(message, words=message.words.given_up(error))
             said = await self.deliver(message)
-        return message.words.told(Receipt(said))
+        return message.words.told(Receipt(said + await self._pictured(notifications)))
 
     def message(self, notifications: Sequence[Notification]) -> Message:
         """The message about them."""
@@ -92,6 +95,22 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
     def request(self, message: Message) -> Request:
         """The request that sends the message."""
         raise NotImplementedError
+
+    def upload(self, picture: bytes) -> Request:
+        """The request that sends a PNG after it; of channels with `pictures`."""
+        raise NotImplementedError
+
+    async def _pictured(self, notifications: Sequence[Notification]) -> str:
+        """Sends the picture of the first that has one, and says what became of it: the message is there, so
+        nothing is sent again for it."""
+        picture = next((n.picture for n in notifications if n.picture), b"")
+        if not (picture and self.pictures):
+            return ""
+        try:
+            await submit(replace(self.upload(picture), timeout=min(self.timeout, PICTURE)))
+        except ChannelError as error:
+            return f"; its picture was not taken: {error}"
+        return "; with a picture"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the message, named, as they would be sent."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 from sentinel.channels.chat import ChatChannel, Message
 from sentinel.channels.http import Request
 from sentinel.channels.markup import DISCORD, Markup
-from sentinel.channels.post import post
+from sentinel.channels.post import post, upload
 from sentinel.channels.settings import check_url
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
@@ -25,6 +25,7 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Messages in a Discord channel through its webhook; nobody is ever mentioned."""
 
     markup: ClassVar[Markup] = DISCORD
+    pictures: ClassVar[bool] = True
 
     url: Secret
     ca_file: FilePath = FilePath("")
@@ -42,6 +43,11 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         }
         payload = {"embeds": [embed], "allowed_mentions": {"parse": []}}
         return post(_awaited(self.url.reveal()), payload, self.timeout, self.ca_file)
+
+    def upload(self, picture: bytes) -> Request:
+        """https://discord.com/developers/docs/reference#uploading-files"""
+        url = _awaited(self.url.reveal())
+        return upload(url, {}, "files[0]", picture, self.timeout, self.ca_file)
 
 
 def _awaited(url: str) -> str:

@@ -26,6 +26,7 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Sent as JSON to the server's root, so that no text has to be fit for a header.
     """
 
+    pictures: ClassVar[bool] = True
     markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_bytes(text)))
 
     url: Secret
@@ -50,9 +51,24 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "priority": 3 if quiet(message) else _PRIORITIES.get(message.chat.tone, 3),
             **_actions(message),
         }
-        headers = {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
         root = urlsplit(self.url.reveal())._replace(path="/", query="", fragment="").geturl()
-        return post(root, payload, self.timeout, self.ca_file, headers=headers, hidden=(topic,))
+        return post(root, payload, self.timeout, self.ca_file, headers=self._key(), hidden=(topic,))
+
+    def upload(self, picture: bytes) -> Request:
+        """Without a sound: https://docs.ntfy.sh/publish/#attach-local-file"""
+        headers = {"Filename": "picture.png", "Priority": "min", "User-Agent": "sentinel"}
+        return Request(
+            url=self.url.reveal(),
+            method="PUT",
+            headers={**headers, **self._key()},
+            body=picture,
+            timeout=self.timeout,
+            ca_file=self.ca_file,
+            hidden=(self._topic(),),
+        )
+
+    def _key(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
 
     def _topic(self) -> str:
         return urlsplit(self.url.reveal()).path.strip("/")

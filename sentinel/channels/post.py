@@ -1,11 +1,14 @@
 """A JSON document as an HTTP request."""
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
 
 import msgspec
 
 from sentinel.channels.http import Request
+
+_FIELD = "Content-Disposition: form-data; "
 
 
 def post(
@@ -30,6 +33,32 @@ def post(
         ca_file=ca_file,
         hidden=hidden,
         most=most,
+    )
+
+
+def upload(
+    url: str,
+    fields: Mapping[str, str],
+    name: str,
+    picture: bytes,
+    timeout: float,
+    ca_file: str = "",
+    *,
+    hidden: tuple[str, ...] = (),
+) -> Request:
+    """A form with a PNG as its field `name` (RFC 7578). No field may hold text of others: it would need
+    escaping."""
+    line = f"--{(mark := token_hex(16))}"
+    head = "".join(f'{line}\r\n{_FIELD}name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items())
+    head += f'{line}\r\n{_FIELD}name="{name}"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
+    return Request(
+        url=url,
+        method="POST",
+        headers={"Content-Type": f"multipart/form-data; boundary={mark}", "User-Agent": "sentinel"},
+        body=head.encode() + picture + f"\r\n{line}--\r\n".encode(),
+        timeout=timeout,
+        ca_file=ca_file,
+        hidden=hidden,
     )
 
 

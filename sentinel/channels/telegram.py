@@ -5,7 +5,7 @@ from typing import ClassVar
 from sentinel.channels.chat import ChatChannel, Message, quiet
 from sentinel.channels.http import Request
 from sentinel.channels.markup import HTML, Markup
-from sentinel.channels.post import below, post
+from sentinel.channels.post import below, post, upload
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -22,6 +22,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     markup: ClassVar[Markup] = HTML
+    pictures: ClassVar[bool] = True
 
     token: Secret
     chat: str | int
@@ -46,7 +47,17 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "disable_notification": quiet(message),
             **({"message_thread_id": self.thread} if self.thread is not None else {}),
         }
-        token = self.token.reveal()
-        url = below(self.api, f"bot{token}/sendMessage")
-        hidden = (token, token.partition(":")[2])
+        url, hidden = self._method("sendMessage")
         return post(url, payload, self.timeout, self.ca_file, hidden=hidden)
+
+    def upload(self, picture: bytes) -> Request:
+        """https://core.telegram.org/bots/api#sendphoto"""
+        fields = {"chat_id": str(self.chat), "disable_notification": "true"}
+        if self.thread is not None:
+            fields["message_thread_id"] = str(self.thread)
+        url, hidden = self._method("sendPhoto")
+        return upload(url, fields, "photo", picture, self.timeout, self.ca_file, hidden=hidden)
+
+    def _method(self, name: str) -> tuple[str, tuple[str, ...]]:
+        token = self.token.reveal()
+        return below(self.api, f"bot{token}/{name}"), (token, token.partition(":")[2])

@@ -1,10 +1,16 @@
 """Telegram's Bot API: https://core.telegram.org/bots/api#making-requests"""
 
+import asyncio
+from collections.abc import Callable
+from email import message_from_bytes
+from email.policy import HTTP
 from typing import Any, ClassVar
 
 import pytest
 from aiohttp import web
 
+from sentinel.channels.discord import Discord
+from sentinel.channels.ntfy import Ntfy
 from sentinel.channels.telegram import Telegram
 from sentinel.channels.template import ChatTemplates
 from sentinel.core.errors import Invalid
@@ -154,3 +160,51 @@ def test_wrong_settings_are_refused(fields: dict[str, Any], key: str) -> None:
     with pytest.raises(Invalid) as caught:
         Telegram(**{"token": Secret(TOKEN), "chat": 1, **fields})
     assert caught.value.path == (key,)
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+UPLOADS: dict[str, tuple[Callable[[Web], Any], str, dict[str, str]]] = {
+    "telegram": (
+        lambda s: Telegram(token=Secret(TOKEN), chat=-42, thread=7, api=s.url),
+        "photo",
+        {"chat_id": "-42", "message_thread_id": "7", "disable_notification": "true"},
+    ),
+    "discord": (lambda s: Discord(url=Secret(f"{s.url}/api/webhooks/1/key")), "files[0]", {}),
+    "ntfy": (lambda s: Ntfy(url=Secret(f"{s.url}/ml-alerts"), token=Secret("tk_1")), "", {}),
+}
+
+
+def told(server: Web) -> tuple[bytes, dict[str, str]]:
+    """The picture that the server got last, and the fields beside it."""
+    headers, body = server.requests[-1]
+    head = f"Content-Type: {headers.get('Content-Type', 'image/png')}\r\n\r\n"
+    form = message_from_bytes(head.encode() + body, policy=HTTP)
+    parts = {p.get_param("name", header="content-disposition"): p for p in form.iter_parts()}
+    fields = {k: p.get_content().strip() for k, p in parts.items() if not p.get_filename()}
+    files = [p.get_payload(decode=True) for p in parts.values() if p.get_filename()]
+    return (files or [body])[0], fields
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+def test_a_picture_follows_the_message(name: str) -> None:
+    """As it was drawn, to the same chat; one that is not taken is said and costs no second
+    message."""
+    make, field, fields = UPLOADS[name]
+    some = [notification(), notification(picture=PNG)]
+    with Web(answers_json(200, {"ok": True})) as server:
+        receipt = asyncio.run(make(server).send(some))
+        assert len(server.requests) == 2
+        assert told(server) == (PNG, fields)
+        assert f'name="{field}"'.encode() in server.bodies[-1] or not field
+        assert receipt.text.endswith("; with a picture")
+        asyncio.run(make(server).send([notification()]))
+        assert len(server.requests) == 3
+
+    async def text_only(request: web.Request) -> web.Response:
+        picture = b"PNG" in await request.read()
+        return web.json_response({"ok": not picture}, status=413 if picture else 200)
+
+    with Web(text_only) as server:
+        receipt = asyncio.run(make(server).send(some))
+        assert "its picture was not taken" in receipt.text
+        assert len(server.requests) == 2
