@@ -172,7 +172,7 @@ def of_log(at: Path, *lines: str, quiet: float = 0, **settings: Any) -> Report:
 def of_du() -> Report:
     tree = Tree(
         apparent=99_000, allocated=111_000, entries=3, complete=True, unread=0, errors={}, calls=8,
-        dirs={"/x/a": Row(106_000, 2)}, owners={"1000": Row(111_000, 3)},
+        dirs={"/x/a": Row(106_000, 2)}, owners={"ann": Row(111_000, 3)},
     )  # fmt: skip
     limits = Limits(used=Share(85)), Limits(used=Share(95))
     found = weight("/x", tree, Du(size=Size(100_000)), *limits)
