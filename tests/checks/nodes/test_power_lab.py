@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
-SAVING = {
+SAVING: dict[str, Any] = {
     "SuspendProgram": "/bin/true",
     "ResumeProgram": "/bin/true",
     "SuspendTime": 1,
@@ -27,11 +28,11 @@ SAVING = {
 
 @pytest.fixture
 def saving() -> Iterator[Lab]:
-    """A cluster of its own: what sleeps would not be ready for the next test."""
+    """A cluster of its own: what sleeps would not be ready for the next test. Configured from its start: a
+    reconfigure starts newer slurmctlds anew, and then they do not know their nodes for a moment."""
     if missing := needs.why_no_lab():
         needs.skip(missing)
-    with Lab(nodes=1) as lab:
-        lab.configure(**SAVING)
+    with Lab(nodes=1, **SAVING) as lab:
         yield lab
 
 
