@@ -125,7 +125,8 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         out = frozenset(n.name for n in nodes if is_out(n) or _late(n, passages))
         past = _noticed(before, nodes, out, ctx.now.wall, self.flapping.window)
         past = replace(past, passing=now, boots=boots)
-        fit = [node for node in nodes if available(node) and node.name not in out]
+        lost = out.union(name for name, passage in passages.items() if passage.verdict == "stuck")
+        fit = [node for node in nodes if available(node) and node.name not in lost]
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
@@ -275,7 +276,7 @@ def _with_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
 
 def available(node: Node) -> bool:
     """Whether Slurm gives the node to jobs, now or when those on it have ended."""
-    flags = node.flags - ASLEEP
+    flags = node.flags - ASLEEP - {"COMPLETING"}
     if node.flags & ASLEEP:
         flags -= {"NOT_RESPONDING"}
     return node.state in UP and not is_out(node) and not flags & UNFIT

@@ -32,7 +32,8 @@ def by_subject(report: Report) -> dict[str, Finding]:
     [
         ("IDLE", (), True),
         ("MIXED", (), True),
-        ("ALLOCATED", ("COMPLETING",), False),
+        ("ALLOCATED", ("COMPLETING",), True),
+        ("IDLE", ("COMPLETING", "DRAIN"), False),
         ("IDLE", ("POWERED_DOWN", "CLOUD"), True),
         ("IDLE", ("POWERING_DOWN",), True),
         ("IDLE", ("PLANNED",), True),

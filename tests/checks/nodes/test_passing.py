@@ -73,7 +73,7 @@ def test_a_state_that_passes_is_not_out(state: Node) -> None:
 
 @pytest.mark.parametrize(
     ("state", "can"),
-    [(WAKING, True), (ASLEEP, True), (LEAVING, True), (BOOTING, False), (ENDING, False)],
+    [(WAKING, True), (ASLEEP, True), (LEAVING, True), (BOOTING, False), (ENDING, True)],
 )
 def test_power_saving_takes_no_nodes_away(state: Node, can: bool) -> None:
     """Slurm wakes them for the job that needs them; a reboot has to end first."""
@@ -214,6 +214,17 @@ def told_of(answer: NodeProbe | Unreached, **more: Any) -> str:
     assert (told.status, life.remote.asked) == (Status.WARNING, 1)
     assert told.summary.startswith("completing for 11m (IDLE+COMPLETING): ")
     return told.summary.partition("): ")[2]
+
+
+def test_a_node_that_ends_a_job_counts_until_it_takes_too_long() -> None:
+    """A job on all nodes that ends is no lack of nodes; one that never ends is."""
+    check, memory, seen = Nodes(need=1), dict[str, Any](), list[Status]()
+    for minute, state in enumerate([UP, *[ENDING] * 12]):
+        now = shifted(START, 60.0 * minute)
+        report = check.run(context(FixedSlurm(nodes=[state]), now, memory=memory))
+        memory = dict(report.memory or {})
+        seen.append(report.findings[0].status)
+    assert seen == [*[Status.OK] * 12, Status.CRITICAL]
 
 
 def test_a_node_that_does_not_end_a_job_is_told_with_the_task_and_its_file_system() -> None:
