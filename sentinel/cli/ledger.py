@@ -33,14 +33,11 @@ def opened(
 ) -> Iterator[Ledger]:
     """Reading makes no state where there is none. `settings`: where they are known already."""
     settings = settings or settings_of(args)
-    gpus: Gpus
-    if writing or app.has_state(settings):
-        with app.looking(settings):
-            gpus = app.open_gpus(settings)
-    else:
-        from sentinel.store.gpu_memory import MemoryGpus
+    from sentinel.store.opening import open_gpus
 
-        gpus = MemoryGpus(policy=settings.lemons)
+    there = writing or app.has_state(settings)
+    with app.looking(settings):
+        gpus = open_gpus(app.state_of(settings) if there else "", settings.lemons)
     try:
         yield Ledger(settings, gpus, SystemClock().now())
     finally:

@@ -68,7 +68,7 @@ def open_store(
 
 
 def open_books(state: str, keep: Keep = USUAL, *, later: bool = False) -> SqlBooks:
-    """The audit log and node ledger of the same state. Never buffered: what cannot be written
+    """The audit log and node ledger of the same state; empty: of one in memory. Never buffered: what cannot be written
     down is not done. Raises StoreError with the remedy; `later`: for what may pass at the first
     use, so that watching begins without it."""
     return SqlBooks(_ready(state, later), keep)
@@ -77,7 +77,7 @@ def open_books(state: str, keep: Keep = USUAL, *, later: bool = False) -> SqlBoo
 def open_gpus(
     state: str, policy: LemonPolicy, keep: Keep = USUAL, *, later: bool = False
 ) -> SqlGpus:
-    """The ledger of GPUs of the same state; never buffered. Raises as `open_books` does."""
+    """The ledger of GPUs, as `open_books`."""
     from sentinel.store.gpu_ledger import SqlGpus
 
     return SqlGpus(_ready(state, later), policy, keep)
@@ -99,6 +99,10 @@ def _named(url: str) -> str:
 
 
 def _ready(state: str, later: bool) -> Backend:
+    if not state:
+        from sentinel.store.sqlite import InMemory
+
+        return InMemory()
     backend = _backend(state)
     try:
         threads.within(PATIENCE, "state", backend.prepare)

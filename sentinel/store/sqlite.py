@@ -153,6 +153,26 @@ class SqliteBackend:
         cursor.execute("PRAGMA journal_size_limit = 16777216")
 
 
+class InMemory(SqliteBackend):
+    """An empty state that ends with its connection: for a command where there is none to read."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.place, self._prepared = "memory", True
+
+    def connect(self) -> Connection:
+        return self._engine.connect()
+
+    def still_there(self) -> None:
+        """No file can be taken away."""
+
+    def _opened(self) -> sqlite3.Connection:
+        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+    def _set_pragmas(self, cursor: Any) -> None:
+        """Nothing is written."""
+
+
 def _make(directory: str) -> None:
     try:
         with suppress(FileNotFoundError):

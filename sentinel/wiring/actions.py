@@ -29,15 +29,13 @@ RECENT = 5.0
 
 def books(settings: Settings, *, dry_run: bool = False) -> Books:
     """The audit log and node ledger of the state. A dry run makes no state where there is none."""
-    from sentinel.store.book_memory import MemoryBooks
     from sentinel.store.opening import open_books
 
     if not dry_run:
         return open_books(app.state_of(settings), later=True)
-    if not app.has_state(settings):
-        return MemoryBooks()
+    there = app.has_state(settings)
     with app.looking(settings):
-        return open_books(app.state_of(settings))
+        return open_books(app.state_of(settings) if there else "")
 
 
 def slurm(settings: Settings, clock: SystemClock) -> Snapshot:

@@ -10,9 +10,9 @@ from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Share
 from sentinel.slurm.model import Node
-from sentinel.store.book_memory import BookState, MemoryBooks
 from tests.actions.model import Change, Fault
 from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
+from tests.store.book_memory import BookState, MemoryBooks
 
 HAND = Asker(name="alice by hand", consent=True, by_hand=True)
 FORCED = Asker(name="alice by hand", consent=True, by_hand=True, forced=True)

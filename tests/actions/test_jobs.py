@@ -15,11 +15,11 @@ from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.slurm.job_change import WorkingHands
 from sentinel.slurm.model import Job
-from sentinel.store.book_memory import MemoryBooks
 from sentinel.wiring import actions, app
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 from tests.stacks.training import Training
+from tests.store.book_memory import MemoryBooks
 
 ME = Asker(name="progress", consent=True)
 

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.ports import Books
-from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.books import SqlBooks
 from sentinel.store.sqlite import SqliteBackend
 from tests.actions.model import EPOCH, Fault, Host
@@ -24,6 +23,7 @@ from tests.actions.world import (
     tried,
     truth,
 )
+from tests.store.book_memory import BookState, MemoryBooks
 
 PROD = ["n1", "n2", "n3", "n4", "n5"]
 DEBUG = ["d1", "d2"]

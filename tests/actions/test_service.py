@@ -15,13 +15,13 @@ from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.engine.engine import World
 from sentinel.slurm.model import Node
-from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from tests.actions.model import Host, SimSlurm, Time
 from tests.actions.world import DRAINED, KINDS, node
 from tests.engine.worlds import Book, Grouped, Scene, play, world
 from tests.kinds import PlainCheck
+from tests.store.book_memory import BookState, MemoryBooks
 
 OWN = Limits(per_hour=1000, share=Share(100), per_node=Rate("3 in 7d"), cooldown=Duration(600))
 CALM = BreakerSettings(nodes=1000, share=Share(100))

@@ -10,7 +10,6 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
 from sentinel.engine.runtime import World
-from sentinel.store.book_memory import MemoryBooks
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
 from sentinel.testing import ManualClock
@@ -18,6 +17,7 @@ from tests.actions.model import Change
 from tests.actions.test_service import Stage, Wishes, drained, passes
 from tests.actions.world import node
 from tests.engine.worlds import Book, Scene, play
+from tests.store.book_memory import MemoryBooks
 
 PATIENCE = 20.0
 

@@ -16,11 +16,11 @@ from sentinel.actions.model import (
 )
 from sentinel.core.ports import Books
 from sentinel.slurm.model import Node
-from sentinel.store.book_memory import BookState, MemoryBooks
 from sentinel.store.books import SqlBooks
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.retention import DAY
 from sentinel.store.sqlite import SqliteBackend
+from tests.store.book_memory import BookState, MemoryBooks
 from tests.store.nouns import HOSTILE, at
 
 Open = Callable[[], Books]

@@ -9,9 +9,9 @@ from sentinel.core.clock import Instant
 from sentinel.core.lemon_policy import DAY, USUAL_POLICY, LemonPolicy
 from sentinel.gpu.ledger import GpuEvent, Gpus, Sighting
 from sentinel.store.gpu_ledger import SqlGpus
-from sentinel.store.gpu_memory import GpuState, MemoryGpus
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sqlite import SqliteBackend
+from tests.store.gpu_memory import GpuState, MemoryGpus
 from tests.store.nouns import HOSTILE, at
 
 Open = Callable[..., Gpus]

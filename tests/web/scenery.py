@@ -28,10 +28,10 @@ from sentinel.status import last_seen
 from sentinel.status.collect import Surroundings, gather
 from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
 from sentinel.status.types import Facts
-from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from sentinel.wiring.app import CHECKS
+from tests.store.gpu_memory import MemoryGpus
 
 KINDS = {"scratch": "fs", "training": "job", "progress": "log", "drained": "drained"}
 HOUR = 3600.0

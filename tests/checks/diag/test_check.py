@@ -19,9 +19,9 @@ from sentinel.core.values import Duration, Share
 from sentinel.gpu.ledger import GpuEvent, Gpus, Sighting
 from sentinel.nodes.model import Answered, Partial, TimedOut, Unreachable
 from sentinel.slurm.model import Job, JobEnd, Node
-from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
+from tests.store.gpu_memory import MemoryGpus
 
 HOUR = 3600.0
 

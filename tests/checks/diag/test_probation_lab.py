@@ -23,12 +23,12 @@ from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import Client
 from sentinel.slurm.model import Reservation
 from sentinel.slurm.snapshot import Snapshot
-from sentinel.store.book_memory import MemoryBooks
-from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import ManualClock, context
 from tests.actions.model import Crash
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
+from tests.store.book_memory import MemoryBooks
+from tests.store.gpu_memory import MemoryGpus
 
 pytestmark = pytest.mark.lab
 KINDS_ = {"probation": Probation(), "release": Release(), "diag": DiagAction(), "drain": Drain()}

@@ -15,10 +15,10 @@ from sentinel.core.model import Status
 from sentinel.gpu.smi import parse
 from sentinel.nodes.probe import Unread
 from sentinel.slurm.model import JobEnd, Node
-from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job
 from tests.lab.gpus import gpus_of, moved, nvidia_smi
+from tests.store.gpu_memory import MemoryGpus
 
 MB = 10**6
 

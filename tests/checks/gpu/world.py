@@ -9,9 +9,9 @@ from sentinel.gpu.ledger import Gpus
 from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread, Wants
 from sentinel.slurm.model import Job, JobEnd, Node
-from sentinel.store.gpu_memory import MemoryGpus
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
+from tests.store.gpu_memory import MemoryGpus
 
 UPTIME = 100_000.0
 

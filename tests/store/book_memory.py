@@ -1,4 +1,4 @@
-"""The audit log and the ledger of nodes in memory, for tests and one-offs."""
+"""The audit log and the ledger of nodes in memory, for tests: fast, and held to the same contract."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The ledger of GPUs in memory, for tests and for commands where there is no state."""
+"""The ledger of GPUs in memory, for tests: fast, and held to the same contract."""
 
 from __future__ import annotations
 
