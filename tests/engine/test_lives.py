@@ -129,7 +129,7 @@ async def act(scene: Scene, nodes: Nodes, mail: Book, step: tuple[Any, ...]) -> 
     await scene.engine.deliver()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_whatever_happens_people_hear_sense_and_everything(steps: list[tuple[Any, ...]]) -> None:
     """Through acks, silences, restarts, failing channels and clock jumps: in the end, with

@@ -147,7 +147,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_people_hear_what_the_model_says(steps: list[Step]) -> None:
     """Findings, acknowledgements, silences, restarts, failing channels and clock steps: every

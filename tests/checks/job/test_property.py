@@ -35,7 +35,7 @@ CHECKS = st.builds(
 LOOKS = st.lists(st.lists(JOBS, max_size=5, unique_by=lambda j: j.job_id), max_size=5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(CHECKS, LOOKS)
 def test_never_critical_while_one_runs_and_always_one_printable_line(
     one: JobCheck, looks: list[list[Job]]
