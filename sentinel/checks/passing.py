@@ -24,9 +24,10 @@ FLAGS: Mapping[str, Kind] = {
     "COMPLETING": "completing",
 }
 BOOTING = frozenset({"waking", "rebooting"})
-KEPT, ENOUGH, SLOWER = 20, 5, 2.0
+KEPT, ENOUGH, SLOWER, SHORT = 20, 5, 2.0, 60.0
 """Boots kept of each partition; with how many there is a usual time; how many times that median,
-and longer than all that are kept, is slow. A median, as one boot that hung moves no median."""
+and longer than all that are kept, is slow. A median, as one boot that hung moves no median. Seconds
+in which none is slow: who wakes virtual machines in 2 s need not hear of 5."""
 
 
 class Passing(Struct, frozen=True, kw_only=True):
@@ -80,7 +81,7 @@ def slower(boots: Mapping[str, Sequence[int]], node: Node, seconds: float) -> tu
     """The partition whose nodes usually boot much faster, and their usual time; ("", 0) if none."""
     for name in node.partitions:
         past = boots.get(name, ())
-        if len(past) >= ENOUGH and seconds > max(SLOWER * median(past), *past):
+        if len(past) >= ENOUGH and seconds > max(SLOWER * median(past), *past, SHORT):
             return name, float(median(past))
     return "", 0.0
 

@@ -25,7 +25,7 @@ mount --bind "$2/munge-$1" "$2/munge"
 munged --force --socket="$2/munge/socket" --key-file="$2/munge/key" \
     --seed-file="$2/munge/seed" --pid-file="$2/munge/pid"
 /usr/sbin/sshd -f "$2/ssh/sshd_config" -E "$2/log/sshd-$1"
-env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1"
+env SLURM_CONF="$2/slurm.conf" slurmd -D -c -N "$1" $3
 exit
 """
 """Runs as process 1 of the node, so everything in it ends with slurmd. The shell stays: it dies with
@@ -53,13 +53,22 @@ class Node:
         self._kernel = self._kernel_log()
         self._said = 0
 
-    def start(self) -> None:
-        """Boot it unless it runs; does not wait until Slurm knows."""
+    def start(self, *, booted: bool = False) -> None:
+        """Boot it unless it runs; does not wait until Slurm knows. `booted`: slurmd says that the host
+        was (`-b`), which a node has to that Slurm has woken."""
         if self._daemon and self._daemon.running:
             return
         argv = ["ip", "netns", "exec", self._space]
         argv += ["unshare", "--pid", "--fork", "--kill-child", "--uts", "--mount", "--mount-proc"]
-        argv += ["sh", "-c", INSIDE, "sh", self.name, str(self._folder)]
+        argv += [
+            "sh",
+            "-c",
+            INSIDE,
+            "sh",
+            self.name,
+            str(self._folder),
+            *(["-b"] if booted else []),
+        ]
         log = self._folder / f"log/{self.name}.out"
         self._daemon = self._daemons.start(self.name, argv, log)
 

@@ -14,7 +14,7 @@ from tests.lab import needs
 from tests.lab.paths import ROOT
 from tests.versions import build, results
 
-SYSTEM = "system"
+SYSTEM, NEWEST = "system", "newest"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,7 +26,10 @@ def main(argv: list[str] | None = None) -> int:
     make.add_argument("--sources", type=Path, help="a folder with the sources of the one version")
     make.add_argument("--git", default=build.PUBLIC, help="where its releases are (%(default)s)")
     run = commands.add_parser("run", help="run tests on a version and keep what they said")
-    run.add_argument("version", help=f"one that was built, or `{SYSTEM}`: the machine's own")
+    run.add_argument(
+        "version",
+        help=f"one that was built; `{NEWEST}` of them, if any; `{SYSTEM}`: the machine's own",
+    )
     run.add_argument("tests", nargs=argparse.REMAINDER, help="for pytest; all that use the lab")
     commands.add_parser("table", help=f"write what was kept into {results.PAGE.name}")
     args = parser.parse_args(argv)
@@ -35,7 +38,11 @@ def main(argv: list[str] | None = None) -> int:
             parser.error("--sources is of one version")
         return build_all(args.versions, args.sources, args.git)
     if args.command == "run":
-        return run_on(args.version, args.tests or ["tests"])
+        version = build.newest_built() if args.version == NEWEST else args.version
+        if not version:
+            print(f"no Slurm was built in {build.cache()}: nothing to run")
+            return 0
+        return run_on(version, args.tests or ["tests"])
     results.write()
     return 0
 

@@ -41,6 +41,12 @@ def place(version: str) -> Path:
     return cache() / version
 
 
+def newest_built() -> str:
+    """The newest version that is in the cache; empty where none is."""
+    found = sorted(path.name for path in cache().glob("[0-9][0-9].[0-9][0-9]"))
+    return max(filter(built, found), default="")
+
+
 def built(version: str) -> bool:
     """Whether it is whole; a build that was broken off goes on where it was."""
     return (place(version) / "bin/squeue").exists()

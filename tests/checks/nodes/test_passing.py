@@ -149,6 +149,18 @@ def test_where_slurm_conf_cannot_be_read_nobody_can_tell() -> None:
     assert told.values["left"] == 0
 
 
+def test_a_boot_of_seconds_is_not_slow_before_a_minute() -> None:
+    """Virtual machines that wake at once: "waking for 3s, usually 0s" helps nobody."""
+    life = Life()
+    for _ in range(5):
+        life.look(UP, WAKING)
+    life.look(UP)
+    life.memory["boots"] = {"prod": (1, 0, 1, 0, 1)}
+    assert life.look(WAKING).status is Status.OK
+    assert life.look(WAKING).status is Status.OK
+    assert life.look(WAKING).status is Status.WARNING
+
+
 def test_a_node_that_boots_slower_than_usual_is_told() -> None:
     """By the last boots of its partition; a wild one among them moves nothing."""
     life = Life()

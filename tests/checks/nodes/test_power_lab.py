@@ -1,13 +1,16 @@
 """Power saving of a real Slurm, and a node whose slurmd is really gone while it sleeps."""
 
 import subprocess
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sentinel.checks.nodes import Nodes
 from sentinel.clock import SystemClock
+from sentinel.core.hostlist import expand
 from sentinel.core.model import Status
 from sentinel.core.values import Rate
 from sentinel.slurm.client import Client
@@ -64,3 +67,95 @@ def test_a_node_that_goes_to_sleep_and_is_woken_is_never_out(saving: Lab) -> Non
         until("NOT_RESPONDING+POWERING_UP")
         waiting.kill()
     assert any("POWERING_DOWN" in state for state in seen)
+
+
+SIZE, ROUNDS, RESUME = 5, 4, 30
+PROGRAM = '#!/bin/sh\necho "$1" >> "$0.asked"\n'
+
+
+class Cloud:
+    """Does what Slurm asks of its SuspendProgram and ResumeProgram: ends nodes and boots them."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab, self._done = lab, {"suspend": 0, "resume": 0}
+        self.woken: list[str] = []
+        self.broken: frozenset[str] = frozenset()
+        self._nodes = {node.name: node for node in lab.nodes}
+        for name in self._done:
+            program = self._program(name)
+            program.write_text(PROGRAM)
+            program.chmod(0o755)
+        lab.configure(
+            SuspendProgram=self._program("suspend"),
+            ResumeProgram=self._program("resume"),
+            SuspendTime=1,
+            SuspendTimeout=1,
+            ResumeTimeout=RESUME,
+            SlurmctldParameters="power_save_interval=1,power_save_min_interval=1",
+        )
+
+    def work(self) -> None:
+        """All that was asked since the last time."""
+        for name in self._asked("suspend"):
+            self._nodes[name].crash()
+        for name in self._asked("resume"):
+            self.woken.append(name)
+            if name not in self.broken:
+                self._nodes[name].start(booted=True)
+
+    def _program(self, name: str) -> Path:
+        return self._lab.folder / name
+
+    def _asked(self, name: str) -> list[str]:
+        file = Path(f"{self._program(name)}.asked")
+        lines = file.read_text().splitlines() if file.exists() else []
+        new, self._done[name] = lines[self._done[name] :], len(lines)
+        return [node for line in new for node in expand(line)]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_twenty_cycles_of_sleep_and_wake_and_one_that_never_wakes() -> None:
+    """Nodes that are really gone and boot again: no alarm; the one that does not: one, once its
+    ResumeTimeout is over."""
+    if missing := needs.why_no_lab():
+        needs.skip(missing)
+    with Lab(nodes=SIZE) as lab:
+        cloud, check = Cloud(lab), Nodes(flapping=Rate("1 in 1d"))
+        slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=(), max_age=0.0)
+        memory: dict[str, object] = {}
+        bad: list[dict[str, str]] = [{}]
+
+        def look() -> None:
+            cloud.work()
+            report = check.run(context(slurm, SystemClock().now(), memory=memory))
+            memory.update(report.memory or {})
+            now = {f.subject: f.summary for f in report.findings if f.status is not Status.OK}
+            if now.keys() != bad[-1].keys():
+                bad.append(now)
+
+        def asleep() -> bool:
+            look()
+            return all("POWERED_DOWN" in node.flags for node in slurm.nodes())
+
+        def over(job: str) -> bool:
+            look()
+            return lab.states(job) == ["COMPLETED"]
+
+        for _ in range(ROUNDS):
+            wait_until(asleep, lambda: str(slurm.nodes()), 90)
+            job = lab.sbatch("true", nodes=SIZE, output="/dev/null")
+            wait_until(lambda: over(job), lambda: str(slurm.nodes()), 90)  # noqa: B023
+        assert (len(cloud.woken), bad) == (SIZE * ROUNDS, [{}])
+
+        wait_until(asleep, lambda: str(slurm.nodes()), 90)
+        cloud.broken = frozenset(["node-0"])
+        lab.sbatch("true", nodelist="node-0")
+        wait_until(lambda: look() or "node-0" in cloud.woken[SIZE * ROUNDS :], "a call", 60)
+        called = time.monotonic()
+        wait_until(lambda: look() or len(bad) > 1, lambda: str(slurm.nodes()), RESUME + 60)
+        assert time.monotonic() - called > RESUME - 2
+        until = time.monotonic() + 10
+        wait_until(lambda: look() or time.monotonic() > until, "ten seconds more", 60)
+        assert [[*told] for told in bad] == [[], ["node-0"]]
