@@ -48,6 +48,18 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise Invalid("must be 1s or longer", "every")
 
 
+class OtherSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where another sentinel's page is. `token`: its own, needed where it has `user_header`."""
+
+    url: str
+    token: Secret | None = None
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        if not is_web_address(self.url):
+            raise Invalid("is no address; it begins with https:// or http://", "url")
+
+
 class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The page that `sentinel run` serves. With `url` (how people reach it) and `secret` the
     messages to people hold links to acknowledge and silence, for as long as `links_last`. With
@@ -55,7 +67,8 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `user_header`: where a reverse proxy puts the name of who is logged in, e.g. X-Remote-User; it
     proves itself with `token`. People then see logs, paths and stacks of their own jobs only;
     `administrators` see all.
-    `hosts`: further names under which people reach it."""
+    `hosts`: further names under which people reach it. `others`: other sentinels, by their cluster's
+    name, whose state the overview shows too."""
 
     listen: str = ""
     url: str = ""
@@ -65,6 +78,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     user_header: str = ""
     administrators: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    others: dict[str, OtherSettings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.address()

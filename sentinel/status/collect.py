@@ -21,6 +21,7 @@ from sentinel.status.last_seen import CheckLook, NodeLook
 if TYPE_CHECKING:
     from sentinel.gpu.ledger import Entry, Gpus
     from sentinel.gpu.lemon_score import Standing
+    from sentinel.status.types import ClusterFact
 
 NextRun = Callable[[CheckConfig, Instant | None, Instant, tzinfo], datetime]
 RECENT = 50
@@ -34,7 +35,7 @@ MOST_PACES = 100
 
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What the configuration says of what is shown. `next_run`: as the schedule reckons it;
-    `evidence`: the folder in which stacks are kept."""
+    `evidence`: the folder in which stacks are kept; `clusters`: those of other sentinels."""
 
     checks: tuple[CheckConfig, ...]
     cluster: str
@@ -44,6 +45,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     logbook: Logbook | None = None
     gpus: Gpus | None = None
     evidence: str = ""
+    clusters: tuple[ClusterFact, ...] = ()
 
 
 class Material(Struct, frozen=True, kw_only=True):

@@ -266,6 +266,21 @@ class WorkFact(Struct, frozen=True, kw_only=True):
     nodes: str
 
 
+class ClusterFact(Struct, frozen=True, kw_only=True):
+    """Another sentinel's cluster, as its API said when it was `seen` (s UTC); `trouble`: why that is not
+    current or not whole, which makes its status unknown."""
+
+    name: str
+    url: str
+    status: Status
+    firing: int | None = None
+    pending: int | None = None
+    blind: int | None = None
+    nodes: int | None = None
+    seen: float | None = None
+    trouble: str = ""
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """All there is to see, of one moment, the worst first: where there is much, not all of it is
     shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes.
@@ -296,6 +311,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     actions: tuple[ActionFact, ...] = ()
     unsent: tuple[UnsentFact, ...] = ()
     silences: tuple[SilenceFact, ...] = ()
+    clusters: tuple[ClusterFact, ...] = ()
     vitals: Vitals | None = None
 
     @property

@@ -70,6 +70,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         actions=tuple(action(r) for r in m.records),
         unsent=tuple(_unsent(row, m.now) for row in m.outbox),
         silences=tuple(silences.shown(s) for s in quiet),
+        clusters=m.around.clusters,
         vitals=vitals,
     )
 

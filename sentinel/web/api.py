@@ -48,6 +48,7 @@ ROWS: Mapping[str, tuple[type[Struct], str]] = {
     "actions": (types.ActionFact, "The newest entries of the audit log"),
     "unsent": (types.UnsentFact, "Messages not sent yet"),
     "silences": (types.SilenceFact, "Silences in force"),
+    "clusters": (types.ClusterFact, "Clusters of other sentinels, as their API says"),
 }
 
 
@@ -193,6 +194,8 @@ class Api:
             queue=dict(facts.queue),
             nodes_seen=facts.nodes_seen,
             nodes_trouble=facts.nodes_trouble,
+            blind=sum(c.blind for c in facts.checks),
+            whole=self._shown.viewer(request).eyes.all,
         )
 
     async def _openapi(self, request: web.Request) -> Any:

@@ -44,7 +44,8 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """The whole in a few numbers."""
+    """The whole in a few numbers; `blind`: checks that cannot see; not `whole`: only what who asks may
+    see."""
 
     at: float
     cluster: str
@@ -57,6 +58,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     queue: dict[str, int]
     nodes_seen: float | None
     nodes_trouble: str
+    blind: int = 0
+    whole: bool = True
 
 
 class Explained(Struct, frozen=True, kw_only=True):

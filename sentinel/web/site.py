@@ -10,6 +10,7 @@ from aiohttp import web
 from sentinel.web.api import Api
 from sentinel.web.auth import Gate
 from sentinel.web.events import Events
+from sentinel.web.others import Others
 from sentinel.web.page_cache import Shown
 from sentinel.web.rate_limit import Rate
 from sentinel.web.snapshot_cache import Live
@@ -27,9 +28,15 @@ class Site:
     """More for the server to serve. `start` when it runs, `stop` before it ends."""
 
     def __init__(
-        self, live: Live, gate: Gate, reading: Rate | None = None, writing: Rate | None = None
+        self,
+        live: Live,
+        gate: Gate,
+        reading: Rate | None = None,
+        writing: Rate | None = None,
+        others: Others | None = None,
     ) -> None:
         self._live, self._gate, self._events = live, gate, Events(live)
+        self._others = others
         self._reading = reading or Rate(BURST, REFILL)
         self._writing = writing or Rate(ANSWERS, EACH)
         shown = Shown(live, gate)
@@ -37,7 +44,7 @@ class Site:
             *Views(live, gate, self._events, shown).routes,
             *Api(live, gate, shown).routes,
         )
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Future[None]] = []
 
     def knows(self, request: web.Request) -> bool:
         """A stranger's name that is made to mean this host (DNS rebinding) is, to a browser, the
@@ -53,11 +60,12 @@ class Site:
         return self._reading if request.method in ("GET", "HEAD") else self._writing
 
     def start(self) -> None:
-        """Begin to notice what is written."""
-        self._task = asyncio.ensure_future(self._live.watch())
+        """Begin to notice what is written, and to ask other sentinels."""
+        watched = [self._live.watch(), *([self._others.watch()] if self._others else [])]
+        self._tasks = [asyncio.ensure_future(one) for one in watched]
 
     def stop(self) -> None:
         """Let the open pages go."""
         self._events.end()
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()

@@ -79,18 +79,27 @@ def books(settings: Settings) -> Logbook:
 
 def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
     """The status page with its API, for a server."""
+    from msgspec.structs import replace
+
     from sentinel.web.auth import Gate
+    from sentinel.web.others import Others
     from sentinel.web.site import Site
     from sentinel.web.snapshot_cache import Live
 
     log, web, kept = books(settings), settings.web, app.evidence(settings)
-    live = Live(engine, clock, lambda: of_world(engine.world, log, kept), lambda: _counts(engine))
+    others = Others(web.others if web else {}, clock)
+
+    def around() -> Surroundings:
+        return replace(of_world(engine.world, log, kept), clusters=others.facts())
+
+    live = Live(engine, clock, around, lambda: _counts(engine))
     if web is None:
         return Site(live, Gate())
     token = web.token.reveal() if web.token else ""
     names = (os.uname().nodename, *web.hosts)
     rulers = frozenset(web.administrators)
-    return Site(live, Gate(token, web.url, web.user_header, names, rulers))
+    gate = Gate(token, web.url, web.user_header, names, rulers)
+    return Site(live, gate, others=others)
 
 
 async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -> None:

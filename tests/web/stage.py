@@ -12,7 +12,7 @@ from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.model import Alert, Status
 from sentinel.core.ports import Store
 from sentinel.engine.engine import Engine
-from sentinel.status.types import Count
+from sentinel.status.types import ClusterFact, Count
 from sentinel.testing import START, ManualClock
 from sentinel.web.auth import Gate
 from sentinel.web.rate_limit import Rate
@@ -53,7 +53,11 @@ class Stage:
 
 
 async def build(
-    state: Store, gate: Gate, limits: tuple[Rate, Rate] | None = None, evidence: str = ""
+    state: Store,
+    gate: Gate,
+    limits: tuple[Rate, Rate] | None = None,
+    evidence: str = "",
+    clusters: tuple[ClusterFact, ...] = (),
 ) -> tuple[Engine, Server, Says, ManualClock]:
     """An engine that leads on this state, with a server in front."""
     late, clock = Says(Status.OK, "/late"), ManualClock(START)
@@ -64,7 +68,9 @@ async def build(
     engine = Engine(made, state, clock)
     await engine.start("lab pid 1")
     many = (record(), stacks(), *(record(n, "gpu00011") for n in range(1, 61)))
-    seen = around({**KINDS, "late": "fs"}, *many, gpus=ledger(), evidence=evidence)
+    seen = around(
+        {**KINDS, "late": "fs"}, *many, gpus=ledger(), evidence=evidence, clusters=clusters
+    )
     told = {"squeue": Count(requests=3, failures=1, seconds=0.5)}
     live = Live(engine, clock, lambda: seen, lambda: told)
     site = Site(live, gate, *(limits or ()))
@@ -82,6 +88,7 @@ def stage(
     state: Store | None = None,
     evidence: str = "",
     gate: Gate | None = None,
+    clusters: tuple[ClusterFact, ...] = (),
 ) -> Iterator[Stage]:
     """Served until the block ends."""
     loop = asyncio.new_event_loop()
@@ -92,7 +99,7 @@ def stage(
     def call(work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, loop).result(30)
 
-    engine, server, late, clock = call(build(made, gate or Gate(token), limits, evidence))
+    engine, server, late, clock = call(build(made, gate or Gate(token), limits, evidence, clusters))
     shown = Stage(loop, engine, server)
     shown.fire, shown.clock = late, clock
     try:

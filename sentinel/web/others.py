@@ -1,0 +1,98 @@
+"""The clusters of other sentinels, as their API tells: a row each, for the overview.
+
+Nothing of it is stored, judged or told to anybody: that is the other sentinel's work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from sentinel.channels.http import Request, exchange
+from sentinel.channels.post import below
+from sentinel.config.settings import OtherSettings
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import ChannelError
+from sentinel.core.model import Status, worst
+from sentinel.core.ports import Clock
+from sentinel.core.text import shortened, visible
+from sentinel.status.types import ClusterFact
+from sentinel.web.messages import Summary
+
+EVERY, LIMIT = 15.0, 10.0
+"""Seconds between two questions, and for an answer."""
+
+MOST = 1 << 20
+"""Bytes of an answer that are read."""
+
+STALE = 60.0
+"""Seconds after which what was heard is not current: this loop stood still, or never came round."""
+
+
+class Others:
+    """`settings`: by the cluster's name. For one event loop."""
+
+    def __init__(self, settings: Mapping[str, OtherSettings], clock: Clock) -> None:
+        self._settings, self._clock = settings, clock
+        self._rows = {
+            name: ClusterFact(
+                name=visible(name), url=one.url, status=Status.UNKNOWN, trouble="not asked yet"
+            )
+            for name, one in settings.items()
+        }
+
+    def facts(self) -> tuple[ClusterFact, ...]:
+        """A row for each, the worst first."""
+        rows = [self._current(row) for row in self._rows.values()]
+        return tuple(sorted(rows, key=lambda row: -row.status.rank))
+
+    async def watch(self) -> None:
+        """For ever: ask them all, at once."""
+        while self._settings:
+            await asyncio.gather(*map(self._ask, self._settings))
+            await asyncio.sleep(EVERY)
+
+    async def _ask(self, name: str) -> None:
+        try:
+            said = await _summary(self._settings[name])
+        except ChannelError as error:
+            trouble = shortened(str(error), 200)
+            self._rows[name] = replace(self._rows[name], status=Status.UNKNOWN, trouble=trouble)
+            return
+        seen = worst([said.status, *([Status.UNKNOWN] if said.blind or not said.whole else [])])
+        self._rows[name] = replace(
+            self._rows[name],
+            status=seen,
+            firing=said.firing,
+            blind=said.blind,
+            pending=said.pending,
+            nodes=sum(said.node_states.values()),
+            seen=self._clock.now().wall / SECOND,
+            trouble="" if said.whole else "it does not show all without its token",
+        )
+
+    def _current(self, row: ClusterFact) -> ClusterFact:
+        if row.trouble or row.seen is None or self._clock.now().wall / SECOND - row.seen <= STALE:
+            return row
+        return replace(row, status=Status.UNKNOWN, trouble="not asked lately")
+
+
+async def _summary(other: OtherSettings) -> Summary:
+    headers = {"Accept": "application/json", "User-Agent": "sentinel"}
+    if other.token is not None:
+        headers["Authorization"] = f"Bearer {other.token.reveal()}"
+    more: dict[str, Any] = {"ca_file": other.ca_file, "timeout": LIMIT, "most": MOST}
+    request = Request(
+        url=below(other.url, "api/v1"), method="GET", headers=headers, body=b"", **more
+    )
+    answer = await exchange(request)
+    if answer.status != 200:
+        raise ChannelError(f"it answered {answer.status} {answer.said}".rstrip())
+    try:
+        return msgspec.json.decode(answer.body, type=Summary)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ChannelError("its answer is not that of a sentinel") from None
