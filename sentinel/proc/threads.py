@@ -96,6 +96,7 @@ class Worker:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             _fulfil(*work)
+            del work  # an idle thread would keep alive all that it worked for, and so itself
 
 
 def _fulfil(future: "Future[Any]", function: Callable[[], Any]) -> None:

@@ -1,6 +1,7 @@
 """Entries in tables of the host and the site, and timers of the user's systemd."""
 
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -156,7 +157,8 @@ def test_an_entry_comes_and_goes(tools: Path, mode: str) -> None:
         ["sh", "-c", line.split(" ", 5)[5]], env={"PATH": "/usr/bin:/bin"}, check=False
     )
     assert done.returncode == 0
-    assert "1 of 1 slots run" in say(tools, "cron", "status").stdout
+    said = say(tools, "cron", "status").stdout  # of two slots, where ten minutes ended meanwhile
+    assert re.search(r"1 of [12] slots run", said)
     assert say(tools, "cron", "remove").returncode == 0
     assert _table(tool) == other
 
