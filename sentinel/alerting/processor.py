@@ -307,13 +307,12 @@ class _Work:
         reports = [(o.check, o.report) for o in outcomes if o.report is not None]
         changed = (a for k, a in self._alerts.items() if a != self._before.get(k))
         incidents = {a.id: a.incident for a in (*self._before.values(), *self._alerts.values())}
+        told = (replace(t, incident=incidents.get(t.alert) or t.alert) for t in self._transitions)
         return Batch(
             at=self._now,
             alerts=tuple(changed),
             closed=tuple(k for k in self._before if k not in self._alerts),
-            transitions=tuple(
-                replace(t, incident=incidents.get(t.alert) or t.alert) for t in self._transitions
-            ),
+            transitions=tuple(told),
             outbox=tuple(self._outbox),
             memory={check: r.memory for check, r in reports if r.memory is not None},
             samples={check: r.samples for check, r in reports if r.samples},
@@ -372,8 +371,7 @@ class _Work:
 
     def _mute(self, alert: Alert) -> str:
         """Why nobody is told just now; empty when they are."""
-        silence = silenced(alert, self._silences, self._now)
-        if silence is not None:
+        if silence := silenced(alert, self._silences, self._now):
             why = f": {silence.reason}" if silence.reason else ""
             until = iso(Instant(wall=silence.ends), self._plan.zone)
             return f"silenced until {until} by {silence.who or 'somebody'}{why}"
@@ -399,9 +397,8 @@ class _Work:
         still = stands_still(alert.kind, alert.key.subject, alert.severity)
         if not self._rest.checks or still or age >= GATHER:
             return ""
-        if not may_be_explained(alert, self._kinds) and not may_be_muted(
-            alert, self._plan.inhibit, self._rest.checks
-        ):
+        muted = may_be_muted(alert, self._plan.inhibit, self._rest.checks)
+        if not muted and not may_be_explained(alert, self._kinds):
             return ""
         checks = ", ".join(sorted(self._rest.checks)[:NAMED])
         return f"{WAITS}{checks}: its cause may be found there"
