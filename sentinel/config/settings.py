@@ -58,6 +58,8 @@ class OtherSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         if not is_web_address(self.url):
             raise Invalid("is no address; it begins with https:// or http://", "url")
+        if "@" in self.url:
+            raise Invalid("is shown on the page: no user or password in it; give `token`", "url")
 
 
 class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -58,8 +58,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     queue: dict[str, int]
     nodes_seen: float | None
     nodes_trouble: str
-    blind: int = 0
-    whole: bool = True
+    blind: int
+    whole: bool
 
 
 class Explained(Struct, frozen=True, kw_only=True):

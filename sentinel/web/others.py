@@ -70,7 +70,7 @@ class Others:
             firing=said.firing,
             blind=said.blind,
             pending=said.pending,
-            nodes=sum(said.node_states.values()),
+            nodes=None if said.nodes_trouble else sum(said.node_states.values()),
             seen=self._clock.now().wall / SECOND,
             trouble="" if said.whole else "it does not show all without its token",
         )
@@ -95,4 +95,4 @@ async def _summary(other: OtherSettings) -> Summary:
     try:
         return msgspec.json.decode(answer.body, type=Summary)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ChannelError("its answer is not that of a sentinel") from None
+        raise ChannelError("its answer is not that of a sentinel, or of an older one") from None

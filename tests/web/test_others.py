@@ -5,7 +5,10 @@ import json
 import urllib.request
 from collections.abc import Mapping
 
+import pytest
+
 from sentinel.config.settings import OtherSettings
+from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import Secret
 from sentinel.status.types import ClusterFact
@@ -68,6 +71,11 @@ def test_each_is_a_row_and_silence_is_not_ok() -> None:
         clock.advance(STALE + 1)
         late = {row.name: row for row in others.facts()}
         assert (late["east"].status, late["east"].trouble) == (Status.UNKNOWN, "not asked lately")
+
+
+def test_an_address_that_is_shown_holds_no_password() -> None:
+    with pytest.raises(Invalid, match="no user or password"):
+        OtherSettings(url="https://ann:secret@east.example")
 
 
 def test_the_overview_and_the_api_show_them() -> None:

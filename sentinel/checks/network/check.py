@@ -146,7 +146,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             custom = usual.get(link.name)
             if link.name.startswith("nvlink/"):
                 custom = custom if custom and custom.up else siblings
-                # what told no counter was once kept as up
+                # a former version kept NVLinks without counters as up
                 before = before if before.counters or before.down else replace(before, up=False)
             problems, note, kept = look(link, before, custom, now, boot, self.settle, self.flaps)
             past.links[link.name] = kept

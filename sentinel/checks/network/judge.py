@@ -96,7 +96,7 @@ def customs(nodes: Iterable[Iterable[Link]]) -> Mapping[str, Link]:
     for links in nodes:
         for link in links:
             seen.setdefault(link.name, []).append(link)
-    return {name: custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
+    return {name: _custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
 
 
 def beside(links: Iterable[Link]) -> Link | None:
@@ -105,10 +105,10 @@ def beside(links: Iterable[Link]) -> Link | None:
     ones = [link for link in links if link.name.startswith("nvlink/")]
     if len(ones) < PEERS:
         return None
-    return replace(custom("nvlink", ones), state="most other GPUs of this node have theirs")
+    return replace(_custom("nvlink", ones), state="most other GPUs of this node have theirs")
 
 
-def custom(name: str, links: list[Link]) -> Link:
+def _custom(name: str, links: list[Link]) -> Link:
     most = MOST * len(links)
 
     def usual(values: Iterable[float | None]) -> float | None:
