@@ -183,13 +183,14 @@ def _counts(text: str) -> Iterator[Loss]:
 
 
 def _unnamed(text: str) -> Iterator[Loss]:
-    """Losses whose name stands in a header of columns (YOLO), or after them (darknet)."""
+    """Losses whose name stands in a header of columns (YOLO: the first of them, or whichever is NaN), or
+    after them (darknet)."""
     for mark, pattern in _UNNAMED:
         if mark in text:
-            yield from (
-                (match.start(), "loss", nan if "nan" in match[1].lower() else 0.0)
-                for match in pattern.finditer(text)
-            )
+            for match in pattern.finditer(text):
+                first, *_ = match[1].split()
+                value = nan if "nan" in match[1].lower() else _value(first)
+                yield match.start(), "loss", value
 
 
 def _name(text: str, match: "re.Match[str]") -> str:

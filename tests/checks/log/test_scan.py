@@ -239,3 +239,12 @@ def test_a_loss_that_stays_finite_is_said_once_a_text() -> None:
     """Ten thousand lines are one event, so that reading stays quick."""
     found = events("loss: 1\n" * 9 + "loss: nan\n" * 2 + "loss: 2\n" * 9, "loss")
     assert [str(value) for value in found] == ["1.0", "nan", "nan", "2.0"]
+
+
+def test_a_loss_without_a_name_before_it_is_its_own_number() -> None:
+    """Not a zero that stands for "finite": the page draws it."""
+    from sentinel.checks.log.losses import losses
+
+    assert [loss[2] for loss in losses(" 7: 81.25, 92.5 avg, 0.001 rate, 3 seconds\n")] == [81.25]
+    yolo = "  3/99  4.2G  0.0517  0.0342  0.0123  52  640:  12%\n"
+    assert [loss[2] for loss in losses(yolo)] == [0.0517]
