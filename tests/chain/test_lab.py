@@ -72,6 +72,7 @@ def test_ensure_mends_and_may_be_called_by_anybody_at_any_time(world: World) -> 
     assert len(world.waiting()) == 3
 
 
+@pytest.mark.long
 def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
     """Every slot is run once or its absence is explained, and never are two ticks at work.
 
@@ -93,6 +94,7 @@ def test_a_chain_survives_what_befalls_it(fresh: Lab, tmp_path: Path) -> None:
     world.sentinel("cron", "remove")
 
 
+@pytest.mark.long
 def test_a_requeued_link_runs_with_its_next_turn(fresh: Lab, tmp_path: Path) -> None:
     """Slurm would let it wait for two minutes; the next link moves it, and none runs twice."""
     world = World(fresh, tmp_path, every=5, seed=1)
@@ -110,6 +112,7 @@ def test_a_requeued_link_runs_with_its_next_turn(fresh: Lab, tmp_path: Path) -> 
     world.sentinel("cron", "remove")
 
 
+@pytest.mark.long
 def test_a_state_that_is_removed_ends_the_chain(fresh: Lab, tmp_path: Path) -> None:
     """Under a link that works on since nothing can be submitted: it ends well, and nothing of it
     comes back, neither the folder nor a job."""
@@ -154,6 +157,7 @@ def test_a_chain_outlives_its_sentinel(world: World) -> None:
     assert len(world.waiting()) == 3
 
 
+@pytest.mark.long
 def test_a_chain_outlives_its_file_system(fresh: Lab, tmp_path: Path) -> None:
     """While it is away Slurm could not open a link's output there, and would start none; then they
     submit each other without sentinel, and when it is back they make passes again."""
@@ -192,6 +196,7 @@ def test_a_relay_outlives_its_sentinel(world: World) -> None:
     assert len(world.waiting()) == 1
 
 
+@pytest.mark.long
 def test_a_relay_hands_over(world: World) -> None:
     """The next runner waits beside the running one, and takes over when it ends."""
     world.install("--mode", "relay")
@@ -210,6 +215,7 @@ def test_a_relay_hands_over(world: World) -> None:
     assert world.sentinel("cron", "remove").returncode == 0
 
 
+@pytest.mark.long
 def test_a_relay_looks_after_its_successor(fresh: Lab, tmp_path: Path) -> None:
     """It may be cancelled, or sbatch have failed: at the end of the runner all would be over."""
     world = World(fresh, tmp_path, every=5, seed=1)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.lab.systemd import ROOT, Systemd, why_no_systemd
@@ -123,6 +125,7 @@ def test_who_rents_a_few_nodes(tmp_path: Path) -> None:
     assert alarm(follow(test, env)) == "test"
 
 
+@pytest.mark.long
 def test_who_runs_the_cluster(tmp_path: Path) -> None:
     """Under a real systemd, with the units as they are in the checkout."""
     if why_no_systemd():

@@ -107,6 +107,7 @@ def test_show_explains_the_sum(shell: Shell) -> None:
     assert "suspect from 2, lemon from 5" in text
 
 
+@pytest.mark.long
 def test_a_persons_word(shell: Shell) -> None:
     """Marked, cleared, and who said so; a UUID that nobody saw may be marked."""
     shell.run("gpus", "mark", FINE.uuid, "lemon", "--reason", "RMA 4711")
@@ -138,6 +139,7 @@ def test_calls_that_make_no_sense(shell: Shell, words: tuple[str, ...], said: st
     assert said in shell.run("gpus", *words, code=64)
 
 
+@pytest.mark.long
 def test_clusters_share_a_list(shell: Shell, tmp_path: Path) -> None:
     """Signed with a key; what was changed or is not signed is refused; own words stay."""
     key, other = tmp_path / "key", Shell(tmp_path / "other", "b200")

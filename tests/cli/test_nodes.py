@@ -189,6 +189,7 @@ def test_slurms_own_refusal_is_an_error_in_the_log_and_ends_the_command(desk: De
     assert "DRAIN" not in state(desk.lab, "node-0")
 
 
+@pytest.mark.long
 def test_a_time_out_that_happens_later_is_found_out_and_not_repeated(desk: Desk) -> None:
     """slurmctld hangs in the update and does it when it wakes up: unknown, then done; one update."""
     go = desk.config.parent / "go"
@@ -286,6 +287,7 @@ exec {SCONTROL} "$@"
     assert "DRAIN" in state(desk.lab, "node-1")
 
 
+@pytest.mark.long
 def test_the_list_tells_states_reasons_and_ages(desk: Desk) -> None:
     """Base, flags, reason, who and since when; a summary by state; untrusted text is inert."""
     desk.lab.ask(["scontrol", "update", "NodeName=node-0", "State=DRAIN", "Reason=\x1b[31mred"])
@@ -302,6 +304,7 @@ def test_the_list_tells_states_reasons_and_ages(desk: Desk) -> None:
     assert abs(first["reason_time"] - time.time()) < 300
 
 
+@pytest.mark.long
 def test_maintenance_by_hand(desk: Desk) -> None:
     """On: nothing is done, whoever asks; it ends by itself or by hand."""
     assert desk.run("maintenance", "on", "--for", "2h", "--reason", "cooling").returncode == 0

@@ -26,6 +26,7 @@ def probe(nodes: Nodes, *words: str) -> Done:
     return nodes.lab.run(argv, limit=90)
 
 
+@pytest.mark.long
 def test_four_nodes_are_told_apart(fresh: Lab, tmp_path: Path) -> None:
     """Healthy, cut off, talking nonsense, nvidia-smi hanging: a line for each, exit code 1."""
     nodes, tool = Nodes(fresh, tmp_path), fresh.nodes[3].bin / "nvidia-smi"

@@ -85,6 +85,7 @@ LOOKS = [["status", "--json"], ["status", "--metrics"], ["top", "--once"], ["ale
          ["explain", "abc"], ["gpus", "list", "--json"], ["nodes", "breaker", "status"]]  # fmt: skip
 
 
+@pytest.mark.long
 def test_another_users_state_is_not_an_empty_one(host: Host) -> None:
     """0700, with an alert that fires: not 0, not `no state yet`, not an empty document. The command
     that is told is one that answers."""
@@ -121,6 +122,7 @@ def test_the_environment_of_the_state_belongs_to_the_command_that_is_told(host: 
     assert f"sudo -H -u daemon env XDG_STATE_HOME={host.home(ALICE)} sentinel status" in done.stderr
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_has_no_empty_state_either(host: Host) -> None:
     """Nobody listens there."""
     url = "postgresql://nobody@127.0.0.1:9/x?connect_timeout=1"
@@ -173,6 +175,7 @@ def test_what_needs_no_configuration_says_that_it_goes_without(service: Host) ->
     assert (done.returncode, json.loads(done.stdout)["config"]) == (0, own)
 
 
+@pytest.mark.long
 def test_every_command_names_the_file_it_goes_by(host: Host) -> None:
     """Another directory has another file: it is named on stderr, and stdout stays a document."""
     one, other = host.folder / "one" / "sentinel.yaml", host.folder / "other" / "sentinel.yaml"

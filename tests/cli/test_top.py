@@ -203,6 +203,7 @@ def test_a_terminal_that_cannot_be_drawn_on_is_printed_on(tmp_path: Path) -> Non
         assert "\x1b[?1049h" not in read_until(ours, "no alert fires")
 
 
+@pytest.mark.long
 def test_status_tells_all_that_it_told_before_and_more(tmp_path: Path) -> None:
     """The JSON keeps its keys; the metrics are Prometheus' own form; 80 columns suffice."""
     import json

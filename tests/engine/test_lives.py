@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -129,6 +130,7 @@ async def act(scene: Scene, nodes: Nodes, mail: Book, step: tuple[Any, ...]) -> 
     await scene.engine.deliver()
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_whatever_happens_people_hear_sense_and_everything(steps: list[tuple[Any, ...]]) -> None:

@@ -287,6 +287,7 @@ def test_nobody_who_could_agree(account: Account) -> None:
     assert account.tree() == {}
 
 
+@pytest.mark.long
 def test_a_job_a_disk_and_an_address_more(account: Account, smtp: SmtpServer) -> None:
     """Each is one piece of text more, tried where it can be; wrong ones change nothing."""
     assert account.init().returncode == 0

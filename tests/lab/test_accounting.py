@@ -13,6 +13,7 @@ def sacct(lab: Lab, job: str) -> str:
     return lab.ask(["sacct", "-D", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode"]).strip()
 
 
+@pytest.mark.long
 def test_sacct_knows_how_a_job_ended(fresh_accounting: Lab) -> None:
     """State and exit code of a job that failed."""
     job = fresh_accounting.sbatch("exit 3")

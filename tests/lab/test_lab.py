@@ -78,6 +78,7 @@ def test_a_forged_job_name_is_taken_as_it_is(fresh: Lab) -> None:
     assert "999|my-training|RUNNING|PENDING" in rows
 
 
+@pytest.mark.long
 def test_a_stopped_controller_lets_squeue_fail_after_ten_seconds(fresh: Lab) -> None:
     """SIGSTOP: exit 1 with "Socket timed out", not before MessageTimeout; then all is well."""
     fresh.stop_controller()
@@ -126,6 +127,7 @@ def test_a_hung_munge_holds_clients(fresh: Lab) -> None:
     assert fresh.run(["squeue"]).returncode == 0
 
 
+@pytest.mark.long
 def test_a_crashed_node_goes_down_and_comes_back(fresh: Lab) -> None:
     """DOWN after SlurmdTimeout; booted again it is idle, and the job on it failed or requeued. Also where
     slurmd has started itself anew at a reconfigure, as from 24.11 on."""
@@ -140,6 +142,7 @@ def test_a_crashed_node_goes_down_and_comes_back(fresh: Lab) -> None:
     fresh.wait_node("node-3", "IDLE")
 
 
+@pytest.mark.long
 def test_a_cut_node_stops_responding(fresh: Lab) -> None:
     """The link is gone: Slurm notices at its next ping, ssh does not connect."""
     fresh.cut_node(1)
@@ -156,6 +159,7 @@ def test_a_node_that_was_cut_until_it_is_down_comes_back(fresh: Lab) -> None:
     fresh.wait_ready()
 
 
+@pytest.mark.long
 def test_a_job_that_cannot_be_killed_drains_its_node(fresh: Lab) -> None:
     """Slurm itself writes "Kill task failed"; the process ends once the file system answers."""
     job = fresh.unkillable_job(nodelist="node-0")

@@ -40,6 +40,7 @@ def whole(answer: object) -> NodeProbe:
     return answer
 
 
+@pytest.mark.long
 def test_four_nodes_are_told_apart_in_one_round_trip_each(nodes: Nodes) -> None:
     """Healthy, cut off, sshd talking nonsense, nvidia-smi hanging: four different answers.
 
@@ -70,6 +71,7 @@ def test_four_nodes_are_told_apart_in_one_round_trip_each(nodes: Nodes) -> None:
     assert [nodes.logins(name) - n for name, n in zip(names, logins, strict=True)] == [2, 0, 0, 2]
 
 
+@pytest.mark.long
 def test_a_tool_that_came_back_is_asked_again(nodes: Nodes) -> None:
     """Once the process that hung has ended, the next probe starts one and reads it."""
     tool = nodes.lab.nodes[3].bin / "nvidia-smi"
@@ -91,6 +93,7 @@ def _blocked(nodes: Nodes) -> bool:
     return any(thread.name == "cat" for thread in probe.blocked)
 
 
+@pytest.mark.long
 def test_a_hanging_tool_is_in_state_d_and_a_hanging_disk_hides_no_other(nodes: Nodes) -> None:
     """Each path is asked by itself; the thread that waits is listed with its wait channel."""
     nodes.lab.fuse.hold("statfs", "open")
@@ -215,6 +218,7 @@ def test_srun_that_takes_too_long_leaves_no_job(nodes: Nodes) -> None:
     wait_until(lambda: not nodes.on("node-0", alive).stdout, "the end of the command", 20.0)
 
 
+@pytest.mark.long
 def test_srun_without_a_controller_asks_nobody(nodes: Nodes) -> None:
     """Slurm being down says nothing about a node."""
     nodes.lab.kill_controller()

@@ -20,6 +20,7 @@ ALL_DEAD = "*"
 PROBE = Path(__file__).parent / "fixtures/probe.txt"
 
 
+@pytest.mark.long
 def test_a_thousand_nodes_with_five_percent_dead_finish_within_the_limit(tmp_path: Path) -> None:
     """Every node has one answer of its own kind and was asked once; nothing is left running."""
     cluster = Cluster(tmp_path, 1000)
@@ -49,6 +50,7 @@ def test_when_all_are_dead_the_limit_ends_it(tmp_path: Path) -> None:
     assert _left(tmp_path) == []
 
 
+@pytest.mark.long
 def test_two_hundred_probes_are_read(tmp_path: Path) -> None:
     """What 192 healthy nodes tell, each behind a mark of its own, is all there."""
     canned = tmp_path / "canned"

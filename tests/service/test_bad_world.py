@@ -55,6 +55,7 @@ def test_a_damaged_state_is_kept_aside_and_told_and_watching_goes_on(
     assert (end["reason"], end["alert"]) == ("resolved", first["alert"])
 
 
+@pytest.mark.long
 def test_a_state_removed_under_a_running_service_is_begun_anew(watch: Watch) -> None:
     """A cleaner took it: that is told, nothing is told twice, and a restart finds a state."""
     service = started(watch, CONFIG)
@@ -70,6 +71,7 @@ def test_a_state_removed_under_a_running_service_is_begun_anew(watch: Watch) -> 
     assert [line["reason"] for line in watch.told(check="lamp")] == ["firing", "resolved"]
 
 
+@pytest.mark.long
 def test_on_a_full_disk_watching_and_telling_go_on(watch: Watch, disk: Disk) -> None:
     """Full before an alert begins, free again after it ended and another began: each transition
     is told once, and a restart then knows what was told."""
@@ -95,6 +97,7 @@ def test_on_a_full_disk_watching_and_telling_go_on(watch: Watch, disk: Disk) -> 
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.long
 def test_a_service_starts_on_a_full_disk(watch: Watch, disk: Disk) -> None:
     """It cannot remember, and says so; it watches and tells. Once there is room the state is
     written, and others may look into it."""
@@ -120,6 +123,7 @@ def test_a_stopping_service_on_a_full_disk_still_ends_cleanly(watch: Watch, disk
     assert "Traceback" not in service.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jump", [3600, -3600])
 def test_a_clock_that_jumps_neither_stops_checks_nor_hurries_or_delays_alerts(
     watch: Watch, jump: int

@@ -116,6 +116,7 @@ def others(watch: Watch, smtp: SmtpServer) -> Iterator[Others]:
         yield Others(watch.folder, smtp, hook)
 
 
+@pytest.mark.long
 def test_what_happens_while_all_are_down_is_told_once_they_are_up(
     watch: Watch, others: Others
 ) -> None:
@@ -138,6 +139,7 @@ def test_what_happens_while_all_are_down_is_told_once_they_are_up(
     assert_all_told(watch, service, others)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "errors"),
     [
@@ -159,6 +161,7 @@ def test_what_is_not_taken_now_is_told_later(
     assert_all_told(watch, service, others)
 
 
+@pytest.mark.long
 def test_slow_ones_hold_up_neither_each_other_nor_the_checks(watch: Watch, others: Others) -> None:
     """All transitions are in the file before a slow one has taken the first."""
     service = started(watch, others, limit="80s")
@@ -170,6 +173,7 @@ def test_slow_ones_hold_up_neither_each_other_nor_the_checks(watch: Watch, other
     assert_all_told(watch, service, others)
 
 
+@pytest.mark.long
 def test_what_is_refused_for_good_stays_known_and_stops_nothing_else(
     watch: Watch, others: Others
 ) -> None:

@@ -112,6 +112,7 @@ def test_no_more_removals_than_the_cap(watch: Watch, root: Path) -> None:
     assert (refused["what"], refused["rule"]) == ("refused", "per_hour")
 
 
+@pytest.mark.long
 def test_limits_that_are_not_named_are_those_of_cleaning(watch: Watch, root: Path) -> None:
     """Not those of a node, which rests for half an hour and may be helped three times a week."""
     watch.configure(CONFIG, age="1ms", more="remove: true\n    limits: {per_hour: 9}")

@@ -233,6 +233,7 @@ def test_before_the_first_run_the_commands_say_so(watch: Watch) -> None:
     assert watch.book == []
 
 
+@pytest.mark.long
 def test_an_alert_is_explained_by_its_id_its_beginning_or_a_messages_key(told: Watch) -> None:
     """Whatever a person has at hand: the list or a mail."""
     (line,) = told.told(check="lamp")
@@ -244,6 +245,7 @@ def test_an_alert_is_explained_by_its_id_its_beginning_or_a_messages_key(told: W
     assert "book: firing: sent" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("code", "strict"), [(0, 1), (2, 2), (3, 3)])
 def test_a_tick_is_ok_unless_it_is_strict(watch: Watch, code: int, strict: int) -> None:
     """A timer that fails whenever an alert fires would be one more alert; `--strict` asks for it."""
@@ -253,6 +255,7 @@ def test_a_tick_is_ok_unless_it_is_strict(watch: Watch, code: int, strict: int) 
     assert watch.say("tick", "--all", "--strict").returncode == strict
 
 
+@pytest.mark.long
 def test_a_tick_runs_what_is_due_and_says_what_it_saw(watch: Watch) -> None:
     """One line a check; the second tick at once has only the one of every second to do."""
     told = after_one_pass(watch)

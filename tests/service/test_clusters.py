@@ -34,6 +34,7 @@ def seen(watch: Watch) -> bool:
     return len(jobs) == 2 and all(c["status"] == "ok" for c in jobs)
 
 
+@pytest.mark.long
 def test_a_job_of_each_is_watched_and_one_goes_on_while_the_other_is_dead(
     watch: Watch, fresh: Lab, west: Lab
 ) -> None:

@@ -1,5 +1,7 @@
 """A pass where there is no way out, and its messages sent from elsewhere."""
 
+import pytest
+
 from tests.service.watch import Watch
 
 CONFIG = """
@@ -10,6 +12,7 @@ channels:
 """
 
 
+@pytest.mark.long
 def test_what_a_pass_leaves_is_sent_by_deliver(watch: Watch) -> None:
     """Once, in order; and it looks at nothing itself."""
     watch.configure(CONFIG)

@@ -33,6 +33,7 @@ PASSES = 100
 pytestmark = pytest.mark.root
 
 
+@pytest.mark.long
 def test_a_mount_that_hangs_is_told_in_time_and_delays_no_other_check(
     watch: Watch, fuse: Fuse
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_mount_that_hangs_is_told_in_time_and_delays_no_other_check(
     assert watch.wait_told(service, 2, check="hung")[1]["reason"] == "resolved"
 
 
+@pytest.mark.long
 def test_a_mount_that_hangs_collects_neither_probes_nor_threads(watch: Watch, fuse: Fuse) -> None:
     """A hundred passes of the service and ten of `tick`: one probe hangs, the first one. The
     service ends within its bound all the same; the probe goes when the mount answers."""
@@ -115,6 +117,7 @@ def test_a_file_system_full_by_inodes(watch: Watch, tmp_path: Path) -> None:
         assert_resolved(watch, point)
 
 
+@pytest.mark.long
 def test_a_file_system_that_vanishes_under_a_service(watch: Watch, tmp_path: Path) -> None:
     """The disk below it is not taken for it; mounted again it is well."""
     point = tmp_path / "scratch"
@@ -130,6 +133,7 @@ def test_a_file_system_that_vanishes_under_a_service(watch: Watch, tmp_path: Pat
     assert finding["summary"].startswith("is not mounted: it lies on /")
 
 
+@pytest.mark.long
 def test_a_file_system_that_becomes_read_only_under_a_service(watch: Watch, tmp_path: Path) -> None:
     """As the kernel does after an error of the disk; one look alone can only say how it is."""
     with mounted(tmp_path / "scratch") as point:

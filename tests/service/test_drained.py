@@ -25,6 +25,7 @@ def ward(fresh: Lab, night: Watch, tmp_path: Path) -> Ward:
     return ward
 
 
+@pytest.mark.long
 def test_slurm_drains_a_node_and_sentinel_gives_it_back_when_the_process_is_gone(
     ward: Ward,
 ) -> None:
@@ -50,6 +51,7 @@ def test_slurm_drains_a_node_and_sentinel_gives_it_back_when_the_process_is_gone
     assert "undrain node-2: done" in ward.told()
 
 
+@pytest.mark.long
 def test_a_reason_that_hides_another_is_not_touched(ward: Ward) -> None:
     """Slurm forgot an administrator's note and sentinel's own; the ledger did not."""
     notes = {NODE: "RMA GPU3", "node-3": "sentinel: bad GPU"}
@@ -66,6 +68,7 @@ def test_a_reason_that_hides_another_is_not_touched(ward: Ward) -> None:
         assert ward.acted(node) == []
 
 
+@pytest.mark.long
 def test_a_node_that_was_drained_before_the_first_look(ward: Ward) -> None:
     """slurmctld's log gives it back where it goes back to a job on that node; a reason that was
     replaced in it, or a log that begins later, does not."""
@@ -89,6 +92,7 @@ def test_a_node_that_was_drained_before_the_first_look(ward: Ward) -> None:
     assert ward.acted("node-3") == []
 
 
+@pytest.mark.long
 def test_what_cannot_be_seen_is_not_clean(ward: Ward) -> None:
     """Cut off the network, nvidia-smi hangs, nvidia-smi prints an error with exit code 0, sshd
     answers garbage: four drained nodes that are idle and clean, and none of them is touched."""
@@ -118,6 +122,7 @@ RACES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", RACES.values(), ids=RACES)
 def test_a_reason_that_changes_between_proof_and_change_stops_it(ward: Ward, change: str) -> None:
     """An administrator is faster by milliseconds: the node is read once more, and left alone."""
@@ -152,6 +157,7 @@ def window(ward: Ward) -> str:
     return str(intent["evidence"]["window"])
 
 
+@pytest.mark.long
 def test_a_drain_that_sentinel_overtakes_is_back_each_time(ward: Ward) -> None:
     """slurmctld's log, found by slurm.conf, shows what was erased; asked for by a check or by hand."""
     ward.drain()
@@ -179,6 +185,7 @@ def test_where_the_log_cannot_be_read_the_window_is_told_as_unwatched(ward: Ward
     assert re.match(r"unwatched, \d+ ms: .*No such file", window(ward))
 
 
+@pytest.mark.long
 def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:
     """The log says error, the node is still drained, and the next run says why."""
     ward.drain()
@@ -193,6 +200,7 @@ def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:
     assert f"not given back: {told}" in ward.told()
 
 
+@pytest.mark.long
 def test_a_sentinel_that_dies_between_intent_and_outcome_acts_once(ward: Ward) -> None:
     """Killed while scontrol ran: the next one finds the intent, and does nothing twice."""
     ward.drain()
@@ -204,6 +212,7 @@ def test_a_sentinel_that_dies_between_intent_and_outcome_acts_once(ward: Ward) -
     assert ward.acted()[0] == "intended"
 
 
+@pytest.mark.long
 def test_two_sentinels_on_one_state_change_a_node_once(ward: Ward) -> None:
     """A pass and a command by hand in the same second."""
     ward.drain()
@@ -234,6 +243,7 @@ def refused(ward: Ward, node: str = NODE) -> list[dict[str, Any]]:
     return [event for event in found if event["rule"] != "maintenance"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("guard", ["", ", mark: true"], ids=["by default", "with marks"])
 def test_two_sentinels_with_states_of_their_own_keep_one_cap(
     ward: Ward, other: Ward, guard: str
@@ -264,6 +274,7 @@ def test_two_sentinels_with_states_of_their_own_keep_one_cap(
     ward.lab.ask(["scontrol", "update", f"nodename={','.join(names)}", "comment="])
 
 
+@pytest.mark.long
 def test_a_return_by_others_counts_while_its_slurmd_is_not_yet_heard(ward: Ward) -> None:
     """Until it registers Slurm calls it NOT_RESPONDING; whoever returned it may go on all the same."""
     ward.lab.configure(SlurmdTimeout=300)
@@ -280,6 +291,7 @@ def test_a_return_by_others_counts_while_its_slurmd_is_not_yet_heard(ward: Ward)
     assert ward.drained()
 
 
+@pytest.mark.long
 def test_a_node_whose_task_stays_in_state_d_is_rebooted_where_switched_on(ward: Ward) -> None:
     """By Slurm, which drains first, and gives it back when it is up again."""
     ward.configure(", reboot: true, reboot_after: 1s")
@@ -294,6 +306,7 @@ def test_a_node_whose_task_stays_in_state_d_is_rebooted_where_switched_on(ward: 
     ward.lab.run(["scontrol", "update", f"nodename={NODE}", "state=down", "reason=test"])
 
 
+@pytest.mark.long
 def test_configured_proofs_run_on_the_node(ward: Ward) -> None:
     """NHC says no, and then yes; what it said last is in the log."""
     nhc = ward.lab.work / "nhc"
@@ -310,6 +323,7 @@ def test_configured_proofs_run_on_the_node(ward: Ward) -> None:
     assert intended[-1]["evidence"]["nhc"] == "+ exit code 0: ok"
 
 
+@pytest.mark.long
 def test_clean_up_ends_what_the_failed_job_left_and_nothing_else(ward: Ward) -> None:
     """On a shared node: a second user's healthy job, root's process and a login with the failed
     job's id in their environment all live; its daemon does not, though it ignores SIGTERM."""
@@ -345,6 +359,7 @@ srun --het-group=1 sh -c "({daemon(4714)}); exec sleep 602"
 """
 
 
+@pytest.mark.long
 def test_clean_up_spares_the_daemon_of_a_heterogeneous_job_that_runs(ward: Ward) -> None:
     """A real one: what its second component left to init carries the first one's job id, and on
     that node Slurm has no job of that id."""
@@ -376,6 +391,7 @@ def test_the_service_does_what_a_pass_does(ward: Ward) -> None:
     assert ward.acted() == ["intended", "done"]
 
 
+@pytest.mark.long
 def test_a_node_that_never_ends_a_job_is_told_and_rebooted(ward: Ward) -> None:
     """No kill monitor drains it, as from Slurm 25.11.7 on: COMPLETING for ever, without a reason. Both
     kinds tell the task and its file system; with `reboot` it is set DOWN, and rebooted by Slurm."""

@@ -96,6 +96,7 @@ def drain_all(lab: ScaleLab, watch: Watch) -> None:
     assert drained(lab) == 120
 
 
+@pytest.mark.long
 def test_the_breaker_opens_and_one_message_tells_it(
     many: ScaleLab, watch: Watch, smtp: SmtpServer
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_breaker_opens_and_one_message_tells_it(
     assert "120 of 120 nodes left service" in stops["breaker"]["why"]
 
 
+@pytest.mark.long
 def test_the_caps_hold_where_the_breaker_does_not(
     many: ScaleLab, watch: Watch, smtp: SmtpServer
 ) -> None:

@@ -114,6 +114,7 @@ def cluster(
         yield Cluster(tmp_path, service, postgres_url, wires)
 
 
+@pytest.mark.long
 def test_whatever_becomes_of_the_leader_another_goes_on(cluster: Cluster) -> None:
     """Killed, stopped for longer than its lease, cut off: nothing is lost, at most what was in
     flight comes twice, and nobody sends outside of his lease."""

@@ -53,6 +53,7 @@ def test_a_forged_row_changes_nothing_but_its_own(night: Watch, fresh: Lab, name
     assert (before["train"][0], before["other"][0], verdict(night, name)[0]) == (2, 0, 0)
 
 
+@pytest.mark.long
 def test_hostile_text_is_inert_wherever_it_comes_out(
     night: Watch, fresh: Lab, smtp: SmtpServer
 ) -> None:

@@ -38,6 +38,7 @@ def watching(night: Watch, lab: Lab) -> list[str]:
     return jobs
 
 
+@pytest.mark.long
 def test_a_slurmctld_that_hangs_is_one_incident(night: Watch, fresh: Lab) -> None:
     """At most two messages when it begins and two when it ends, with thirteen checks that ask it;
     no check is told as blind by itself, and every job is alive all the while."""
@@ -61,6 +62,7 @@ def test_a_slurmctld_that_hangs_is_one_incident(night: Watch, fresh: Lab) -> Non
     assert len({line["incident"] for line in night.told(check="slurm")}) == 1
 
 
+@pytest.mark.long
 def test_a_node_that_dies_under_a_training_is_one_incident(night: Watch, fresh: Lab) -> None:
     """The training is told, and the node; both in one incident."""
     job, *_ = watching(night, fresh)
@@ -209,6 +211,7 @@ channels:
 """
 
 
+@pytest.mark.long
 def test_a_full_file_system_under_three_trainings_is_one_incident(
     night: Watch, fresh: Lab, smtp: SmtpServer
 ) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from sentinel.channels.email import OPT_OUT
@@ -40,6 +41,7 @@ def begin(lab: Lab, user: User, script: str, **options: object) -> str:
     return lab.sbatch(script, name="train", user=user, gres="gpu:1", output="/dev/null", **options)
 
 
+@pytest.mark.long
 def test_each_death_is_told_to_its_owner_and_nobody_else_is_disturbed(
     fresh: Lab, night: Watch, smtp: SmtpServer
 ) -> None:

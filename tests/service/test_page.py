@@ -72,6 +72,7 @@ def site(fresh: Lab, night: Watch) -> Site:
     return made
 
 
+@pytest.mark.long
 def test_a_night_on_the_cluster_is_seen_on_the_open_page(site: Site, chromium: Browser) -> None:
     """The job that runs, the node that is drained, the alert that is there at once, its answer,
     its end; and all of it without JavaScript too."""
@@ -154,6 +155,7 @@ SHOWN = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_with_slurmctld_stopped_and_the_service_frozen_nothing_is_shown_as_current(
     site: Site, chromium: Browser, fresh: Lab
 ) -> None:

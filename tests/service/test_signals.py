@@ -39,6 +39,7 @@ def test_sighup_with_a_good_file_goes_on_with_that(watch: Watch) -> None:
     assert service.terminate() == 0
 
 
+@pytest.mark.long
 def test_sighup_with_a_bad_file_keeps_the_old_and_says_what_is_wrong(watch: Watch) -> None:
     """At file and line, in the log; mended, the next SIGHUP takes it."""
     service = started(watch, 0)
@@ -56,6 +57,7 @@ def test_sighup_with_a_bad_file_keeps_the_old_and_says_what_is_wrong(watch: Watc
     watch.wait_told(service, check="light")
 
 
+@pytest.mark.long
 def test_a_reload_does_not_take_the_log_of_actions_to_another_state(watch: Watch) -> None:
     """What was done within the hour would be forgotten, and caps with it: that takes a restart."""
     service = started(watch, 0)
@@ -70,6 +72,7 @@ def test_a_reload_does_not_take_the_log_of_actions_to_another_state(watch: Watch
     assert service.terminate() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_delivers_what_is_pending(watch: Watch, smtp: SmtpServer, number: int) -> None:
     """The mail that a slow server is taking is finished, and then the exit code is 0."""
@@ -83,6 +86,7 @@ def test_a_stop_delivers_what_is_pending(watch: Watch, smtp: SmtpServer, number:
     assert watch.status()["unsent"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["down", "silent"])
 def test_a_stop_waits_for_no_server_beyond_its_bound(
     watch: Watch, smtp: SmtpServer, trouble: str
@@ -100,6 +104,7 @@ def test_a_stop_waits_for_no_server_beyond_its_bound(
     assert len(watch.book) == 1
 
 
+@pytest.mark.long
 def test_a_second_service_on_one_state_says_who_leads(watch: Watch) -> None:
     """Exit 75, which systemd takes for `try again`; the first goes on undisturbed."""
     first = started(watch, 0)

@@ -35,6 +35,7 @@ FAULTS: dict[str, Fault] = {
 HANGS = ["slurmctld is stopped", "slurmctld is unreachable", "munge is stopped"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_ill_slurm_is_told_as_blindness_and_never_as_a_dead_job(
     night: Watch, fresh: Lab, fault: str
@@ -98,6 +99,7 @@ def test_a_start_while_slurm_is_down_goes_on_with_the_alerts_of_before(
     fresh.start_controller()
 
 
+@pytest.mark.long
 def test_a_dead_job_is_told_of_as_soon_as_slurm_answers_again(night: Watch, fresh: Lab) -> None:
     """What ended while sentinel was blind is no secret afterwards."""
     job = fresh.sbatch("exec sleep 6", name="train")
@@ -111,6 +113,7 @@ def test_a_dead_job_is_told_of_as_soon_as_slurm_answers_again(night: Watch, fres
     assert f"job {job} ended by itself (COMPLETED)" in dead["summary"]
 
 
+@pytest.mark.long
 def test_a_slurm_that_fails_is_asked_ever_less_often(night: Watch, fresh: Lab) -> None:
     """Eight runs in eight seconds are no more than two questions."""
     asked = night.folder / "asked"

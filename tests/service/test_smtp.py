@@ -4,6 +4,8 @@ import re
 import signal
 from collections.abc import Callable
 
+import pytest
+
 from tests.lab.service import Service
 from tests.lab.smtp import Mail, SmtpServer
 from tests.service.watch import Line, Watch
@@ -18,6 +20,7 @@ channels:
 PLAIN = "security: none"
 
 
+@pytest.mark.long
 def test_a_server_that_was_down_gets_everything_in_order_once_it_is_up(
     watch: Watch, smtp: SmtpServer
 ) -> None:
@@ -74,6 +77,7 @@ def test_a_greylisted_mail_comes_once_when_its_time_has_come(
     assert keys(smtp.wait(2)) == [line["key"] for line in watch.told(check="lamp")]
 
 
+@pytest.mark.long
 def test_a_slow_server_holds_up_neither_checks_nor_other_channels(
     watch: Watch, smtp: SmtpServer
 ) -> None:

@@ -355,6 +355,7 @@ def blind(port: Snapshot, within: float) -> str:
     return str(jobs.value)
 
 
+@pytest.mark.long
 def test_a_controller_that_hangs(fresh: Lab) -> None:
     """Bounded by our own limit, nothing left behind, asked no more while the pause lasts."""
     port = slurm(fresh, limit=2)
@@ -372,6 +373,7 @@ def test_a_controller_that_hangs(fresh: Lab) -> None:
     assert port.jobs() == ()
 
 
+@pytest.mark.long
 def test_a_controller_that_is_gone(fresh: Lab) -> None:
     """The text is Slurm's own; ping says DOWN at once."""
     fresh.kill_controller()

@@ -40,6 +40,7 @@ def booked(port: Snapshot, job: str, state: str) -> JobEnd:
     return end
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("script", "state", "exit_code", "signal"),
     [("exit 3", "FAILED", 3, None), ("true", "COMPLETED", 0, None), ("kill -9 $$", "FAILED", 0, 9)],

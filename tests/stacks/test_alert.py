@@ -83,6 +83,7 @@ def cut(training: Training) -> None:
 ODD = f"rank 5 (node-2) in load_batch (train.py:{LINES['load']})"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "fault", "said"),
     [
@@ -132,6 +133,7 @@ def test_a_service_tells_a_hang_soon_after_its_limit_and_then_who_is_odd(
     assert f"stacks {training.job}: done: {ODD}; ranks 0-4,6-7 " in action["summary"]
 
 
+@pytest.mark.long
 def test_a_successor_is_kept_from_the_node_whose_rank_has_died(fresh: Lab, book: Path) -> None:
     """The witnesses name it; the queue has it, and people hear of it beside the alert."""
     config, ssh = book.parent / "sentinel.yaml", Nodes(fresh, book.parent).config

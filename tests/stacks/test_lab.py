@@ -102,6 +102,7 @@ def test_a_rank_in_state_d_is_not_traced_and_its_path_is_told(fresh: Lab, config
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_a_node_that_cannot_be_reached_is_named_with_its_ranks(fresh: Lab, config: Path) -> None:
     """The other nodes' ranks are told all the same, and the odd one among them."""
     training = Training(fresh, odd=1)

@@ -54,8 +54,8 @@ def write(books: Books, wanted: ActionRecord) -> Past:
     return seen[0]
 
 
-def long_here(test: Callable[..., None]) -> Callable[..., None]:
-    """A thousand transactions: its statements and bounds are those of TestSqlite, which stays."""
+def thousand(test: Callable[..., None]) -> Callable[..., None]:
+    """A thousand transactions: seconds in memory, minutes in some places of a state."""
     return pytest.mark.long(pytest.mark.timeout(600)(test))
 
 
@@ -116,6 +116,7 @@ class BooksContract:
         assert [r.id for r in books.records("n1", 2)] == ["3", "2"]
         assert [r.id for r in books.records(limit=3)] == ["3", "2", "1"]
 
+    @thousand
     def test_refusals_hide_neither_what_was_tried_nor_what_is_open(self, books: Books) -> None:
         """However many there are, about this target and others."""
         write(books, record("open"))
@@ -197,6 +198,7 @@ class BooksContract:
         books.observe([replace(DRAINED, name="n2")], at(1))
         assert books.past("n1").left == ()
 
+    @thousand
     def test_very_many_actions(self, books: Books) -> None:
         """Those of the last hour count for caps, however many: tests of 1,000 nodes must not make
         them forget what was undrained. What is old goes; what is open, the newest of each node, and
@@ -238,14 +240,6 @@ class TestNetwork(BooksContract):
     def open_books(self, tmp_path: Path) -> Open:
         return lambda: SqlBooks(SqliteBackend(str(tmp_path), local=False))
 
-    @long_here
-    def test_very_many_actions(self, books: Books) -> None:
-        super().test_very_many_actions(books)
-
-    @long_here
-    def test_refusals_hide_neither_what_was_tried_nor_what_is_open(self, books: Books) -> None:
-        super().test_refusals_hide_neither_what_was_tried_nor_what_is_open(books)
-
 
 class TestPostgres(BooksContract):
     """In PostgreSQL."""
@@ -253,11 +247,3 @@ class TestPostgres(BooksContract):
     @pytest.fixture
     def open_books(self, postgres_url: str) -> Open:
         return lambda: SqlBooks(PostgresBackend(postgres_url))
-
-    @long_here
-    def test_very_many_actions(self, books: Books) -> None:
-        super().test_very_many_actions(books)
-
-    @long_here
-    def test_refusals_hide_neither_what_was_tried_nor_what_is_open(self, books: Books) -> None:
-        super().test_refusals_hide_neither_what_was_tried_nor_what_is_open(books)

@@ -73,6 +73,7 @@ def test_a_stop_in_good_order_frees_the_lead_at_once(pair: tuple[SqlStore, SqlSt
     assert two.lead("two", at()) == 2
 
 
+@pytest.mark.long
 def test_a_server_that_is_away_does_not_keep_a_lease_alive(
     postgres: Postgres, postgres_url: str
 ) -> None:

@@ -18,6 +18,7 @@ from tests.store.workers import Workers
 ROUNDS = 50
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("scheme", ["", "network:"], ids=["write-ahead log", "rollback journal"])
 def test_kill_9_loses_no_batch_and_leaves_no_half_of_one(

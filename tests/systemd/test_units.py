@@ -91,6 +91,7 @@ def test_reload_keeps_what_is_good(running: Systemd) -> None:
     assert running.show("MainPID", "ActiveState") == {"MainPID": pid, "ActiveState": "active"}
 
 
+@pytest.mark.long
 def test_what_hangs_is_restarted_by_the_watchdog(running: Systemd) -> None:
     """SIGSTOP keeps it from saying that it lives. The limit is short here alone: a busy machine may
     hold up anybody for six seconds."""

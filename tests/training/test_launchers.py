@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
@@ -100,6 +102,7 @@ def test_the_batch_shell_turns_the_signal_into_the_kill_switch(fresh: Lab) -> No
     assert (fresh.work / f"{name}.code").read_text() == "0\n"
 
 
+@pytest.mark.long
 def test_slurms_own_signal_before_the_end_reaches_whom_it_says(fresh: Lab) -> None:
     """--signal=USR1@N: every rank; --signal=B:USR1@N: the batch shell. Slurm looks every 30 s."""
     work = Work(fresh)

@@ -115,6 +115,7 @@ SHIFT = """() => new PerformanceObserver((seen) => {
 }).observe({type: "layout-shift", buffered: true})"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_jumps_while_a_page_arrives_slowly(
     chromium: Browser, shown: Stage, width: int
@@ -311,6 +312,7 @@ CURRENT = """() => [...document.querySelectorAll("main tbody tr, main meter, mai
 """What stands on a page as if it were so now; what was done and what is in the ledger is past."""
 
 
+@pytest.mark.long
 def test_nothing_that_was_seen_too_long_ago_is_shown_as_current(chromium: Browser) -> None:
     """No check ran and Slurm told nothing for an hour: on every page all of it is grey, and the API
     says why of each row. Before that all of it was current."""

@@ -387,6 +387,7 @@ def test_no_path_leads_out(shown: Stage, path: str) -> None:
     assert b"import" not in answer
 
 
+@pytest.mark.long
 def test_a_slow_client_is_sent_away_and_holds_nobody_up(shown: Stage) -> None:
     """Slowloris: headers that never end. Others are served meanwhile, and it ends."""
     with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:

@@ -84,6 +84,7 @@ def site(fresh: Lab, tmp_path: Path) -> Site:
     return Site(fresh, tmp_path)
 
 
+@pytest.mark.long
 def test_a_wave_a_failure_and_the_same_gpu_under_another_name(site: Site) -> None:
     """Two of four at once; node-2 fails and is drained; its lemon is known on node-3."""
     site.dcgmi(2, Failure(gpu=5))

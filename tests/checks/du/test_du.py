@@ -74,6 +74,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, as_root: None) -> Path:
     return root
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_every_directory_is_what_gnu_du_says(tree: Path, processes: int) -> None:
     """Bytes on disk and entries of each subtree, whoever walked it."""

@@ -109,6 +109,7 @@ def test_what_is_no_folder_is_told_in_one_line(tmp_path: Path) -> None:
     assert not report.findings[0].values
 
 
+@pytest.mark.long
 def test_hundreds_of_paths_are_all_answered(tmp_path: Path) -> None:
     """In the order of the settings, each once."""
     paths = [tmp_path / str(n) for n in range(200)]

@@ -246,6 +246,7 @@ def test_members_of_a_group_are_watched_by_their_primary_group(fresh: Lab, watch
     assert finding.labels["user"] == alice.name
 
 
+@pytest.mark.long
 def test_a_slurmctld_that_is_gone_is_not_a_job_that_is_gone(fresh: Lab, watch: Watcher) -> None:
     """CannotTell, and the memory is as before."""
     fresh.wait_state(fresh.sbatch(SLEEP, name="train"), "RUNNING")

@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from sentinel.core.model import Status
 from tests.checks.job.test_lab import SLEEP, Live
 from tests.lab.cluster import Lab
@@ -84,6 +86,7 @@ def test_a_slurmctld_that_has_lost_its_memory(fresh: Lab) -> None:
     assert "has lost its memory of it" in finding.summary
 
 
+@pytest.mark.long
 def test_what_slurmctld_has_forgotten_accounting_knows_by_name(
     fresh_accounting: Lab, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ class Hang:
         return report.findings[0]
 
 
+@pytest.mark.long
 def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Path) -> None:
     """Tasks that stand still; then a node whose rank has died; then one that is gone."""
     training = Training(fresh, each=1, odd=3)
@@ -63,6 +64,7 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
     assert "node-1 does not answer" in found.summary
 
 
+@pytest.mark.long
 def test_a_closer_look_leaves_no_row_in_accounting(
     fresh_accounting: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

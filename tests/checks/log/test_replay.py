@@ -14,6 +14,7 @@ from tests.replay.shapes import SHAPES, Shape, habits, job
 from tests.replay.simulate import EVERY, HOUR, training
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_a_training_that_is_well_raises_no_alarm_and_its_hangs_all_do(shape: Shape) -> None:
     """Restarts, checkpoints, evaluations that nobody announces, buffers, slow file servers and

@@ -39,6 +39,7 @@ def saving() -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.long
 @pytest.mark.lab
 def test_a_node_that_goes_to_sleep_and_is_woken_is_never_out(saving: Lab) -> None:
     """POWERING_DOWN outlasts SuspendTimeout by slurmctld's round of 10 s; the silence while it wakes
