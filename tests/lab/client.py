@@ -1,6 +1,7 @@
 """Slurm's commands as a user of the lab types them."""
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from tests.lab.waiting import wait_until
 Done = subprocess.CompletedProcess[str]
 NOBODYS = ("SLURM_", "SQUEUE_", "SINFO_", "SBATCH_", "SRUN_", "SALLOC_", "SACCT_", "SCANCEL_")
 """Variables of whoever runs the tests that would change what Slurm's commands say."""
+
+
+SET_BY = re.compile(r" \[[^\s@]+@[\dT:-]{19}\]")
 
 
 class Client:
@@ -89,9 +93,12 @@ class Client:
         )
 
     def node(self, name: str) -> dict[str, str]:
-        """`scontrol show node`: State, Reason, … as strings."""
+        """`scontrol show node`: State, Reason, … as strings. A Comment stands behind the Reason, which
+        ends with who set it and when."""
         line = self.ask(["scontrol", "-o", "show", "node", name])
         head, found, reason = line.partition(" Reason=")
+        if ended := SET_BY.search(reason):
+            reason, head = reason[: ended.end()], head + reason[ended.end() :]
         words = (word.partition("=") for word in head.split())
         fields = {key: value for key, _, value in words}
         return {**fields, "Reason": reason.strip()} if found else fields

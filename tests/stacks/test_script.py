@@ -123,7 +123,9 @@ def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, s
             argv, env=env, pass_fds=[server.fileno()], start_new_session=True
         )
     with process:
-        limit = 30.0 if says else 3.0  # what is not waited for to the end has time on a busy machine
+        limit = (
+            30.0 if says else 3.0
+        )  # what is not waited for to the end has time on a busy machine
         text = script.text(Wish(job_id=JOB, asker=os.uname().nodename), "MARK", limit)
         argv = ["/bin/sh", "-c", f"{text}\nmain"]
         clean = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}

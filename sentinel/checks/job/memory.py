@@ -97,7 +97,8 @@ class Memory(Struct, frozen=True, kw_only=True):
 
     `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
     when it was last looked at; `recalled`: when a second look was last taken. `followed`: what
-    came after its ends, by their kind. `revived`: what was to be submitted again.
+    came after its ends, by their kind. `revived`: what was to be submitted again. `away`: the id of
+    its newest job, where another cluster of the federation has that.
     """
 
     seen: tuple[Seen, ...] = ()
@@ -111,6 +112,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     stuck: dict[str, Stuck] = {}
     followed: dict[str, Followed] = {}
     revived: tuple[Revival, ...] = ()
+    away: str = ""
 
     def without_stuck(self) -> "Memory":
         """Where what hangs is remembered once for many."""

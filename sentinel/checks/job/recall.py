@@ -57,9 +57,9 @@ def recalled(
     """
     now = ctx.now
     asks = {s for s, memory in memories.items() if _asks(memory, s not in alive, now)}
-    looked = {s: structs.replace(memory, looked=now) for s, memory in memories.items()}
+    looked = {s: _looked(memory, s in alive, now) for s, memory in memories.items()}
     if not (asks or first):
-        return Recalled(looked)
+        return Recalled(looked, {s: _elsewhere(m.away) for s, m in looked.items() if m.away})
     dead = {s for s in asks if s not in alive}
     try:
         past = _ask([memories[s] for s in asks], [memories[s] for s in dead], settings, ctx)
@@ -69,8 +69,15 @@ def recalled(
         return Recalled(looked, dict.fromkeys(doubtful, f"{error}; {_MISSING}"))
     runs = _by_subject(past.runs, settings, users)
     doubts = {s: why for s in dead if (why := _still_there(memories[s], runs.get(s, ())))}
+    if (
+        first
+        and not dead
+        and (away := _away(Memory(), [r for some in runs.values() for r in some]))
+    ):
+        doubts[settings.subject] = _elsewhere(away)
     for subject in asks - set(doubts):
-        memory = memories[subject]
+        away = _away(memories[subject], runs.get(subject, ())) if subject in dead else ""
+        memory = structs.replace(memories[subject], away=away)
         known = _known(memory, past, now)
         found = _found(known, runs.get(subject, ()), now) if subject in dead else ()
         looked[subject] = structs.replace(
@@ -79,6 +86,7 @@ def recalled(
             looked=now,
             recalled=memory.recalled if past.unasked else now,
         )
+    doubts |= {s: _elsewhere(m.away) for s, m in looked.items() if m.away}
     if settings.many:
         looked |= _unheard_of(memories, {s: r for s, r in runs.items() if s not in alive}, now)
     return Recalled(looked, doubts)
@@ -142,14 +150,30 @@ def _by_subject(
     return found
 
 
+def _looked(memory: Memory, alive: bool, now: Instant) -> Memory:
+    return structs.replace(memory, looked=now, away="" if alive else memory.away)
+
+
+def _elsewhere(job_id: str) -> str:
+    return f"job {visible(job_id)} {AWAY}"
+
+
+def _away(memory: Memory, runs: Sequence[Run]) -> str:
+    """The newest job, where another cluster of the federation has it. A cluster that is not its
+    origin lists it only among all states, and forgets it soon (seen on 26.05): what was found
+    once stays until a newer job is found."""
+    if not runs:
+        return memory.away
+    newest = max(reversed(runs), key=lambda run: run.submitted or 0)
+    later = [one for one in memory.gone[:1] if (one.started or 0) > (newest.submitted or 0)]
+    return newest.id if newest.state == REVOKED and not later else ""
+
+
 def _still_there(memory: Memory, runs: Sequence[Run]) -> str:
     """Why the list of jobs is not believed: one that is missing there is alive."""
     gone = {one.seen.job_id for one in memory.gone}
-    newest = [one.seen.job_id for one in memory.gone[:1]]
     for run in runs:
         where = _phase(run)
-        if run.state == REVOKED and run.job_id in newest:
-            return f"job {visible(run.id)} {AWAY}"
         alive = where not in (Phase.OVER, Phase.UNCLEAR)
         # What accounting alone has may be a run whose end never came there.
         if alive and run.source == "squeue" and (run.job_id in gone or not memory.seen):

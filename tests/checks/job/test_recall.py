@@ -67,6 +67,29 @@ def test_what_another_cluster_of_the_federation_has_is_not_judged_here() -> None
     assert (dead.status, "job 11 FAILED" in dead.summary) == (Status.CRITICAL, True)
 
 
+def test_what_another_cluster_took_before_the_first_look_is_not_judged_here() -> None:
+    """A cluster that is not its origin has it among all states alone (seen on 26.05), and forgets it
+    soon; a job that dies here is told."""
+    watch, away = Watch(check()), run(state="REVOKED", nodes="", started=None)
+    for runs in ([away], [away], [], []):
+        seen = watch.see(Slurm(runs=runs))
+        assert (seen.status, seen.summary[:17]) == (Status.UNKNOWN, "job 10 is REVOKED")
+    assert watch.look(job("11")).status is Status.OK
+    dead = watch.see(Slurm(runs=[run("11")]))
+    assert (dead.status, "job 11 FAILED" in dead.summary) == (Status.CRITICAL, True)
+
+
+def test_a_one_shot_says_so_too() -> None:
+    """The newest job of the name counts; of a pattern that nothing else has ever fitted too."""
+    older = run("9", exit_code=1, submitted=NOW - 300)
+    asked = context(Slurm(runs=[older, run(state="REVOKED", submitted=NOW - 200)]), one_shot=True)
+    with pytest.raises(CannotTell, match="job 10 is REVOKED"):
+        check().run(asked)
+    asked = context(Slurm(runs=[run(state="REVOKED")]), one_shot=True)
+    (told,) = check(name=None, match=re.compile("tr.*")).run(asked).findings
+    assert (told.status, told.summary[:17]) == (Status.UNKNOWN, "job 10 is REVOKED")
+
+
 def test_a_list_that_leaves_a_job_out_is_no_death() -> None:
     """Cut at a whole record, or empty with exit code 0: asked once more the job is there."""
     watch = Watch(check())
