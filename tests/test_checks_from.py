@@ -146,6 +146,7 @@ HOOKS = {
     "jobs_of": "def jobs_of(self):" + ZERO,
     "grants": "def grants(self):" + ZERO,
     "may_ask": "@property\n    def may_ask(self):" + ZERO,
+    "looks_into_nodes": "@property\n    def looks_into_nodes(self):" + ZERO,
     "unused": "def unused(self):\n        yield 1 / 0\n\n    ",
     "watched_logs": "def watched_logs(self):" + ZERO,
     "controller_log": "def controller_log(self):\n        return None\n\n    ",

@@ -133,6 +133,11 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         return watched(self.users, LOOKUP) if self.job else frozenset()
 
+    @property
+    def looks_into_nodes(self) -> bool:
+        """With `nodes` or `job`."""
+        return bool(self.nodes or self.job)
+
     def run(self, ctx: Context) -> Report:
         """A finding for each node, or one about `memory`; the trend needs a history."""
         if self.nodes or self.job:

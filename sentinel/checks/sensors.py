@@ -139,6 +139,11 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """No jobs are needed."""
         return frozenset()
 
+    @property
+    def looks_into_nodes(self) -> bool:
+        """With `nodes`."""
+        return bool(self.nodes)
+
     def run(self, ctx: Context) -> Report:
         """A finding for each node, and one for each sensor that is bad or was at the last run.
         Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""

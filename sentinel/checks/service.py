@@ -65,6 +65,11 @@ class Service(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             except Invalid as error:
                 raise Invalid(str(error), "nodes") from None
 
+    @property
+    def looks_into_nodes(self) -> bool:
+        """With `nodes`."""
+        return bool(self.nodes)
+
     def run(self, ctx: Context) -> Report:
         """One finding per host and service; a host that does not answer is unknown."""
         hosts = (HERE,) if self.nodes is None else hostlist.expand(self.nodes)

@@ -187,6 +187,7 @@ def judged(cls: Any, base: type) -> Any:
 _ASKED: dict[type, Mapping[str, Any]] = {
     Check: {
         "may_ask": bool,
+        "looks_into_nodes": bool,
         "grants": Mapping,
         "unused": Iterable,
         "watched_logs": Sequence,

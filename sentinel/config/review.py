@@ -147,7 +147,7 @@ class Review:
                     else "; name it in `clusters`"
                 )
                 self._error(path, f"there is no cluster '{cluster}'{hint}")
-            elif plugin.may_ask or plugin.KEEPS_GPUS:
+            elif plugin.may_ask or plugin.looks_into_nodes:
                 what = "changes" if plugin.may_ask else "looks into nodes of"
                 self._error(path, f"it {what} the cluster at hand only: run a sentinel over there")
 

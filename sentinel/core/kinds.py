@@ -70,6 +70,12 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         By default: whether its class has `grants` of its own."""
         return type(self).grants is not Check.grants
 
+    @property
+    def looks_into_nodes(self) -> bool:
+        """Whether, as it is configured, all that it sees is on nodes that it is brought to by `remote`:
+        there is a way to those of the cluster at hand alone."""
+        return self.KEEPS_GPUS
+
     def conflicts(self, others: Mapping[str, Check]) -> Iterable[tuple[str, str]]:
         """Errors that only show beside the other checks of the file, by name: a key (`a.b` for
         one within another) and the words, each."""

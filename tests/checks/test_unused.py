@@ -80,3 +80,28 @@ def test_what_changes_nothing_is_refused_with_its_line_and_the_reason(
     assert problem.message.startswith("changes nothing: ")
     assert why in problem.message
     loads(tmp_path, {**check, **needed, key: value})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"kind": "gpu", "nodes": "all"},
+        {**FS, "nodes": "all"},
+        {"kind": "memory", "job": "llm"},
+        {"kind": "network", "nodes": "all"},
+        {"kind": "sensors", "nodes": "all"},
+        {"kind": "service", "nodes": "login1", "processes": ["sshd"]},
+    ],
+    ids=lambda check: check["kind"],
+)
+def test_nodes_of_another_cluster_are_refused(tmp_path: Path, check: dict[str, Any]) -> None:
+    """There is no way to them: it would be unknown at every run."""
+    text = yaml.safe_dump(
+        {"clusters": {"east": {"conf": "/e"}}, "checks": {"a": {**check, "cluster": "east"}}}
+    )
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(str(tmp_path / "s.yaml"), CHECKS, CHANNELS, env={})
+    (problem,) = caught.value.problems
+    assert problem.path == "checks.a.cluster"
+    assert "the cluster at hand only: run a sentinel over there" in problem.message

@@ -96,6 +96,11 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
         return watched(self.users, LOOKUP)
 
+    @property
+    def looks_into_nodes(self) -> bool:
+        """With `nodes` or `job`."""
+        return bool(self.nodes or self.job)
+
     def run(self, ctx: Context) -> Report:
         """One finding per path (and node). Raises CannotTell without a mount table or any path."""
         if self.nodes or self.job:
