@@ -288,7 +288,7 @@ def _told(alert: Alert, reason: str, status: Status, now: Instant) -> tuple[Aler
         severity=alert.severity,
         summary=alert.summary,
         at=now,
-        since=alert.since,
+        since=alert.beginning,
     )
     return replace(alert, count=count), transition
 

@@ -44,16 +44,20 @@ class Trial(Struct, frozen=True, kw_only=True):
         first = "week" if self.lasts == WEEK else duration_text(self.lasts)
         return f"in its first {first} {who} told nobody: " + "; ".join(self.told.values())
 
+    def aside(self, words: str, now: Instant) -> str:
+        """How it is written while they last: it can be looked at, and wakes nobody."""
+        left = self.lasts - (elapsed(self.began, now) if self.began else 0.0)
+        return f"on trial for another {duration_text(left)}, told nobody: {words}"
+
     def hushed(self, findings: Iterable[Finding], now: Instant) -> list[Finding]:
         """While it lasts, what is bad as it can be looked at and wakes nobody: ok, with its words."""
-        if self.began is None or not self.silent(now):
+        if not self.silent(now):
             return list(findings)
-        left = duration_text(self.lasts - elapsed(self.began, now))
         return [
             replace(
                 one,
                 status=Status.OK,
-                summary=f"on trial for another {left}, told nobody: {one.status.value}: {one.summary}",
+                summary=self.aside(f"{one.status.value}: {one.summary}", now),
             )
             if one.status.bad
             else one

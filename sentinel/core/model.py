@@ -230,9 +230,14 @@ class Alert(Struct, frozen=True, kw_only=True):
     incident: str = ""
     freed: Instant | None = None
 
+    @property
+    def beginning(self) -> Instant:
+        """Since when it is bad, as people are shown it."""
+        return self.began or self.since
+
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """A change of an alert that people may hear of.
+    """A change of an alert that people may hear of. `since`: its beginning.
 
     `reason`: firing, worse, repeat, resolved, gone; further ones may come.
     `id` is unique and stable: a message about it that is sent twice carries it twice.

@@ -5,8 +5,10 @@ Read from the state only when somebody opens it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,11 +18,14 @@ from sentinel.core.hostlist import printed
 from sentinel.core.ports import Logbook, Store
 from sentinel.core.text import shortened, visible
 from sentinel.status.detail import points
-from sentinel.status.metrics import RECENT
+from sentinel.status.metrics import RECENT, STILL
 from sentinel.status.plot import HUGE, MOST_MARKS, Line, Mark, Point, Unit, pieces, words
 
 CHANGES = 2000
 """The newest transitions among which those of a training are looked for."""
+
+LATELY = 50
+"""Steps of a training by which it is known how long it usually stands still."""
 
 NODES = 64
 """Nodes of a training whose readings are looked at."""
@@ -137,12 +142,19 @@ def _read(
 
 def _speed(steps: Sequence[Point]) -> list[Point]:
     """Steps a minute over the RECENT seconds before each look, since the number last fell; zero
-    where it stands still."""
+    where it stands still for STILL times as long as it lately did between two of its steps."""
     found: list[Point] = []
-    begin = 0
+    begin, moved, gaps = 0, 0.0, deque[float](maxlen=LATELY)
     for n, (at, value) in enumerate(steps):
         if n and value < steps[n - 1][1]:
             begin = n
+        if n and value == steps[n - 1][1]:
+            if gaps and at - moved > STILL * median(gaps):
+                found.append((at, 0.0))
+                continue
+        else:
+            gaps.extend([at - moved] * bool(n))
+            moved = at
         while begin < n - 1 and at - steps[begin + 1][0] >= RECENT:
             begin += 1
         since, before = steps[begin]

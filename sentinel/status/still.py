@@ -13,7 +13,7 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Notification
 from sentinel.core.ports import Store
 from sentinel.status import plot
-from sentinel.status.course import FILES, SHAPES, Asked, Past, files, training
+from sentinel.status.course import SHAPES, Asked, files, training
 from sentinel.status.plot import Course
 
 BEFORE = 6 * 3600.0
@@ -24,8 +24,6 @@ PANELS = 4
 
 DULL = frozenset({"running", "queued"})
 """Lines that alone tell nothing that the alert does not."""
-
-FILE_VALUES = frozenset(name for name, *_ in FILES)
 
 FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts")
 FONTS = {
@@ -75,7 +73,7 @@ def course_of(store: Store, n: Notification, now: Instant) -> Course:
     subject = next((n.subject.removesuffix(s) for s in SHAPES if n.subject.endswith(s)), n.subject)
     first = min(at, since.timestamp()) - BEFORE
     asked = Asked(check=n.check, subject=subject, kind=n.kind, first=first, last=at)
-    past = Past() if FILE_VALUES & n.values.keys() else training(store, None, asked, now)
+    past = training(store, None, asked, now)
     if not any(len(line.points) > 1 for line in past.lines):
         past = files(store, asked, now)
     lines = [line for line in past.lines if line.name not in DULL and len(line.points) > 1]

@@ -136,8 +136,10 @@ def _all_processes() -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def _mounts() -> Iterator[str]:
+    """But for the one over itself that iproute2 makes with a machine's first network namespace."""
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        yield " ".join(line.split()[3:6])
+        if (place := line.split()[3:6])[1] != "/run/netns":
+            yield " ".join(place)
 
 
 def _names(folder: Path) -> list[str]:

@@ -60,6 +60,7 @@ def test_a_training_that_stands_still_has_no_speed() -> None:
     """Ten steps a minute; five minutes after it stopped, none; the number itself stays."""
     past = training(went(*range(0, 100, 10), *[90] * 10), None, ASKED, START)
     assert line(past, "speed")[-10] == 10
+    assert line(past, "speed")[-6] == 0, "not ever less, as if it slowed down"
     assert line(past, "speed")[0] == 0
     assert line(past, "progress")[0] == 90
 
@@ -195,6 +196,13 @@ def test_a_still_shows_what_the_page_shows_and_nothing_that_tells_nothing() -> N
     drawn = png(course_of(went(*range(0, 100, 10)), alert, START))
     assert drawn[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(drawn[16:20], "big") == WIDTH * 1.5
+    grows = went(*range(0, 100, 10))
+    for minutes in (2, 1):
+        seen = {"progress": (Sample("llm", "size_bytes", 1e3 - minutes),)}
+        grows.commit(Batch(at=shifted(START, -60.0 * minutes), samples=seen))
+    hung = msgspec.structs.replace(alert, values={"size_bytes": 1e3, "progress": 90.0})
+    lines = course_of(grows, hung, START).lines
+    assert [one.name for one in lines] == ["progress", "speed"], "its log has a size too"
     flat = MemoryStore()
     flat.lead("x", START)
     for minutes in (2, 1):

@@ -217,7 +217,8 @@ class Pass:
             also = "the limit told it too" if verdict.hung else "the limit did not"
             self._early = self._early.noted(moved, f"{doubt.told} ({also})")
             if not verdict.hung:
-                return verdict
+                aside = self._early.aside(doubt.told, now)
+                return replace(verdict, summary=f"{verdict.summary}; {aside}")
         return weighed_early(verdict, doubt, quiet(doubt, seen, now))
 
     def _slower(self, seen: Seen, learned: Learned) -> str:

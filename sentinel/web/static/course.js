@@ -101,7 +101,7 @@
     cursor: {drag: {x: false, y: false}, y: false, points: {size: 7}},
     series: [{}, {stroke: () => colour("line"), width: 2, spanGaps: false, points: {show: (u, s, a, b) => b - a < 2}}],
     axes: [
-      {show: n === count - 1, stroke: () => colour("dim"), grid: {show: false}, ticks: {stroke: () => colour("edge")}, values: clocks},
+      {show: n === count - 1, size: 32, stroke: () => colour("dim"), grid: {show: false}, ticks: {stroke: () => colour("edge")}, values: clocks},
       {size: chart.clientWidth < 500 ? 58 : LEFT, stroke: () => colour("dim"), grid: {stroke: () => colour("edge"), width: 1}, ticks: {show: false},
         ...(line.unit === "seconds" ? {incrs: TIMES} : {}),
         values: (u, ticks) => ticks.map((v) => said(line.unit, v))},

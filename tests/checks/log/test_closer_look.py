@@ -343,6 +343,7 @@ def test_on_every_site_it_is_silent_for_a_week_and_says_then_what_it_would_have_
         world.look()
     assert world.finding.status is (Status.CRITICAL if confirmed else Status.OK)
     assert world.finding.summary.startswith("hung since") == confirmed
+    assert (", told nobody: hung since" in world.finding.summary) != confirmed
     for _ in range(2):
         world.look(steps=60)
     world.clock.advance(8 * DAY)
