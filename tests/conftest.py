@@ -83,8 +83,11 @@ LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A fixture gives its mark to each test that asks for it, by way of others too."""
+    """A fixture gives its mark to each test that asks for it, by way of others too. What is long by
+    itself has longer before it is given up."""
     for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(300))
         names = set(getattr(item, "fixturenames", ()))
         if names & LAB_FIXTURES:
             item.add_marker("lab")
