@@ -25,7 +25,7 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 	@echo "Watching. It stays silent while all is well; Ctrl-C ends it." >&2
 	@exec $(BIN)/sentinel run
 
-test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run all tests
+test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run the tests but for the long ones
 	@# 6 on two cores: most of a test on the cluster is waiting for it.
 	$(BIN)/pytest -n 6 --dist worksteal -m 'not long' $(ARGS)
 

@@ -96,7 +96,7 @@
   const options = (line, n, count) => ({
     width: chart.clientWidth, height: HEIGHT + (n === count - 1 ? 24 : 0), title: "", legend: {show: false},
     tzDate: (t) => { try { return uPlot.tzDate(new Date(t * 1000), data.zone); } catch { return new Date(t * 1000); } },
-    padding: [10, 20, n === count - 1 ? 0 : 8, 0],
+    padding: [10, 32, n === count - 1 ? 0 : 8, 0],
     scales: {x: {time: true, range: () => [data.first, data.last]}, y: {range: range(line)}},
     cursor: {drag: {x: false, y: false}, y: false, points: {size: 7}},
     series: [{}, {stroke: () => colour("line"), width: 2, spanGaps: false, points: {show: (u, s, a, b) => b - a < 2}}],
