@@ -1,4 +1,4 @@
-"""A closer look at a job that is quiet: its nodes twice, with GPUs and kernels, NCCL's RAS, and the
+"""A closer look at a job that is quiet: its nodes two or three times, with GPUs and kernels, NCCL's RAS, and the
 flight recorder.
 
 By the port to nodes alone, one connection a node and look: no step of Slurm's, no row in accounting.
@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import combinations
 
 from msgspec import Struct
 
@@ -38,12 +39,13 @@ RECORDER = 1 / 12
 
 
 class Closer(Struct, frozen=True, kw_only=True):
-    """What was seen. `launched`: operations by communicator, as RAS counts them; `partial`: one look
-    lacks what the other has."""
+    """What was seen in so many `looks`. `launched`: operations by communicator, as RAS counts them;
+    `partial`: one look lacks what the other has."""
 
     facts: tuple[Fact, ...] = ()
     launched: Mapping[str, int] = {}
     partial: bool = False
+    looks: int = 2
 
 
 def closer(
@@ -55,25 +57,42 @@ def closer(
     quiet: float,
     before: Mapping[str, int],
     limit: float,
+    looks: int = 3,
+    pause: float | None = None,
 ) -> Closer:
-    """Two looks at these nodes. `log`: beside it dumps may lie, that count if they were written since the
-    last advance, `quiet` seconds ago; `before`: an earlier `launched`; `limit`: seconds for all of it."""
-    since = time.time() - quiet
+    """Two looks at these nodes, and where one of them lacks something a third, if `looks` and the time
+    allow it. `log`: beside it dumps may lie, that count if they were written since the last advance,
+    `quiet` seconds ago; `before`: an earlier `launched`; `limit`: seconds for all of it; `pause`: those
+    between two looks."""
+    began, since = time.monotonic(), time.time() - quiet
+    pause = limit * PAUSE if pause is None else pause
     first = _look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK)
     if not first.nodes:
         return Closer(partial=True)
-    time.sleep(limit * PAUSE)
+    time.sleep(pause)
     wish = Wish(job_id=job.job_id, asker=nodes[0], evidence=True)
     second = _look(remote, job, nodes, wish, limit * LOOK)
-    found = [*facts(first, second), *_recorded(log, job, since, limit * RECORDER)]
-    found += [*of_gpus(second), *of_kernels(second, quiet + limit * (PAUSE + LOOK))]
+    taken = [first, second]
+    needs = pause + limit * (LOOK + RECORDER)
+    if looks > len(taken) and partial(first, second) and time.monotonic() - began + needs <= limit:
+        time.sleep(pause)
+        taken.append(_look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK))
+    pair = whole(taken)
+    found = [*facts(*pair), *_recorded(log, job, since, limit * RECORDER)]
+    found += [*of_gpus(second), *of_kernels(second, quiet + time.monotonic() - began)]
     launched = dict[str, int]()
     for text in (node.ras for node in second.nodes if node.ras):
         with suppress(CannotTell):
             told = ras.answer(text)
             launched |= told.launched
             found += of_ras((*told.behind(before), *told.lost), second)
-    return Closer(facts=tuple(found), launched=launched, partial=partial(first, second))
+    return Closer(facts=tuple(found), launched=launched, partial=partial(*pair), looks=len(taken))
+
+
+def whole(taken: Sequence[Dump]) -> tuple[Dump, Dump]:
+    """Two looks of which neither lacks what the other has, the latest first; else the last two."""
+    pairs = [*combinations(taken, 2)][::-1]
+    return next((pair for pair in pairs if not partial(*pair)), (taken[-2], taken[-1]))
 
 
 def sample(nodes: Sequence[str]) -> list[str]:

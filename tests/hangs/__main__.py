@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from math import ceil
 from pathlib import Path
+from statistics import mean, stdev
 from tempfile import mkdtemp
 from typing import Any
 
@@ -36,6 +37,7 @@ from sentinel.core.values import Duration
 from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answer, Remote
 from sentinel.nodes.settings import RemoteSettings
+from sentinel.stacks.closer import whole
 from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse.looks import facts, partial
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
@@ -57,20 +59,24 @@ NODE = os.uname().nodename
 REPLAYS = 20
 EVERY = 20.0
 """Seconds from pass to pass."""
-TOOK = 15.0
-"""Seconds from the begin of a pair of looks to its verdict."""
+PASSES = (EVERY, 60.0)
+"""Seconds from pass to pass in the replays; 60 is what the check has by default."""
+TOOK, AGAIN = 15.0, 13.0
+"""Seconds from the begin of a pair of looks to its verdict, and for a third look."""
+SPELL = 10.0
+"""Seconds of one turn of `step_time`: six passes a minute, six times as many as by default."""
 USUAL = 2.0
 """Seconds for which the log is quiet while it is well."""
 
 
 class Row(msgspec.Struct, kw_only=True):
     """What one live run showed: seconds until it was told (None: never), in which words, and all
-    looks; `late` is the interval of the check."""
+    looks, by pass."""
 
     case: str
     told: float | None = None
     words: str = ""
-    looks: list[NodeStacks] = []
+    looks: list[list[NodeStacks]] = []
     seen: list[str] = []
 
     @property
@@ -199,47 +205,112 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
         )
         if finding.status is Status.CRITICAL and broke is not None:
             row.told, row.words = time.monotonic() - broke, finding.summary
+        if remote.looks:
+            row.looks.append(remote.looks)
+            remote.looks = []
         if row.told is not None or done:
-            row.looks = remote.looks
             return row
         time.sleep(max(0.0, every - (time.monotonic() - now)))
+
+
+# -- what watching costs the training itself -------------------------------------------------
+
+
+def step_time(python: str, minutes: float, number: int) -> str:
+    """Steps of a training that uses every core, in turns of SPELL seconds with one pass of the check
+    and without, in pairs whose order is drawn: the ratio of their means."""
+    folder, spells = Path(mkdtemp(prefix="hang-busy-")), list[tuple[float, float, bool]]()
+    log = folder / "log"
+    log.write_text("")
+    dice, memory = random.Random(number), None
+    with training("busy", python, folder, number):
+        while not log.stat().st_size:
+            time.sleep(0.5)
+        time.sleep(20.0)
+        running = job(
+            id=str(number), job_id=str(number), name="busy", user=me(), started=int(time.time())
+        )
+        check = Log(job="busy", path=FilePath(log), progress=re.compile(r"iteration (\d+)"))
+        for _ in range(ceil(minutes * 60 / SPELL / 2)):
+            for watched in dice.sample((True, False), 2):
+                began, until = time.time(), time.monotonic() + SPELL
+                if watched:
+                    ctx = context(
+                        FixedSlurm(jobs=[running]),
+                        SystemClock().now(),
+                        remote=Recorded(),
+                        memory=memory,
+                        limit=60.0,
+                    )
+                    memory = msgspec.json.decode(msgspec.json.encode(check.run(ctx).memory))
+                time.sleep(max(0.0, until - time.monotonic()))
+                spells.append((began, time.time(), watched))
+    ends = [float(line.rpartition(" ")[2]) for line in log.read_text().splitlines()]
+    shutil.rmtree(folder, ignore_errors=True)
+    means = [_mean_step(ends, began, ended) for began, ended, _ in spells]
+    pairs = [
+        (means[n], means[n + 1]) if spells[n][2] else (means[n + 1], means[n])
+        for n in range(0, len(means), 2)
+    ]
+    ratios = [on / off for on, off in pairs]
+    middle, spread = mean(ratios), 1.96 * stdev(ratios) / len(ratios) ** 0.5
+    each = mean(off for _, off in pairs)
+    return (
+        f"{len(ends)} steps of {1000 * each:.1f} ms in {len(pairs)} pairs of {SPELL:.0f} s: with a pass"
+        f" every {SPELL:.0f} s they take {middle:.4f} +- {spread:.4f} times as long"
+    )
+
+
+def _mean_step(ends: Sequence[float], began: float, ended: float) -> float:
+    inside = [at for at in ends if began <= at <= ended]
+    return (inside[-1] - inside[0]) / (len(inside) - 1)
 
 
 # -- the same again, with looks that are worse than they were ------------------------------
 
 
-def replayed(row: Row, seed: int) -> tuple[bool, bool]:
+def replayed(row: Row, seed: int, every: float) -> tuple[bool, bool]:
     """Whether the looks of the first two minutes still say the truth, and blame the right rank or
-    nobody, with every third pair worse than it was: a rank that was not read, a look that is the one
-    before once more, counters that are missing, a stack that is torn or another rank's, no answer at
-    all. Pairs are taken when the check would take them, at a pass every 20 seconds."""
+    nobody, with every third look but the first of a pass worse than it was: a rank that was not read,
+    the look before once more, counters that are missing, a stack that is torn or another rank's, no
+    answer at all. They are taken when the check would take them, at a pass in so many seconds."""
     dice = random.Random(f"{row.case} {seed}")
-    pairs = [*zip(map(_dump, row.looks[::2]), map(_dump, row.looks[1::2]), strict=False)]
+    passes = [*map(_dumps, row.looks)]
     found, lacks = None, 0.0
-    still = SHORTEST + dice.uniform(0, EVERY)
-    while pairs and not found and still + TOOK <= LIMIT:
-        how = dice.choice((*["as it was"] * 12, *FAULTS))
-        pair = _worsened(pairs[0], how, dice)
-        pairs = pairs[1:] or pairs
-        number = Number(quiet=still + TOOK, usual=USUAL, moved=row.case == "slow")
+    still = SHORTEST + dice.uniform(0, every)
+    while passes and not found and still + TOOK <= LIMIT:
+        taken, took = _taken(passes[0], dice), TOOK
+        if len(taken) > 2:
+            took += AGAIN
+        passes = passes[1:] or passes
+        pair = whole(taken)
+        number = Number(quiet=still + took, usual=USUAL, moved=row.case == "slow")
         verdict = joined(seen := facts(*pair), number)
-        found = verdict if verdict.sure else None
-        due = next_pair(lacks or still, TOOK, ripe(seen, number))
+        found = verdict if verdict.sure and still + took <= LIMIT else None
+        due = next_pair(lacks or still, took, ripe(seen, number))
         lacks = still if partial(*pair) and not lacks else 0.0
         due = 0.0 if lacks else due
-        still += EVERY * max(1, ceil((due - still) / EVERY))
+        still += every * max(1, ceil((due - still) / every))
     return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
+
+
+def _taken(looks: Sequence[Dump], dice: random.Random) -> Sequence[Dump]:
+    """Those of one pass. Where none was recorded a third is the second as it was, once more."""
+    first, second, *more = looks
+    taken = [first, _worsened(first, second, dice)]
+    if partial(*taken):
+        taken.append(_worsened(taken[1], more[0] if more else second, dice))
+    return taken
 
 
 FAULTS = ("dropped", "late", "no counters", "torn", "lies", "no answer")
 
 
-def _worsened(pair: Sequence[Dump], how: str, dice: random.Random) -> Sequence[Dump]:
-    if how == "late":
-        return pair[1], pair[1]
+def _worsened(before: Dump, look: Dump, dice: random.Random) -> Dump:
+    how = dice.choice((*["as it was"] * 12, *FAULTS))
     if how == "no answer":
-        return pair[0], Dump(job="1", missed=(Missed(NODE, "no answer"),))
-    return pair if how == "as it was" else (pair[0], _worse(pair[1], how, dice))
+        return Dump(job="1", missed=(Missed(NODE, "no answer"),))
+    return {"late": before, "as it was": look}.get(how) or _worse(look, how, dice)
 
 
 def _worse(dump: Dump, how: str, dice: random.Random) -> Dump:
@@ -257,8 +328,8 @@ def _worse(dump: Dump, how: str, dice: random.Random) -> Dump:
     return replace(dump, nodes=(replace(node, processes=tuple(processes)),))
 
 
-def _dump(look: NodeStacks) -> Dump:
-    return Dump(job="1", nodes=(look,))
+def _dumps(looks: Sequence[NodeStacks]) -> list[Dump]:
+    return [Dump(job="1", nodes=(look,)) for look in looks]
 
 
 # -- all of them ---------------------------------------------------------------------------
@@ -274,7 +345,13 @@ def main() -> None:
     asked.add_argument(
         "--replay", type=Path, help="judge the recordings of that folder, start nothing"
     )
+    asked.add_argument(
+        "--step-time", type=float, metavar="MINUTES", help="measure what watching costs a training"
+    )
     args = asked.parse_args()
+    if args.step_time:
+        print(step_time(args.python, args.step_time, random.randrange(10**6, 10**7)))
+        return
     for path in sorted(args.replay.glob("*.json")) if args.replay else ():
         row = msgspec.json.decode(path.read_bytes(), type=Row)
         print(_line(row), flush=True)
@@ -292,17 +369,18 @@ def main() -> None:
 
 
 def _line(row: Row) -> str:
-    replays = [replayed(row, seed) for seed in range(REPLAYS)]
-    truly, blamed = (sum(one) for one in zip(*replays, strict=True))
+    replays = {e: [replayed(row, seed, e) for seed in range(REPLAYS)] for e in PASSES}
+    truly = ", ".join(f"{sum(t for t, _ in r)} at {e:.0f} s" for e, r in replays.items())
+    blamed = sum(not b for r in replays.values() for _, b in r)
     truth = "hung" if row.case in HUNG else "no alarm"
     told = "never" if row.told is None else f"after {row.told:.0f} s"
     right = "right" if row.right else "WRONG"
     named = row.case in (*HUNG, "slow")
     who = "" if not named else f", culprit {'named' if row.culprit else 'NOT named'}"
     return (
-        f"{row.case:12} {truth:9} told {told:12} {right}{who}; replays {truly} of {REPLAYS},"
-        f" nobody wrongly blamed in {blamed};"
-        f" looks {len(row.looks)}: {row.words or row.seen[-1]}"
+        f"{row.case:12} {truth:9} told {told:12} {right}{who}; of {REPLAYS} replays right"
+        f" {truly} a pass, wrongly blamed {blamed};"
+        f" looks {sum(map(len, row.looks))}: {row.words or row.seen[-1]}"
     )
 
 

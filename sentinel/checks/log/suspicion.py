@@ -157,13 +157,15 @@ def left(suspicion: Suspicion, at: Instant) -> int:
     return A_DAY if fresh else A_DAY - suspicion.looks
 
 
-def looked(suspicion: Suspicion, at: Instant, launched: Mapping[str, int], due: float) -> Suspicion:
-    """After a pair of looks. `due`: seconds of quiet from which on the next one is; 0: at once."""
+def looked(
+    suspicion: Suspicion, at: Instant, looks: int, launched: Mapping[str, int], due: float
+) -> Suspicion:
+    """After so many looks in one run. `due`: seconds of quiet from which on the next one is; 0: at once."""
     fresh = suspicion.day is None or elapsed(suspicion.day, at) >= DAY
     return replace(
         suspicion,
         day=at if fresh else suspicion.day,
-        looks=PAIR + (0 if fresh else suspicion.looks),
+        looks=looks + (0 if fresh else suspicion.looks),
         seek=max(LASTS, 2 * suspicion.slow),
         due=due,
         launched={**suspicion.launched, **launched} if len(launched) <= 64 else suspicion.launched,
@@ -226,7 +228,14 @@ def closer_look(
     some = nodes if suspicion.whole else sample(nodes)
     since = sight.at.wall / SECOND - still
     found = closer(
-        remote, job, some, log=sight.file, quiet=still, before=suspicion.launched, limit=limit
+        remote,
+        job,
+        some,
+        log=sight.file,
+        quiet=still,
+        before=suspicion.launched,
+        limit=limit,
+        looks=left(suspicion, sight.at),
     )
     value = seen.marks[name].value
     moved = any(e.what == "number" and e.name == name and e.value != value for e in again().events)
@@ -239,7 +248,7 @@ def closer_look(
     lacks = 0.0 if whole or suspicion.partial or not found.partial else still
     took, later = number.quiet - still, ripe(found.facts, number)
     due = 0.0 if whole or lacks else next_pair(suspicion.partial or still, took, later)
-    after = replace(looked(suspicion, sight.at, found.launched, due), partial=lacks)
+    after = replace(looked(suspicion, sight.at, found.looks, found.launched, due), partial=lacks)
     if verdict.kind is Is.SLOW:
         after = behind(after, verdict.ranks, lambda some: told(narrowed(verdict, some)))
     if not verdict.sure or whole:

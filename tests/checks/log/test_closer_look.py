@@ -207,26 +207,28 @@ def test_a_step_between_the_looks_acquits(tmp_path: Path) -> None:
     assert (world.early(), world.nodes.calls) == ("", [1, 1])
 
 
-def test_a_pair_that_lacks_a_rank_is_taken_once_more_at_once(tmp_path: Path) -> None:
-    """A torn stack costs one pass, and not as long again as it has been quiet; and no more than one."""
+def test_where_a_look_lacks_a_rank_a_third_is_taken_at_once(tmp_path: Path) -> None:
+    """A torn stack costs some seconds and no pass, which may be a minute later."""
 
-    def torn(looks: int) -> Does:
-        def does(rank: int, look: int) -> dict[str, Any]:
-            lacks = rank == 5 and look % 2 == 0 and look <= looks
-            return {**sleeps(5)(rank, look), "torn": lacks}
+    def torn(rank: int, look: int) -> dict[str, Any]:
+        return {**sleeps(5)(rank, look), "torn": rank == 5 and look == 2}
 
-        return does
-
-    world = World(tmp_path, torn(2)).warm()
-    assert world.early() == ""
+    world = World(tmp_path, torn).warm()
     assert "rank 5 on node-0 is not in the all_reduce" in world.early()
-    assert len(world.nodes.calls) == 4
-    (tmp_path / "always").mkdir()
-    world = World(tmp_path / "always", torn(99)).warm()
+    assert world.nodes.calls == [1, 1, 1]
+
+
+def test_looks_that_all_lack_a_rank_are_taken_once_more_in_the_next_pass(tmp_path: Path) -> None:
+    """And no more than once: then it waits until it has been quiet for twice as long."""
+
+    def torn(rank: int, look: int) -> dict[str, Any]:
+        return {**sleeps(5)(rank, look), "torn": (rank + look) % 3 == 0}
+
+    world = World(tmp_path, torn).warm()
     counts = []
     for _ in range(11):
         world.look()
-        counts.append(len(world.nodes.calls) // 2)
+        counts.append(len(world.nodes.calls) // 3)
     assert counts == [1, 2, 3, 4, 4, 5, 6, 6, 6, 6, 6]
 
 
@@ -468,7 +470,7 @@ def test_looks_are_bounded_by_the_day() -> None:
     for _ in range(3000):
         at = shifted(at, 20.0)
         if left(doubt, at) >= PAIR:
-            doubt, count = looked(doubt, at, {}, 0.0), count + PAIR
+            doubt, count = looked(doubt, at, PAIR, {}, 0.0), count + PAIR
     assert count == A_DAY
     assert left(doubt, shifted(START, DAY + 30)) == A_DAY
 

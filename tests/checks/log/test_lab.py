@@ -65,12 +65,9 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_a_closer_look_leaves_no_row_in_accounting(
-    fresh_accounting: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_path: Path) -> None:
     """A pair of looks is two connections to each of the four nodes; `sentinel stacks`, whose look is a
     step, shows that a row would have been seen."""
-    monkeypatch.setattr("sentinel.stacks.closer.PAUSE", 1 / 30)
     lab = fresh_accounting
     training = Training(lab, each=1, odd=3)
     slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
@@ -85,7 +82,7 @@ def test_a_closer_look_leaves_no_row_in_accounting(
     names = [n.name for n in lab.nodes]
     logins = [nodes.logins(name) for name in names]
     log = str(tmp_path / "log")
-    closer(nodes.reach(), running, names, log=log, quiet=60.0, before={}, limit=60.0)
+    closer(nodes.reach(), running, names, log=log, quiet=60.0, before={}, limit=60.0, pause=2.0)
     assert [nodes.logins(n) - m for n, m in zip(names, logins, strict=True)] == [2] * len(names)
     training.stacks("--no-save")
     wait_until(lambda: len(rows()) > len(before), "the step of `sentinel stacks`", 30.0)
