@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import inf
 from statistics import median
 
 from msgspec import Struct
@@ -110,6 +111,11 @@ def training(store: Store, logbook: Logbook | None, asked: Asked, now: Instant) 
     return Past(lines=[*lines, *at_risk], marks=shown[-MOST_MARKS:])
 
 
+def as_of(marks: Iterable[Mark], now: float) -> list[Mark]:
+    """As they are at that moment, which may be later than they were read: what goes on reaches to it."""
+    return [m if m.until is None else replace(m, until=min(m.until, now)) for m in marks]
+
+
 def files(store: Store, asked: Asked, now: Instant) -> Past:
     """Space and inodes of a file system, and marks for its alerts. Raises StoreError."""
     lines = [_line(store, asked, *shape, now) for shape in FILES]
@@ -142,19 +148,21 @@ def _read(
 
 def _speed(steps: Sequence[Point]) -> list[Point]:
     """Steps a minute over the RECENT seconds before each look, since the number last fell; zero
-    where it stands still for STILL times as long as it lately did between two of its steps."""
+    from where it stood still for STILL times as long as it lately did between two of its steps."""
     found: list[Point] = []
-    begin, moved, gaps = 0, 0.0, deque[float](maxlen=LATELY)
+    begin, moved, still, gaps = 0, 0.0, False, deque[float](maxlen=LATELY)
     for n, (at, value) in enumerate(steps):
         if n and value < steps[n - 1][1]:
             begin = n
         if n and value == steps[n - 1][1]:
-            if gaps and at - moved > STILL * median(gaps):
+            if not still and gaps and at - moved > STILL * median(gaps):
+                still, found = True, [(t, 0.0 if t > moved else speed) for t, speed in found]
+            if still:
                 found.append((at, 0.0))
                 continue
         else:
             gaps.extend([at - moved] * bool(n))
-            moved = at
+            moved, still = at, False
         while begin < n - 1 and at - steps[begin + 1][0] >= RECENT:
             begin += 1
         since, before = steps[begin]
@@ -190,7 +198,8 @@ def _checkpoints(saved: Iterable[Sequence[Point]]) -> Iterator[Mark]:
 
 
 def _told(store: Store, asked: Asked) -> Iterator[Mark]:
-    """Alerts about it from their beginning to their end, and who took them."""
+    """Alerts about it from their beginning to their end, which is endless for what goes on, and who
+    took them."""
     begun: dict[str, Mark] = {}
     mine = {asked.subject, *(asked.subject + shape for shape in SHAPES)}
     changes = [t for t in store.history(CHANGES) if visible(t.key.subject) in mine]
@@ -204,7 +213,7 @@ def _told(store: Store, asked: Asked) -> Iterator[Mark]:
             kind, since = _kind(t.kind, t.key.subject), t.since.wall / SECOND
             begun[t.alert] = Mark(at=min(at, since), kind=kind, text=text, href=href)
     for mark in begun.values():
-        yield Mark(at=mark.at, kind=mark.kind, text=mark.text, href=mark.href, until=asked.last)
+        yield replace(mark, until=inf)
     orders = store.orders().acks
     for alert in {t.alert for t in changes} & orders.keys():
         ack = orders[alert]

@@ -13,7 +13,7 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Notification
 from sentinel.core.ports import Store
 from sentinel.status import plot
-from sentinel.status.course import SHAPES, Asked, files, training
+from sentinel.status.course import SHAPES, Asked, as_of, files, training
 from sentinel.status.plot import Course
 
 BEFORE = 6 * 3600.0
@@ -84,7 +84,7 @@ def course_of(store: Store, n: Notification, now: Instant) -> Course:
         now=at,
         zone=since.tzinfo or timezone.utc,
         lines=lines[:PANELS],
-        marks=[mark for mark in past.marks if (mark.until or mark.at) >= begun],
+        marks=as_of((mark for mark in past.marks if (mark.until or mark.at) >= begun), at),
     )
 
 

@@ -235,7 +235,7 @@ class Subjects:
             now=asked.last,
             zone=around.zone,
             lines=past.lines,
-            marks=past.marks,
+            marks=course.as_of(past.marks, asked.last),
             at=float(moment) if moment else None,
         )
 
