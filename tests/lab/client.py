@@ -88,7 +88,7 @@ class Client:
         """Until every element of the job is in the state, such as RUNNING or CANCELLED."""
         wait_until(
             lambda: set(self.states(job)) == {state},
-            lambda: f"job {job} {state}; it is {self.states(job)}\n{self._describe(job)}",
+            lambda: f"job {job} {state}; it is {self.states(job)}\n{self.describe(job)}",
             limit,
         )
 
@@ -111,7 +111,7 @@ class Client:
             limit,
         )
 
-    def _describe(self, job: str) -> str:
+    def describe(self, job: str) -> str:
         """What Slurm knows of it, and what the daemons said of it: why a launch failed no squeue tells."""
         logs = ["grep", "-rhw", job, str(self._conf.parent / "log")]
         said = self.run(logs).stdout.splitlines()[-30:]

@@ -147,7 +147,7 @@ def test_twenty_cycles_of_sleep_and_wake_and_one_that_never_wakes() -> None:
         for _ in range(ROUNDS):
             wait_until(asleep, lambda: str(slurm.nodes()), 90)
             job = lab.sbatch("true", nodes=SIZE, output="/dev/null")
-            wait_until(lambda: over(job), lambda: str(slurm.nodes()), 90)  # noqa: B023
+            wait_until(lambda: over(job), lambda: f"{lab.describe(job)} {slurm.nodes()}", 90)  # noqa: B023
         assert (len(cloud.woken), bad) == (SIZE * ROUNDS, [{}])
 
         wait_until(asleep, lambda: str(slurm.nodes()), 90)
