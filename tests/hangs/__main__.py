@@ -218,13 +218,18 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
 
 def step_time(python: str, minutes: float, number: int) -> str:
     """Steps of a training that uses every core, in turns of SPELL seconds with one pass of the check
-    and without, in pairs whose order is drawn: the ratio of their means."""
+    and without, in pairs whose order is drawn: the mean of their ratios, with its standard error."""
     folder, spells = Path(mkdtemp(prefix="hang-busy-")), list[tuple[float, float, bool]]()
     log = folder / "log"
     log.write_text("")
     dice, memory = random.Random(number), None
     with training("busy", python, folder, number):
+        until = time.monotonic() + WARM
         while not log.stat().st_size:
+            if time.monotonic() > until:
+                raise SystemExit(
+                    f"no step within {WARM:.0f} s: {(folder / 'err0').read_text()[-400:]}"
+                )
             time.sleep(0.5)
         time.sleep(20.0)
         running = job(
@@ -253,7 +258,7 @@ def step_time(python: str, minutes: float, number: int) -> str:
         for n in range(0, len(means), 2)
     ]
     ratios = [on / off for on, off in pairs]
-    middle, spread = mean(ratios), 1.96 * stdev(ratios) / len(ratios) ** 0.5
+    middle, spread = mean(ratios), stdev(ratios) / len(ratios) ** 0.5
     each = mean(off for _, off in pairs)
     return (
         f"{len(ends)} steps of {1000 * each:.1f} ms in {len(pairs)} pairs of {SPELL:.0f} s: with a pass"
@@ -346,7 +351,7 @@ def main() -> None:
         "--replay", type=Path, help="judge the recordings of that folder, start nothing"
     )
     asked.add_argument(
-        "--step-time", type=float, metavar="MINUTES", help="measure what watching costs a training"
+        "--step-time", type=float, metavar="MINUTES", help="what watching costs a training's steps"
     )
     args = asked.parse_args()
     if args.step_time:
