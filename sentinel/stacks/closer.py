@@ -73,9 +73,9 @@ def closer(
     wish = Wish(job_id=job.job_id, asker=nodes[0], evidence=True)
     second = _look(remote, job, nodes, wish, limit * LOOK)
     taken = [first, second]
-    needs = pause + limit * (LOOK + RECORDER)
-    if looks > len(taken) and partial(first, second) and time.monotonic() - began + needs <= limit:
-        time.sleep(pause)
+    rest = limit * (1 - LOOK - RECORDER) - (time.monotonic() - began)
+    if looks > len(taken) and partial(first, second) and rest >= pause / 2:
+        time.sleep(min(pause, rest))
         taken.append(_look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK))
     pair = whole(taken)
     found = [*facts(*pair), *_recorded(log, job, since, limit * RECORDER)]

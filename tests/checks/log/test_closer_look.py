@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 import zlib
 from base64 import b64encode
 from collections import Counter
@@ -41,7 +42,7 @@ from sentinel.core.values import Duration
 from sentinel.nodes.model import Answer, Answered, Unreachable
 from sentinel.slurm.model import Job
 from sentinel.slurm.submission import Submission
-from sentinel.stacks.closer import SAMPLE
+from sentinel.stacks.closer import SAMPLE, closer
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 
@@ -216,6 +217,21 @@ def test_where_a_look_lacks_a_rank_a_third_is_taken_at_once(tmp_path: Path) -> N
     world = World(tmp_path, torn).warm()
     assert "rank 5 on node-0 is not in the all_reduce" in world.early()
     assert world.nodes.calls == [1, 1, 1]
+
+
+def test_a_third_look_has_time_beside_two_pauses_of_a_third_each(tmp_path: Path) -> None:
+    """As they are by default: the second one is shorter where the looks took their part."""
+
+    def torn(rank: int, look: int) -> dict[str, Any]:
+        return {**sleeps(5)(rank, look), "torn": rank == 5 and look == 2}
+
+    nodes, began = Nodes(1, torn), time.monotonic()
+    nodes.during = lambda: time.sleep(0.1)
+    asked = job(user=me(), nodes="node-0", node_count=1)
+    log = str(tmp_path / "log")
+    found = closer(nodes, asked, nodes.names, log=log, quiet=60.0, before={}, limit=3.0, pause=1.0)
+    assert (found.looks, found.partial, nodes.calls) == (3, False, [1, 1, 1])
+    assert time.monotonic() - began < 3.0
 
 
 def test_looks_that_all_lack_a_rank_are_taken_once_more_in_the_next_pass(tmp_path: Path) -> None:
