@@ -15,6 +15,7 @@ import select
 import stat
 import struct
 import sys
+from contextlib import suppress
 
 FILES = {2: (b"data", b"data\n"), 3: (b"more", b"more\n")}
 FOLDERS = {4: b"project-1", 5: b"project-2", 6: b"plain"}
@@ -157,12 +158,15 @@ def serve(point: str, user: str) -> None:
     mount(device, point, user)
     server = Server(device)
     server.request()  # init
+    # Whoever asked may be killed between select and read: a read that waits would hear no command.
+    os.set_blocking(device, False)
     print(0, flush=True)
     try:
         while True:
             ready, _, _ = select.select([device, sys.stdin], [], [])
             if device in ready:
-                server.request()
+                with suppress(BlockingIOError):
+                    server.request()
             if sys.stdin in ready:
                 line = sys.stdin.readline()
                 if not line:
