@@ -72,6 +72,7 @@ def each(
         requests=tuple(wish for one in every for wish in one.requests),
         samples=tuple(sample for one in every for sample in one.samples),
         memory=None if ctx.one_shot else after,
+        again=min((one.again for one in every if one.again is not None), default=None),
     )
 
 

@@ -169,13 +169,16 @@ def covered(
 
 class Report(Struct, frozen=True, kw_only=True):
     """What one run of a check saw, and how much that is of what it was to look at: without
-    `coverage` nothing can be ok. `memory` None keeps what was remembered before."""
+    `coverage` nothing can be ok. `memory` None keeps what was remembered before. `again`: seconds until
+    another run may decide what this one could not; within a minute it is made, else the next comes
+    in its time."""
 
     findings: tuple[Finding, ...]
     coverage: Coverage
     requests: tuple[ActionRequest, ...] = ()
     samples: tuple[Sample, ...] = ()
     memory: Mapping[str, Any] | None = None
+    again: float | None = None
 
     @property
     def status(self) -> Status:

@@ -62,14 +62,14 @@ class Pipeline:
     def again(self, outcome: Outcome) -> float | None:
         """Seconds until a second look at what a run saw decides something; None: at the next run.
 
-        Only where the kind itself asks for it by a short patience: an explicit `for` is waited for
-        by the runs as configured.
+        Only where the kind itself asks for it, by a short patience or by its report: an explicit
+        `for` is waited for by the runs as configured.
         """
         policy, now = self._plan.policies.get(outcome.check), self._clock.now()
-        if policy is None or policy.for_ is not None or outcome.report is None:
+        if policy is None or outcome.report is None:
             return None
-        left = []
-        for finding in outcome.report.findings:
+        left = [outcome.report.again or 0.0]
+        for finding in outcome.report.findings if policy.for_ is None else ():
             cluster = self._plan.cluster_of(outcome.check)
             alert = self._alerts.get(Key(cluster, outcome.check, finding.subject))
             told = alert is not None and alert.firing and alert.severity is alert.status

@@ -614,6 +614,40 @@ def test_an_explicit_for_waits_for_the_next_run() -> None:
     assert dead.runs == 1
 
 
+class Undecided(Says):
+    """Sees something, though another look soon has to decide it."""
+
+    def __init__(self, again: float) -> None:
+        super().__init__(Status.OK)
+        self.again = again
+
+    def run(self, ctx: Context) -> Report:
+        report = super().run(ctx)
+        if self.runs > 1:
+            self.status = Status.CRITICAL
+            return super().run(ctx)
+        return replace(report, again=self.again)
+
+
+@pytest.mark.parametrize("for_", [None, 0.05])
+@pytest.mark.parametrize(("again", "runs"), [(0.05, 3), (3600.0, 1)])
+def test_a_report_may_ask_for_the_next_run_within_the_pass(
+    again: float, runs: int, for_: float | None
+) -> None:
+    """A hang that is only suspected yet does not wait a minute; what lies farther off comes at its time."""
+    here = world({"job": (job := Undecided(again))}, {"book": (book := Book())})
+    policy = replace(here.plan.policies["job"], for_=for_)
+    plan = replace(here.plan, policies={**here.plan.policies, "job": policy})
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("job")
+        await scene.engine.deliver()
+
+    play(story, replace(here, plan=plan))
+    assert job.runs == runs
+    assert book.reasons == ["firing"] * (runs > 1 and for_ is None)
+
+
 class Until(Says):
     """One that does not end before an alert of this check is known."""
 

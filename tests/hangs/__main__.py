@@ -28,12 +28,15 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.suspicion import SHORTEST, next_pair
+from sentinel.checks.log.run import SOON
+from sentinel.checks.log.suspicion import SHORTEST, TIMES, next_pair
 from sentinel.checks.users import me
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
+from sentinel.engine.engine import LOOKS
+from sentinel.engine.pipeline import AGAIN
 from sentinel.nodes.connect import connect
 from sentinel.nodes.model import Answer, Remote
 from sentinel.nodes.settings import RemoteSettings
@@ -61,7 +64,7 @@ EVERY = 20.0
 """Seconds from pass to pass."""
 PASSES = (EVERY, 60.0)
 """Seconds from pass to pass in the replays; 60 is what the check has by default."""
-TOOK, AGAIN = 15.0, 13.0
+TOOK, THIRD = 15.0, 13.0
 """Seconds from the begin of a pair of looks to its verdict, and for a third look."""
 SPELL = 10.0
 """Seconds of one turn of `step_time`: six passes a minute, six times as many as by default."""
@@ -278,15 +281,18 @@ def replayed(row: Row, seed: int, every: float) -> tuple[bool, bool]:
     """Whether the looks of the first two minutes still say the truth, and blame the right rank or
     nobody, with every third look but the first of a pass worse than it was: a rank that was not read,
     the look before once more, counters that are missing, a stack that is torn or another rank's, no
-    answer at all. They are taken when the check would take them, at a pass in so many seconds."""
+    answer at all. They are taken when the check would take them, at a pass in so many seconds and
+    where it asks for one before."""
     dice = random.Random(f"{row.case} {seed}")
     passes = [*map(_dumps, row.looks)]
     found, lacks = None, 0.0
-    still = SHORTEST + dice.uniform(0, every)
+    coming = dice.uniform(0, every)  # the first pass after it went wrong
+    coming += every if coming < TIMES * USUAL else 0.0
+    still, more = max(SHORTEST, coming), int(coming < SHORTEST)
     while passes and not found and still + TOOK <= LIMIT:
         taken, took = _taken(passes[0], dice), TOOK
         if len(taken) > 2:
-            took += AGAIN
+            took += THIRD
         passes = passes[1:] or passes
         pair = whole(taken)
         number = Number(quiet=still + took, usual=USUAL, moved=row.case == "slow")
@@ -294,8 +300,11 @@ def replayed(row: Row, seed: int, every: float) -> tuple[bool, bool]:
         found = verdict if verdict.sure and still + took <= LIMIT else None
         due = next_pair(lacks or still, took, ripe(seen, number))
         lacks = still if partial(*pair) and not lacks else 0.0
-        due = 0.0 if lacks else due
-        still += every * max(1, ceil((due - still) / every))
+        ended, due = still + took, 0.0 if lacks else due
+        more, still = more + 1, max(ended + SOON, due)
+        if more > LOOKS or still - ended > AGAIN:
+            coming += every * ceil((max(ended, due) - coming) / every)
+            more, still = 0, coming
     return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
 
 

@@ -32,6 +32,7 @@ from sentinel.checks.log.suspicion import (
     PART,
     Suspicion,
     closer_look,
+    due_in,
     may_look,
     noticed,
     quiet,
@@ -54,6 +55,7 @@ LOOKUP = 5.0  # seconds for one question to a file system
 RISK = 10.0  # seconds for all questions about checkpoints
 ABSENT = f"not there, or beyond the {MOST_FILES} files of a job that are looked at"
 SHARE = 0.7  # of the run's limit that looking at files may take
+SOON = 5.0  # seconds at least between two runs of which the second looks closer
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -85,6 +87,7 @@ class Pass:
         self._suspicions: dict[str, Suspicion] = {}
         self._wishes = replace(plan.wishes, silent=self._trial.silent(ctx.now))
         self._beats: dict[str, Beat] = {}
+        self._again = inf
 
     def rest(self, finding: Finding) -> Report:
         """No job runs: what was learned stays, and so do the places in logs that go on."""
@@ -129,6 +132,7 @@ class Pass:
             requests=tuple(request for made in wishes for request in made.requests),
             samples=words.samples(self._plan.subject, seen),
             memory=self._kept(memory),
+            again=self._again if self._again < inf else None,
         )
 
     def _watched(self, job: Job | None) -> Watched:
@@ -187,7 +191,8 @@ class Pass:
         return learned
 
     def _suspected(self, look: Sight, seen: Seen, before: Seen, learned: Learned) -> Suspicion:
-        """A closer look, where the log is quiet for unusually long; nobody is woken by it."""
+        """A closer look, where the log is quiet for unusually long; nobody is woken by it. The next one
+        does not wait for the next run in its time: a hang has to be told within two minutes."""
         ctx, job, key = self._ctx, look.job, _key(look.job)
         doubt = self._suspicions[key] = self._memory.suspicions.get(key, Suspicion())
         if job is None or look.error or ctx.one_shot or not look.looks:
@@ -195,6 +200,7 @@ class Pass:
         doubt = noticed(doubt, look, seen, before.looked)
         remote, left = ctx.remote, self._deadline - time.monotonic()
         if left >= PART * ctx.limit and remote and may_look(self._plan.looks, job, remote):
+            began = time.monotonic()
             doubt = closer_look(
                 doubt,
                 look,
@@ -205,6 +211,8 @@ class Pass:
                 again=lambda: sight(ctx, job, seen, self._plan.source, self._files),
                 limit=PART * ctx.limit,
             )
+            due = due_in(doubt, seen, learned, look.at) - (time.monotonic() - began)
+            self._again = min(self._again, max(SOON, due))
         self._suspicions[key] = doubt
         return doubt
 

@@ -141,14 +141,17 @@ def usual(suspicion: Suspicion, seen: Seen, learned: Learned) -> float:
     return max(suspicion.step, cadence.usual, cadence.due(seen.marks[name].value))
 
 
-def is_due(suspicion: Suspicion, seen: Seen, learned: Learned, at: Instant) -> bool:
-    """Whether a closer look is taken now; none in a known phase, and none once it is decided."""
+def due_in(suspicion: Suspicion, seen: Seen, learned: Learned, at: Instant) -> float:
+    """Seconds until a closer look is due; infinite where it is quiet for no longer than usual. None in
+    a known phase, and none once it is decided."""
     if latest(seen) is None or seen.phase or seen.done or suspicion.told:
-        return False
+        return inf
     if suspicion.slow and (suspicion.slow >= suspicion.seek or suspicion.whole):
-        return left(suspicion, at) >= A_DAY / 2  # the rest is for what stands still
-    least = max(SHORTEST, TIMES * usual(suspicion, seen, learned), suspicion.due)
-    return quiet(suspicion, seen, at) >= least and left(suspicion, at) >= PAIR
+        return 0.0 if left(suspicion, at) >= A_DAY / 2 else inf  # the rest is for what stands still
+    still = quiet(suspicion, seen, at)
+    if still < TIMES * usual(suspicion, seen, learned) or left(suspicion, at) < PAIR:
+        return inf
+    return max(0.0, SHORTEST - still, suspicion.due - still)
 
 
 def left(suspicion: Suspicion, at: Instant) -> int:
@@ -217,7 +220,7 @@ def closer_look(
     """After two looks at the nodes, where they are due. `again` reads the log once more: what has
     advanced meanwhile is not hung. `limit`: seconds for all of it. Of a large job a sample of its nodes comes first."""
     job, name = sight.job, latest(seen)
-    if job is None or name is None or not nodes or not is_due(suspicion, seen, learned, sight.at):
+    if job is None or name is None or not nodes or due_in(suspicion, seen, learned, sight.at) > 0:
         return suspicion
     try:
         from sentinel.stacks.closer import closer, sample

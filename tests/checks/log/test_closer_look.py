@@ -1,6 +1,7 @@
 """A quiet that is unusual makes sentinel look closer: when, how often, and what is told of it."""
 
 import json
+import os
 import re
 import shlex
 import time
@@ -8,6 +9,7 @@ import zlib
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from sentinel.checks.log.suspicion import (
     A_DAY,
     PAIR,
     Suspicion,
-    is_due,
+    due_in,
     left,
     looked,
     may_look,
@@ -157,6 +159,8 @@ class World:
             for _ in range(steps):
                 self.step += 1
                 file.write(f"step {self.step}\n")
+        if steps:
+            os.utime(self.log, (now.wall / SECOND,) * 2)
         slurm = FixedSlurm(jobs=[self.job, *self.others], submissions=self.submissions)
         report = self.check.run(
             context(slurm, now, memory=self.memory, remote=self.nodes, limit=30.0)
@@ -164,6 +168,20 @@ class World:
         self.memory = msgspec.json.decode(msgspec.json.encode(report.memory))
         self.finding = report.findings[0]
         return report
+
+    def asks(self) -> list[float]:
+        """The quiet at each closer look from now on, with the runs that the check itself asks for, until it
+        is told; no longer than ten minutes."""
+        quiets, still, wait = list[float](), 0.0, 60.0
+        while still < 600:
+            count, began = len(self.nodes.calls), time.monotonic()
+            still += wait
+            report = self.look(seconds=wait)
+            quiets += [still] if len(self.nodes.calls) > count else []
+            if report.findings[0].status is Status.CRITICAL:
+                break
+            wait = min(60.0, report.again or 60.0) + time.monotonic() - began
+        return quiets
 
     def warm(self) -> "World":
         for _ in range(5):
@@ -226,12 +244,12 @@ def test_a_third_look_has_time_beside_two_pauses_of_a_third_each(tmp_path: Path)
         return {**sleeps(5)(rank, look), "torn": rank == 5 and look == 2}
 
     nodes, began = Nodes(1, torn), time.monotonic()
-    nodes.during = lambda: time.sleep(0.1)
+    nodes.during = lambda: time.sleep(0.2)
     asked = job(user=me(), nodes="node-0", node_count=1)
     log = str(tmp_path / "log")
-    found = closer(nodes, asked, nodes.names, log=log, quiet=60.0, before={}, limit=3.0, pause=1.0)
+    found = closer(nodes, asked, nodes.names, log=log, quiet=60.0, before={}, limit=6.0, pause=2.0)
     assert (found.looks, found.partial, nodes.calls) == (3, False, [1, 1, 1])
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < 6.0
 
 
 def test_looks_that_all_lack_a_rank_are_taken_once_more_in_the_next_pass(tmp_path: Path) -> None:
@@ -246,6 +264,48 @@ def test_looks_that_all_lack_a_rank_are_taken_once_more_in_the_next_pass(tmp_pat
         world.look()
         counts.append(len(world.nodes.calls) // 3)
     assert counts == [1, 2, 3, 4, 4, 5, 6, 6, 6, 6, 6]
+
+
+def test_the_next_looks_do_not_wait_for_the_next_pass(tmp_path: Path) -> None:
+    """A pair in which one answers not once more at once, then when the quiet has doubled; what is
+    decided, and what advances, asks for nothing."""
+
+    def torn(rank: int, look: int) -> dict[str, Any]:
+        return {**sleeps(5)(rank, look), "torn": look <= 9 and (rank + look) % 3 == 0}
+
+    world = World(tmp_path, torn).warm()
+    assert world.look(steps=60).again is None
+    first, again, doubled, last = world.asks()
+    assert first == 60
+    assert 65 <= again < 100
+    assert 119 < doubled < 150
+    assert doubled + 5 <= last < 180
+    assert world.look(seconds=5).again is None
+    assert world.look(steps=60, seconds=5).again is None
+
+
+def test_a_quiet_too_short_for_a_look_is_waited_for(tmp_path: Path) -> None:
+    """Ten seconds where two are usual: the look comes at thirty, not at seventy, and the next when its
+    signs count."""
+    world = World(tmp_path, sleeps(5))
+    for _ in range(30):
+        world.look(steps=2, seconds=2)
+    world.look(seconds=10)
+    assert not world.nodes.calls
+    assert world.look(seconds=1).again == pytest.approx(19.0, abs=5)
+    assert 5.0 <= (world.look(seconds=19).again or 0.0) <= 15.0  # less what the looks took
+    assert world.nodes.calls == [1, 1]
+    assert world.look(seconds=15).findings[0].status is Status.CRITICAL
+
+
+def test_of_many_trainings_the_one_that_needs_a_look_asks_for_it(tmp_path: Path) -> None:
+    """Each is a subject; one run looks at all."""
+    many = {"job": None, "match": re.compile("train"), "path": FilePath(tmp_path / "%x")}
+    world = World(tmp_path, sleeps(5), **many)
+    world.log = tmp_path / "train"
+    for _ in range(30):
+        world.look(steps=2, seconds=2)
+    assert world.look(seconds=11).again == pytest.approx(19.0, abs=5)
 
 
 def test_what_needs_a_longer_quiet_is_looked_at_when_it_is_that_long(tmp_path: Path) -> None:
@@ -466,7 +526,9 @@ def test_from_the_last_step_to_the_second_look_it_takes_two_minutes_at_most(
     and a pass. The pair itself takes 12 s, and counts."""
     last = shifted(START, -60)
     doubt = noticed(Suspicion(), written(hang, int(60 / step)), seen(), last)
-    late = next(t for t in range(0, 600, 60) if is_due(doubt, seen(), Learned(), shifted(START, t)))
+    late = next(
+        t for t in range(0, 600, 60) if not due_in(doubt, seen(), Learned(), shifted(START, t))
+    )
     assert quiet(doubt, seen(), shifted(START, late)) == late + hang
     assert late + hang + 20 <= max(120, 3 * step + 60)
 
@@ -503,9 +565,9 @@ def test_looks_are_bounded_by_the_day() -> None:
 def test_who_starts_saves_or_is_done_is_not_suspected(state: Seen) -> None:
     """Nor what only grows; an ordinary one is, at the same moment."""
     late = shifted(START, 900)
-    assert not is_due(Suspicion(), state, Learned(), late)
-    assert is_due(Suspicion(), seen(), Learned(), late)
-    assert not is_due(replace(Suspicion(), told="hung"), seen(), Learned(), late)
+    assert due_in(Suspicion(), state, Learned(), late) == inf
+    assert due_in(Suspicion(), seen(), Learned(), late) == 0
+    assert due_in(replace(Suspicion(), told="hung"), seen(), Learned(), late) == inf
 
 
 # -- a rank that is slow -------------------------------------------------------------------
@@ -573,10 +635,10 @@ def test_only_who_was_behind_in_both_pairs_is_named(tmp_path: Path) -> None:
 def test_half_of_the_looks_are_kept_for_what_stands_still() -> None:
     """Steps that are slow all day must not blind it for a hang."""
     slow = Suspicion(slow=9, day=START, looks=A_DAY // 2)
-    assert is_due(slow, seen(), Learned(), START)
+    assert due_in(slow, seen(), Learned(), START) == 0
     slow = replace(slow, looks=A_DAY // 2 + PAIR)
-    assert not is_due(slow, seen(), Learned(), START)
-    assert is_due(replace(slow, slow=0), seen(), Learned(), shifted(START, 900))
+    assert due_in(slow, seen(), Learned(), START) == inf
+    assert due_in(replace(slow, slow=0), seen(), Learned(), shifted(START, 900)) == 0
 
 
 def test_steps_as_usual_lead_to_no_look(tmp_path: Path) -> None:
