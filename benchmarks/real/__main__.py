@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.measure import machine
+from benchmarks.real.closer_looks import looked_at, table
 from benchmarks.real.forms import print_forms
 from benchmarks.real.hangs import Hang, Outcome, training
 from benchmarks.real.logs import Run, runs
@@ -48,6 +49,8 @@ def main() -> None:
             slower.setdefault(several[0].kind, Slowdowns()).add(one)
         tables(by_kind)
         slowdown_table(slower)
+        closer = workers.map(looked_at, named.values(), seeds)
+        print(table([one for several in closer for one in several]))
         print_forms(asked.place, workers)
 
 

@@ -129,7 +129,7 @@ def _watch(
         while upcoming < len(written) and written[upcoming][0] <= now:
             file.data += written[upcoming][1]
             upcoming += 1
-        alarms = watcher.look(file, _instant(clock + now), job)
+        alarms = watcher.look(file, instant(clock + now), job)
         for rule, bad in alarms.items():
             if bad and not firing.get(rule):
                 outcome.false.setdefault(rule, []).append(f"{run.path} after {now / 60:.0f} m")
@@ -152,7 +152,7 @@ def _hang(
     told: Told = dict.fromkeys(RULES)
     now, quiet, early = first, None, False
     while now < hang + GIVE_UP and None in told.values():
-        alarms = watcher.look(file, _instant(clock + now), job)
+        alarms = watcher.look(file, instant(clock + now), job)
         if quiet is None:
             quiet, early = max(0.0, watcher.silent - (now - hang)), not watcher.moving
         for rule in told:
@@ -162,5 +162,6 @@ def _hang(
     return _Loose(hang, told, quiet or 0.0, run.seconds >= LONG, early)
 
 
-def _instant(at: float) -> Instant:
+def instant(at: float) -> Instant:
+    """Of a host whose clock is right."""
     return Instant(int((WALL + at) * SECOND), "boot", int(at * SECOND))

@@ -70,13 +70,14 @@ class Watcher:
         self._patterns = Patterns(numbers, phases({}), None, finder)
         self.learned = Learned()
         self.quiet = self.silent = 0.0
-        self._seen: Seen | None = None
+        self.seen: Seen | None = None
+        self.sight: Sight | None = None
 
     def look(self, file: File, now: Instant, run: Job) -> dict[str, bool]:
         """Whether each rule, and any of the further topics, would be an alarm now."""
         look = file.look(now.wall / SECOND)
         here = Sight(path="/log", at=now, job=run, looks={"/log": look})
-        before = begun(here, self._seen)
+        before = begun(here, self.seen)
         place, text = self._read(file, look, before.places.get("/log"))
         events = tuple(scan(text, self._patterns))
         here = Sight(
@@ -87,8 +88,8 @@ class Watcher:
             places={"/log": place},
             events=events,
         )
-        self._seen, self.learned = remembered(here, before, self.learned, True)
-        seen = self._seen
+        seen, self.learned = remembered(here, before, self.learned, True)
+        self.sight, self.seen = here, seen
         self.quiet, self.silent = self._quiet(seen, now), self._silent(seen, now)
         alarms = {
             name: judge(here, seen, rules, self.learned).status.bad for name, rules in RULES.items()
@@ -99,7 +100,7 @@ class Watcher:
     @property
     def moving(self) -> bool:
         """Whether the number has ever changed in this job."""
-        return self._seen is not None and self._seen.moving
+        return self.seen is not None and self.seen.moving
 
     @property
     def seldom(self) -> bool:
