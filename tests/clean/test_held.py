@@ -26,6 +26,7 @@ def shared(as_root: None) -> Iterator[Path]:
         for number in range(1, 6):
             checkpoint(root, number)
         owned(root, 65534)
+        renewed(root)
         yield root
 
 
@@ -81,6 +82,7 @@ def test_what_may_not_be_read_does_not_count(shared: Path) -> None:
     """Nobody knows whether it is complete."""
     os.chmod(shared / "step5", 0)
     os.chown(shared / "step5", 0, 0)
+    renewed(shared, 3, 4)
     told, _ = asked("list", shared, who=NOBODY)
     assert [e["name"] for e in told["going"]] == ["step1", "step2"]
 

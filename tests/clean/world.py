@@ -35,9 +35,9 @@ def first(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> Entry:
     return removable(root.entries(rules), rules, time.time() + later)[0]
 
 
-def renewed(root: Path) -> None:
-    """The two that are newest by number are so by time again."""
-    for number in (4, 5):
+def renewed(root: Path, *numbers: int) -> None:
+    """These, or else the two that are newest by number, are so by time again."""
+    for number in numbers or (4, 5):
         os.utime(root / f"step{number}")
 
 
