@@ -51,7 +51,8 @@ from tests.checks.log.jobs import job
 RANKS = 4
 ODD = 2
 WARM = 60.0
-"""Seconds of steps before it goes wrong."""
+WARM_LOOKS = 4
+"""Seconds of steps before it goes wrong, and passes: three of them have to have seen progress."""
 LIMIT = 120.0
 """Seconds within which a hang has to be told."""
 CALM = 170.0
@@ -187,14 +188,14 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
         progress=re.compile(r"iteration (\d+)"),
         trial=Duration(0),
     )
-    broke = first = None
+    broke = breaks = None  # when it has gone wrong, and is to: between two passes
+    coming, more = time.monotonic(), 0  # the pass in its time; runs since that the check asked for
     while True:
         now = time.monotonic()
-        first = first or (now if case == "compilation" or (folder / "log").stat().st_size else None)
-        warm = 0.0 if case == "compilation" else WARM
-        if broke is None and first is not None and now - first >= warm:
-            (folder / "go").touch()
-            broke = now
+        if breaks is None and case == "compilation":
+            breaks = now
+        elif breaks is None and (folder / "log").stat().st_size:
+            breaks = now + max(WARM, WARM_LOOKS * every) + random.uniform(0, every)
         ctx = context(
             FixedSlurm(jobs=[running]), clock.now(), remote=remote, memory=memory, limit=60.0
         )
@@ -213,7 +214,17 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
             remote.looks = []
         if row.told is not None or done:
             return row
-        time.sleep(max(0.0, every - (time.monotonic() - now)))
+        ended = time.monotonic()
+        if report.again is not None and more < LOOKS and report.again <= AGAIN:
+            more, wake = more + 1, ended + report.again
+        else:
+            coming += every * max(1, ceil((ended - coming) / every))
+            more, wake = 0, coming
+        if broke is None and breaks is not None and breaks <= wake:
+            time.sleep(max(0.0, breaks - ended))
+            (folder / "go").touch()
+            broke = time.monotonic()
+        time.sleep(max(0.0, wake - time.monotonic()))
 
 
 # -- what watching costs the training itself -------------------------------------------------
