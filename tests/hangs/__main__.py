@@ -57,7 +57,7 @@ LIMIT = 120.0
 """Seconds within which a hang has to be told."""
 CALM = 170.0
 """Seconds for which what is no hang is watched."""
-HUNG = ("die", "sleep", "spin", "raise", "file", "mismatch", "loader")
+HUNG = ("die", "sleep", "spin", "raise", "file", "mismatch", "loader", "layer")
 CALMER = ("slow", "checkpoint", "evaluation", "compilation", "debugger")
 NODE = os.uname().nodename
 REPLAYS = 20

@@ -12,6 +12,8 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 CASE, FOLDER = sys.argv[1], sys.argv[2]
 RANK = int(os.environ["RANK"])
@@ -88,6 +90,24 @@ def compute(step):
         note(f"iteration {step} ended at {time.time():.5f}")
 
 
+def inside(x):
+    """What a step does within a layer."""
+    if RANK == ODD and os.path.exists(f"{FOLDER}/go"):
+        forever()
+    return x
+
+
+class Layers(torch.nn.Module):
+    """As those of large models: compiled, and computed anew for their gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.inside = torch.nn.Linear(8, 8), torch._dynamo.disable(inside)
+
+    def forward(self, x):
+        return checkpoint(lambda x: self.inside(torch.tanh(self.layer(x))), x, use_reentrant=False)
+
+
 def compile_model():
     time.sleep(LONG)
 
@@ -118,13 +138,17 @@ def train():
     batches = iter(torch.utils.data.DataLoader(Starving(), num_workers=CASE == "loader"))
     if RANK == 0 and CASE == "compilation":
         compile_model()
+    if CASE == "layer":
+        layers = DistributedDataParallel(torch.compile(Layers(), backend="eager"))
     for step in range(10**9):
         next(batches)
         if CASE == "busy":
             compute(step)
             continue
         time.sleep(0.2)
-        if os.path.exists(f"{FOLDER}/go"):
+        if CASE == "layer":
+            layers(torch.ones(2, 8)).sum().backward()
+        elif os.path.exists(f"{FOLDER}/go"):
             odd(step, model)
         dist.all_reduce(model)
         if RANK == 0:

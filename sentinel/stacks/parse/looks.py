@@ -42,20 +42,36 @@ _WAITS = re.compile(
     r"|gather|scatter|reduce|batch_isend_irecv|i?send|i?recv|synchronize|item|_engine_run_backward)"
     r"(_\w+)?"
 )
+_INSIDE = re.compile(r"(\.<locals>\.<\w+>)+$")
 _MODULES = re.compile(
     r"(^|/)torch/(distributed/(?!checkpoint|elastic|run)|cuda/)|(^|/)(horovod|mpi4py)/"
     r"|(^|/)torch/autograd/graph\.py"
 )
+# A data loader and a queue send and receive too, to nobody's rank.
+_PIPES = re.compile(r"(^|/)(multiprocessing|asyncio)/|(^|/)(socket|ssl|queue|threading)\.py")
 # Where ranks may stand apart though all is right: between the stages of a pipeline, and on their own
 # GPU, behind which any collective may be.
 _PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
-# Names of functions and files of work that takes long and is no step.
+# Names of functions and files of work that takes long and is no step. A class may stand before the
+# function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`).
 _PHASES = re.compile(
-    r"(^|_)(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|eval|"
-    r"evaluat(e|es|ion|or)|validat(e|es|ion)|test_loop|generate|compile\w*|warm_?up)(_|$)"
+    r"(^|[_.])(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|eval|"
+    r"evaluat(e|es|ion|or)|validat(e|es|ion)|test_loop|generate|compile\w*|warm_?up)([_.]|$)"
 )
 _PHASE_FILES = re.compile(
-    r"(^|/)torch/(_dynamo|_inductor|distributed/checkpoint|serialization\.py)|/triton/compiler"
+    r"(^|/)torch/(_dynamo/(convert_frame|symbolic_convert|output_graph)\.py|distributed/checkpoint"
+    r"|_inductor/(graph|scheduler|select_algorithm|async_compile)\.py|serialization\.py)|/triton/compiler"
+)
+# What sounds like that and is around every step: activations that are computed anew
+# (torch/utils/checkpoint.py, Megatron-LM's tensor_parallel/random.py, DeepSpeed's and FSDP's wrappers,
+# Transformers' `_gradient_checkpointing_func`), and the call of what was compiled before
+# (torch/_dynamo/eval_frame.py: `compile_wrapper`). Seen on torch 2.13.
+_STEPS = re.compile(
+    r"(^|/)torch/(_dynamo/eval_frame|utils/checkpoint)\.py|(^|/)tensor_parallel/random\.py"
+    r"|activation_checkpoint|/checkpoint_wrapper\.py"
+)
+_RECOMPUTED = re.compile(
+    r"checkpointed|(gradient|activation|block|layer)_checkpoint|checkpoint_(handler|forward|fn|func)"
 )
 _DEBUGGER = re.compile(r"(^|/)(pdb|bdb|ipdb|pudb|debugpy|pydevd)(/|\.py)")
 _DATA = re.compile(r"(^|/)torch/utils/data/|(^|/)(dataloader|dataset)\w*\.py")
@@ -109,13 +125,16 @@ class Rank(Struct, frozen=True, kw_only=True):
     def collective(self) -> str:
         """The outermost function in which it waits for others; empty: it is elsewhere."""
         inner = self.frames[:DEPTH]
-        at = [
-            f for f in inner if _MODULES.search(f.path or f.file) and _WAITS.fullmatch(f.function)
-        ]
-        if at:
-            return _backward(at[-1].function)
-        top = inner[0] if inner else None
-        return _backward(top.function) if top and _WAITS.fullmatch(top.function) else ""
+        waits = [(f, name) for f in inner if _WAITS.fullmatch(name := _plain(f.function))]
+        at = [name for f, name in waits if _MODULES.search(f.path or f.file)]
+        if not at and waits and waits[0][0] is inner[0]:
+            at = [name for f, name in waits[:1] if not _PIPES.search(f.path or f.file)]
+        return _backward(at[-1]) if at else ""
+
+
+def _plain(function: str) -> str:
+    """Its own name, without the class or function around it; a comprehension is part of its function."""
+    return _INSIDE.sub("", function).rpartition(".")[2]
 
 
 def _backward(function: str) -> str:
@@ -263,7 +282,10 @@ def _elsewhere(rank: Rank) -> tuple[str, str]:
 def _phase(frames: Sequence[Frame]) -> str:
     """The function that says that this is no step."""
     for frame in frames:
-        if _PHASES.search(frame.function) or _PHASE_FILES.search(frame.path or frame.file):
+        where = frame.path or frame.file
+        if _STEPS.search(where) or _RECOMPUTED.search(frame.function):
+            continue
+        if _PHASES.search(frame.function) or _PHASE_FILES.search(where):
             return _line((frame,))
     return ""
 

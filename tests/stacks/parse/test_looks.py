@@ -14,13 +14,49 @@ from sentinel.stacks.parse.verdict import Is, Number, joined, told
 from tests.stacks.parse.making import ODD, REST, dump, step
 from tests.stacks.parse.recorded import away, read, waiting
 
+
+def of(function: str, file: str, line: int = 9) -> Frame:
+    """Of a library."""
+    return Frame(function, file, line, f"/x/site-packages/{file}")
+
+
 LONG = Number(quiet=400, usual=10)
 SAVE = (Frame("_save", "torch/serialization.py", 9, "/x/torch/serialization.py"), *ODD[1:])
 DEBUG = (Frame("readline", "pdb.py", 9, "/usr/lib/python3.11/pdb.py"), *ODD)
 EVAL = (REST[0], Frame("evaluate", "train.py", 30, "/w/train.py"))
+QUALIFIED = (REST[0], of("Trainer.evaluate", "transformers/trainer.py"))
+BACKWARD = of("_engine_run_backward", "torch/autograd/graph.py")
+COMPILES = (
+    of("InstructionTranslatorBase.run", "torch/_dynamo/symbolic_convert.py"),
+    of("_TorchDynamoContext.__call__.<locals>.compile_wrapper", "torch/_dynamo/eval_frame.py"),
+)
+LOWERS = (of("compile_fx_backward", "torch/_inductor/compile_fx.py"), BACKWARD)
+STEPS = {
+    "compiled": (
+        of("DisableContext.__call__.<locals>._fn", "torch/_dynamo/eval_frame.py"),
+        of("_TorchDynamoContext.__call__.<locals>.compile_wrapper", "torch/_dynamo/eval_frame.py"),
+        of("OptimizedModule.__call__", "torch/_dynamo/eval_frame.py"),
+    ),
+    "recomputed": (
+        of("CheckpointFunction.forward", "torch/utils/checkpoint.py"),
+        of("checkpoint", "torch/utils/checkpoint.py"),
+        of("_disable_dynamo.<locals>.inner", "torch/_compile.py"),
+    ),
+    "Megatron-LM": (
+        of("checkpoint", "megatron/core/tensor_parallel/random.py"),
+        of(
+            "TransformerBlock._checkpointed_forward.<locals>.checkpoint_handler",
+            "megatron/core/x.py",
+        ),
+        of("TransformerBlock._checkpointed_forward", "megatron/core/transformer/x.py"),
+    ),
+    "DeepSpeed": (of("checkpoint", "deepspeed/runtime/activation_checkpointing/checkpointing.py"),),
+    "Transformers": (of("_gradient_checkpointing_func", "transformers/modeling_utils.py"),),
+}
+"""Frames that are around every step of a training, some of them of py-spy 0.4.3 on torch 2.13."""
 LINE = (Frame("load_batch", "train.py", 6, "/w/train.py"), ODD[1])
 OTHER = (Frame("broadcast", "torch/distributed/c10d.py", 7, REST[0].path), REST[1])
-BACK = (Frame("_engine_run_backward", "torch/autograd/graph.py", 8, "/x/torch/autograd/graph.py"), REST[1])  # fmt: skip
+BACK = (BACKWARD, REST[1])
 
 
 def at(process: Process, look: int, cores: float = 0.0, moved: int = 0, **more: Any) -> Process:
@@ -57,6 +93,9 @@ def looks(
         (({"frames": ODD}, {"frames": ODD[1:]}), "works", Is.SLOW),
         (({"frames": ODD}, {"frames": REST}), "works", Is.SLOW),
         (({"frames": SAVE},), "phase", Is.PHASE),
+        (({"frames": QUALIFIED},), "phase", Is.PHASE),
+        (({"frames": COMPILES},), "phase", Is.PHASE),
+        (({"frames": LOWERS[:1]},), "phase", Is.PHASE),
         (({"frames": ODD, "moved": 2**30},), "transfers", Is.PHASE),
         (({"frames": DEBUG},), "debugged", Is.PHASE),
         (({"frames": (), "state": "t"},), "debugged", Is.PHASE),
@@ -99,6 +138,40 @@ def test_where_all_do_the_same_only_idle_ranks_hang(all_: dict[str, Any], kind: 
     """Ranks that spin in a collective may be well: no CPU tells that of a GPU."""
     found = joined(facts(*looks(**all_)), LONG)
     assert (found.kind, found.ranks) == (kind, ())
+
+
+@pytest.mark.parametrize("around", STEPS.values(), ids=STEPS)
+def test_what_is_around_every_step_is_no_phase(around: tuple[Frame, ...]) -> None:
+    """A model that was compiled before, activations that are computed anew: a hang there is one."""
+    stood = joined(facts(*looks(5, {"frames": (*ODD, *around)}, frames=(*REST, *around))), LONG)
+    assert (stood.kind, stood.ranks, stood.collective) == (Is.HUNG, (5,), "all_reduce")
+    assert joined(facts(*looks(frames=(*REST, *around))), LONG).kind is Is.HUNG
+    saves = (of("Trainer.save", "trainer.py"), *around)
+    assert (
+        joined(facts(*looks(5, {"frames": saves}, frames=(*REST, *around))), LONG).kind is Is.PHASE
+    )
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        (of("all_reduce.<locals>.<listcomp>", "torch/distributed/distributed_c10d.py"),),
+        (of("ProcessGroupWrapper.all_reduce", "torch/distributed/distributed_c10d.py"),),
+        (Frame("Group.all_reduce", "comm.py", 3, "/w/comm.py"),),
+    ],
+)
+def test_qualified_names_are_collectives_too(waits: tuple[Frame, ...]) -> None:
+    """As py-spy tells them from Python 3.11 on."""
+    found = joined(facts(*looks(5, {"frames": ODD}, frames=(*waits, REST[1]))), LONG)
+    assert (found.kind, found.ranks, found.collective) == (Is.HUNG, (5,), "all_reduce")
+
+
+def test_a_rank_that_waits_for_its_data_loader_waits_for_no_rank() -> None:
+    """A pipe is received from, too: without a class before it on Python 3.10, with it later."""
+    for name in ("_recv", "Connection._recv"):
+        pipe = Frame(name, "connection.py", 9, "/usr/lib/python3.11/multiprocessing/connection.py")
+        found = joined(facts(*looks(5, {"frames": (pipe, *ODD)})), LONG)
+        assert (found.kind, found.ranks) == (Is.HUNG, (5,))
 
 
 def test_the_same_look_twice_proves_nothing() -> None:
