@@ -53,10 +53,12 @@ _PIPES = re.compile(r"(^|/)(multiprocessing|asyncio)/|(^|/)(socket|ssl|queue|thr
 # GPU, behind which any collective may be.
 _PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
 # Names of functions and files of work that takes long and is no step. A class may stand before the
-# function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`).
+# function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`). Not `sample`:
+# a data loader's functions are called so, and one that hangs has to be told.
 _PHASES = re.compile(
-    r"(^|[_.])(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|eval|"
-    r"evaluat(e|es|ion|or)|validat(e|es|ion)|test_loop|generate|compile\w*|warm_?up)([_.]|$)"
+    r"(^|[_.])(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|upload\w*|push_to_hub"
+    r"|eval|evaluat(e|es|ing|ion|or)|val|valid|validat(e|es|ing|ion)|test|estimate_loss|perplexity"
+    r"|compute_metrics|predict|inference|sampling|generat(e|es|ing|ion)|compile\w*|warm_?up)([_.]|$)"
 )
 _PHASE_FILES = re.compile(
     r"(^|/)torch/(_dynamo/(convert_frame|symbolic_convert|output_graph)\.py|distributed/checkpoint"

@@ -153,6 +153,32 @@ def test_what_is_around_every_step_is_no_phase(around: tuple[Frame, ...]) -> Non
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "estimate_loss",  # nanoGPT's train.py
+        "LightningModule.validation_step",
+        "run_eval",
+        "val_epoch",
+        "Model.valid_step",
+        "test",  # pytorch/examples
+        "Trainer.evaluation_loop",
+        "Trainer.prediction_step.<locals>.predict",
+        "log_validation",  # diffusers
+        "GenerationMixin.generate",
+        "save_file",
+        "HfApi.upload_folder",
+    ],
+)
+def test_one_rank_that_evaluates_or_saves_is_no_hang(name: str) -> None:
+    """However busy it is in one line, while the others wait for it. What only sounds like it is one."""
+    busy = {"frames": (Frame(name, "train.py", 40, "/w/train.py"), ODD[1]), "cores": 1.0}
+    assert joined(facts(*looks(5, busy)), LONG).kind is Is.PHASE
+    for other in ("decode_sample", "Retest.step", "invalidate", "latest_batch"):
+        step = {"frames": (Frame(other, "train.py", 40, "/w/train.py"), ODD[1])}
+        assert joined(facts(*looks(5, step)), LONG).kind is Is.HUNG
+
+
+@pytest.mark.parametrize(
     "waits",
     [
         (of("all_reduce.<locals>.<listcomp>", "torch/distributed/distributed_c10d.py"),),
