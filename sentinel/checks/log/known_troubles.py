@@ -105,9 +105,11 @@ KINDS = (
     ),
     Kind(
         "Gaudi or Ascend",
-        r"FATAL ERROR :: MODULE:PT_|synStatus=(?!0\b|1\b)\d+ \[|HCCL (?:function )?error",
-        ("MODULE:PT_", "synStatus=", "HCCL "),
-        "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp of Ascend/pytorch",
+        r"FATAL ERROR :: MODULE:PT_|synStatus=(?!0\b|1\b)\d+ \[|HCCL (?:function )?error|\bERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
+        r"|\bE[A-Z]\d{4}: (?:\[PID: \d+\]|Inner Error!)|\w\(E[A-Z]\d{4}\): ",
+        ("MODULE:PT_", "synStatus=", "HCCL ", "ERR0", "[PID: ", "Inner Error", "(E"),
+        "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp and Exceptions.h of"
+        " Ascend/pytorch; Huawei CANN's error codes, as in cann/hccl",
     ),
     Kind(
         "collective timeout of another rank",
@@ -164,10 +166,10 @@ KINDS = (
         r"NET/IBP? ?: ?(?:\S+ )?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
         r" error|device fatal))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
         r"|local QP operation error|mlx\d: \S+: got completion with error|Transport retry count exceeded on"
-        r"|NET/OFI .{0,200}completed with error",
+        r"|NET/OFI .{0,200}completed with error|Cassini Event Queue overflow detected",
         ("Got completion", "got completion", "async event", "RETRY_EXC", "retry count",
-         "QP operation err", "NET/OFI"),
-        NCCL + "; rdma-core, libibverbs/verbs.c and providers/mlx5/cq.c; UCX, ib_mlx5_log.c; aws-ofi-nccl",
+         "QP operation err", "NET/OFI", "Event Queue"),
+        NCCL + "; libfabric, prov/cxi; rdma-core, libibverbs/verbs.c and providers/mlx5/cq.c; UCX, ib_mlx5_log.c; aws-ofi-nccl",
     ),
     Kind(
         "NCCL error",
@@ -191,6 +193,14 @@ KINDS = (
         r"|refused)|timed out|Timed out)|Gloo connectFullMesh failed",
         ("gloo/transport", "connectFullMesh failed"),
         "Gloo, gloo/transport/tcp/pair.cc",
+        parting=True,
+    ),
+    Kind(
+        "MPI connection",
+        r"mca_btl_tcp_\w+: (?:readv|writev|recv|send|connect)\S* failed: ",
+        ("mca_btl_tcp",),
+        "Open MPI, opal/mca/btl/tcp/btl_tcp_frag.c",
+        echo=True,
         parting=True,
     ),
     Kind(
@@ -337,6 +347,7 @@ GATES = (
     "inimum", "NaN in", "Root Cause", "Traceback", "worker died", "all pending", "BAD TERM", "received signal",
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
+    "Event Queue", "[PID: ",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

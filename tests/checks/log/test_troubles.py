@@ -58,6 +58,27 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ("0x0x0_TC0: *** Halt is unexpected, all pending programs will fail.", "TPU"),
         ("RuntimeError: FATAL ERROR :: MODULE:PT_SYNHELPER graph launch failed", "Gaudi or Ascend"),
         ("RuntimeError: HCCL error in: ProcessGroupHCCL.cpp:64", "Gaudi or Ascend"),
+        (
+            "[ERROR] 2026-09-03-03:02:37 (PID:7, Device:0, RankID:3) ERR02200 DIST call hccl api failed.",
+            "Gaudi or Ascend",
+        ),
+        (
+            "[rank0]: EI0002: [PID: 7] 2026-04-27 The wait of the Notify register times out.",
+            "Gaudi or Ascend",
+        ),
+        ("EE9999: Inner Error!", "Gaudi or Ascend"),
+        (
+            "[PID: 7] 2026-04-28 Communication_Error_Bind_IP_Port(EJ0003): Failed to bind",
+            "Gaudi or Ascend",
+        ),
+        (
+            "libfabric:7:cxi:core:cxip_cq_eq_progress():531<warn> n1: Cassini Event Queue overflow detected.",
+            "NCCL network",
+        ),
+        (
+            "[n1][[5,1],3][btl_tcp_frag.c:241:mca_btl_tcp_frag_recv] mca_btl_tcp_frag_recv: readv failed: No route to host (113)",
+            "MPI connection",
+        ),
         ("gpu-3:1:2 [0] NCCL WARN Call to ibv_modify_qp failed with 110", "NCCL connection"),
         ("gpu-3:1:2 [4] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error", "NCCL network"),
         ("mlx5: gpu-3: got completion with error:", "NCCL network"),
