@@ -73,21 +73,26 @@ class Row(Struct, frozen=True, kw_only=True):
 def made() -> list[Row]:
     """A row for each case and fault, and one for the case as it is (AS_IT_IS)."""
     faults = (HANG, AS_IT_IS, *(f for f in FAULTS if f != HANG))  # those that wait go first
-    jobs = [(n, fault) for fault in faults for n in range(len(CASES))]
     fork = multiprocessing.get_context("fork")
-    with fork.Pool(8) as pool, fork.Pool(2, maxtasksperchild=1) as once:
-        # Who gives up a right has it no more: such a process looks once.
+    with (
+        tempfile.TemporaryDirectory(prefix="cannot-tell-") as place,
+        fork.Pool(8) as pool,
+        fork.Pool(2, maxtasksperchild=1) as once,
+    ):
+        Path(place).chmod(0o755)
+        jobs = [(n, fault, place) for fault in faults for n in range(len(CASES))]
+        # Who gives up a right has it no more: such a process looks once, and cannot clean up.
         others = pool.map_async(_row, [job for job in jobs if job[1] != DENIED], chunksize=1)
         denied = once.map(_row, [job for job in jobs if job[1] == DENIED], chunksize=1)
         return [*others.get(), *denied]
 
 
-def _row(job: tuple[int, str]) -> Row:
-    number, fault = job
+def _row(job: tuple[int, str, str]) -> Row:
+    number, fault, place = job
     case = CASES[number]
     if needs.why_no_root() and case.asked == "folder" and fault == "a hang":
         return Row(case=number, fault=fault, answer=NOT_TRIED)  # it takes a mount
-    folder = Path(tempfile.mkdtemp(prefix="cannot-tell-"))
+    folder = Path(tempfile.mkdtemp(dir=place))
     folder.chmod(0o755)
     try:
         if fault == DENIED:  # modules are read before the right to read them is given up
