@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.log.run import SOON
-from sentinel.checks.log.suspicion import SHORTEST, TIMES, next_pair
+from sentinel.checks.log.suspicion import BRIEF, SHORTEST, next_pair
 from sentinel.checks.users import me
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
@@ -298,7 +298,7 @@ def replayed(row: Row, seed: int, every: float) -> tuple[bool, bool]:
     passes = [*map(_dumps, row.looks)]
     found, lacks = None, 0.0
     coming = dice.uniform(0, every)  # the first pass after it went wrong
-    coming += every if coming < TIMES * USUAL else 0.0
+    coming += every if coming <= max(BRIEF, USUAL) else 0.0
     still, more = max(SHORTEST, coming), int(coming < SHORTEST)
     while passes and not found and still + TOOK <= LIMIT:
         taken, took = _taken(passes[0], dice), TOOK

@@ -27,6 +27,8 @@ from sentinel.slurm.submission import Submission
 
 SHORTEST = 30.0
 """Seconds of quiet below which nobody looks: a line may wait in a buffer."""
+BRIEF = 10.0
+"""Seconds of quiet that are nothing, however short the steps are: nobody waits for what follows."""
 TIMES = 2.0
 """Usual quiets from which on one looks, and how much longer it is each further time."""
 MOVES = 3
@@ -94,10 +96,11 @@ def noticed(before: Suspicion, sight: Sight, seen: Seen, last: Instant) -> Suspi
         return before
     spacing = elapsed(last, sight.at)
     count = sum(e.what == "number" and e.name == name for e in sight.events)
-    step = max(FADING * before.step, spacing / max(1, count))
     late = _late(sight, last, spacing)
+    each = (spacing - late) / max(1, count)  # what stopped right after a look has not become slow
+    step = max(FADING * before.step, each)
     kept = Suspicion(run=before.run, day=before.day, looks=before.looks, launched=before.launched)
-    return replace(_paced(kept, before, spacing / max(1, count), count), step=step, late=late)
+    return replace(_paced(kept, before, each, count), step=step, late=late)
 
 
 def _paced(kept: Suspicion, before: Suspicion, each: float, count: int) -> Suspicion:
@@ -142,16 +145,16 @@ def usual(suspicion: Suspicion, seen: Seen, learned: Learned) -> float:
 
 
 def due_in(suspicion: Suspicion, seen: Seen, learned: Learned, at: Instant) -> float:
-    """Seconds until a closer look is due; infinite where it is quiet for no longer than usual. None in
-    a known phase, and none once it is decided."""
+    """Seconds until a closer look is due; infinite while it is quiet for no longer than it has been while
+    it was well. None in a known phase, and none once it is decided."""
     if latest(seen) is None or seen.phase or seen.done or suspicion.told:
         return inf
     if suspicion.slow and (suspicion.slow >= suspicion.seek or suspicion.whole):
         return 0.0 if left(suspicion, at) >= A_DAY / 2 else inf  # the rest is for what stands still
-    still = quiet(suspicion, seen, at)
-    if still < TIMES * usual(suspicion, seen, learned) or left(suspicion, at) < PAIR:
+    still, longest = quiet(suspicion, seen, at), usual(suspicion, seen, learned)
+    if still <= max(BRIEF, longest) or left(suspicion, at) < PAIR:
         return inf
-    return max(0.0, SHORTEST - still, suspicion.due - still)
+    return max(0.0, max(SHORTEST, TIMES * longest, suspicion.due) - still)
 
 
 def left(suspicion: Suspicion, at: Instant) -> int:
