@@ -67,8 +67,6 @@ PASSES = (EVERY, 60.0)
 """Seconds from pass to pass in the replays; 60 is what the check has by default."""
 TOOK, THIRD = 15.0, 13.0
 """Seconds from the begin of a pair of looks to its verdict, and for a third look."""
-SPELL = 10.0
-"""Seconds of one turn of `step_time`: six passes a minute, six times as many as by default."""
 USUAL = 2.0
 """Seconds for which the log is quiet while it is well."""
 
@@ -116,14 +114,16 @@ class Recorded:
 
 
 @contextmanager
-def training(case: str, python: str, folder: Path, number: int) -> Iterator[None]:
+def training(
+    case: str, python: str, folder: Path, number: int, count: int = RANKS
+) -> Iterator[None]:
     """Its ranks, as torchrun would have started them in a job of that number."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = {
         **os.environ, "SLURM_JOB_ID": str(number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-        "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS), "GROUP_RANK": "0",
+        "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "GROUP_RANK": "0",
         "OMP_NUM_THREADS": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }  # fmt: skip
     program = str(Path(__file__).parent / "program.py")
@@ -136,7 +136,7 @@ def training(case: str, python: str, folder: Path, number: int) -> Iterator[None
             stderr=(folder / f"err{rank}").open("w"),
             start_new_session=True,
         )
-        for rank in range(RANKS)
+        for rank in range(count)
     ]
     try:
         yield
@@ -230,14 +230,14 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
 # -- what watching costs the training itself -------------------------------------------------
 
 
-def step_time(python: str, minutes: float, number: int) -> str:
-    """Steps of a training that uses every core, in turns of SPELL seconds with one pass of the check
+def step_time(python: str, minutes: float, spell: float, number: int) -> str:
+    """Steps of a training that uses every core, in turns of so many seconds with one pass of the check
     and without, in pairs whose order is drawn: the mean of their ratios, with its standard error."""
     folder, spells = Path(mkdtemp(prefix="hang-busy-")), list[tuple[float, float, bool]]()
     log = folder / "log"
     log.write_text("")
     dice, memory = random.Random(number), None
-    with training("busy", python, folder, number):
+    with training("busy", python, folder, number, os.cpu_count() or 1):
         until = time.monotonic() + WARM
         while not log.stat().st_size:
             if time.monotonic() > until:
@@ -250,9 +250,9 @@ def step_time(python: str, minutes: float, number: int) -> str:
             id=str(number), job_id=str(number), name="busy", user=me(), started=int(time.time())
         )
         check = Log(job="busy", path=FilePath(log), progress=re.compile(r"iteration (\d+)"))
-        for _ in range(ceil(minutes * 60 / SPELL / 2)):
+        for _ in range(ceil(minutes * 60 / spell / 2)):
             for watched in dice.sample((True, False), 2):
-                began, until = time.time(), time.monotonic() + SPELL
+                began, until = time.time(), time.monotonic() + spell
                 if watched:
                     ctx = context(
                         FixedSlurm(jobs=[running]),
@@ -275,8 +275,8 @@ def step_time(python: str, minutes: float, number: int) -> str:
     middle, spread = mean(ratios), stdev(ratios) / len(ratios) ** 0.5
     each = mean(off for _, off in pairs)
     return (
-        f"{len(ends)} steps of {1000 * each:.1f} ms in {len(pairs)} pairs of {SPELL:.0f} s: with a pass"
-        f" every {SPELL:.0f} s they take {middle:.4f} +- {spread:.4f} times as long"
+        f"{len(ends)} steps of {1000 * each:.1f} ms in {len(pairs)} pairs of {spell:.0f} s: with a pass"
+        f" every {spell:.0f} s they take {middle:.4f} +- {spread:.4f} times as long"
     )
 
 
@@ -375,7 +375,7 @@ def main() -> None:
     )
     args = asked.parse_args()
     if args.step_time:
-        print(step_time(args.python, args.step_time, random.randrange(10**6, 10**7)))
+        print(step_time(args.python, args.step_time, args.every, random.randrange(10**6, 10**7)))
         return
     for path in sorted(args.replay.glob("*.json")) if args.replay else ():
         row = msgspec.json.decode(path.read_bytes(), type=Row)
