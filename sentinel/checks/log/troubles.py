@@ -71,9 +71,11 @@ MOST = 20
 
 DIAGNOSTIC = re.compile(
     r"UCX +(?:DIAG|DEBUG|INFO)\b|^(?:\[\w+\]:)?[VIW]\d{4} \d\d:[\d:.]+ [^\n]{0,200}\] Traceback "
+    r"|\bsysctl: |/(?:proc|sys)/\S+: Read-only file system|Read-only file system: '/(?:proc|sys)/"
 )
-"""Errors of system calls that UCX gets over by itself (src/ucs/debug/log.c of openucx/ucx), and
-tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_logging/_internal.py)."""
+"""Errors of system calls that UCX gets over by itself (src/ucs/debug/log.c of openucx/ucx),
+tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_logging/_internal.py), and the
+kernel's settings, which a container may not write (45 of MLPerf's v3.1 logs: `vm.drop_caches`)."""
 
 
 class Trouble(Struct, frozen=True, kw_only=True):

@@ -341,6 +341,10 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
         "srun: error: node-7: task 56: Exited with exit code 1",
         "flight recorder enabled, watchdog timeout 600 s, heartbeat timeout 480 s",
         "params: assert_finite=True fail_on_error=False errors=0 ERROR_HANDLING=1",
+        'sysctl: setting key "vm.drop_caches", ignoring: Read-only file system',
+        "0: sysctl: error setting key 'vm.drop_caches': Read-only file system",
+        "bash: /proc/sys/vm/drop_caches: Read-only file system",
+        "OSError: [Errno 30] Read-only file system: '/sys/kernel/mm/transparent_hugepage/enabled'",
     ],
 )
 def test_what_successful_runs_print_is_no_trouble(line: str) -> None:
