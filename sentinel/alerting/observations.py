@@ -10,13 +10,15 @@ from sentinel.core.model import Alert, Finding, Key, Report, Status
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """`report` None when the run was blind; `itself` is about the check. `seconds` it took."""
+    """`report` None when the run was blind; `itself` is about the check. `seconds` it took. `after`:
+    seconds into its pass at which it began; 0: it is the first of that check."""
 
     check: str
     kind: str
     itself: Finding
     report: Report | None
     seconds: float
+    after: float = 0.0
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -58,8 +60,10 @@ def observations(
     outcome: Outcome, alerts: Mapping[Key, Alert], cluster: str
 ) -> list[tuple[Key, Finding | None]]:
     """A finding for each subject, the check itself first; None for those of its alerts that the
-    run would have reported and does not."""
-    found: list[tuple[Key, Finding | None]] = [(Key(cluster, outcome.check), outcome.itself)]
+    run would have reported and does not. That a check is blind is counted once a pass."""
+    counts = not outcome.after or outcome.itself.status is not Status.UNKNOWN
+    itself = [(Key(cluster, outcome.check), outcome.itself)]
+    found: list[tuple[Key, Finding | None]] = [*itself] if counts else []
     if outcome.report is None:
         return found
     seen = {Key(cluster, outcome.check, f.subject): f for f in _worst(outcome.report.findings)}

@@ -500,5 +500,6 @@ def _run(outcome: Outcome, now: Instant) -> Run:
         status=worst([f.status for f in (*found, outcome.itself)]),
         summary=outcome.headline,
         duration=outcome.seconds,
+        after=outcome.after,
         blind=outcome.itself.status is Status.UNKNOWN,
     )

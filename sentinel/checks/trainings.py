@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -49,7 +50,7 @@ def each(
     """
     before = (None if ctx.one_shot else recalled(ctx.memory, Remembered)) or Remembered()
     refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
-    deadline = time.monotonic() + ctx.limit * SHARE
+    deadline, again = time.monotonic() + ctx.limit * SHARE, inf
     reports: dict[str, Report] = {}
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
     for subject in dict.fromkeys([*theirs, *before.running]):
@@ -60,7 +61,8 @@ def each(
             runs.setdefault(subject, before.running.get(subject, []))
             continue
         own = replace(ctx, limit=min(left, ctx.limit), memory=memory)
-        reports[subject] = look(own, subject, theirs.get(subject, ()))
+        reports[subject] = one = look(own, subject, theirs.get(subject, ()))
+        again = min(again, time.monotonic() + one.again if one.again is not None else inf)
     kept = {s: memory for s, memory in before.trainings.items() if s not in reports}
     kept |= {subject: dict(one.memory or {}) for subject, one in reports.items()}
     after = {"trainings": dict(list(kept.items())[-MOST:]), "running": runs}
@@ -72,7 +74,7 @@ def each(
         requests=tuple(wish for one in every for wish in one.requests),
         samples=tuple(sample for one in every for sample in one.samples),
         memory=None if ctx.one_shot else after,
-        again=min((one.again for one in every if one.again is not None), default=None),
+        again=max(1.0, again - time.monotonic()) if again < inf else None,
     )
 
 

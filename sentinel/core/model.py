@@ -336,7 +336,8 @@ class Sending(Struct, frozen=True):
 class Run(Struct, frozen=True, kw_only=True):
     """The last run of a check, as `status` shows it and `tick` judges what is due.
 
-    `blind`: it could not see all that it should have looked at.
+    `blind`: it could not see all that it should have looked at. `after`: seconds into its pass at
+    which it began; 0: it was the first of that check.
     """
 
     check: str
@@ -345,6 +346,7 @@ class Run(Struct, frozen=True, kw_only=True):
     status: Status
     summary: str
     duration: float
+    after: float = 0.0
     blind: bool = False
 
 

@@ -107,8 +107,8 @@ class Context(Struct, kw_only=True):
     `limit`: seconds the whole run may take. `memory`: what its last Report stored.
     `one_shot`: no state exists and none is kept; judge from what is seen now.
     `remote`: the way to nodes, None where there is none; `logbook`: None without a state;
-    `gpus`: the ledger of GPUs, None without one. `due` false: a run in between, of a kind with
-    FOLLOW, whose own time (`cron`) has not come.
+    `gpus`: the ledger of GPUs, None without one. `due` false: a run in between: one more
+    of the same pass, or one of a kind with FOLLOW, whose own time (`cron`) has not come.
     """
 
     name: str

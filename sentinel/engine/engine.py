@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from sentinel.actions.service import concerned
 from sentinel.actions.worker import Errands
@@ -72,6 +75,7 @@ class Engine:
         self._slots = asyncio.Semaphore(CONCURRENT)
         self._busy: set[str] = set()
         self._looking_again: set[str] = set()
+        self._asked: dict[str, tuple[Outcome, float]] = {}
         self._at_work: set[str] = set()
         self._unseen: set[str] = set()
         self._keeping: asyncio.Future[None] | None = None
@@ -124,24 +128,40 @@ class Engine:
         if self._started:
             await self._db.call(self._pipeline.replan, world.plan)
 
-    async def check(self, name: str) -> None:
+    async def check(self, name: str, *, asked: bool = True) -> None:
         """One run of a check, committed, then what it asks for; none while one is at work. Where
-        a second look soon decides something, that is part of it."""
+        a second look soon decides something, that is part of it; not `asked`: one for which only
+        the report asks is left to `check_again`."""
+        began = time.monotonic()
         outcome = await self._once(name)
         if name in self._looking_again:
             return
         self._looking_again.add(name)
         try:
             for _ in range(LOOKS):
-                wait = self._pipeline.again(outcome) if outcome else None
+                wait = self._pipeline.again(outcome, asked=asked) if outcome else None
                 if wait is None:
                     return
                 await asyncio.sleep(wait)
-                outcome = await self._once(name)
+                outcome = await self._once(name, began)
         finally:
             self._looking_again.discard(name)
+            if outcome and not asked:
+                self._asked[name] = outcome, began
 
-    async def _once(self, name: str) -> Outcome | None:
+    async def check_again(self, name: str, until: float) -> None:
+        """The runs for which the last report of a check asks, those that will have ended by `until`
+        (of time.monotonic) if they take as long as the one before."""
+        outcome, began = self._asked.pop(name, (None, 0.0))
+        for _ in range(LOOKS):
+            wait = self._pipeline.again(outcome) if outcome else None
+            if outcome is None or wait is None or time.monotonic() + wait + outcome.seconds > until:
+                return
+            await asyncio.sleep(wait)
+            outcome = await self._once(name, began)
+
+    async def _once(self, name: str, began: float | None = None) -> Outcome | None:
+        """`began`: when the first run of the pass did, of which this is a further one."""
         config = self.world.checks.get(name)
         if config is None or name in self._busy:
             return None
@@ -150,7 +170,8 @@ class Engine:
         try:
             async with self._slots:
                 may_act = concerned(config) and await self._errands.observe()
-                outcome = await self._look(config)
+                after = time.monotonic() - began if began is not None else 0.0
+                outcome = replace(await self._look(config, first=not after), after=after)
             self._finished.append(outcome)
             self.looked(name)
             await self.commit()
@@ -309,10 +330,10 @@ class Engine:
         if batch.outbox:
             self.committed.set()
 
-    async def _look(self, config: CheckConfig) -> Outcome:
+    async def _look(self, config: CheckConfig, *, first: bool) -> Outcome:
         """A run that cannot even be started (no thread is left) is a blind one, not none."""
         try:
-            return await self._run(config)
+            return await self._run(config, first=first)
         except Fenced:
             raise
         except Exception as error:
@@ -320,7 +341,7 @@ class Engine:
             why = f"internal error: its run could not be started: {error!r}"
             return conclude(config, None, why, 0.0)
 
-    async def _run(self, config: CheckConfig) -> Outcome:
+    async def _run(self, config: CheckConfig, *, first: bool) -> Outcome:
         world, cluster = self.world, config.common.cluster
         # Nodes, what was done to them and their GPUs are known by names: they are those at hand.
         ctx = Context(
@@ -333,7 +354,7 @@ class Engine:
             remote=None if cluster else world.remote,
             logbook=world.deeds.books if world.deeds and not cluster else None,
             gpus=None if cluster else world.gpus,
-            due=is_due(config, self._clock.now(), world.zone),
+            due=first and is_due(config, self._clock.now(), world.zone),
         )
         work = threads.start(f"run {config.name}", lambda: self._runner.run(config, ctx))
         outcome = await asyncio.wrap_future(work)

@@ -59,16 +59,16 @@ class Pipeline:
         """Pending and firing alerts."""
         return [a for a in self._alerts.values() if not a.over]
 
-    def again(self, outcome: Outcome) -> float | None:
+    def again(self, outcome: Outcome, *, asked: bool = True) -> float | None:
         """Seconds until a second look at what a run saw decides something; None: at the next run.
 
         Only where the kind itself asks for it, by a short patience or by its report: an explicit
-        `for` is waited for by the runs as configured.
+        `for` is waited for by the runs as configured. Not `asked`: reports are not listened to.
         """
         policy, now = self._plan.policies.get(outcome.check), self._clock.now()
         if policy is None or outcome.report is None:
             return None
-        left = [outcome.report.again or 0.0]
+        left = [(outcome.report.again or 0.0) if asked else 0.0]
         for finding in outcome.report.findings if policy.for_ is None else ():
             cluster = self._plan.cluster_of(outcome.check)
             alert = self._alerts.get(Key(cluster, outcome.check, finding.subject))

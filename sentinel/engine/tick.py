@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Iterable, Mapping
 from datetime import timedelta
 
@@ -50,27 +51,39 @@ async def tick(
     Not `delivering`: what is to be told waits in the outbox for `deliver`, from where there is a
     way out. `spacing`: seconds between passes that other hosts make too; see `told_elsewhere`.
     """
-    last = {run.check: run for run in await engine.runs()}
+    last, began = {run.check: run for run in await engine.runs()}, time.monotonic()
     names = list(engine.world.checks) if everything else due(engine.world, last, now)
     await engine.begin()
     await engine.hear()
     engine.first_look([PASS])
-    await _all(engine.check(name) for name in names)
+    await _all(engine.check(name, asked=False) for name in names)
     engine.looked(PASS)
     await engine.look_around()
     await engine.look_at_self()
     await engine.tidy()
-    if not delivering:
-        return [run for run in await engine.runs() if run.check in names], True
-    delivered = True
-    if spacing and engine.troubled_state and told_elsewhere(last.values(), now, spacing):
+    waits = spacing and engine.troubled_state and told_elsewhere(last.values(), now, spacing)
+    if delivering and waits:
         _LOG.warning("messages wait for the first pass of an hour: other hosts may have told them")
-    else:
+    elif delivering:
         await engine.drain(DELIVERY_LIMIT)
+    until = began + await _left(engine, now)
+    await _all(engine.check_again(name, until) for name in names)
+    delivered = True
+    if delivering and not waits:
         await engine.look_at_self()  # what sending has shown about the channels
         delivered = await engine.drain(LAST_WORD_LIMIT)
-    await engine.beat()
+    if delivering:
+        await engine.beat()
     return [run for run in await engine.runs() if run.check in names], delivered
+
+
+async def _left(engine: Engine, now: Instant) -> float:
+    """Seconds from the beginning of the pass until the next check is due: what was seen of one
+    training does not hold back the others."""
+    world, last = engine.world, {run.check: run for run in await engine.runs()}
+    latest = max((now, *(run.at for run in last.values())), key=lambda at: at.wall)
+    times = [next_run(c, _began(last.get(n)), latest, world.zone) for n, c in world.checks.items()]
+    return (min(times, default=moment(now)) - moment(now)).total_seconds()
 
 
 def told_elsewhere(runs: Iterable[Run], now: Instant, spacing: int) -> bool:
@@ -102,8 +115,9 @@ def due(world: World, last: Mapping[str, Run], now: Instant) -> list[str]:
 
 
 def _began(run: Run | None) -> Instant | None:
-    """The state has when a run was written, at its end; passes come by the clock."""
-    return shifted(run.at, -run.duration) if run else None
+    """When the first run of the last pass began: the state has when the last one was written, at its
+    end. Passes come by the clock."""
+    return shifted(run.at, -run.duration - run.after) if run else None
 
 
 def _early(check: CheckConfig) -> timedelta:

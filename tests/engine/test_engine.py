@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sentinel.alerting.settings import Match, Route
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import ChannelError, StoreError
-from sentinel.core.model import Batch, Report, Run, Status
+from sentinel.core.model import Batch, Coverage, Report, Run, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
 from sentinel.engine import housekeeping
@@ -646,6 +646,81 @@ def test_a_report_may_ask_for_the_next_run_within_the_pass(
     play(story, replace(here, plan=plan))
     assert job.runs == runs
     assert book.reasons == ["firing"] * (runs > 1 and for_ is None)
+
+
+def test_a_tick_tells_what_it_has_found_before_it_looks_again() -> None:
+    """A suspicion about one training holds back nobody else's alert."""
+    book, told = Book(), []
+
+    class Suspects(Undecided):
+        def run(self, ctx: Context) -> Report:
+            told.append(list(book.reasons))
+            return super().run(ctx)
+
+    job, disk = Suspects(0.05), Says(Status.CRITICAL)
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.look_at_self()
+        runs, delivered = await tick(scene.engine, scene.clock.now())
+        assert delivered
+        assert {run.check: bool(run.after) for run in runs} == {"job": True, "disk": False}
+
+    play(story, world({"job": job, "disk": disk}, {"book": book}))
+    assert told == [[], ["firing"]]
+    assert book.reasons == ["firing", "firing"]
+
+
+def test_a_tick_makes_no_further_run_when_the_next_check_is_due() -> None:
+    """A tick that goes on would keep the next one from beginning."""
+
+    async def story(scene: Scene) -> None:
+        await tick(scene.engine, scene.clock.now())
+
+    job = Undecided(0.5)
+    play(story, world({"job": job, "disk": Says()}, {}, every=600))
+    assert job.status is Status.CRITICAL, "the second run was made"
+    job = Undecided(0.5)
+    play(story, world({"job": job, "disk": Says()}, {}, every=0.4))
+    assert job.runs == 1
+
+
+def test_the_next_pass_is_due_by_the_first_run_of_the_last() -> None:
+    """A further run in it, late and long, does not make the next one skip the check."""
+    job = Undecided(0.05)
+    here = world({"job": job}, {}, every=60)
+
+    async def story(scene: Scene) -> None:
+        begun = scene.clock.now()
+        await scene.engine.check("job")
+        (run,) = await scene.engine.runs()
+        assert 0.05 < run.after < 60
+        late = {"job": replace(run, at=shifted(begun, 25.0), duration=10.0, after=15.0)}
+        assert due(here, late, shifted(begun, 59)) == ["job"]
+        assert due(here, late, shifted(begun, 50)) == []
+
+    play(story, here)
+
+
+def test_blindness_is_counted_once_a_pass() -> None:
+    """Another run of the same pass is no second one without sight: a short stall would be told."""
+
+    class Partly(Undecided):
+        def run(self, ctx: Context) -> Report:
+            seen = Coverage(of="logs", meant=2, unseen=("log-b",))
+            return replace(super().run(ctx), coverage=seen, again=self.again)
+
+    job, book = Partly(0.01), Book()
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.check("job")
+        await scene.engine.deliver()
+        assert [n.subject for n in book.got] == ["/scratch"]
+        scene.clock.advance(60)
+        await scene.engine.check("job")
+        await scene.engine.deliver()
+        assert [n.subject for n in book.got] == ["/scratch", ""]
+
+    play(story, world({"job": job}, {"book": book}, blind_after=2))
 
 
 class Until(Says):
