@@ -223,9 +223,10 @@ def begun(sight: Sight, seen: Seen | None) -> Seen:
 
 
 def remembered(
-    sight: Sight, before: Seen | None, learned: Learned, by_number: bool
+    sight: Sight, before: Seen | None, learned: Learned, by_number: bool, due: bool = True
 ) -> tuple[Seen, Learned]:
-    """What to remember now, of this run and of the training."""
+    """What to remember now, of this run and of the training. Not `due`: a look in between, which says
+    nothing about how often one looks."""
     seen = _read_as(sight.reading, begun(sight, before))
     if sight.error or not sight.looks:
         return replace(seen, steady=None) if sight.error else seen, learned
@@ -234,7 +235,7 @@ def remembered(
     for event in sight.events:
         step.take(event)
     step.learn_course(sight.events)
-    return step.done(sight)
+    return step.done(sight, due)
 
 
 def _read_as(reading: Recognised | None, seen: Seen) -> Seen:
@@ -307,14 +308,14 @@ class _Step:
             course = spikes.noted(replace(self._seen.course, name=name), values)
             self._seen = replace(self._seen, course=course)
 
-    def done(self, sight: Sight) -> tuple[Seen, Learned]:
+    def done(self, sight: Sight, due: bool) -> tuple[Seen, Learned]:
         """Both memories after this look."""
         self._learn_quiets()
         self._learn_start(sight)
         self._learn_pace(sight)
         self._learn_speed()
         usual = self._before.spacing
-        spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual)
+        spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual) if due else usual
         nodes = sight.job.nodes if sight.job else ""
         after = replace(self._seen, looked=self._at, spacing=spacing, nodes=nodes)
         seen = replace(after, places={**sight.places})

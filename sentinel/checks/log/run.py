@@ -87,7 +87,7 @@ class Pass:
         self._suspicions: dict[str, Suspicion] = {}
         self._wishes = replace(plan.wishes, silent=self._trial.silent(ctx.now))
         self._beats: dict[str, Beat] = {}
-        self._again = inf
+        self._again = inf  # of time.monotonic
 
     def rest(self, finding: Finding) -> Report:
         """No job runs: what was learned stays, and so do the places in logs that go on."""
@@ -132,7 +132,7 @@ class Pass:
             requests=tuple(request for made in wishes for request in made.requests),
             samples=words.samples(self._plan.subject, seen),
             memory=self._kept(memory),
-            again=self._again if self._again < inf else None,
+            again=max(1.0, self._again - time.monotonic()) if self._again < inf else None,
         )
 
     def _watched(self, job: Job | None) -> Watched:
@@ -141,7 +141,7 @@ class Pass:
         before = begun(look, before)
         rules, size = self._rules(look), str(job.node_count if job else 0)
         learned = self._learned.get(size) or self._taught(look)
-        seen, learned = remembered(look, before, learned, rules.by_number)
+        seen, learned = remembered(look, before, learned, rules.by_number, self._ctx.due)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
         verdict = judge(look, seen, rules, learned)
         doubt = self._suspected(look, seen, before, learned)
@@ -200,7 +200,7 @@ class Pass:
         doubt = noticed(doubt, look, seen, before.looked)
         remote, left = ctx.remote, self._deadline - time.monotonic()
         if left >= PART * ctx.limit and remote and may_look(self._plan.looks, job, remote):
-            began = time.monotonic()
+            began, before_it = time.monotonic(), doubt
             doubt = closer_look(
                 doubt,
                 look,
@@ -211,8 +211,9 @@ class Pass:
                 again=lambda: sight(ctx, job, seen, self._plan.source, self._files),
                 limit=PART * ctx.limit,
             )
-            due = due_in(doubt, seen, learned, look.at) - (time.monotonic() - began)
-            self._again = min(self._again, max(SOON, due))
+            due = due_in(doubt, seen, learned, look.at)
+            if due > 0 or doubt is not before_it:  # who could not look now cannot in five seconds
+                self._again = min(self._again, max(time.monotonic() + SOON, began + due))
         self._suspicions[key] = doubt
         return doubt
 

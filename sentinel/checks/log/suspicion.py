@@ -97,7 +97,9 @@ def noticed(before: Suspicion, sight: Sight, seen: Seen, last: Instant) -> Suspi
     spacing = elapsed(last, sight.at)
     count = sum(e.what == "number" and e.name == name for e in sight.events)
     late = _late(sight, last, spacing)
-    each = (spacing - late) / max(1, count)  # what stopped right after a look has not become slow
+    # From the last advance before that look to the last one now: what stopped right after a look has
+    # not become slow, and what is slow has not become fast.
+    each = (spacing + before.late - late) / max(1, count)
     step = max(FADING * before.step, each)
     kept = Suspicion(run=before.run, day=before.day, looks=before.looks, launched=before.launched)
     return replace(_paced(kept, before, each, count), step=step, late=late)

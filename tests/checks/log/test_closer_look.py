@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.file_offset import Look
-from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch
+from sentinel.checks.log.file_offset import Look, Place
+from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch, begun, remembered
 from sentinel.checks.log.run import onward
 from sentinel.checks.log.scan import Event
 from sentinel.checks.log.settings import Phase
@@ -309,6 +309,23 @@ def test_of_many_trainings_the_one_that_needs_a_look_asks_for_it(tmp_path: Path)
     assert world.look(seconds=11).again == pytest.approx(19.0, abs=5)
 
 
+def test_where_nobody_can_look_no_run_is_asked_for(tmp_path: Path) -> None:
+    """A job whose nodes are not known: five seconds later they are not either."""
+    world = World(tmp_path, sleeps(5)).warm()
+    world.job = replace(world.job, nodes="")
+    assert [world.look().again for _ in range(3)] == [None] * 3
+
+
+def test_a_run_in_between_says_nothing_of_how_often_one_looks() -> None:
+    """The least limit of `auto` follows from that: a suspicion does not make it shorter."""
+    sight, usual = (
+        written(5.0),
+        seen(looked=shifted(START, -5.0), places={"/l": Place(size=1, inode=1)}),
+    )
+    assert remembered(sight, usual, Learned(), True, due=False)[0].spacing == usual.spacing
+    assert remembered(sight, usual, Learned(), True)[0].spacing < usual.spacing
+
+
 def test_what_needs_a_longer_quiet_is_looked_at_when_it_is_that_long(tmp_path: Path) -> None:
     """Steps of 40 s: a rank that sleeps counts from two minutes on, three of its intervals. Signs that
     decide nothing wait until the quiet has doubled."""
@@ -534,6 +551,33 @@ def test_from_the_last_step_to_the_second_look_it_takes_two_minutes_at_most(
         wait = due_in(doubt, seen(), Learned(), shifted(START, late))
     assert quiet(doubt, seen(), shifted(START, late)) == pytest.approx(late + hang)
     assert late + hang + 20 <= max(120, 3 * step + 60)
+
+
+@pytest.mark.parametrize("step", [20, 31, 45, 55, 58, 61, 62, 65, 75, 90])
+@pytest.mark.parametrize("phase", range(0, 60, 7))
+def test_regular_steps_need_no_look_however_they_fall_between_the_passes(
+    step: int, phase: int
+) -> None:
+    """Five hours with a pass a minute. Steps of about a minute came at the end of one pass and at the
+    beginning of the next but one: each pass saw one, and took it for faster than it is."""
+    running = job(started=START.wall // SECOND)
+    doubt, learned, memory, count = Suspicion(), Learned(), None, 0
+    for now in range(60, 5 * 3600, 60):
+        done = max(0, (now - phase) // step + 1)
+        look = Look(
+            inode=1, size=done, mtime=START.wall / SECOND + phase + (done - 1) * step, uid="0", owner="root"
+        )  # fmt: skip
+        events = (
+            Event(at=0, what="number", name="step", value=n) for n in range(count + 1, done + 1)
+        )
+        sight = Sight(
+            path="/l", at=shifted(START, now), job=running, looks={"/l": look},
+            places={"/l": Place(size=done, inode=1)}, events=tuple(events),
+        )  # fmt: skip
+        before = begun(sight, memory)
+        memory, learned = remembered(sight, before, learned, True)
+        doubt, count = noticed(doubt, sight, memory, before.looked), done
+        assert due_in(doubt, memory, learned, sight.at) > 0, now
 
 
 def test_a_clock_that_differs_does_not_make_the_quiet_longer() -> None:
