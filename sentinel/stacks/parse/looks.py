@@ -52,28 +52,33 @@ _PIPES = re.compile(r"(^|/)(multiprocessing|asyncio)/|(^|/)(socket|ssl|queue|thr
 # Where ranks may stand apart though all is right: between the stages of a pipeline, and on their own
 # GPU, behind which any collective may be.
 _PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
-# Names of functions and files of work that takes long and is no step. A class may stand before the
-# function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`). Not `sample`:
-# a data loader's functions are called so, and one that hangs has to be told.
+# Functions of work that takes long and is no step, by their names and those of their files. A class may
+# stand before the function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`).
+# Not what trains as well (`train_and_test`), nor what a model does at every step (`predict_noise`,
+# `importance_sampling`), nor `sample`: a data loader's functions are called so. One that hangs has to be told.
 _PHASES = re.compile(
-    r"(^|[_.])(sav(e|es|ing)|load_state\w*|checkpoint\w*|ckpt|serialization|restore|upload\w*|push_to_hub"
-    r"|eval|evaluat(e|es|ing|ion|or)|val|valid|validat(e|es|ing|ion)|test|estimate_loss|perplexity"
-    r"|compute_metrics|predict|inference|sampling|generat(e|es|ing|ion)|compile\w*|warm_?up)([_.]|$)"
+    r"(?!(\w+\.)?_*((pre|run_?)?train|fit)(_|$))(.*[_.])?(sav(e|es|ing)|load_state\w*|checkpoint(s|ing)?|ckpt"
+    r"|serialization|restore|upload(?!_batch)\w*|push_to_hub|eval|evaluat(e|es|ing|ion|or)|val|(?<!is_)(?<!check_)valid"
+    r"|validat(e|es|ing|ion)|test|estimate_loss|perplexity|compute_metrics|predict(?!_(?!step|loop))|prediction_(step|loop)|inference"
+    r"|(?<![a-z]_)sampling|dd[ip]m_sampling|generat(e|es|ing|ion)|compil(e|es|ing|ation)|warm_?up)([_.]|$)"
 )
 _PHASE_FILES = re.compile(
     r"(^|/)torch/(_dynamo/(convert_frame|symbolic_convert|output_graph)\.py|distributed/checkpoint"
-    r"|_inductor/(graph|scheduler|select_algorithm|async_compile)\.py|serialization\.py)|/triton/compiler"
+    r"|_inductor/(graph|scheduler|select_algorithm|async_compile|runtime/benchmarking)\.py|serialization\.py"
+    r"|_inductor/runtime/triton_heuristics\.py:.*(precompile|benchmark|autotune_))"
+    r"|/triton/(compiler|testing\.py|runtime/autotuner\.py:.*bench)"
 )
 # What sounds like that and is around every step: activations that are computed anew
-# (torch/utils/checkpoint.py, Megatron-LM's tensor_parallel/random.py, DeepSpeed's and FSDP's wrappers,
-# Transformers' `_gradient_checkpointing_func`), and the call of what was compiled before
-# (torch/_dynamo/eval_frame.py: `compile_wrapper`). Seen on torch 2.13.
+# (torch/utils/checkpoint.py, tensor_parallel/random.py of Megatron-LM, which was mpu/random.py, its
+# `checkpoint_handler` and what it calls of Transformer Engine, DeepSpeed's activation_checkpointing/
+# checkpointing.py, fairseq's checkpoint_activations.py, fairscale's and FSDP's checkpoint_wrapper.py, timm's
+# `checkpoint_seq`, diffusers' `_gradient_checkpointing_func`), and the call of what was compiled before
+# (torch/_dynamo/eval_frame.py: `compile_wrapper`). Seen on torch 2.13: its frames in tests/stacks.
 _STEPS = re.compile(
-    r"(^|/)torch/(_dynamo/eval_frame|utils/checkpoint)\.py|(^|/)tensor_parallel/random\.py"
-    r"|activation_checkpoint|/checkpoint_wrapper\.py"
-)
-_RECOMPUTED = re.compile(
-    r"checkpointed|(gradient|activation|block|layer)_checkpoint|checkpoint_(handler|forward|fn|func)"
+    r"(^|/)torch/(_dynamo/eval_frame|utils/checkpoint)\.py|/(tensor_parallel|mpu)/random\.py"
+    r"|/(checkpoint_wrapper|checkpoint_activations|activation_checkpoint|activation_checkpointing/checkpointing)\.py"
+    r"|/transformer_engine/pytorch/distributed\.py|/megatron/.*:(\w+\.)?(checkpoint_handler|te_checkpoint)$"
+    r"|/timm/models/.*:checkpoint_seq$|:(?!.*(sav|load|restor|writ))(.*[_.])?(gradient|activation)_checkpoint\w*$"
 )
 _DEBUGGER = re.compile(r"(^|/)(pdb|bdb|ipdb|pudb|debugpy|pydevd)(/|\.py)")
 _DATA = re.compile(r"(^|/)torch/utils/data/|(^|/)(dataloader|dataset)\w*\.py")
@@ -284,10 +289,11 @@ def _elsewhere(rank: Rank) -> tuple[str, str]:
 def _phase(frames: Sequence[Frame]) -> str:
     """The function that says that this is no step."""
     for frame in frames:
-        where = frame.path or frame.file
-        if _STEPS.search(where) or _RECOMPUTED.search(frame.function):
-            continue
-        if _PHASES.search(frame.function) or _PHASE_FILES.search(where):
+        own = frame.function.rpartition("<locals>.")[
+            2
+        ]  # who made a function may have ended long ago
+        where = f"{frame.path or frame.file}:{own}"
+        if not _STEPS.search(where) and (_PHASES.match(own) or _PHASE_FILES.search(where)):
             return _line((frame,))
     return ""
 

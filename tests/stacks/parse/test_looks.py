@@ -50,6 +50,24 @@ STEPS = {
         ),
         of("TransformerBlock._checkpointed_forward", "megatron/core/transformer/x.py"),
     ),
+    "Transformer Engine": (
+        of("checkpoint", "transformer_engine/pytorch/distributed.py"),
+        of("te_checkpoint", "megatron/core/extensions/transformer_engine.py"),
+    ),
+    "Megatron-LM, before": (of("checkpoint", "megatron/mpu/random.py"),),
+    "compiled ahead of time": (
+        of("Runner.call", "torchinductor/qn/cqnnmunixtpvo55gafpcznyi7uxqw2c7b4suokrqhp.py"),
+        of("CompiledFxGraph.__call__", "torch/_inductor/output_code.py"),
+        of(
+            "_compiled_forward",
+            "torch/_functorch/_aot_autograd/subclass_codegen.py:codegen(compiled_function_forward)",
+        ),
+        of(
+            "_AOTDispatchAutogradFunctionFactory.build.<locals>.CompiledFunction.forward",
+            "torch/_functorch/_aot_autograd/runtime_wrappers.py",
+        ),
+        of("aot_module_simplified.<locals>.forward", "torch/_functorch/aot_autograd.py"),
+    ),
     "DeepSpeed": (of("checkpoint", "deepspeed/runtime/activation_checkpointing/checkpointing.py"),),
     "Transformers": (of("_gradient_checkpointing_func", "transformers/modeling_utils.py"),),
 }
@@ -167,15 +185,56 @@ def test_what_is_around_every_step_is_no_phase(around: tuple[Frame, ...]) -> Non
         "GenerationMixin.generate",
         "save_file",
         "HfApi.upload_folder",
+        "prediction_loop",
+        "ddim_sampling",
+        "compile_model",
+        "save_checkpoint_fn",
+        "save_layer_checkpoints",
+        "restore_checkpoint_fn",
+        "checkpoint_handler",  # PyTorch-Ignite's users
+        "activation_checkpointing_llm/train.py:evaluate",
+        "site-packages/torch/_inductor/runtime/benchmarking.py:TritonBenchmarker.benchmark_gpu",
+        "site-packages/torch/_inductor/runtime/triton_heuristics.py:CachingAutotuner.precompile",
+        "site-packages/triton/runtime/autotuner.py:Autotuner._bench",
     ],
 )
 def test_one_rank_that_evaluates_or_saves_is_no_hang(name: str) -> None:
-    """However busy it is in one line, while the others wait for it. What only sounds like it is one."""
-    busy = {"frames": (Frame(name, "train.py", 40, "/w/train.py"), ODD[1]), "cores": 1.0}
-    assert joined(facts(*looks(5, busy)), LONG).kind is Is.PHASE
-    for other in ("decode_sample", "Retest.step", "invalidate", "latest_batch"):
-        step = {"frames": (Frame(other, "train.py", 40, "/w/train.py"), ODD[1])}
-        assert joined(facts(*looks(5, step)), LONG).kind is Is.HUNG
+    """However busy it is in one line, while the others wait for it."""
+    assert _busy_in(name) is Is.PHASE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "decode_sample",
+        "Retest.step",
+        "invalidate",
+        "latest_batch",
+        "train_val",
+        "Trainer.train_and_test",
+        "fit_predict",
+        "UNet.predict_noise",
+        "Batch.is_valid",
+        "importance_sampling",
+        "upload_batch",
+        "_compiled_forward",
+        "AOTDispatchAutograd.post_compile.<locals>.CompiledFunction.forward",  # torch 2.9
+        "make_evaluate.<locals>.loss",
+        "site-packages/torch/_inductor/runtime/triton_heuristics.py:CachingAutotuner.run",
+        "site-packages/timm/models/_manipulate.py:checkpoint_seq",
+    ],
+)
+def test_what_only_sounds_like_a_long_phase_is_a_step(name: str) -> None:
+    """A hang in it has to be told."""
+    assert _busy_in(name) is Is.HUNG
+
+
+def _busy_in(name: str) -> Is:
+    """What is told of a rank that is in one line of this function, while the others wait for it."""
+    file, _, function = f"w/train.py:{name}".rpartition(":")
+    path = "/" + file.removeprefix("w/train.py:")
+    busy = Frame(function, path.rpartition("/")[2], 40, path)
+    return joined(facts(*looks(5, {"frames": (busy, ODD[1]), "cores": 1.0})), LONG).kind
 
 
 @pytest.mark.parametrize(
