@@ -222,18 +222,18 @@ A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
 def test_tasks_are_found_by_the_sluid_that_the_kernel_names(cgroups: Cgroups) -> None:
     """As Slurm 26.05 lays out its cgroups. Whose a name is that nobody can map is not known: then
     nobody says that no task is left."""
-    number = str(6_000_000 + os.getpid())
+    number, another = str(6_000_000 + os.getpid()), str(16_000_000 + os.getpid())
     job, task = named(number), "step_0/user/task_0"
     cgroups.process(f"{A}/{task}")
-    mine = seen(job, {A: number, B: "1"})
+    mine = seen(job, {A: number, B: another})
     assert mine.tasks is not None
     assert (mine.tasks.count, mine.tasks.sure) == (1, True)
     cgroups.process(f"{A}/step_extern/user/task_special")
-    assert seen(job, {A: number, B: "1"}).tasks == mine.tasks
+    assert seen(job, {A: number, B: another}).tasks == mine.tasks
     unmapped = seen(job, {}).tasks
     assert unmapped is not None
     assert (unmapped.count, unmapped.sure) == (0, False)
-    other = seen(named("1"), {A: number, B: "1"}).tasks
+    other = seen(named(another), {A: number, B: another}).tasks
     assert other is not None
     assert (other.count, other.sure) == (0, True)
 
