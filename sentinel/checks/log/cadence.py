@@ -7,6 +7,8 @@ got, its quiets are believed from the first minute: of 3,600 real runs (benchmar
 all paused as the run before them did.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,6 +29,8 @@ OUTLIER = 2.5  # times the second longest that it then has to be
 LONGEST_LOOK = 300.0  # seconds between two looks that count as watched, at most
 BROAD = 300.0  # seconds of margin, beyond which a quarter of the usual quiet is enough
 OCCASIONS = 3  # times a phase was seen before it may be short
+OFTEN = 8  # times a phase was seen before its lengths are believed
+VARIES = 3  # times the difference between the longest and an ordinary one
 LONG = 1.5  # looks without a change from which on a quiet is a pause
 BRIEF = 90.0  # seconds for which a quiet is none, however often one looks
 FREQUENT = 8  # pauses in a window that are none: the training is simply that slow
@@ -215,20 +219,31 @@ def start_limit(learned: Learned, startup: float, spacing: float, bounds: Bounds
     longest, times = max(learned.starts), len(learned.starts)
     told = f"auto: earlier jobs took {duration_text(longest)} at most to begin"
     least = CAREFUL if times >= OCCASIONS else startup
-    return Limit(_careful(bounds.limit(longest, longest, spacing), least, bounds), told)
+    margin = _margin(learned.starts)
+    return Limit(_careful(bounds.limit(longest, margin, spacing), least, bounds), told)
 
 
 def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> Limit:
     """Within a phase nobody gave an allowance; no shorter than outside of it, since its end may
-    wait in a buffer."""
+    wait in a buffer. Evaluations of Stable Diffusion (MLPerf training v5.0) take 18 minutes, a few seconds
+    more or less, and are most of a run: twice as long was too much."""
     seen = learned.phases.get(name, ())
     longest = max(seen, default=0.0)
-    seconds = bounds.limit(longest, longest, spacing)
+    seconds = bounds.limit(longest, _margin(seen), spacing)
     if len(seen) < OCCASIONS:
         seen_so_far = f"auto: {name} seen {len(seen)} times so far"
         return Limit(_careful(seconds, UNKNOWN, bounds), seen_so_far)
     told = f"auto: {name} took {duration_text(longest)} at most, {len(seen)} times"
     return Limit(seconds, told)
+
+
+def _margin(seen: Sequence[float]) -> float:
+    """Seconds that it may last longer than ever: as long again. Once it was seen often only where it is
+    brief, or where its lengths differ that much."""
+    if len(seen) < OFTEN:
+        return max(seen, default=0.0)
+    longest, ordinary = max(seen), sorted(seen)[len(seen) // 2]
+    return max(VARIES * (longest - ordinary), min(longest, BROAD))
 
 
 def _careful(seconds: float, least: float, bounds: Bounds) -> float:

@@ -132,6 +132,33 @@ def test_a_phase_is_known_after_three_times() -> None:
     assert found.why == "auto: checkpoint took 6m at most, 3 times"
 
 
+@pytest.mark.parametrize(
+    ("lengths", "margin"),
+    [
+        (
+            [1060, 1064, 1068, 1072] * 2,
+            300,
+        ),  # evaluations of Stable Diffusion, MLPerf training v5.0
+        ([1060, 1064, 1068], 1068),
+        ([30, 31, 30, 32, 30, 31, 30, 240], 3 * 209),  # one checkpoint on a busy file system
+        ([4000] * 8, 1000),
+        ([200] * 8, 200),
+    ],
+)
+def test_what_was_seen_often_may_last_longer_as_its_lengths_differ(
+    lengths: list[float], margin: float
+) -> None:
+    """Twice as long only until then: where most of a run is evaluation, a hang was told 20 minutes later."""
+    wide, learned = Bounds(floor=120, ceiling=9000), Learned()
+    for seconds in lengths:
+        learned = with_start(with_phase(learned, "evaluation", seconds), seconds)
+    within = phase_limit(learned, "evaluation", 60, wide)
+    assert within.seconds == max(lengths) + margin + 30
+    begins = start_limit(learned, 600, 60, wide)
+    assert begins
+    assert begins.seconds == max(600, within.seconds)
+
+
 def test_what_an_earlier_job_showed_is_known_from_the_first_minute_as_far_as_it_got() -> None:
     """Beyond that nobody has been: an evaluation may wait there."""
     learned = Learned(quiets={"n": watched(1, {30: (5.0, 400.0)})})
