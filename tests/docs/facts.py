@@ -150,7 +150,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("log.md", "two and a half times as long", ("sentinel.checks.log.cadence:OUTLIER",)),
     ("log.md", "until it was seen three times", ("sentinel.checks.log.cadence:OCCASIONS",)),
     ("log.md", "Starts and phases that were seen eight", ("sentinel.checks.log.cadence:OFTEN",)),
-    ("log.md", "by three times what the longest", ("sentinel.checks.log.cadence:VARIES",)),
+    ("log.md", "or three times what it is above", ("sentinel.checks.log.cadence:VARIES",)),
     ("log.md", "Of 16 the longest counts", ("sentinel.checks.log.cadence:KEPT",)),
     ("log.md", "at less than 45% of their power", ("sentinel.core.gpu_power:WAITING",)),
     ("log.md", "busy at 55% or more", ("sentinel.core.gpu_power:COMPUTING",)),

@@ -240,10 +240,9 @@ def phase_limit(learned: Learned, name: str, spacing: float, bounds: Bounds) -> 
 def _margin(seen: Sequence[float]) -> float:
     """Seconds that it may last longer than ever: as long again. Once it was seen often only where it is
     brief, or where its lengths differ that much."""
-    if len(seen) < OFTEN:
-        return max(seen, default=0.0)
-    longest, ordinary = max(seen), sorted(seen)[len(seen) // 2]
-    return max(VARIES * (longest - ordinary), min(longest, BROAD))
+    longest = max(seen, default=0.0)
+    differs = longest - sorted(seen)[len(seen) // 2] if len(seen) >= OFTEN else longest
+    return min(longest, max(VARIES * differs, BROAD))
 
 
 def _careful(seconds: float, least: float, bounds: Bounds) -> float:
