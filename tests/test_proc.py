@@ -268,6 +268,34 @@ def test_a_lost_exit_status_is_cannot_tell() -> None:
     assert "CannotTell: the exit status of a command was lost" in result.stderr
 
 
+LATE = """
+import sys, threading, time
+from pathlib import Path
+from sentinel import proc
+from sentinel.proc import running
+
+def late(frame, event, arg):
+    "The thread gets no processor between the start of a command and its note of it."
+    if frame.f_code is running.add.__code__:
+        time.sleep(0.2)
+
+threading.settrace(late)
+command = ["sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 60"]
+threading.Thread(target=proc.run, args=[command], kwargs={"limit": 60}, daemon=True).start()
+while not Path("pid").exists():
+    time.sleep(0.01)
+"""
+
+
+def test_a_command_that_is_just_being_started_ends_with_sentinel_too(tmp_path: Path) -> None:
+    """On a busy machine a command ran already, and the thread that had started it had not noted its
+    number, when a signal ended sentinel: the command stayed."""
+    program = [sys.executable, "-c", LATE]
+    subprocess.run(program, cwd=tmp_path, check=True, timeout=30, stderr=subprocess.DEVNULL)
+    pid = int((tmp_path / "pid").read_text())
+    assert eventually(lambda: not alive(pid))
+
+
 def test_importing_it_costs_no_heavy_module() -> None:
     """A one-shot in an epilog pays for every import."""
     heavy = "{'asyncio', 'subprocess', 'dataclasses', 'threading', 'shutil', 'logging'}"

@@ -61,11 +61,12 @@ def run(
     TimedOut or TooMuch. `env` None: this process's own.
     """
     bury()
-    running.refuse_at_the_end()
     began = time.monotonic()
-    child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
-    try:
+    with running.starting():
+        child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
         running.add(child.pid, child.name)
+    try:
+        running.refuse_at_the_end()
         child.talk(began + limit)
         status = child.wait(began + limit)
         if status is None:

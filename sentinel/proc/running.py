@@ -8,13 +8,16 @@ import atexit
 import os
 import signal
 import time
-from contextlib import suppress
+from _thread import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from sentinel.core.errors import CannotAsk
 
 _POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
 
 _groups: dict[int, str] = {}
+_starting: set[int] = set()
 _ended = False
 
 
@@ -24,10 +27,20 @@ def refuse_at_the_end() -> None:
         raise CannotAsk("sentinel is ending")
 
 
+@contextmanager
+def starting() -> Iterator[None]:
+    """While this thread starts a command, whose process group is not known yet; CannotAsk as above."""
+    _starting.add(get_ident())
+    try:
+        refuse_at_the_end()
+        yield
+    finally:
+        _starting.discard(get_ident())
+
+
 def add(group: int, name: str) -> None:
-    """The process group of a command that was started, and its program; CannotAsk as above."""
+    """The process group of a command that was started, and its program."""
     _groups[group] = name
-    refuse_at_the_end()
 
 
 def discard(group: int) -> None:
@@ -45,8 +58,10 @@ def end_all() -> None:
     """SIGTERM to every group, SIGKILL to what is left; waits a moment, and for nobody longer."""
     global _ended
     _ended = True
-    _signal(signal.SIGTERM)
     deadline = time.monotonic() + _POLITE
+    while _starting and time.monotonic() < deadline:
+        time.sleep(0.01)
+    _signal(signal.SIGTERM)
     while _groups and time.monotonic() < deadline:
         time.sleep(0.01)
     _signal(signal.SIGKILL)

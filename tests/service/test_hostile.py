@@ -34,23 +34,24 @@ channels:
 @pytest.mark.parametrize(
     "name",
     [
-        "evil\n1 1 1 N/A 1 N/A N/A node-0|root;root;main;RUNNING;None;1:00;1;(null)|train|(null)|/;sh.",
-        "evil\n999|root|RUNNING|train",
-        "evil\ntrain",
-        "train\n",
-        "train ",
-        "evil%j%i\ttrain\x1f",
+        "evil\n1 1 1 N/A 1 N/A N/A node-0|root;root;main;RUNNING;None;1:00;1;(null)|flagship|(null)|/;sh.",
+        "evil\n999|root|RUNNING|flagship",
+        "evil\nflagship",
+        "flagship\n",
+        "flagship ",
+        "evil%j%i\tflagship\x1f",
     ],
 )
 def test_a_forged_row_changes_nothing_but_its_own(night: Watch, fresh: Lab, name: str) -> None:
-    """With and without that job in the queue the same is said about all the others."""
+    """With and without that job in the queue the same is said about all the others. Of the name `train`
+    Slurm may still remember a job of another test, and forget it in between."""
     other = fresh.sbatch("exec sleep 300", name="other")
     fresh.wait_state(other, "RUNNING")
-    before = {what: verdict(night, what) for what in ("train", "other")}
+    before = {what: verdict(night, what) for what in ("flagship", "other")}
     job = fresh.sbatch("exec sleep 300", name=name)
     fresh.wait_state(job, "RUNNING")
-    assert {what: verdict(night, what) for what in ("train", "other")} == before
-    assert (before["train"][0], before["other"][0], verdict(night, name)[0]) == (2, 0, 0)
+    assert {what: verdict(night, what) for what in ("flagship", "other")} == before
+    assert (before["flagship"][0], before["other"][0], verdict(night, name)[0]) == (2, 0, 0)
 
 
 @pytest.mark.long
