@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.guard import ALWAYS, RULES, Case, crowded, judge, newest, trip
+from sentinel.actions.guard import ALWAYS, RULES, SEEN_LATER, Case, crowded, judge, newest, trip
 from sentinel.actions.limits import BreakerSettings, Limits
 from sentinel.actions.model import (
     ActionRecord,
@@ -169,6 +169,11 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
     ("two within the hour", (before(1), before(2), before(3600)), {}),
     ("other actions have caps of their own", (before(1, action="drain"),) * 9, {}),
     ("our own return", (before(700, "n7"),), {"returned": (returned("n7", 1),)}),
+    (
+        "our own return, and another's before anything that is remembered",
+        (before(700, "n7"),),
+        {"returned": (returned("n7", 3600 + SEEN_LATER), returned("n7", 1))},
+    ),
     ("others' returns of an hour ago", (), {"returned": tuple([returned("n7", 3600)] * 9)}),
     ("one node that came back nine times", (), {"returned": (returned("n7", 700),) * 9}),
     ("by hand nobody waits", (), {"waits": False, "returned": (returned("n7", 1),)}),

@@ -116,6 +116,18 @@ def test_a_finding_may_ask_for_patience(rule: str, policy: Any, seen: Any, told:
     assert live(*seen, policy=policy, patience=patience) == told, rule
 
 
+def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:
+    """A reload with a longer `for` does not make it wait for what was told."""
+    alert: Alert | None = None
+    told = []
+    for at, status, for_ in ((0, WARN, 0.0), (60, CRIT, 9000.0)):
+        finding = Finding(subject=KEY.subject, status=status, summary="")
+        result = step(KEY, alert, finding, Policy(kind="fs", for_=for_), shifted(START, at))
+        alert = result.alert
+        told.append(result.transition and result.transition.reason)
+    assert told == ["firing", "worse"]
+
+
 def test_a_clock_that_jumps_neither_fires_nor_delays() -> None:
     """`for` counts on the boot's own clock: an hour forward or back changes nothing."""
     ten = Policy(kind="fs", for_=600)

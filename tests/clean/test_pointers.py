@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.clean.check import Clean
-from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear
+from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear, named_by
 from sentinel.clean.rules import Rules, removable
 from sentinel.clean.tree import LOOKED, Refused, Root
 from sentinel.core.clock import Instant
@@ -57,6 +57,16 @@ def refused(root: Path, rules: Rules = RULES, **how: tuple[str, ...]) -> str:
     return last
 
 
+def test_what_may_go_is_weighed_by_its_blocks(root: Path) -> None:
+    """Directories count as well; a byte takes a whole block."""
+    told, complaint = asked("list", root, RULES)
+    assert told, complaint
+    for entry in told["going"]:
+        folder = root / entry["name"]
+        blocks = sum(os.lstat(path).st_blocks for path in (folder, *folder.rglob("*")))
+        assert entry["bytes"] == 512 * blocks > 0
+
+
 def test_without_pointers_three_may_go(root: Path) -> None:
     """What all others here are compared with."""
     assert may_go(root) == ["step1", "step2", "step3"]
@@ -83,6 +93,7 @@ def test_without_pointers_three_may_go(root: Path) -> None:
         (STATE, BEST.format('"./step2"')),
         (STATE, BEST.format('"ROOT/step2/inner"')),
         (STATE, BEST.format('"some/where/else/step2/"')),
+        (TRACKER, f"{'step2':<{LONGEST}}"),
     ],
 )
 def test_what_a_tracker_names_stays(root: Path, name: str, text: str) -> None:
@@ -118,6 +129,16 @@ def test_what_a_link_leads_to_stays(root: Path, name: str, leads: str) -> None:
 
 
 @pytest.mark.root
+def test_a_link_to_a_file_too_long_for_a_tracker_names_only_what_it_leads_to(root: Path) -> None:
+    """And however often it is looked at, no file stays open."""
+    (root.parent / "long").write_text(f"{'step2':<{2 * LONGEST}}")
+    (root / "latest").symlink_to("../long")
+    assert may_go(root) == ["step1", "step2", "step3"]
+    before = len(os.listdir("/proc/self/fd"))
+    assert [named_by(str(root / "latest"), str(root)).names for _ in range(3)] == [{"long"}] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize(
     ("of", "then"), [("", "step2"), ("step2", "weights"), ("step2/inner", "more")]
 )
@@ -295,8 +316,9 @@ def test_a_trainers_state_that_says_nothing_stops_everything(root: Path, text: s
 
 def test_a_state_without_a_best_one_names_nothing(root: Path) -> None:
     """And one whose history of losses is long is read as far as it counts."""
-    (root / STATE).write_text(BEST.format("null"))
-    assert may_go(root) == ["step1", "step2", "step3"]
+    for none in (BEST.format("null"), '{"global_step": 5}'):
+        (root / STATE).write_text(none)
+        assert may_go(root) == ["step1", "step2", "step3"]
     (root / STATE).write_text(BEST.format('"step2"') + " " * 2 * STATE_LONGEST)
     assert may_go(root) == ["step1", "step3"]
 

@@ -4,8 +4,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "sentinel/actions/guard.py": ("tests/actions/test_guard.py",),
     "sentinel/alerting/state_machine.py": ("tests/alerting/test_state_machine.py",),
     "sentinel/checks/fs/verdict.py": ("tests/checks/fs/test_verdict.py",),
-    "sentinel/checks/log/progress.py": ("tests/checks/log/test_judge.py",),
-    "sentinel/clean/pointers.py": ("tests/clean/test_pointers.py",),
+    "sentinel/checks/log/progress.py": (
+        "tests/checks/log/test_judge.py",
+        "tests/checks/log/test_secondary.py",
+    ),
+    "sentinel/clean/pointers.py": (
+        "tests/clean/test_pointers.py",
+        "tests/clean/test_tree.py",
+        "tests/clean/test_ages.py",
+    ),
     "sentinel/gpu/dcgm/verdict.py": ("tests/gpu/test_dcgm.py",),
 }
 
@@ -20,5 +27,15 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if alert is None or not policy.flap.changes:",
         "(not policy.flap.changes)",
     ): "for the type only: what has ended was an alert before",
+    (
+        "sentinel/clean/pointers.py",
+        "real = os.path.realpath(path, strict=True)",
+        "(False)",
+    ): "os.stat(2) in the next line says the same of what is not there",
+    (
+        "sentinel/checks/log/progress.py",
+        "spare = [one for one in troubles if one.kind in ECHOES][::-1]",
+        "(2)",
+    ): "troubles come one by one, so one at most is too many",
 }
 """Module, line and what stands in place: why no test can tell."""

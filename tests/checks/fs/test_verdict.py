@@ -143,6 +143,24 @@ def test_what_is_told_of_a_full_file_system() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("usage", "shares"),
+    [
+        (FULL, (85.0, 60.0)),  # what is free counts where that is sooner
+        (replace(FULL, size=1000, used=970), (85.0, 95.0)),
+        (replace(FULL, size=0, used=0, free=0), (85.0, 95.0)),
+    ],
+)
+def test_a_limit_on_what_is_free_is_a_share_too(usage: Usage, shares: tuple[float, float]) -> None:
+    """As the page and the metrics draw it; of what was not measured there is none."""
+    rules = replace(RULES, crit=replace(CRIT, free=40))
+    values = finding(on(Answer(usage=usage, real="/x")), Seen(mounted=True), rules).values
+    assert (values["warn_percent"], values["critical_percent"]) == shares
+    gone = finding(on(Answer(error="No such file or directory")), Seen(mounted=True), rules)
+    assert "critical_percent" not in gone.values
+    assert finding(on(Answer(blind="cannot start stat")), Seen(), rules).values == {}
+
+
 def test_what_is_told_of_a_hang() -> None:
     """No number, and nothing to type that would hang too."""
     told = finding(on(Answer(hung=True, waited=5)), Seen(mounted=True), RULES)

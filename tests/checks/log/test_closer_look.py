@@ -316,16 +316,6 @@ def test_where_nobody_can_look_no_run_is_asked_for(tmp_path: Path) -> None:
     assert [world.look().again for _ in range(3)] == [None] * 3
 
 
-def test_a_run_in_between_says_nothing_of_how_often_one_looks() -> None:
-    """The least limit of `auto` follows from that: a suspicion does not make it shorter."""
-    sight, usual = (
-        written(5.0),
-        seen(looked=shifted(START, -5.0), places={"/l": Place(size=1, inode=1)}),
-    )
-    assert remembered(sight, usual, Learned(), True, due=False)[0].spacing == usual.spacing
-    assert remembered(sight, usual, Learned(), True)[0].spacing < usual.spacing
-
-
 def test_what_needs_a_longer_quiet_is_looked_at_when_it_is_that_long(tmp_path: Path) -> None:
     """Steps of 40 s: a rank that sleeps counts from two minutes on, three of its intervals. Signs that
     decide nothing wait until the quiet has doubled."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sentinel.checks.log.cadence import Bounds, Cadence, Learned
 from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
+from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.progress import Mark, Seen, Sight, _Step, remembered
 from sentinel.checks.log.scan import Event, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase
@@ -422,6 +423,7 @@ def test_an_error_in_a_log_that_only_grows_is_old_after_a_quarter_of_an_hour() -
     assert seen_after(bad, *grows).troubles
     assert not seen_after(bad, *grows, sight(15, size=30)).troubles
     assert seen_after(bad, sight(30)).troubles
+    assert seen_after(bad, sight(15)).troubles
     assert not seen_after(bad, sight(30), sight(31, size=31)).troubles
 
 
@@ -518,3 +520,62 @@ def test_a_start_that_was_not_watched_teaches_nothing() -> None:
     assert learned.starts == ()
     seen, learned = remembered(sight(1, job=run, text=at(3)), seen, learned, by_number=True)
     assert learned.starts == ()
+
+
+def test_a_run_in_between_says_nothing_of_how_often_one_looks() -> None:
+    """The least limit of `auto` follows from that: a suspicion does not make it shorter."""
+    seen = seen_after(sight(0))
+    assert remembered(sight(0.1), seen, NOTHING, True, due=False)[0].spacing == seen.spacing == 60
+    assert remembered(sight(0.1), seen, NOTHING, True)[0].spacing == pytest.approx(49.2)
+    assert remembered(sight(60), seen, NOTHING, True)[0].spacing == pytest.approx(72)
+
+
+def test_a_look_without_an_advance_is_no_work_of_the_job() -> None:
+    """It counts with the next one that is."""
+    run = replace(YOUNG, started=START.wall // SECOND)
+    seen: Seen | None = None
+    learned, far = NOTHING, []
+    for minute, text in enumerate([at(1), at(2), "", "", at(3)]):
+        one = sight(minute, job=run, text=text)
+        seen, learned = remembered(one, seen, learned, by_number=True)
+        far.append(sum(learned.jobs.values()))
+    assert far == [0, 0, 0, 0, 180]
+
+
+def test_a_phase_that_ended_while_nobody_looked_teaches_no_length() -> None:
+    """Up to three looks it is known well enough."""
+
+    def lengths(minutes: float) -> dict[str, tuple[float, ...]]:
+        seen: Seen | None = None
+        learned = NOTHING
+        for minute, text in ((0, at(1)), (1, "saving\n"), (2, ""), (2 + minutes, "saved\n")):
+            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+        return learned.phases
+
+    assert (lengths(2.9), lengths(4)) == ({"checkpoint": (60.0,)}, {})
+
+
+def test_a_span_in_which_a_phase_begins_measures_no_speed() -> None:
+    """Also where it begins with the last look."""
+
+    def rates(last: str) -> tuple[float, ...]:
+        seen: Seen | None = None
+        learned = NOTHING
+        for minute in range(16):
+            text = at(minute) + (last if minute == 15 else "")
+            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+        return learned.rates.get("progress", ())
+
+    assert (rates(""), rates("saving\n")) == ((pytest.approx(1 / 60),), ())
+
+
+def test_of_many_echoes_the_last_ones_make_room() -> None:
+    """The first stay, with the causes that came late."""
+    echo, other = sorted(ECHOES)[0], "oom"
+    kinds = [echo] * 5 + [other] * 2
+    events = (
+        Event(at=n, what="trouble", trouble=Trouble(kind=kind, line=str(n)))
+        for n, kind in enumerate(kinds)
+    )
+    seen = seen_after(sight(0, events=tuple(events)))
+    assert [trouble.line for trouble in seen.troubles] == ["0", "1", "2", "5", "6"]

@@ -136,6 +136,7 @@ def test_a_span_with_a_phase_measures_nothing() -> None:
     back, counts = measured(speed, shifted(START, SPAN), -5, False)
     assert (back.value, back.rate, counts) == (-5, 1.0, False)
     assert measured(speed, shifted(START, SPAN), 900, False)[0].rate == 1.0
+    assert measured(speed, shifted(START, SPAN), 0, False)[0].rate == 0.0  # it stands still
 
 
 def test_what_is_usual_is_the_median_of_two_days() -> None:
