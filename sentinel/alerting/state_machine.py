@@ -169,12 +169,14 @@ def _over(alert: Alert | None, policy: Policy, now: Instant) -> Alert | None:
 
 
 def _damped(alert: Alert, raw: Step, policy: Policy, now: Instant) -> Step:
-    """Changes are counted and not told, until there are few of them again."""
+    """Changes are counted and not told, until there are few of them again, and it is known whether what
+    is bad just now lasts."""
     good = replace(alert, firing=False, clear_since=None, runs=0, last=now)
     quiet = raw.alert if raw.alert and not raw.alert.over else good
     if raw.transition is not None and raw.transition.reason != "worse":
         quiet = changed(replace(quiet, count=alert.count), now, policy.flap)
-    if not ends(quiet, now, policy.flap):
+    pending = quiet.runs > 0 and not quiet.firing
+    if pending or not ends(quiet, now, policy.flap):
         return Step(quiet, None, "flapping: not told")
     return _settled(replace(quiet, flapping=False), raw, policy, now)
 

@@ -116,6 +116,28 @@ def test_a_finding_may_ask_for_patience(rule: str, policy: Any, seen: Any, told:
     assert live(*seen, policy=policy, patience=patience) == told, rule
 
 
+@pytest.mark.parametrize(
+    ("last", "told"), [((930, CRIT), (930, "settled", CRIT)), ((920, OK), (920, "settled", OK))]
+)
+def test_what_flapped_is_not_told_as_settled_before_it_is_known_how(
+    last: tuple[float, Status], told: tuple[float, str, Status]
+) -> None:
+    """It was told as good while something critical waited for its 30 seconds, which then began anew."""
+    swings = [
+        (0, WARN),
+        (60, OK),
+        (120, CRIT),
+        (150, CRIT),
+        (180, OK),
+        (240, CRIT),
+        (270, CRIT),
+        (280, OK),
+    ]
+    policy = Policy(kind="job", flap=FlapPolicy(changes=4, window=600.0))
+    heard = live(*swings, (900, CRIT), last, policy=policy, patience=30.0)
+    assert heard[-2:] == [(270, "flapping", CRIT), told]
+
+
 def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:
     """A reload with a longer `for` does not make it wait for what was told."""
     alert: Alert | None = None
