@@ -75,7 +75,8 @@ class Engine:
         self._slots = asyncio.Semaphore(CONCURRENT)
         self._busy: set[str] = set()
         self._looking_again: set[str] = set()
-        self._asked: dict[str, tuple[Outcome, float]] = {}
+        self.asked: dict[str, tuple[Outcome, float]] = {}
+        """Checks whose report asks for a run that is left to `check_again`, with when the first began."""
         self._at_work: set[str] = set()
         self._unseen: set[str] = set()
         self._keeping: asyncio.Future[None] | None = None
@@ -146,13 +147,13 @@ class Engine:
                 outcome = await self._once(name, began)
         finally:
             self._looking_again.discard(name)
-            if outcome and not asked:
-                self._asked[name] = outcome, began
+            if outcome and outcome.report and outcome.report.again and not asked:
+                self.asked[name] = outcome, began
 
     async def check_again(self, name: str, until: float) -> None:
         """The runs for which the last report of a check asks, those that will have ended by `until`
         (of time.monotonic) if they take as long as the one before."""
-        outcome, began = self._asked.pop(name, (None, 0.0))
+        outcome, began = self.asked.pop(name, (None, 0.0))
         for _ in range(LOOKS):
             wait = self._pipeline.again(outcome) if outcome else None
             if outcome is None or wait is None or time.monotonic() + wait + outcome.seconds > until:

@@ -66,8 +66,9 @@ async def tick(
         _LOG.warning("messages wait for the first pass of an hour: other hosts may have told them")
     elif delivering:
         await engine.drain(DELIVERY_LIMIT)
-    until = began + await _left(engine, now)
-    await _all(engine.check_again(name, until) for name in names)
+    if engine.asked:
+        until = began + await _left(engine, now)
+        await _all(engine.check_again(name, until) for name in [*engine.asked])
     delivered = True
     if delivering and not waits:
         await engine.look_at_self()  # what sending has shown about the channels
