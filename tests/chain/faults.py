@@ -86,6 +86,11 @@ class World:
         asked = self.lab.run(["squeue", "-h", "-t", "PD", "-o", "%A"])
         return asked.stdout.split()
 
+    def queued(self) -> list[str]:
+        """The ids of those that wait or work, in one question: one may begin between two."""
+        asked = self.lab.run(["squeue", "-h", "-t", "PD,R", "-o", "%A"])
+        return asked.stdout.split()
+
     def at_work(self) -> list[str]:
         asked = self.lab.run(["squeue", "-h", "-t", "R", "-o", "%A"])
         return asked.stdout.split()

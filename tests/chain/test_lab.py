@@ -188,7 +188,7 @@ def test_a_relay_outlives_its_sentinel(world: World) -> None:
     world.install("--mode", "relay")
     script = Path(world.place.script)
     script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
-    world.lab.run(["scancel", *world.waiting(), *world.at_work()])
+    world.lab.run(["scancel", *world.queued()])
     name = f"{world.place.chain().name}-a"
     argv = ["sbatch", "--parsable", f"--job-name={name}", "--output=/dev/null", "--time=10"]
     job = world.lab.run([*argv, str(script)], env=world.env).stdout.strip()
@@ -352,7 +352,7 @@ def base(world: World) -> Base:
 
 
 def idle(world: World) -> None:
-    wait_until(lambda: not world.at_work() and not world.waiting(), "an empty queue", 20)
+    wait_until(lambda: not world.queued(), "an empty queue", 20)
 
 
 def test_scripts_run_when_due_and_their_ends_are_told(base: Base) -> None:
@@ -387,7 +387,7 @@ def test_a_run_that_is_not_over_is_not_run_beside(base: Base) -> None:
     assert "submitted" in base.run()
     base.hours_pass()
     assert base.run() == ""
-    assert len(base.world.at_work() + base.world.waiting()) == 1
+    assert len(base.world.queued()) == 1
 
 
 def test_old_logs_go(base: Base) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import paths
+from tests.lab.waiting import wait_until
 from tests.torture.oracle import processes
 from tests.torture.planted import PLANTED, planted
 
@@ -21,10 +22,13 @@ def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
 
 
 def test_processes_are_counted_by_all_their_arguments() -> None:
-    """Not by a part of them."""
+    """Not by a part of them. Right after it was started the kernel may not know its arguments yet."""
     with subprocess.Popen(["sleep", "86399.5"]) as one:
-        assert (processes("sleep 86399.5"), processes("sleep 86399")) == (1, 0)
-        one.kill()
+        try:
+            wait_until(lambda: processes("sleep 86399.5"), "the arguments")
+            assert (processes("sleep 86399.5"), processes("sleep 86399")) == (1, 0)
+        finally:
+            one.kill()
 
 
 @pytest.mark.long
