@@ -138,6 +138,19 @@ def test_what_flapped_is_not_told_as_settled_before_it_is_known_how(
     assert heard[-2:] == [(270, "flapping", CRIT), told]
 
 
+def test_what_is_told_of_an_alert_is_numbered_from_one() -> None:
+    """By these ids a message is sent once, and people find it again."""
+    alert: Alert | None = None
+    told = []
+    for at, status in ((0, WARN), (60, CRIT), (120, OK)):
+        finding = Finding(subject=KEY.subject, status=status, summary="")
+        result = step(KEY, alert, finding, Policy(kind="fs"), shifted(START, at))
+        alert = result.alert
+        assert result.transition
+        told.append(result.transition.id.removeprefix(result.transition.alert))
+    assert told == ["-1", "-2", "-3"]
+
+
 def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:
     """A reload with a longer `for` does not make it wait for what was told."""
     alert: Alert | None = None
