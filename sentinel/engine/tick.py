@@ -69,6 +69,8 @@ async def tick(
     if engine.asked:
         until = began + await _left(engine, now)
         await _all(engine.check_again(name, until) for name in [*engine.asked])
+        if delivering and not waits:
+            await engine.drain(DELIVERY_LIMIT)
     delivered = True
     if delivering and not waits:
         await engine.look_at_self()  # what sending has shown about the channels

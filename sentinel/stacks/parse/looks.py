@@ -57,7 +57,7 @@ _PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
 # Not what trains as well (`train_and_test`), nor what a model does at every step (`predict_noise`,
 # `importance_sampling`), nor `sample`: a data loader's functions are called so. One that hangs has to be told.
 _PHASES = re.compile(
-    r"(?!(\w+\.)?_*((pre|run_?)?train|fit)(_|$))(.*[_.])?(sav(e|es|ing)|load_state\w*|checkpoint(s|ing)?|ckpt"
+    r"(?!(\w+\.)*_*((pre|run_?)?train|fit)(_|$))(.*[_.])?(sav(e|es|ing)|load_state\w*|checkpoint(s|ing)?|ckpt"
     r"|serialization|restore|upload(?!_batch)\w*|push_to_hub|eval|evaluat(e|es|ing|ion|or)|val|(?<!is_)(?<!check_)valid"
     r"|validat(e|es|ing|ion)|test|estimate_loss|perplexity|compute_metrics|predict(?!_(?!step|loop))|prediction_(step|loop)|inference"
     r"|(?<![a-z]_)sampling|dd[ip]m_sampling|generat(e|es|ing|ion)|compil(e|es|ing|ation)|warm_?up)([_.]|$)"
@@ -289,9 +289,8 @@ def _elsewhere(rank: Rank) -> tuple[str, str]:
 def _phase(frames: Sequence[Frame]) -> str:
     """The function that says that this is no step."""
     for frame in frames:
-        own = frame.function.rpartition("<locals>.")[
-            2
-        ]  # who made a function may have ended long ago
+        # Who made a function may have ended long ago.
+        own = frame.function.rpartition("<locals>.")[2]
         where = f"{frame.path or frame.file}:{own}"
         if not _STEPS.search(where) and (_PHASES.match(own) or _PHASE_FILES.search(where)):
             return _line((frame,))

@@ -212,6 +212,7 @@ def test_one_rank_that_evaluates_or_saves_is_no_hang(name: str) -> None:
         "latest_batch",
         "train_val",
         "Trainer.train_and_test",
+        "Recipe.Trainer.train_val",
         "fit_predict",
         "UNet.predict_noise",
         "Batch.is_valid",
