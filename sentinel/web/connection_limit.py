@@ -32,6 +32,7 @@ class Door(web.TCPSite):
         self._peers: dict[asyncio.BaseTransport, str] = {}
         self._serving: set[asyncio.BaseTransport] = set()
         self._reserve: set[asyncio.BaseTransport] = set()
+        self._shut = False
 
     async def start(self) -> None:
         """As TCPSite; raises OSError."""
@@ -41,6 +42,17 @@ class Door(web.TCPSite):
         self._server = await asyncio.get_running_loop().create_server(
             lambda: _Knock(self, server), self._host, self._port, backlog=self._backlog
         )
+
+    async def stop(self) -> None:
+        """As TCPSite, and nobody comes in any more. What was accepted a moment ago is let in to be
+        turned away: closing before that leaves it open for ever
+        (https://github.com/python/cpython/issues/109564)."""
+        self._shut = True
+        loop, server = asyncio.get_running_loop(), self._server
+        for wire in server.sockets if isinstance(server, asyncio.Server) else ():
+            loop.remove_reader(wire)
+        await asyncio.sleep(0)
+        await super().stop()
 
     @contextmanager
     def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[bool]:
@@ -57,6 +69,8 @@ class Door(web.TCPSite):
 
     def admit(self, transport: asyncio.Transport) -> bool:
         """Whether it may come in; who waited longest makes room, of the address that has most."""
+        if self._shut:
+            return False
         self._peers = {t: peer for t, peer in self._peers.items() if not t.is_closing()}
         self._reserve &= self._peers.keys()
         peer = str((transport.get_extra_info("peername") or ("",))[0])

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -377,5 +379,24 @@ def test_a_port_that_is_taken_is_named() -> None:
         with pytest.raises(CannotListen, match=rf"cannot listen on 127.0.0.1:{v.server.port}: "):
             await other.start("127.0.0.1", v.server.port)
         await asyncio.sleep(0)
+
+    visit(story)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_that_comes_while_it_stops_ends_with_it(turns: int) -> None:
+    """However far it has come: waiting to be accepted, accepted a moment ago, waiting to ask."""
+
+    async def story(v: Visit) -> None:
+        other = Server(v.scene.engine, v.scene.clock, SIGNER)
+        await other.start("127.0.0.1", 0)
+        with socket.create_connection(("127.0.0.1", other.port)) as guest:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await other.stop()
+            await asyncio.sleep(0.05)
+            guest.settimeout(1)
+            with suppress(ConnectionResetError):
+                assert guest.recv(1) == b""
 
     visit(story)
