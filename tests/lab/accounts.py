@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from tests.lab.paths import BASE
 
+UIDS = range(20_000, 60_000)
+"""Above those that useradd(8) gives by itself, up to its UID_MAX."""
+
 
 class User(NamedTuple):
     """An ordinary user; `name` is unique on the machine, not what the test asked for."""
@@ -28,8 +31,8 @@ def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) ->
     remove_user(name)
     own = ["--gid", group] if group else ["--user-group"]
     more = ["--groups", ",".join(groups)] if groups else []
-    argv = ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash"]
-    _change([*argv, *own, *more, name])
+    argv = ["useradd", "--uid", str(_new_uid()), "--create-home", "--home-dir", str(home)]
+    _change([*argv, "--shell", "/bin/bash", *own, *more, name])
     entry = pwd.getpwnam(name)
     return User(name, entry.pw_uid, entry.pw_gid, home)
 
@@ -50,6 +53,19 @@ def remove_user(name: str) -> None:
 
 def remove_group(name: str) -> None:
     _change(["groupdel", name], check=False)
+
+
+def _new_uid() -> int:
+    """One that no user before has had: a process of a user who was removed may still be ending, and
+    belongs to whoever gets that number next (usermod: "currently used by process")."""
+    with _one_at_a_time():
+        file = BASE / "last-uid"
+        last = int(file.read_text()) if file.exists() else UIDS.start
+        known = {entry.pw_uid for entry in pwd.getpwall()}
+        every = (*range(last + 1, UIDS.stop), *UIDS)
+        uid: int = next(number for number in every if number not in known)
+        file.write_text(str(uid))
+        return uid
 
 
 def _change(argv: Sequence[str], *, check: bool = True) -> None:

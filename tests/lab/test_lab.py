@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import claim, ledger, paths
+from tests.lab import accounts, claim, ledger, paths
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
@@ -69,6 +69,13 @@ def test_ordinary_users_submit_but_may_not_update_nodes(fresh: Lab) -> None:
     denied = fresh.run(update, user=user)
     assert denied.returncode == 1
     assert "Invalid user id" in denied.stderr
+
+
+def test_nobody_gets_the_number_of_a_user_whose_processes_still_end(fresh: Lab) -> None:
+    """useradd gives the highest that is free once more."""
+    first = fresh.user("gone")
+    accounts.remove_user(first.name)
+    assert fresh.user("next").uid != first.uid
 
 
 def test_a_forged_job_name_is_taken_as_it_is(fresh: Lab) -> None:
