@@ -47,7 +47,7 @@ class Training:
 
     def submit(self) -> None:
         """The next job; the last one goes on."""
-        self.length = self._random.uniform(8, 12)  # one that ends between two looks was never there
+        self.length = self._random.uniform(2, 8)  # some come and go between two looks
         script = SCRIPTS.get(self.case, SCRIPTS["timeout"]).format(length=self.length)
         last = self.gaps >= GAPS
         text = "exec sleep 300" if last else script

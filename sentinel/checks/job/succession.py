@@ -96,22 +96,32 @@ def _expanded(nodes: str) -> Sequence[str]:
 
 
 def learned(before: Memory, memory: Memory, jobs: Sequence[Job], now: Instant) -> Memory:
-    """The memory with what has followed the last end: a job that was submitted since, or the same
-    one requeued; what sentinel itself has submitted again says nothing. `before` and `memory` are those before and after this look at the `jobs`."""
+    """The memory with what has followed the last end: a job that was submitted since, one that began
+    and ended between two looks, or the same one requeued; what sentinel itself has submitted again
+    says nothing. `before` and `memory` are those before and after this look at the `jobs`."""
     last = last_run(before)
     if last is not None and any(job.job_id == last.seen.job_id for job in jobs):
         return _noted(memory, last, elapsed(last.at, now))
-    last = last_run(memory)
+    unseen = _unseen(before, memory, now)
+    last = last_run(structs.replace(memory, gone=[g for g in memory.gone if g not in unseen]))
     ours = last is not None and any(one.job == last.seen.id for one in memory.revived)
     if last is None or last.followed or not last.asked or ours:
         return memory
     seen = before.looked or last.at  # what nobody remembers ended after it was looked at last
     ended = (last.end.ended if last.end else None) or seen.wall // SECOND
     since = [at - ended for job in jobs if (at := job.submitted or 0) >= ended - BEFORE]
+    # After longer than that others may have come before it, of which Slurm says nothing any more.
+    since += [at - ended for g in unseen if ended - BEFORE <= (at := g.started or 0) <= ended + GAP]
     if not since:
         return memory
     gone = tuple(structs.replace(g, followed=True) if g is last else g for g in memory.gone)
     return _noted(structs.replace(memory, gone=gone), last, max(0.0, min(since)))
+
+
+def _unseen(before: Memory, memory: Memory, now: Instant) -> list[Gone]:
+    """Those that began and ended between this look and the one before."""
+    known = {s.job_id for s in before.seen} | {g.seen.job_id for g in before.gone}
+    return [g for g in memory.gone if g.at == now and g.seen.job_id not in known]
 
 
 def _noted(memory: Memory, last: Gone, seconds: float) -> Memory:

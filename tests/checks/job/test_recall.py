@@ -286,7 +286,7 @@ def test_one_list_of_a_slow_controller_is_not_believed_and_two_are() -> None:
 
 
 def test_all_names_are_in_one_question() -> None:
-    """And what is known is not asked for again, until slurmctld is about to forget."""
+    """What is known is not asked for again, and names before that is told, or slurmctld forgets."""
     watch = Trainings(match=re.compile("flagship-.*"), users=["*"])
     rows = [job(str(n), name=f"flagship-{n}") for n in range(10, 40)]
     watch.look(*rows)
@@ -295,8 +295,9 @@ def test_all_names_are_in_one_question() -> None:
     assert len(slurm.asked) == 1
     assert slurm.asked[0] == ({r.job_id for r in rows}, {r.name for r in rows})
     assert {f.status for f in found.values()} == {Status.CRITICAL}
-    watch.look(slurm=slurm)
-    assert len(slurm.asked) == 1
+    for after in (20, 10, 60, 100):
+        watch.look(slurm=slurm, after=after)
+    assert slurm.asked[1:] == [(set(), {r.name for r in rows})]
 
 
 def test_a_training_that_nobody_ever_saw_is_found_by_a_pattern() -> None:

@@ -187,6 +187,23 @@ def test_what_was_queued_all_along_says_nothing_of_resubmission() -> None:
     assert (found.status, found.patience) == (Status.CRITICAL, 30)
 
 
+def test_what_came_and_went_between_two_looks_has_followed() -> None:
+    """Who submits again lives, though the job in between was in no list of jobs."""
+    slurm, start = Slurm(), START.wall / SECOND
+    slurm.submit(start - 30, "FAILED", 600)
+    slurm.submit(start + 605, "FAILED", 5)
+    slurm.submit(start + 640, "FAILED", 4000)
+    assert mails(slurm, 4600) == []
+
+
+def test_what_came_while_nobody_looked_says_nothing_of_the_gap() -> None:
+    """Slurm has forgotten whatever came between: fifty minutes are no gap to wait for."""
+    slurm, start = Slurm(), START.wall / SECOND
+    slurm.submit(start - 30, "FAILED", 600)
+    slurm.submit(start + 3400, "FAILED", 5)
+    assert mails(slurm, 3700, every=3600) == [3630]
+
+
 def test_a_death_in_a_maintenance_is_told_with_its_name() -> None:
     """At once, for it is nobody's plan; a reservation of other nodes is not named."""
     slurm, (end,), _ = chain(1, lambda _: "NODE_FAIL", lambda _: 0)
