@@ -8,6 +8,23 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.model import JobEnd
 
+OUT_OF_MEMORY = 125
+"""The signal that nobody sent: SIG_OOM, "exit status reported as 0:125" (slurm/slurm.h)."""
+
+BY_SLURMD = {
+    42: "slurmd could not write its batch script",
+    46: "slurmd could not set up its environment",
+    48: "slurmd could not become its user",
+    52: "slurmd could not start its script",
+    53: "slurmd could not open its output or enter its directory",
+    54: "a prolog failed",
+}
+"""Signals that nobody sent: where slurmd itself could not begin a job, its error 40xx
+(slurm/slurm_errno.h) is kept as if it were a wait status, and the low seven bits of that are shown
+as a signal: `4021 & 127` is 53 (github.com/SckyzO/slurm_exporter/issues/171)."""
+
+_FIRST_ERROR = 4000 - 32
+
 
 def completed(gone: Gone) -> bool:
     """Whether Slurm says that it ended by itself with exit code 0 and no signal."""
@@ -72,6 +89,11 @@ def _what(end: JobEnd) -> str:
 
 
 def _code(end: JobEnd) -> str:
+    if end.signal == OUT_OF_MEMORY:
+        return "" if end.state == "OUT_OF_MEMORY" else ", out of memory (told as signal 125)"
+    if end.signal in BY_SLURMD:
+        told = f"Slurm's error {_FIRST_ERROR + end.signal}, told as signal {end.signal}"
+        return f" before it began: {BY_SLURMD[end.signal]} ({told})"
     if end.signal:
         return f", killed by {_signal(end.signal)}"
     if not end.exit_code:

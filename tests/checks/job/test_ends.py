@@ -22,6 +22,14 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
         (ended(exit_code=137), "FAILED with exit code 137 (128 + signal 9 (SIGKILL))"),
         (ended(exit_code=0, signal=9), "FAILED, killed by signal 9 (SIGKILL)"),
         (ended(exit_code=0, signal=99), "FAILED, killed by signal 99"),
+        (
+            ended(exit_code=0, signal=53),
+            "job 10 FAILED before it began: slurmd could not open its output or enter its directory"
+            " (Slurm's error 4021, told as signal 53) on node-[0-3]",
+        ),
+        (ended(exit_code=0, signal=54), "before it began: a prolog failed (Slurm's error 4022,"),
+        (ended(exit_code=0, signal=125), "FAILED, out of memory (told as signal 125)"),
+        (ended(state="OUT_OF_MEMORY", exit_code=0, signal=125), "(OUT_OF_MEMORY) on node-[0-3]"),
         (ended(state="COMPLETED", exit_code=0), "ended by itself (COMPLETED)"),
         (ended(state="CANCELLED", cancelled_by="bob"), "was cancelled by bob (CANCELLED)"),
         (ended(state="CANCELLED by 1000"), "was cancelled (CANCELLED)"),
