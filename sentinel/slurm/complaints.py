@@ -38,8 +38,18 @@ ping says DOWN of both."""
 
 _STANDBY = "the slurmctld that was asked is a backup in standby: the primary does not answer"
 _UNPROVEN = "Slurm cannot prove who asks: munge (or the key of auth/slurm) here or there fails"
-_NO_CONF = "Slurm's commands find no slurm.conf on this host: set SLURM_CONF, or command_prefix"
+_NO_CONF = (
+    "Slurm's commands find no slurm.conf that they can read on this host: set SLURM_CONF, or"
+    " command_prefix"
+)
+_BAD_CONF = "Slurm's commands do not understand the slurm.conf here: a slip, or for another version"
+_NO_PLUGIN = (
+    "Slurm's commands here lack a plugin that slurm.conf names: a package is missing or broken"
+)
+_NO_NAME = "the host that slurm.conf names is not known here: DNS or /etc/hosts"
 _BOOKS = "slurmdbd, Slurm's accounting, does not answer"
+_NO_BOOKS = "Slurm has no accounting here (AccountingStorageType)"
+_NO_SSH = "ssh does not reach the other host"
 
 # In order: the first that fits is told. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
 # src/common/conf (fetch_config), src/common/slurm_persist_conn.c, src/squeue/opts.c; ssh(1).
@@ -47,14 +57,26 @@ MEANINGS = tuple(
     (re.compile(pattern), meaning)
     for pattern, meaning in (
         (r"Invalid user: (?P<what>\S+)", "there is no user {what} where Slurm is asked"),
-        (r"configuration source|fetch_config|Unable to process conf|open.*slurm\.conf", _NO_CONF),
+        # A connection of ssh fails in the words in which one to slurmctld does.
+        (r"ssh: (connect|Could not resolve)|Could not resolve hostname|kex_exchange_identif"
+         r"|Connection (closed|reset) by \S+ port", _NO_SSH),
+        (r"Permission denied \(|Host key verification", "ssh was not let in on the other host"),
+        # In whatever order: a slip alone is a remark beside many a whole answer.
+        (r"(?=.*Pars(e|ing) error).*Unable to process conf", _BAD_CONF),
+        (r"configuration source|fetch(_| )config|Unable to process conf"
+         r"|(open|stat file|read) \S*slurm\.conf", _NO_CONF),
+        (r"find .*plugin|shared object file", _NO_PLUGIN),
         (r"[Mm]unge|MUNGE|authentication|credential", _UNPROVEN),
-        (r"slurmdbd|slurm_persist_conn|to database|accounting_storage", _BOOKS),
+        (r"supported accounting_storage|accounting storage is disabled", _NO_BOOKS),
+        (r"slurmdbd|persist(ent)?[_ ]conn|PersistInit|to (the )?database|accounting_storage", _BOOKS),
         (r"standby mode", _STANDBY),
-        (r"Insane message length|Incompatible versions", MISFIT),
+        (r"Insane message length|Incompatible versions|[Pp]rotocol.[Vv]ersion"
+         r"|Header lengths are longer", MISFIT),
         (r"Zero Bytes", _BROKEN_OFF),
-        (r"timed out|receive fail|send fail", _SLOW),
+        (r"(?<!Connection )timed out|receive fail|send fail", _SLOW),
+        (r"Unable to resolve|getaddrinfo|[Uu]nknown host|Name or service not known", _NO_NAME),
         (r"connect failure|Connection refused|Connection timed out|No route|Unable to contact"
+         r"|Error connecting to slurm"
          r"|Unable to establish controller|onnection failure", _DEAD),
         (r"[Rr]ate limit|exceeded rate", "slurmctld answers this user less often: its rate limit"),
         (r"Invalid job id", "Slurm knows no such job (any more)"),
@@ -65,8 +87,6 @@ MEANINGS = tuple(
         (r"already completing or completed", "the job is over, or ends just now"),
         (r"operation is presently disabled", "Slurm does not take that just now"),
         (r"Access/permission denied|Invalid user id", "Slurm does not let this user do that"),
-        (r"Permission denied \(|Host key verification", "ssh was not let in on the other host"),
-        (r"Could not resolve hostname|ssh: connect to", "ssh does not reach the other host"),
         (r"sudo: .*(password|terminal)", "sudo wants a password: allow the command in sudoers"),
     )
 )  # fmt: skip

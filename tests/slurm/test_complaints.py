@@ -60,6 +60,33 @@ def test_an_answer_that_leaves_something_out_is_known_by_its_words(err: bytes) -
         ("sudo: a password is required", "sudo wants a password"),
         ("slurm_load_jobs error: Insane message length", "of another version than slurmctld"),
         ("slurm_load_jobs error: Zero Bytes were transmitted or received", "of an older version"),
+        # What says "refused" or "timed out" need not be slurmctld.
+        ("sacct: error: Problem talking to the database: Connection refused", "slurmdbd"),
+        ("sacct: error: Sending PersistInit msg: Connection refused", "slurmdbd"),
+        (
+            "sacct: error: _open_persist_conn: failed to open persistent connection to "
+            "host:books:6819: Connection refused",
+            "slurmdbd",
+        ),
+        ("Slurm accounting storage is disabled", "no accounting here"),
+        ("ssh: connect to host login1 port 22: Connection refused", "ssh does not reach"),
+        ("ssh: connect to host login1 port 22: Connection timed out", "ssh does not reach"),
+        ("ssh: Could not resolve hostname l1: Name or service not known", "ssh does not reach"),
+        ("squeue: error: _conn: poll timeout: Connection timed out", "cannot be reached"),
+        (
+            'squeue: error: slurm_set_addr: Unable to resolve "ctl"; slurm_load_jobs error: '
+            "Unable to contact slurm controller (connect failure)",
+            "not known here: DNS",
+        ),
+        (
+            "squeue: fatal: Unable to process configuration file; squeue: error: Parsing error at "
+            "unrecognized key: TaskX",
+            "do not understand the slurm.conf",
+        ),
+        ("squeue: error: Parsing error at unrecognized key: TaskX; " + DOWN, "cannot be reached"),
+        ("squeue: error: cannot stat file /etc/slurm/slurm.conf", "find no slurm.conf"),
+        ("squeue: error: Couldn't find the specified plugin name for auth/munge", "lack a plugin"),
+        ("squeue: error: Invalid Protocol Version 10496 from uid=-1", "of another version than"),
         ("squeue: error: a thing that no version said so far", ""),
     ],
 )
