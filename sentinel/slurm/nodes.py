@@ -50,7 +50,7 @@ _RAW = re.compile(_FREE.replace("Reason|", ""))
 NO_COMMENT = " Comment=(null)"
 """So 20.11 prints none, as a node's last field: what stands behind it is no second line of a comment."""
 
-_STAMP = re.compile(rf" \[([^\s\[\]]+)@(\w+)\](?=\s*$|\s{{8}}|\s*{_FREE})")
+_STAMP = re.compile(rf" \[([^\s\[\]]+)@(\d+|Unknown)\](?=\s*$|\s{{8}}|\s*{_FREE})")
 
 
 def read_nodes(out: bytes) -> list[Node]:

@@ -161,6 +161,7 @@ def one(told: str) -> Node:
         ("Reason=NodeName=n2 State=IDLE [a.b-c@17]", "NodeName=n2 State=IDLE", "a.b-c", 17),
         ("Reason= [root@17]", "", "root", 17),
         ("Reason=a [root@17]         b         c", "a b         c", "root", 17),
+        ("Reason=a [root@17]         see [ops@example]", "a see [ops@example]", "root", 17),
         ("Reason=a [root@17]  Comment=(null)", "a", "root", 17),
         ("Reason=a [root@17] Comment=b [c] Extra=d", "a", "root", 17),
         ("Reason=a Comment=b [root@17]", "a Comment=b", "root", 17),
