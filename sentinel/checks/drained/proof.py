@@ -270,13 +270,20 @@ def _responds(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
 
 
 def _same_host(sight: Sight, told: Identity, rules: Rules) -> bool:
-    """By its name; by its boot where its own name is that of no other node."""
+    """By its name; by its boot where its own name is that of no other node.
+
+    Clusters that share a site tell their nodes apart behind the first dot alone (`n0001.east`,
+    `n0001.west`): what they have in common is no name of either.
+    """
     node, full = sight.node.name.lower(), told.hostname.lower()
-    name, booted = full.partition(".")[0], sight.node.boot_time
-    if full in rules.names - {node}:
-        return False
-    if name == node.partition(".")[0]:
+    others, name = rules.names - {node}, full.partition(".")[0]
+    if full == node or (full not in others and full.startswith(f"{node}.")):
         return True
+    if any(full == other or full.startswith(f"{other}.") for other in others):
+        return False
+    if name == node.partition(".")[0] and all(o.partition(".")[0] != name for o in others):
+        return True
+    booted = sight.node.boot_time
     near = booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
     return near and name not in rules.names
 

@@ -193,6 +193,10 @@ def test_nodes_that_differ_behind_the_first_dot() -> None:
     for name, good in (("n1.east", True), ("n1", True), ("n1.west", False)):
         probe = replace(CLEAN, identity=replace(told, hostname=name))
         assert items(sight(node, answer=probe), rules)["responds"].good is good
+    # Of another boot, what both names begin with may be the other one's.
+    for name, good in (("n1", False), ("n1.west.site", False), ("n1.east.site", True)):
+        probe = replace(CLEAN, identity=replace(told, hostname=name, uptime=5_000.0))
+        assert items(sight(node, answer=probe), rules)["responds"].good is good
 
 
 def test_a_flag_that_nobody_knows_is_no_proof() -> None:
