@@ -233,7 +233,9 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return Status.OK
         if is_out(node) or (passage and passage.verdict in ("slow", "late", "stuck")):
             return Status.WARNING
-        return Status.UNKNOWN if passage and passage.verdict == "unknown" else Status.OK
+        # UNKNOWN: slurmctld has not heard of it since its start, or prints a word in place of the state.
+        untold = passage.verdict == "unknown" if passage else node.state == "UNKNOWN"
+        return Status.UNKNOWN if untold else Status.OK
 
 
 def _racks(

@@ -182,8 +182,11 @@ def test_bad_settings(settings: dict[str, Any], key: str) -> None:
 
 def test_a_node_of_which_slurm_knows_nothing_yet_was_not_seen() -> None:
     """It can neither work nor not; the others are judged."""
-    seen = run(Nodes(), [node(1), node(2), node(3, "UNKNOWN")]).coverage
+    report = run(Nodes(), [node(1), node(2), node(3, "UNKNOWN")])
+    seen = report.coverage
     assert (seen.words, seen.status) == ("saw 2 of 3 nodes: not n3", Status.UNKNOWN)
+    found = {name: finding.status for name, finding in by_subject(report).items()}
+    assert (found["n3"], found["n2"]) == (Status.UNKNOWN, Status.OK)  # its alert is not settled
 
 
 def test_all_nodes_of_a_rack_are_told_as_one() -> None:
