@@ -181,6 +181,8 @@ def _run(told: _Told, more: dict[str, Any]) -> Run:
     word, _, who = text(told.state).partition(" by ")
     live = word in LIVE
     exit_code, signal = (None, None) if live else exit_status(told.status)
+    if word == "NODE_FAIL" and exit_code == 1:  # the same, as accounting tells it
+        exit_code = None
     if signal == HANGUP and not (word == "FAILED" and text(told.reason).startswith(_BY_ITSELF)):
         exit_code, signal = None, None
     return Run(

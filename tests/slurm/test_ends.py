@@ -136,6 +136,9 @@ def test_a_hangup_that_slurmctld_made_up_is_none(
     end = from_squeue("15", remembered(state=b"NODE_FAIL", reason=b"None", exit=b"0:9"))
     assert end is not None
     assert end.signal == 9
+    end = from_squeue("15", remembered(state=b"NODE_FAIL", reason=b"None", exit=b"1:0"))
+    assert end is not None
+    assert (end.exit_code, end.signal) == (None, None)
 
 
 @pytest.mark.parametrize(
