@@ -40,11 +40,16 @@ _CLASSES = (
     ("prolog_epilog", r"prolog|epilog"),
     ("memory", r"low realmemory|\bmemory\b|\bdimm\b|\becc\b"),
     ("file_system", r"lustre|gpfs|nfs|mount|disk|file ?system|beegfs|tmpdisk"),
-    ("network", r"infiniband|\bib\b|\bnic\b|ethernet|\blink\b|network"),
+    (
+        "network",
+        r"infiniband|openib|\bib\b|\brdma\b|\bhca\b|mlx\d|\bnic\b|ethernet|\blink\b|network",
+    ),
     ("health_check", r"^nhc|health"),
     ("hardware", r"\brma\b|hardware|\bpsu\b|\bfan\b|power|broken|replace"),
     ("maintenance", r"maint|upgrade|update|reboot|firmware"),
 )
+# What slurmctld hangs on somebody's reason (set_node_reason(), since 23.02) is not why it is out.
+_APPENDED = re.compile(r"(?: : (?:Not responding|reboot issued|ResumeTimeout reached))+$")
 _PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _CLASSES)
 CLASSES = ("none", *(name for name, _ in _CLASSES), "other")
 """Every class there is: few, whatever people write."""
@@ -66,7 +71,8 @@ def reason_class(reason: str) -> str:
     """One of CLASSES."""
     if not reason:
         return "none"
-    return next((name for name, pattern in _PATTERNS if pattern.search(reason)), "other")
+    given = _APPENDED.sub("", reason)
+    return next((name for name, pattern in _PATTERNS if pattern.search(given)), "other")
 
 
 def rank(word: str) -> int:
