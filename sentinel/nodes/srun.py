@@ -15,10 +15,20 @@ _TASK = ("--nodes=1", "--ntasks=1", "--gres=none", "--chdir=/", "--mpi=none", "-
 _IN_JOB = ("--overlap", "--mem=0", "--cpu-bind=none")
 _OWN_JOB = ("--cpus-per-task=1", "--job-name=sentinel", "--time=2")
 
+# The first that fits is told. What the node's own slurmd says, or does not say, comes before what
+# slurmctld does: "Socket timed out" is either's. Of a step that Slurm did not make (the job is over,
+# its steps wait, memory is taken) nothing is learnt about the node.
 _CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
+    (r"address, check slurm\.conf|getaddrinfo|Unable to resolve", NotAsked),
+    (r"failed on node .*(timed out|onnection|not connected|No route|Zero Bytes)", Unreachable),
+    (r"timeout waiting for task launch", Unreachable),
+    (r"failed on node |Application launch failed", Refused),
     (r"Unable to contact slurm controller|Socket timed out|[Mm]unge|Unable to configure", NotAsked),
+    (r"Zero Bytes|standby mode|authentication error|Incompatible versions", NotAsked),
     (r"(?i)access/permission denied|invalid account|invalid qos|not permitted|denied", Refused),
-    (r"Unable to (allocate|create|confirm)|error:|Invalid", Unreachable),
+    (r"not a member|violates accounting", Refused),
+    (r"Unable to (create|confirm)|Invalid job id|[Ee]xpired or invalid job", NotAsked),
+    (r"Unable to allocate|error:|Invalid", Unreachable),
 )
 _COMPILED = tuple((re.compile(pattern), answer) for pattern, answer in _CAUSES)
 
