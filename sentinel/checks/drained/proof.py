@@ -241,7 +241,7 @@ def _history(sight: Sight, rules: Rules) -> Item:
         return _no("history", f"it is drained for another reason: '{visible(sight.node.reason)}'")
     if giver := typed_by(sight.node):
         return _no("history", f"its reason was given by {visible(giver)}, not by Slurm")
-    if note := note_in(sight.node.reason):
+    if note := note_in(sight.node.reason, rules.reasons):
         return _no("history", f"its reason goes on with somebody's note: '{visible(note)}'")
     if sight.readings is None:
         return Item(name="history", good=None, text="no ledger of reasons here")

@@ -18,6 +18,12 @@ KILL = "Kill task failed"
 # " (JobId=1 StepId=batch)" since 25.05; anything else in the brackets is a person's.
 _KILL = re.compile(re.escape(KILL) + r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?")
 
+# The other reasons that slurmctld gives in these words and no more (drain_nodes(), 20.11 to 26.05).
+# "Prolog error: 571 xid 13 errors" is a health check's, which only begins as Slurm's own does.
+_OWN = re.compile(
+    r"(?:Prolog error|Epilog error|batch job complete failure|Duplicate jobid)(?: \(JobId=[^()]*\))?"
+)
+
 # What slurmctld itself appends: set_node_reason() since 23.02, "reboot issued" in all versions.
 _APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached))+$")
 _HARMLESS = frozenset({"", "Not responding", "cold-start"})
@@ -34,12 +40,15 @@ def job_of(reason: str) -> str:
     return (match[1] or "") if match else ""
 
 
-def note_in(reason: str) -> str:
-    """What a person wrote behind Slurm's own "Kill task failed"; empty where nobody did.
+def note_in(reason: str, prefixes: Iterable[str] = ()) -> str:
+    """What somebody wrote behind a reason of Slurm's own; empty where nobody did.
 
-    Any other prefix was chosen by an administrator, together with what may follow it.
+    Of any other reason, and of one with a prefix that goes on behind Slurm's own words, an
+    administrator chose the prefix together with what may follow it.
     """
     match = _KILL.match(reason)
+    if match is None and (own := _OWN.match(reason)) and fits(own[0], prefixes):
+        match = own
     rest = _plain(reason)[match.end() :] if match else ""
     return rest.strip(" :-;,")
 
@@ -99,7 +108,9 @@ def _absence(readings: Sequence[Reading]) -> Iterable[Reading]:
 
 
 def _foreign(reason: str, prefixes: Sequence[str]) -> bool:
-    return reason not in _HARMLESS and (not fits(reason, prefixes) or bool(note_in(reason)))
+    return reason not in _HARMLESS and (
+        not fits(reason, prefixes) or bool(note_in(reason, prefixes))
+    )
 
 
 def _plain(reason: str) -> str:

@@ -51,6 +51,26 @@ def test_a_reason(reason: str, fit: bool, job: str, note: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "prefix", "note"),
+    [
+        ("Prolog error", "Prolog error", ""),
+        ("Prolog error : Not responding", "Prolog", ""),
+        ("Prolog error: 8 xid 13 errors", "Prolog error", "8 xid 13 errors"),
+        ("Prolog error: 8 xid 13 errors", "Prolog error:", ""),
+        ("Epilog error on purpose, alice", "Epilog error", "on purpose, alice"),
+        ("batch job complete failure, RMA", "batch job", "RMA"),
+        ("NHC: /scratch is not mounted", "NHC", ""),
+    ],
+)
+def test_what_only_begins_as_a_reason_of_slurm_is_somebodys(
+    reason: str, prefix: str, note: str
+) -> None:
+    """Unless the prefix goes on behind Slurm's own words: then it was meant."""
+    assert note_in(reason, [prefix]) == note
+    assert bool(hidden([reading(reason)], [], [prefix])) is bool(note)
+
+
+@pytest.mark.parametrize(
     ("before", "found"),
     [
         ([], ""),
