@@ -25,6 +25,9 @@ as a signal: `4021 & 127` is 53 (github.com/SckyzO/slurm_exporter/issues/171).""
 
 _FIRST_ERROR = 4000 - 32
 
+NOT_STARTED = ("JobLaunchFailure", "SystemFailure")
+"""Reasons that tell the end; others may be left over from when it was pending."""
+
 
 def completed(gone: Gone) -> bool:
     """Whether Slurm says that it ended by itself with exit code 0 and no signal."""
@@ -97,7 +100,8 @@ def _code(end: JobEnd) -> str:
     if end.signal:
         return f", killed by {_signal(end.signal)}"
     if not end.exit_code:
-        return ""
+        unstarted = end.state == "FAILED" and end.reason in NOT_STARTED
+        return f" before it began: Slurm could not start it ({end.reason})" if unstarted else ""
     hint = f" (128 + {_signal(end.exit_code - 128)})" if 128 < end.exit_code < 193 else ""
     return f" with exit code {end.exit_code}{hint}"
 

@@ -28,6 +28,11 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
             " (Slurm's error 4021, told as signal 53) on node-[0-3]",
         ),
         (ended(exit_code=0, signal=54), "before it began: a prolog failed (Slurm's error 4022,"),
+        (
+            ended(exit_code=None, reason="JobLaunchFailure"),
+            "FAILED before it began: Slurm could not start it (JobLaunchFailure) on node-[0-3]",
+        ),
+        (ended(exit_code=None, reason="AssocGrpGRES"), "job 10 FAILED on node-[0-3]"),
         (ended(exit_code=0, signal=125), "FAILED, out of memory (told as signal 125)"),
         (ended(state="OUT_OF_MEMORY", exit_code=0, signal=125), "(OUT_OF_MEMORY) on node-[0-3]"),
         (ended(state="COMPLETED", exit_code=0), "ended by itself (COMPLETED)"),
