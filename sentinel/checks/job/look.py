@@ -16,7 +16,7 @@ from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import culprit, judge
 from sentinel.checks.job.memory import GONE, JOBS, Gone, Memory, Revival, submitted
 from sentinel.checks.job.memory import Seen as Row
-from sentinel.checks.job.output import cause, condensed, last_step, stdout
+from sentinel.checks.job.output import cause, excerpt, last_step, stdout
 from sentinel.checks.job.queue import Queue, View, arranged, held_up
 from sentinel.checks.job.recall import LATE
 from sentinel.checks.job.rules import storm
@@ -217,7 +217,7 @@ def _tail(last: Gone, files: Files) -> str:
     except NotSince as error:
         return str(error)
     lines = [shortened(line, WIDTH) for line in visible_lines(text).splitlines()]
-    return "\n".join(condensed(lines)[-LINES:])
+    return excerpt(lines, LINES)
 
 
 def _noted(view: View, note: str) -> View:

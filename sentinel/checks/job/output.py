@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from sentinel.checks.job.memory import Gone, Seen
@@ -15,13 +16,20 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _TROUBLE = re.compile(
     r"(?i)error|exception|traceback|fatal|abort|killed|fail|signal|oom|out of memory"
 )
+_HARMLESS = re.compile(r"\w+Warning: |\bWARN(?:ING)?\b|slurmstepd: error: couldn't chdir")
 _CAUSE = re.compile(
     r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b|\bCUDA error|Segmentation fault|Bus error|"
     r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"
 )
 _STEP = re.compile(
-    r"(?i)\b((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}(\d[\d,]*)"
+    r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )"
+    r"((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}"
+    r"(\d[\d,]*)(?![\d,%]|\.\w+ ON |\.\d*[1-9]|(?:\.\d+)?e[+-]?\d)"
+    r"|(?m:^ *|\]: ?|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \["
 )
+"""Or a bar that is a training's own. Not a step of Slurm (`STEP 4711.0 ON node-3 CANCELLED`), no number of
+steps that are to come or went wrong (`number of nan iterations: 0`), none that is rounded
+(`global_step=3.2e+4`), and no measure (`ms/batch 4.5`)."""
 
 
 def condensed(lines: Sequence[str]) -> list[str]:
@@ -41,16 +49,52 @@ def condensed(lines: Sequence[str]) -> list[str]:
     return [kept[at] for at in sorted(kept)]
 
 
+def excerpt(lines: Sequence[str], most: int) -> str:
+    """The end of them, and what it came from where that is further up: the last step, and the cause. Of
+    a large job the last lines are what the launchers say, a screen or two after both."""
+    kept = condensed(lines)
+    shown = kept[-most:]
+    text = "\n".join(kept)
+    steps = [line for line in kept if _STEP.search(line)][-1:]
+    why = filter(None, [cause(text)])
+    above = [one for one in [*steps, *why] if not any(one in line for line in shown)]
+    return "\n".join([*above, "…", *shown[len(above) + 1 :]] if above else shown)
+
+
 def cause(text: str) -> str:
-    """The first line that names an error, by which the others followed; empty where none does."""
-    found = (line.strip() for line in text.splitlines() if _CAUSE.search(line))
-    return next(found, "")
+    """The line by which the others followed, after the last step; empty where none names an error."""
+    steps = [*_STEP.finditer(text)]
+    since = text.find("\n", steps[-1].end()) if steps else 0
+    return (_cause(text[since:]) if since >= 0 else "") or _cause(text)
+
+
+def _cause(text: str) -> str:
+    """What nothing else brings about, else what is named first, else an echo."""
+    from sentinel.checks.log.known_troubles import ECHOES, ROOTS
+    from sentinel.checks.log.troubles import Finder
+
+    found = Finder({}, []).find(text)
+    root = [trouble.line for _, trouble in found if trouble.kind in ROOTS]
+    known = [(at, trouble.line) for at, trouble in found if trouble.kind not in ECHOES]
+    lines = re.finditer("[^\n]+", text)
+    said = {text.rfind("\n", 0, at) + 1 for at, trouble in found if trouble.kind in ECHOES}
+    named = (
+        one
+        for one in lines
+        if _CAUSE.search(one[0]) and not _HARMLESS.search(one[0]) and one.start() not in said
+    )
+    first = sorted([*known[:1], *((one.start(), one[0].strip()) for one in islice(named, 1))])
+    echoes = [trouble.line for _, trouble in found]
+    return next(iter([*root, *(line for _, line in first), *echoes]), "")
 
 
 def last_step(text: str) -> str:
     """The last step that the lines tell, such as `iteration 79400`; empty where they tell none."""
     found = [*_STEP.finditer(text)]
-    return f"{found[-1][1].lower()} {found[-1][2]}" if found else ""
+    if not found:
+        return ""
+    name, number, epoch, count = found[-1].groups()
+    return f"{name.lower()} {number}" if name else f"{'batch' if epoch else 'step'} {count}"
 
 
 def stdout(gone: Gone) -> str:

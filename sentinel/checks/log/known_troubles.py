@@ -18,6 +18,16 @@ ERRNO = "glibc, strerror(3), as Python's OSError prints it"
 SRUN = r"srun: error: [\w.-]+: tasks? [\d,-]+: "
 SRUN_NAMES = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
 
+TRACEBACK, EXCEPTION = "Python traceback", "Python exception"
+"""A traceback, and one whose exception is none of the errors below: that is a cause, not an echo."""
+
+DIED = (
+    r"|failed \(exitcode: -{0}\)|(?:crashed|exited) with (?:exit )?code -{0}\b|return code = -{0}\b"
+)
+DIED_WORDS = ("failed (exitcode", "code -", "return code")
+DIED_NAMES = r"|failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+)|\b[Rr]ank (?P<rank6>\d+) (?:\(PID \d+\) exited|crashed) with"
+LAUNCHERS = "the launchers of PyTorch (torch/distributed/elastic), DeepSpeed, and composer/cli/launcher.py of mosaicml/composer"
+
 AFTER = 1500
 """Characters after the text in which a table that follows it names who it was."""
 
@@ -33,6 +43,8 @@ class Kind(Struct, frozen=True):
         the line comes from somebody else.
     echo: Whether it follows upon another trouble: that one is told first.
     parting: Whether it is usual when a training that has reached its end is taken apart.
+    root: Whether no other trouble brings it about: it is told before all others, which may say their
+        part of it sooner, such as the ranks that lose the one that was killed.
     """
 
     name: str
@@ -42,6 +54,7 @@ class Kind(Struct, frozen=True):
     names: str = ""
     echo: bool = False
     parting: bool = False
+    root: bool = False
 
     def hits(self, text: str) -> "Iterator[tuple[int, Kind]]":
         """Where it is found."""
@@ -57,6 +70,7 @@ KINDS = (
         r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
         ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when"),
         CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
+        root=True,
     ),
     Kind(
         "GPU memory error",
@@ -64,6 +78,7 @@ KINDS = (
         r"|CUDA_ERROR_ECC_UNCORRECTABLE|CUDA_ERROR_NVLINK_UNCORRECTABLE|HSA_STATUS_ERROR_MEMORY_FAULT",
         ("uncorrectable", "ncorrectable", "UNCORRECTABLE", "MEMORY_FAULT"),
         CUDA + "; ROCR-Runtime, hsa.h",
+        root=True,
     ),
     Kind(
         "GPU lost",
@@ -71,6 +86,7 @@ KINDS = (
         r"|GPU is lost",
         ("fallen off", "NVRM: Xid", "device handle for GPU", "GPU is lost"),
         "NVIDIA driver, NVRM; nvidia-smi",
+        root=True,
     ),
     Kind(
         "ROCm error",
@@ -105,7 +121,7 @@ KINDS = (
     ),
     Kind(
         "Gaudi or Ascend",
-        r"FATAL ERROR :: MODULE:PT_|synStatus=(?!0\b|1\b)\d+ \[|HCCL (?:function )?error|\bERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
+        r"FATAL ERROR :: MODULE:PT_|synStatus=(?:synStatus )?(?!0\b|1\b)\d+ \[|HCCL (?:function )?error|\bERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
         r"|\bE[A-Z]\d{4}: (?:\[PID: \d+\]|Inner Error!)|\w\(E[A-Z]\d{4}\): ",
         ("MODULE:PT_", "synStatus=", "HCCL ", "ERR0", "[PID: ", "Inner Error", "(E"),
         "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp and Exceptions.h of"
@@ -164,7 +180,7 @@ KINDS = (
     Kind(
         "NCCL network",
         r"NET/IBP? ?: ?(?:\S+ )?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
-        r" error|device fatal))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
+        r" error|device fatal|local catastrophic error))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
         r"|local QP operation error|mlx\d: \S+: got completion with error|Transport retry count exceeded on"
         r"|NET/OFI .{0,200}completed with error|Cassini Event Queue overflow detected",
         ("Got completion", "got completion", "async event", "RETRY_EXC", "retry count",
@@ -173,8 +189,8 @@ KINDS = (
     ),
     Kind(
         "NCCL error",
-        r"NCCL error|nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL WARN Duplicate GPU detected",
-        ("NCCL error", "ncclSys", "ncclRem", "ncclInt", "ncclUnh", "Duplicate GPU"),
+        r"NCCL [Ee]rror|NCCL communication aborted|nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL WARN Duplicate GPU detected",
+        ("NCCL error", "NCCL Error", "NCCL communication", "ncclSys", "ncclRem", "ncclInt", "ncclUnh", "Duplicate GPU"),
         NCCL,
         parting=True,
     ),
@@ -197,9 +213,20 @@ KINDS = (
     ),
     Kind(
         "MPI connection",
-        r"mca_btl_tcp_\w+: (?:readv|writev|recv|send|connect)\S* failed: ",
-        ("mca_btl_tcp",),
-        "Open MPI, opal/mca/btl/tcp/btl_tcp_frag.c",
+        r"mca_btl_tcp_\w+: (?:readv|writev|recv|send|connect)\S* failed: "
+        r"|MPI communication peer process has unexpectedly disconnected",
+        ("mca_btl_tcp", "peer process has"),
+        "Open MPI, opal/mca/btl/tcp/btl_tcp_frag.c and help-mpi-btl-tcp.txt",
+        names=r"\n\s*Peer host: +(?P<host>[\w.-]+)",
+        echo=True,
+        parting=True,
+    ),
+    Kind(
+        "MPI error",
+        r"\*\*\* An error occurred in MPI_\w+|MPI_ABORT was invoked on rank \d+|application called MPI_Abort\(",
+        ("occurred in MPI_", "MPI_ABORT was", "called MPI_Abort"),
+        "Open MPI, ompi/errhandler/errhandler_predefined.c and help-mpi-api.txt; MPICH, src/mpi/init/abort.c",
+        names=r"MPI_ABORT was invoked on rank (?P<rank>\d+)|MPI_Abort\([^\n]{0,60}process (?P<rank2>\d+)",
         echo=True,
         parting=True,
     ),
@@ -208,19 +235,21 @@ KINDS = (
         r"client socket has timed out|server socket has failed to (?:bind|listen)"
         r"|Timed out after \d+ seconds waiting for clients|Rendezvous(?:Timeout|Connection|Closed)Error"
         r"|Timed out initializing process group|RuntimeError: Socket Timeout"
-        r"|torch\.distributed\.Dist(?:Store|Network)Error",
+        r"|torch\.distributed\.Dist(?:Store|Network)Error|is setting up NCCL communicator and retrieving",
         ("client socket has", "server socket has", "waiting for clients", "Rendezvous", "initializing process group", "Socket Timeout",
-         "DistStoreError", "DistNetworkError"),
+         "DistStoreError", "DistNetworkError", "setting up NCCL"),
         "PyTorch, torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp",
         parting=True,
     ),
     Kind(
         "JAX coordination",
         r"JAX distributed service detected fatal errors|stopped sending heartbeats"
-        r"|CoordinationService .{0,100}[Hh]eartbeat timeout",
-        ("JAX distributed service detected", "stopped sending heart", "eartbeat timeout"),
-        "XLA, xla/pjrt/distributed/client.cc, xla/tsl/distributed_runtime/coordination",
-        names=r"/task:(?P<rank>\d+)",
+        r"|CoordinationService .{0,100}[Hh]eartbeat timeout|Task /job:\S+ heartbeat timeout"
+        r"|(?:(?:Xla|Jax)RuntimeError: )?DEADLINE_EXCEEDED: Barrier timed out|as cluster registration failed",
+        ("JAX distributed service detected", "stopped sending heart", "eartbeat timeout", "Barrier timed out", "cluster registration"),
+        "XLA, xla/pjrt/distributed/client.cc, xla/tsl/distributed_runtime/coordination/coordination_service.cc",
+        names=r"imed out task names:\s{0,3}\S{0,60}/task:(?P<rank>\d+)"
+        r"|(?<!first task at the barrier: )/job:\w+/replica:\d+/task:(?P<rank2>\d+)(?!\. Some timed out)",
     ),
     Kind(
         "JAX runtime error",
@@ -228,27 +257,30 @@ KINDS = (
         ("XlaRuntimeError", "JaxRuntimeError"),
         "JAX, jaxlib/xla_client.py",
     ),
-    Kind("bus error", SRUN + r"Bus error|\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error",
-         ("Bus error", "SIGBUS", "expected bus error"),
-         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp", names=SRUN_NAMES),
-    Kind("segmentation fault", SRUN + r"Segmentation fault|\bSegmentation fault\b|\bSIGSEGV\b",
-         ("Segmentation", "SIGSEGV"), "glibc, string/strsignal", names=SRUN_NAMES),
+    Kind("bus error", SRUN + r"Bus error|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error"
+         + DIED.format("7"), ("Bus error", "SIGBUS", "expected bus error", *DIED_WORDS),
+         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp; " + LAUNCHERS, names=SRUN_NAMES + DIED_NAMES),
+    Kind("segmentation fault", SRUN + r"Segmentation fault|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bSegmentation fault\b"
+         r"|\bSIGSEGV\b(?! or other unexpected)" + DIED.format("11"), ("Segmentation", "SIGSEGV", *DIED_WORDS),
+         "glibc, string/strsignal; " + LAUNCHERS, names=SRUN_NAMES + DIED_NAMES),
     Kind(
         "host out of memory",
-        SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker .{0,200} killed by signal"
-        r"|line \d+: +\d+ Killed\b|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
+        SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
+        r"|line \d+: +\d+ Killed\b|(?m:^Killed$)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
-        ("oom_kill", "oom-kill", "Out Of Memory", "killed by signal", " Killed", "MemoryError", "llocate memory"),
+        ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "MemoryError", "llocate memory"),
         SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
         " jobs.c; Ray, python/ray/exceptions.py; NumPy; " + ERRNO,
         names=SRUN_NAMES,
+        root=True,
     ),
     Kind(
         "node failure",
-        r"DUE TO NODE FAILURE|srun: error: Node failure on \S+|[OP]RTE has lost communication with a remote daemon",
+        r"DUE TO NODE FAILURE|s(?:run|alloc): error: Node failure on \S+|[OP]RTE has lost communication with a remote daemon",
         ("DUE TO NODE", "Node failure on", "has lost communication"),
         SLURM + "; Open MPI, help-errmgr-base.txt",
         names=r"(?:ON|failure on) (?P<host>[\w.-]+)|Remote daemon: [^\n]{0,80} on node (?P<host2>[\w.-]+)",
+        root=True,
     ),
     Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
     Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
@@ -257,6 +289,7 @@ KINDS = (
         r"No space left on device|Disk quota exceeded|Stale file handle|Read-only file system",
         ("No space left", "quota exceeded", "Stale file", "Read-only file system"),
         ERRNO,
+        root=True,
     ),
     Kind(
         "file system",
@@ -270,8 +303,8 @@ KINDS = (
     Kind(
         "data loading",
         r"DataLoader worker \(pid\(s\) [\d, ]{1,200}\) exited unexpectedly"
-        r"|DataLoader timed out after \d+ seconds",
-        ("exited unexpectedly", "DataLoader timed out"),
+        r"|DataLoader timed out after \d+ seconds|DataLoader worker [^\n]{0,80} killed by signal:(?! (?:Killed|Bus|Segm)|\s*\n)",
+        ("exited unexpectedly", "DataLoader timed out", "killed by signal"),
         "PyTorch, torch/utils/data/dataloader.py",
     ),
     Kind(
@@ -302,30 +335,32 @@ KINDS = (
         "NaN loss",
         r"[Ll]oss is (?:nan|NaN|inf)\S{0,4},? stopping|ValueError: [Ll]oss is (?:nan|NaN)|NaN loss during training"
         r"|diverged with loss = NaN|[Ll]oss became infinite or NaN|returned nan values in its \d+th output"
-        r"|FloatingPointError: invalid value \(nan\)",
-        ("stopping", "oss is ", "NaN loss", "diverged with", "infinite or NaN", "nan values in", "(nan)"),
+        r"|FloatingPointError: invalid value \(nan\)|found NaN in (?:local|the) (?:grad|forward)|Unexpected result (?:nan|inf)\b",
+        ("stopping", "oss is ", "NaN loss", "diverged with", "infinite or NaN", "nan values in", "(nan)", "found NaN in",
+         "Unexpected result "),
         "facebookresearch/detr, engine.py; TensorFlow, basic_session_run_hooks.py; detectron2,"
-        " detectron2/engine/train_loop.py; PyTorch, torch/autograd/anomaly_mode.py; JAX, jax/_src/debugging.py",
+        " detectron2/engine/train_loop.py; PyTorch, torch/autograd/anomaly_mode.py; JAX, jax/_src/debugging.py;"
+        " Megatron-LM, megatron/core/rerun_state_machine.py",
+        names=r"Unexpected result \w+ on rank (?P<rank>\d+)|Rank (?P<rank2>\d+): found NaN",
     ),
     Kind(
         "loss scale",
-        r"Current loss scale already at minimum|Minimum loss scale reached"
-        r"|found NaN in (?:local|the) (?:grad|forward)|Unexpected result nan",
-        ("loss scale already at", "inimum loss scale", "found NaN in", "Unexpected result nan"),
-        "DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py; fairseq,"
-        " fairseq/optim/dynamic_loss_scaler.py; Megatron-LM, megatron/core/rerun_state_machine.py",
+        r"Current loss scale already at minimum|Minimum loss scale reached",
+        ("loss scale already at", "inimum loss scale"),
+        "DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py; fairseq, fairseq/optim/dynamic_loss_scaler.py",
     ),
     Kind(
         "rank died",
         r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
         r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code [01]\b)"
         r"|(?:mpi|prte)run noticed that process rank \d+|exits with return code = -?[1-9]"
-        r"|A worker died or was killed while executing a task|exceptions\.(?:Ray)?Actor(?:Died)?Error|WorkerCrashedError"
+        r"|A worker died or was killed while executing a task|The actor is dead because its worker process has died|exceptions\.(?:Ray)?Actor(?:Died)?Error|WorkerCrashedError"
         r"|died with <Signals\.SIG(?!TERM|INT)|terminated with signal SIG(?!TERM|INT)"
         r"|BAD TERMINATION OF ONE OF|\*\*\* Process received signal|Fatal Python error: (?!Segm|Bus)|line \d+: +\d+ Aborted\b"
-        r"|terminate called after throwing|HorovodInternalError|(?<!Termination signal` )is detected by the operating system",
+        r"|terminate called after throwing|HorovodInternalError|Horovod has been shut down|(?:crashed|exited) with (?:exit )?code -(?!15\b)[1-9]"
+        r"|detected that one or more processes exited with non-zero status|\] Child process with PID \d+ terminated with code -?[1-9]|(?<!Termination signal` )is detected by the operating system",
         ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ", "run noticed",
-         "exits with return code", "worker died", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
+         "exits with return code", "worker died", "actor is dead", "Horovod has", "with code -", "exit code -", "non-zero status", "Child process", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
          "BAD TERM", "received signal", "Fatal Python", " Aborted", "terminate called",
          "HorovodInternal", "operating system"),
         ELASTIC + "/errors/__init__.py and api.py, torch/multiprocessing/spawn.py; " + SLURM
@@ -333,11 +368,15 @@ KINDS = (
         " python/ray/exceptions.py and src/ray/core_worker; Horovod; CPython, subprocess.py; Paddle",
         names=r"Root Cause[^\n]{0,40}\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,60}host +: (?P<host>[\w.-]+)\n"
         r"[^\n]{0,60}rank +: (?P<rank>\d+)|srun: error: (?P<host2>[\w.-]+): tasks? (?P<rank2>\d+)"
-        r"|process rank (?P<rank3>\d+) with PID \d+ on node (?P<host3>[\w.-]+)",
+        r"|process rank (?P<rank3>\d+) with PID \d+ on node (?P<host3>[\w.-]+)|Process name: \[\[\d+,\d+\],(?P<rank4>\d+)\]"
+        r"|\[rank: (?P<rank5>\d+)\] Child" + DIED_NAMES,
         echo=True,
         parting=True,
     ),
-    Kind("Python traceback", r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
+    Kind("signal to the launcher", r"Received \d+ death signal, shutting down workers|SignalException: Process \d+ got signal: ",
+         ("death signal", "got signal: "), ELASTIC + "/api.py, torch/distributed/elastic/agent/server/api.py",
+         echo=True, parting=True),
+    Kind(TRACEBACK, r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
          "CPython, Lib/traceback.py", echo=True, parting=True),
 )  # fmt: skip
 GATES = (
@@ -347,12 +386,16 @@ GATES = (
     "inimum", "NaN in", "Root Cause", "Traceback", "worker died", "all pending", "BAD TERM", "received signal",
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
-    "Event Queue", "[PID: ",
+    "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
+    "is dead because", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 
 ECHOES = frozenset(kind.name for kind in KINDS if kind.echo)
 """What follows upon another trouble, by name."""
 
-PARTING = frozenset(kind.name for kind in KINDS if kind.parting)
+ROOTS = frozenset(kind.name for kind in KINDS if kind.root)
+"""What nothing else brings about, by name."""
+
+PARTING = frozenset(kind.name for kind in KINDS if kind.parting) | {EXCEPTION}
 """What says nothing once the trainer has said that it is done, by name."""

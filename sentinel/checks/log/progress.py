@@ -16,7 +16,7 @@ from sentinel.checks.log.cadence import (
     with_start,
 )
 from sentinel.checks.log.file_offset import Look, Place
-from sentinel.checks.log.known_troubles import ECHOES, PARTING
+from sentinel.checks.log.known_troubles import ECHOES, PARTING, ROOTS
 from sentinel.checks.log.losses import counted
 from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.scan import Event, World, joined
@@ -427,9 +427,11 @@ class _Step:
 
 
 def _worth_telling(troubles: tuple[Trouble, ...]) -> tuple[Trouble, ...]:
-    """The first ones; a cause that comes late takes the place of an echo."""
-    spare = [one for one in troubles if one.kind in ECHOES][::-1]
-    surplus = [*spare, *troubles[::-1]][: max(0, len(troubles) - REMEMBERED)]
+    """The first ones; a cause that comes late takes the place of an echo, and what nothing else brings
+    about that of any other."""
+    newest = troubles[::-1]
+    spare = sorted(newest, key=lambda one: (one.kind not in ECHOES) + (one.kind in ROOTS))
+    surplus = spare[: max(0, len(troubles) - REMEMBERED)]
     return tuple(one for one in troubles if not any(one is other for other in surplus))
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.known_troubles import ECHOES
+from sentinel.checks.log.known_troubles import ECHOES, ROOTS
 from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen, usual
 from sentinel.checks.log.slowdown import MESSAGE, words
@@ -66,8 +66,8 @@ def lines(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
 
 
 def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
-    """The first trouble that is no echo of another, in a few words: `NCCL connection on node-3,
-    to node-7`."""
+    """The first trouble that nothing else brings about, else the first that is no echo of another, in
+    a few words: `NCCL connection on node-3, to node-7`."""
     if not troubles:
         return ""
     first = _first(troubles)
@@ -79,7 +79,9 @@ def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
 
 
 def _first(troubles: tuple[Trouble, ...]) -> Trouble:
-    return next((one for one in troubles if one.kind not in ECHOES), troubles[0])
+    roots = [one for one in troubles if one.kind in ROOTS]
+    causes = [one for one in troubles if one.kind not in ECHOES]
+    return next(iter([*roots, *causes, *troubles]))
 
 
 def _loss(seen: Seen, wishes: Wishes) -> Aside | None:

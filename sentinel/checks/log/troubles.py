@@ -4,28 +4,40 @@ import re
 
 from msgspec import Struct
 
-from sentinel.checks.log.known_troubles import AFTER, GATES, KINDS, Kind
+from sentinel.checks.log.known_troubles import AFTER, EXCEPTION, GATES, KINDS, TRACEBACK, Kind
 from sentinel.core.text import shortened, visible
 
 # Which node and rank a line comes from, by the marks that launchers put before lines. Pure.
 
 
+_TIME = re.compile(r"^\[?\d{4}[-/]\d\d[-/]\d\d[T ][\d:.,]{8,18}Z?\]?:? ")
+"""As container runtimes and loggers put before lines that have marks of their own."""
+
 _MARKS = (
     # `[node-3:17]: text`, and `[17]: text` as pdsh and ompi do
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\]"),
     re.compile(r"^\[(?P<rank>\d{1,6})\]:? "),
+    # Open MPI, --tag-output
+    re.compile(r"^\[\d{1,6},(?P<rank>\d{1,6})\]<std(?:out|err)>: ?"),
+    # Ray, of a worker
+    re.compile(r"^\((?:[\w.]+ )?pid=\d+(?:, ip=(?P<host>[\w.:-]+))?\) "),
     # torchrun --tee, and PyTorch's own distributed messages
     re.compile(r"^\[(?:default|rank|Rank )(?P<rank>\d{1,6})\]"),
     re.compile(r"^\[\w+ Rank (?P<rank>\d{1,6})\]"),
-    # srun --label
-    re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # NCCL: host:pid:thread [device]
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] "),
+)
+_PLAIN = (
+    # srun --label
+    re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # pdsh, clush
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*): "),
 )
+"""After a time they would be anything: a logger's name, a count."""
+
 PREFIX = 300  # characters in which marks are looked for
 _LOCAL = re.compile(r"^\[default\d")
+_WITHIN = re.compile(r"\[rank(\d{1,6})\]:")
 
 
 class Origin(Struct, frozen=True):
@@ -42,20 +54,28 @@ class Origin(Struct, frozen=True):
         return " on ".join(part for part in (rank, self.host) if part)
 
 
-def origin(line: str, node: str = "") -> Origin:
-    """By the prefixes of the line, which may stand one after the other; `node` wrote the file."""
-    host = rank = ""
+def origin(line: str, node: str = "", at: int = 0) -> Origin:
+    """By the prefixes of the line, which may stand one after the other; `node` wrote the file. `at`: where
+    in the line somebody speaks: a progress bar may stand before it, which ends no line."""
+    host = rank = local = ""
     rest = line[:PREFIX]
-    for _ in range(3):
-        match = next((m for m in (mark.match(rest) for mark in _MARKS) if m), None)
+    for _ in range(4):
+        if time := _TIME.match(rest):
+            rest = rest[time.end() :]
+        marks = _MARKS if time else (*_MARKS, *_PLAIN)
+        match = next((m for m in (mark.match(rest) for mark in marks) if m), None)
         if match is None:
             break
         found = match.groupdict()
         host = host or found.get("host") or ""
-        if not rank and found.get("rank"):
-            rank = f"local {found['rank']}" if _LOCAL.match(rest) else found["rank"]
+        if _LOCAL.match(rest):
+            local = local or f"local {found['rank']}"
+        else:
+            rank = rank or found.get("rank") or ""
         rest = rest[match.end() :].lstrip(": ")
-    return Origin(host=host or node, rank=rank)
+    if not rank and not local:
+        rank = next(iter(_WITHIN.findall(line[max(0, at - PREFIX) : at + 1])[-1:]), "")
+    return Origin(host=host or node, rank=rank or local)
 
 
 LONGEST = 1000
@@ -113,26 +133,30 @@ class Finder:
         """With the position of each; one of a line, and at most MOST of a kind."""
         found: list[tuple[int, Trouble]] = []
         counts: dict[str, int] = {}
-        end = -1
-        for position, name, kind in self._hits(text):
+        end, hits = -1, self._hits(text)
+        for position, name, kind in hits:
             if position <= end or counts.get(name, 0) == MOST:
                 continue
             begin, end = _line(text, position)
-            head = text[begin : min(end, begin + LONGEST)]
-            near = text[max(begin, position - LONGEST) : min(end, position + LONGEST)]
-            if any(
-                pattern.search(part)
-                for pattern in (*self._ignore, DIAGNOSTIC)
-                for part in {head, near}
-            ):
+            at = _exception(text, position, hits) if name == TRACEBACK and kind else None
+            if self._ignored(text, position) or (at is not None and self._ignored(text, at)):
                 continue
             counts[name] = counts.get(name, 0) + 1
-            shown = _shown(near, min(LONGEST, position - begin))
-            source = _named(kind, text[max(begin, position - BEFORE) : position + AFTER]) or origin(
-                head, node
+            name = name if at is None else EXCEPTION
+            begin = begin if at is None else at
+            told = position if at is None else at
+            near = _near(text, told)
+            shown = _shown(near, min(LONGEST, told - begin))
+            source = _named(kind, text[max(begin, told - BEFORE) : told + AFTER]) or origin(
+                text[begin : begin + LONGEST], node, told - begin
             )
             found.append((position, _trouble(name, shown, source, near, path)))
         return found
+
+    def _ignored(self, text: str, position: int) -> bool:
+        begin, end = _line(text, position)
+        parts = {text[begin : min(end, begin + LONGEST)], _near(text, position)}
+        return any(p.search(part) for p in (*self._ignore, DIAGNOSTIC) for part in parts)
 
     def _hits(self, text: str) -> list[tuple[int, str, Kind | None]]:
         """By position; of two on one place the more specific kind, which stands first."""
@@ -143,13 +167,23 @@ class Finder:
         return sorted(every, key=lambda hit: hit[0])
 
 
+def _exception(text: str, position: int, hits: "list[tuple[int, str, Kind | None]]") -> int | None:
+    """Where the exception of the traceback there stands, if it is the cause, and nothing known."""
+    from sentinel.checks.log.tracebacks import last_line
+
+    said = last_line(text, position)
+    known = said and any(said[0] <= at < said[1] for at, _, _ in hits)
+    return said[0] if said and not known else None
+
+
 def _named(kind: Kind | None, near: str) -> Origin | None:
     """Who is named by what is said, rather than by the line's own marks."""
     match = re.search(kind.names, near) if kind and kind.names else None
     if not match:
         return None
-    said = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
-    return Origin(host=said.get("host", ""), rank=said.get("rank", ""))
+    said = {name.rstrip("23456"): value for name, value in match.groupdict().items() if value}
+    local = f"local {said['local']}" if "local" in said else ""
+    return Origin(host=said.get("host", ""), rank=said.get("rank", local))
 
 
 def _trouble(name: str, shown: str, source: Origin, near: str, path: str) -> Trouble:
@@ -169,6 +203,12 @@ def _shown(line: str, at: int) -> str:
     """From its beginning, or from a little before what was found in it."""
     start = at - BEFORE if at > 2 * BEFORE else 0
     return ("…" if start else "") + shortened(visible(line[start:].strip()), 300)
+
+
+def _near(text: str, position: int) -> str:
+    """That part of the line around a position which is looked at."""
+    begin, end = _line(text, position)
+    return text[max(begin, position - LONGEST) : min(end, position + LONGEST)]
 
 
 def _line(text: str, position: int) -> tuple[int, int]:

@@ -210,3 +210,21 @@ def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> 
     )
     again = "step 10\nsrun: error: node-1: task 3: Killed\n"
     assert said("errors", look(1, end), look(2, again))[0] is Status.WARNING
+
+
+def test_what_nothing_else_brings_about_is_told_first_wherever_it_stands() -> None:
+    """The ranks that lost the one that was killed speak sooner than Slurm, which says why."""
+    lost = "".join(
+        f"gpu-{n}:1:2 [0] NCCL WARN Connection closed by remote peer n2<4>\n" for n in range(9)
+    )
+    killed = "srun: error: node-2: task 9: Out Of Memory\n"
+    seen, _ = story(look(1, lost + killed))
+    assert cause(seen.troubles, {}) == "host out of memory of rank 9 on node-2 and 4 more"
+
+
+def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -> None:
+    """A collective waits for ten minutes; who raised an error did so at once."""
+    raised = "[rank3]: Traceback (most recent call last):\n[rank3]:   f()\n[rank3]: KeyError: 'x'\n"
+    late = "[rank0]:[E] [Rank 0] Watchdog caught collective operation timeout\n"
+    seen, _ = story(look(1, raised + late))
+    assert cause(seen.troubles, {}) == "Python exception of rank 3 and 1 more"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sentinel.checks.log.known_troubles import GATES, KINDS
+from sentinel.checks.log.known_troubles import EXCEPTION, GATES, KINDS, TRACEBACK
 from sentinel.checks.log.peers import address, named, node_of, resolved
 from sentinel.checks.log.troubles import MOST, Finder, Origin, origin
 
@@ -122,6 +122,39 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ("bash: line 1: 4711 Aborted                 (core dumped) python", "rank died"),
         ("= BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "rank died"),
         ("Fatal Python error: Segmentation fault", "segmentation fault"),
+        ("RuntimeError: NCCL Error 2: unhandled system error", "NCCL error"),
+        (
+            "gpu-3:1:2 [0] NCCL WARN NET/IB : Got async event : local catastrophic error",
+            "NCCL network",
+        ),
+        (
+            "RuntimeError: [3] is setting up NCCL communicator and retrieving ncclUniqueId",
+            "rendezvous",
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is",
+            "bus error",
+        ),
+        ("DataLoader worker (pid 7) is killed by signal: Killed.", "host out of memory"),
+        (
+            "DataLoader worker (pid 7) is killed by signal: Segmentation fault.",
+            "segmentation fault",
+        ),
+        ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
+        ("Killed", "host out of memory"),
+        (
+            "The actor is dead because its worker process has died. Potential root causes. (1) killed by"
+            " SIGKILL by OOM killer (3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected",
+            "rank died",
+        ),
+        ("api: [ERROR] failed (exitcode: -11) local_rank: 1 (pid: 7)", "segmentation fault"),
+        ("api: [ERROR] failed (exitcode: -7) local_rank: 1 (pid: 7)", "bus error"),
+        ("api: [ERROR] failed (exitcode: -6) local_rank: 1 (pid: 7)", "rank died"),
+        ("AbortedError (see above for traceback): Horovod has been shut down. This", "rank died"),
+        ("*** An error occurred in MPI_Allreduce", "MPI error"),
+        ("Graph compile failed. synStatus=synStatus 26 [Generic failure].", "Gaudi or Ascend"),
+        ("WARNING:api:Received 15 death signal, shutting down workers", "signal to the launcher"),
+        ("Stopping coordination service as cluster registration failed. This", "JAX coordination"),
     ],
 )
 def test_every_kind_is_found_in_a_real_line(line: str, kind: str) -> None:
@@ -194,6 +227,27 @@ def test_lines_that_are_ignored_hide_no_other() -> None:
         pytest.param("gpu-0:984:1357 [4] NCCL WARN", "", Origin("gpu-0", ""), id="NCCL"),
         pytest.param("3: gpu-0:984:1357 [4] NCCL", "", Origin("gpu-0", "3"), id="both"),
         pytest.param("node-7: text", "", Origin("node-7", ""), id="pdsh"),
+        pytest.param(
+            "[default3]:[rank12]:[E817 x.cpp:1] text",
+            "",
+            Origin("", "12"),
+            id="of all, not of the node",
+        ),
+        pytest.param(
+            "2019-06-02T16:13:44.884Z: [1,12]<stdout>:gpu-0:8:9 [0] NCCL",
+            "",
+            Origin("gpu-0", "12"),
+            id="Open MPI, after a time",
+        ),
+        pytest.param(
+            "(Actor pid=7, ip=10.0.0.9) [rank1]:[E317 x.cpp:6] text",
+            "",
+            Origin("10.0.0.9", "1"),
+            id="Ray",
+        ),
+        pytest.param(
+            "2026-03-08 03:12:05 worker0: text", "", Origin("", ""), id="after a time a logger"
+        ),
         pytest.param("anything", "node-2", Origin("node-2", ""), id="a file of its own (%N)"),
         pytest.param("2026-03-08 03:12:05 INFO: text", "", Origin("", ""), id="a date is none"),
         pytest.param("Error: text", "", Origin("", ""), id="nor is a word"),
@@ -314,6 +368,35 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
                      " clients. 63/64 clients joined.", "rendezvous", Origin("", ""), id="store"),
         pytest.param("Exception: Current loss scale already at minimum - cannot decrease scale"
                      " anymore.", "loss scale", Origin("", ""), id="DeepSpeed's loss scale"),
+        pytest.param(
+            "E1 coordination_service.cc:1] /job:jax_worker/replica:0/task:5 has been set to ERROR: Task"
+            " /job:jax_worker/replica:0/task:5 heartbeat timeout. This indicates",
+            "JAX coordination", Origin("", "5"), id="a heartbeat of JAX"),
+        pytest.param(
+            "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: save.0.1.\n# of"
+            " tasks that reached the barrier: 3/4.\nThe first task at the barrier:"
+            " /job:jax_worker/replica:0/task:2. Some timed out task names:\n/job:jax_worker/replica:0/task:3",
+            "JAX coordination", Origin("", "3"), id="who did not come to JAX's barrier"),
+        pytest.param("ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7.", "bus error",
+                     Origin("", "2"), id="Composer, of a bus error"),
+        pytest.param("ERROR:composer.cli.launcher:Global rank 5 (PID 7) exited with code -9", "rank died",
+                     Origin("", "5"), id="Composer"),
+        pytest.param("E1128 21:12:50 7 api.py:874] failed (exitcode: -6) local_rank: 3 (pid: 9) of binary:",
+                     "rank died", Origin("", "local 3"), id="torchrun"),
+        pytest.param("mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+                     "the job to be terminated. The first process to do so was:\n\n  Process name: [[7,1],3]",
+                     "rank died", Origin("", "3"), id="Open MPI, of an exit code"),
+        pytest.param("An MPI communication peer process has unexpectedly disconnected.  This\nusually\n\n"
+                     "  Local host: node-1\n  Local PID:  7\n  Peer host:  node-7\n", "MPI connection",
+                     Origin("node-7", ""), id="Open MPI, of a peer"),
+        pytest.param("MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD", "MPI error",
+                     Origin("", "3"), id="MPI_Abort"),
+        pytest.param("[rank: 3] Child process with PID 7 terminated with code 1. Forcefully terminating",
+                     "rank died", Origin("", "3"), id="Lightning"),
+        pytest.param("ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #3",
+                     "NaN loss", Origin("", "3"), id="Megatron, a result"),
+        pytest.param("AssertionError: Rank 11: found NaN in local grad norm in backward pass", "NaN loss",
+                     Origin("", "11"), id="Megatron, gradients"),
         pytest.param("mpirun noticed that process rank 3 with PID 4711 on node node-1 exited on"
                      " signal 9", "rank died", Origin("node-1", "3"), id="mpirun"),
         pytest.param("/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed   python t.py",
@@ -344,6 +427,11 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
         'sysctl: setting key "vm.drop_caches", ignoring: Read-only file system',
         "0: sysctl: error setting key 'vm.drop_caches': Read-only file system",
         "bash: /proc/sys/vm/drop_caches: Read-only file system",
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 0B. The caller indicates that this is not a failure",
+        "UserWarning: Auto microbatching attempts to catch CUDA Out of Memory errors and adjust the batch size",
+        "Global rank 3 (PID 7) exited with code -15",
+        "[rank1]:[W901 x.cpp:1] Failed to check the flag on TCPStore, with error: Broken pipe",
+        "wandb: Network error (ConnectionError), entering retry loop.",
         "OSError: [Errno 30] Read-only file system: '/sys/kernel/mm/transparent_hugepage/enabled'",
     ],
 )
@@ -357,3 +445,28 @@ def test_every_kind_can_be_found_by_a_word_of_its_own_and_names_its_source() -> 
     assert all(kind.source and kind.words for kind in KINDS)
     assert len({kind.name for kind in KINDS}) == len(KINDS)
     assert all(gate for gate in GATES)
+
+
+def test_a_mark_in_the_middle_of_a_line_tells_who_speaks_there() -> None:
+    """A progress bar ends no line."""
+    bar = "Epoch 0:  16%|#   | 7395/45743 [13:13:43<68:36:00, 6.44s/it]"
+    text = f"{bar}[rank3]:[E723 x.cpp:6] [Rank 3] Watchdog caught collective operation timeout"
+    ((_, one),) = Finder({}, []).find(text)
+    assert one.rank == "3"
+
+
+def test_a_traceback_whose_exception_is_not_known_is_a_cause_with_that_exception() -> None:
+    """Of one that is known the exception is told as what it is; the ignored ones are none."""
+    text = "[rank3]: Traceback (most recent call last):\n[rank3]:   f()\n[rank3]: {}\n"
+    ((_, one),) = Finder({}, []).find(text.format("KeyError: 'labels'"))
+    assert (one.kind, one.rank, one.line) == (EXCEPTION, "3", "[rank3]: KeyError: 'labels'")
+    assert Finder({}, [re.compile("labels")]).find(text.format("KeyError: 'labels'")) == []
+    kinds = [
+        one.kind
+        for _, one in Finder({}, []).find(
+            text.format("OSError: [Errno 28] No space left on device")
+        )
+    ]
+    assert kinds == [TRACEBACK, "disk"]
+    ((_, one),) = Finder({}, []).find(text.format("EOFError"))
+    assert one.kind == TRACEBACK
