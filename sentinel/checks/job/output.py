@@ -25,7 +25,7 @@ _STEP = re.compile(
     r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )"
     r"((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}"
     r"(\d[\d,]*)(?![\d,%]|\.\w+ ON |\.\d*[1-9]|(?:\.\d+)?e[+-]?\d)"
-    r"|(?m:^ *|\]: ?|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \["
+    r"|(?m:^ *|\]: ?|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \[[^\]\n]{0,300}\]?"
 )
 """Or a bar that is a training's own. Not a step of Slurm (`STEP 4711.0 ON node-3 CANCELLED`), no number of
 steps that are to come or went wrong (`number of nan iterations: 0`), none that is rounded
@@ -64,13 +64,12 @@ def excerpt(lines: Sequence[str], most: int) -> str:
 def cause(text: str) -> str:
     """The line by which the others followed, after the last step; empty where none names an error."""
     steps = [*_STEP.finditer(text)]
-    since = text.find("\n", steps[-1].end()) if steps else 0
-    return (_cause(text[since:]) if since >= 0 else "") or _cause(text)
+    return (_cause(text[steps[-1].end() :]) if steps else "") or _cause(text)
 
 
 def _cause(text: str) -> str:
     """What nothing else brings about, else what is named first, else an echo."""
-    from sentinel.checks.log.known_troubles import ECHOES, ROOTS
+    from sentinel.checks.log.known_troubles import ECHOES, ROOTS, TRACEBACK
     from sentinel.checks.log.troubles import Finder
 
     found = Finder({}, []).find(text)
@@ -84,8 +83,8 @@ def _cause(text: str) -> str:
         if _CAUSE.search(one[0]) and not _HARMLESS.search(one[0]) and one.start() not in said
     )
     first = sorted([*known[:1], *((one.start(), one[0].strip()) for one in islice(named, 1))])
-    echoes = [trouble.line for _, trouble in found]
-    return next(iter([*root, *(line for _, line in first), *echoes]), "")
+    echoes = sorted((trouble.kind == TRACEBACK, at, trouble.line) for at, trouble in found)
+    return next(iter([*root, *(line for _, line in first), *(line for *_, line in echoes)]), "")
 
 
 def last_step(text: str) -> str:

@@ -66,9 +66,9 @@ KINDS = (
     Kind(
         "CUDA out of memory",
         r"(?:CUDA|HIP|NPU|XPU) out of memory|CUDA [Ee]rror: out of memory|(?<!ray\.exceptions\.)OutOfMemoryError"
-        r"|(?:XlaRuntimeError: )?RESOURCE_EXHAUSTED: Out of memory|OOM when allocating tensor"
+        r"|(?:\w+Error: )?RESOURCE_EXHAUSTED: Out of memory|\w+Error: RESOURCE_EXHAUSTED: Error allocating|OOM when allocating tensor"
         r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
-        ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when"),
+        ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when", "EXHAUSTED: Err"),
         CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
         root=True,
     ),
@@ -248,8 +248,8 @@ KINDS = (
         r"|(?:(?:Xla|Jax)RuntimeError: )?DEADLINE_EXCEEDED: Barrier timed out|as cluster registration failed",
         ("JAX distributed service detected", "stopped sending heart", "eartbeat timeout", "Barrier timed out", "cluster registration"),
         "XLA, xla/pjrt/distributed/client.cc, xla/tsl/distributed_runtime/coordination/coordination_service.cc",
-        names=r"imed out task names:\s{0,3}\S{0,60}/task:(?P<rank>\d+)"
-        r"|(?<!first task at the barrier: )/job:\w+/replica:\d+/task:(?P<rank2>\d+)(?!\. Some timed out)",
+        names=r"(?:imed out task names|stopped sending heartbeats\)):\s{0,3}/job:\S{1,60}/task:(?P<rank>\d+)(?!\d|\s*/job:)"
+        r"|Task /job:\S{1,60}/task:(?P<rank2>\d+) heartbeat",
     ),
     Kind(
         "JAX runtime error",
@@ -266,9 +266,9 @@ KINDS = (
     Kind(
         "host out of memory",
         SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
-        r"|line \d+: +\d+ Killed\b|(?m:^Killed$)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
+        r"|line \d+: +\d+ Killed\b|(?m:^Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
-        ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "MemoryError", "llocate memory"),
+        ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
         SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
         " jobs.c; Ray, python/ray/exceptions.py; NumPy; " + ERRNO,
         names=SRUN_NAMES,
@@ -284,6 +284,7 @@ KINDS = (
     ),
     Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
     Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
+    Kind("requeue", r"DUE TO JOB REQUEUE", ("DUE TO JOB REQ",), SLURM, parting=True),
     Kind(
         "disk",
         r"No space left on device|Disk quota exceeded|Stale file handle|Read-only file system",
@@ -316,9 +317,9 @@ KINDS = (
     Kind(
         "checkpoint file",
         r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d+\] \. unexpected pos \d+ vs"
-        r"|Error while deserializing header: |pickle data was truncated|EOFError: Ran out of input"
+        r"|Error while (?:deserializing header|serializing): |pickle data was truncated|EOFError: Ran out of input"
         r"|zipfile\.BadZipFile|truncated file: eof = ",
-        ("PytorchStream", "unexpected pos", "deserializing header", "pickle data", "out of input", "BadZip",
+        ("PytorchStream", "unexpected pos", "deserializing header", "while serializing", "pickle data", "out of input", "BadZip",
          "truncated file"),
         "PyTorch, caffe2/serialize/inline_container.cc; safetensors; CPython, pickle; HDF5",
     ),
@@ -387,7 +388,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

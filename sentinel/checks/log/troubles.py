@@ -114,6 +114,10 @@ class Trouble(Struct, frozen=True, kw_only=True):
         return Origin(host=self.host, rank=self.rank).text
 
 
+_Hit = tuple[int, str, Kind | None]
+"""Where something stands, what it is called, and which of the known kinds it is."""
+
+
 class Finder:
     """Looks for all kinds at once, and for a user's own patterns, which are told by their name.
 
@@ -134,10 +138,13 @@ class Finder:
         found: list[tuple[int, Trouble]] = []
         counts: dict[str, int] = {}
         end, hits = -1, self._hits(text)
-        for position, name, kind in hits:
-            if position <= end or counts.get(name, 0) == MOST:
+        for number, first in enumerate(hits):
+            if first[0] <= end:
                 continue
-            begin, end = _line(text, position)
+            begin, end = _line(text, first[0])
+            position, name, kind = _worst(hits, number, end)
+            if counts.get(name, 0) == MOST:
+                continue
             at = _exception(text, position, hits) if name == TRACEBACK and kind else None
             if self._ignored(text, position) or (at is not None and self._ignored(text, at)):
                 continue
@@ -158,7 +165,7 @@ class Finder:
         parts = {text[begin : min(end, begin + LONGEST)], _near(text, position)}
         return any(p.search(part) for p in (*self._ignore, DIAGNOSTIC) for part in parts)
 
-    def _hits(self, text: str) -> list[tuple[int, str, Kind | None]]:
+    def _hits(self, text: str) -> "list[_Hit]":
         """By position; of two on one place the more specific kind, which stands first."""
         hits = [(m.start(), name, None) for name, p in self._own.items() for m in p.finditer(text)]
         suspect = self._known if any(gate in text for gate in GATES) else ()
@@ -167,7 +174,19 @@ class Finder:
         return sorted(every, key=lambda hit: hit[0])
 
 
-def _exception(text: str, position: int, hits: "list[tuple[int, str, Kind | None]]") -> int | None:
+def _worst(hits: "list[_Hit]", number: int, end: int) -> "_Hit":
+    """Of those on one line the one that says most: what nothing else brings about, then what is no echo.
+    What a user asked for stays."""
+    line = [one for one in hits[number : number + 9] if one[0] < max(end, hits[number][0] + 1)]
+    if line[0][2] is None:
+        return line[0]
+    return max(
+        line,
+        key=lambda one: 2 if one[2] and one[2].root else 1 if one[2] and not one[2].echo else 0,
+    )
+
+
+def _exception(text: str, position: int, hits: "list[_Hit]") -> int | None:
     """Where the exception of the traceback there stands, if it is the cause, and nothing known."""
     from sentinel.checks.log.tracebacks import last_line
 

@@ -61,6 +61,11 @@ def test_the_last_step_is_one_that_was_done(text: str, step: str) -> None:
             "traceback : Signal 11 (SIGSEGV) received by PID 7",
         ),
         ("errors.ChildFailedError:\n", "errors.ChildFailedError:"),
+        (
+            " 12%|## | 29/99 [01:02<03:04, 2s/it]WARNING:api:Received 1 death signal, shutting down workers\n"
+            "Traceback (most recent call last):\n  f()\nSignalException: Process 7 got signal: 1\n",
+            "WARNING:api:Received 1 death signal, shutting down workers",
+        ),
         ("[rank2]: KeyError: 'x'\nstep 8\n", "[rank2]: KeyError: 'x'"),
         ("step 8\n", ""),
         ("step 8", ""),

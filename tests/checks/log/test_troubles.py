@@ -143,6 +143,31 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
         ("Killed", "host out of memory"),
         (
+            "slurmstepd: error: Job 7 exceeded memory limit (10442128 > 10240000), being killed",
+            "host out of memory",
+        ),
+        (
+            "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-28T10:43:09 DUE TO JOB REQUEUE ***",
+            "requeue",
+        ),
+        (
+            "SafetensorError: Error while serializing: IoError(Os { code: 14, message: 'Bad address' })",
+            "checkpoint file",
+        ),
+        (
+            "SafetensorError: Error while serializing: IoError(Os { message: 'No space left on device' })",
+            "disk",
+        ),
+        (
+            "we are taking the entire process down. what(): NCCL error: remote process exited. Last error:"
+            " NET/IB : Got completion from peer 10.0.0.9<44206> with error 12",
+            "NCCL error",
+        ),
+        (
+            "ValueError: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 196M",
+            "CUDA out of memory",
+        ),
+        (
             "The actor is dead because its worker process has died. Potential root causes. (1) killed by"
             " SIGKILL by OOM killer (3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected",
             "rank died",
@@ -377,6 +402,10 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
             " tasks that reached the barrier: 3/4.\nThe first task at the barrier:"
             " /job:jax_worker/replica:0/task:2. Some timed out task names:\n/job:jax_worker/replica:0/task:3",
             "JAX coordination", Origin("", "3"), id="who did not come to JAX's barrier"),
+        pytest.param(
+            "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Some timed out task names:\n"
+            "/job:jax_worker/replica:0/task:16\n/job:jax_worker/replica:0/task:0\n", "JAX coordination",
+            Origin("", ""), id="of many that did not come none is to blame"),
         pytest.param("ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7.", "bus error",
                      Origin("", "2"), id="Composer, of a bus error"),
         pytest.param("ERROR:composer.cli.launcher:Global rank 5 (PID 7) exited with code -9", "rank died",
@@ -432,6 +461,8 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
         "Global rank 3 (PID 7) exited with code -15",
         "[rank1]:[W901 x.cpp:1] Failed to check the flag on TCPStore, with error: Broken pipe",
         "wandb: Network error (ConnectionError), entering retry loop.",
+        "2025-03-20 19:27:33: E external/local_xla/xla/stream_executor/cuda/cuda_blas.cc:1452] Unable to register",
+        "slurmstepd: error: Exceeded step memory limit at some point.",
         "OSError: [Errno 30] Read-only file system: '/sys/kernel/mm/transparent_hugepage/enabled'",
     ],
 )
