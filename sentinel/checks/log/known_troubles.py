@@ -284,6 +284,7 @@ KINDS = (
     ),
     Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
     Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
+    Kind("cancelled", r"\*\*\* JOB \d+ ON \S+ CANCELLED AT [\dT:-]+ \*\*\*", (" CANCELLED AT ",), SLURM, parting=True),
     Kind("requeue", r"DUE TO JOB REQUEUE", ("DUE TO JOB REQ",), SLURM, parting=True),
     Kind(
         "disk",
@@ -374,7 +375,7 @@ KINDS = (
         echo=True,
         parting=True,
     ),
-    Kind("signal to the launcher", r"Received \d+ death signal, shutting down workers|SignalException: Process \d+ got signal: ",
+    Kind("signal to the launcher", r"Received (?:\d+|Signals\.\w+) death signal, shutting down workers|SignalException: Process \d+ got signal: ",
          ("death signal", "got signal: "), ELASTIC + "/api.py, torch/distributed/elastic/agent/server/api.py",
          echo=True, parting=True),
     Kind(TRACEBACK, r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),

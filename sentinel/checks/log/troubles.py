@@ -98,6 +98,14 @@ tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_loggin
 kernel's settings, which a container may not write (45 of MLPerf's v3.1 logs: `vm.drop_caches`)."""
 
 
+_SURVIVED = re.compile(
+    r"^[^\n]{0,200}(?:Exception ignored (?:in|on|while)\b[^\n]*|Retry attempt failed:|--- Logging error ---)\s*\Z",
+    re.M,
+)
+"""The line before a traceback that says that the program goes on: finalizers of CPython (PyErr_WriteUnraisable;
+those of DataLoader's iterators in many trainings), W&B's retries, and logging's own errors."""
+
+
 class Trouble(Struct, frozen=True, kw_only=True):
     """One line that was found; `line` is made visible and short. `peer`: an address in it."""
 
@@ -147,6 +155,8 @@ class Finder:
                 continue
             at = _exception(text, position, hits) if name == TRACEBACK and kind else None
             if self._ignored(text, position) or (at is not None and self._ignored(text, at)):
+                continue
+            if name == TRACEBACK and _SURVIVED.search(text, max(0, begin - LONGEST), begin):
                 continue
             counts[name] = counts.get(name, 0) + 1
             name = name if at is None else EXCEPTION

@@ -179,6 +179,11 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ("*** An error occurred in MPI_Allreduce", "MPI error"),
         ("Graph compile failed. synStatus=synStatus 26 [Generic failure].", "Gaudi or Ascend"),
         ("WARNING:api:Received 15 death signal, shutting down workers", "signal to the launcher"),
+        (
+            "W0616 api.py:719] Received Signals.SIGTERM death signal, shutting down workers",
+            "signal to the launcher",
+        ),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-28T10:43:09 ***", "cancelled"),
         ("Stopping coordination service as cluster registration failed. This", "JAX coordination"),
     ],
 )
@@ -501,3 +506,21 @@ def test_a_traceback_whose_exception_is_not_known_is_a_cause_with_that_exception
     assert kinds == [TRACEBACK, "disk"]
     ((_, one),) = Finder({}, []).find(text.format("EOFError"))
     assert one.kind == TRACEBACK
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f>",
+        "[rank3]: Exception ignored in: <bound method X.__del__>",
+        "Retry attempt failed:",
+        "--- Logging error ---",
+    ],
+)
+def test_a_traceback_after_which_the_program_goes_on_is_no_trouble(before: str) -> None:
+    """The line before it says so."""
+    text = (
+        "Traceback (most recent call last):\n  f()\nAssertionError: can only test a child process\n"
+    )
+    assert Finder({}, []).find(f"step 1\n{before}\n{text}") == []
+    assert Finder({}, []).find(f"step 1\n{before}\nelse\n{text}") != []
