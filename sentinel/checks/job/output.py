@@ -22,14 +22,18 @@ _CAUSE = re.compile(
     r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"
 )
 _STEP = re.compile(
-    r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )"
+    r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )(?<!number of )"
     r"((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}"
-    r"(\d[\d,]*)(?![\d,%]|\.\w+ ON |\.\d*[1-9]|(?:\.\d+)?e[+-]?\d)"
-    r"|(?m:^ *|\]: ?|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \[[^\]\n]{0,300}\]?"
+    r"(\d+(?:,\d{3})*)(?![\d%]|\.\w+ (?:ON|exceeded) |\.\d*[1-9]|(?:\.\d+)?e[+-]?\d)"
+    r"|(?m:^ *|\]:? *|(?<=\]) +|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \[[^\]\n]{0,300}\]?"
 )
 """Or a bar that is a training's own. Not a step of Slurm (`STEP 4711.0 ON node-3 CANCELLED`), no number of
 steps that are to come or went wrong (`number of nan iterations: 0`), none that is rounded
 (`global_step=3.2e+4`), and no measure (`ms/batch 4.5`)."""
+
+
+_BAR_END = re.compile(r"\A[^\[\]\n]{0,900}\]")
+"""A bar ends no line: whoever speaks next does so behind it."""
 
 
 def condensed(lines: Sequence[str]) -> list[str]:
@@ -53,18 +57,19 @@ def excerpt(lines: Sequence[str], most: int) -> str:
     """The end of them, and what it came from where that is further up: the last step, and the cause. Of
     a large job the last lines are what the launchers say, a screen or two after both."""
     kept = condensed(lines)
-    shown = kept[-most:]
-    text = "\n".join(kept)
-    steps = [line for line in kept if _STEP.search(line)][-1:]
+    shown, text = kept[-most:], "\n".join(kept)
+    steps = _steps(text)[-1:]
+    step = [text[:at].rpartition("\n")[2] + text[at:].partition("\n")[0] for at, _, _ in steps]
     why = filter(None, [cause(text)])
-    above = [one for one in [*steps, *why] if not any(one in line for line in shown)]
+    above = [one for one in [*step, *why] if not any(one in line for line in shown)]
     return "\n".join([*above, "…", *shown[len(above) + 1 :]] if above else shown)
 
 
 def cause(text: str) -> str:
     """The line by which the others followed, after the last step; empty where none names an error."""
-    steps = [*_STEP.finditer(text)]
-    return (_cause(text[steps[-1].end() :]) if steps else "") or _cause(text)
+    steps = _steps(text)
+    rest = text[steps[-1][1] :] if steps else ""
+    return _cause(_BAR_END.sub("", rest, 1)) or _cause(text)
 
 
 def _cause(text: str) -> str:
@@ -89,11 +94,23 @@ def _cause(text: str) -> str:
 
 def last_step(text: str) -> str:
     """The last step that the lines tell, such as `iteration 79400`; empty where they tell none."""
-    found = [*_STEP.finditer(text)]
-    if not found:
-        return ""
-    name, number, epoch, count = found[-1].groups()
-    return f"{name.lower()} {number}" if name else f"{'batch' if epoch else 'step'} {count}"
+    return next((told for _, _, told in _steps(text)[-1:]), "")
+
+
+def _steps(text: str) -> list[tuple[int, int, str]]:
+    """From where to where a step is told, and which: by the lines of the trainer, where that is known."""
+    from sentinel.checks.log.recognition import recognise
+
+    known = recognise(text)
+    if known.number and known.trainer not in ("", "tqdm"):
+        own = re.finditer(known.number.pattern, text, re.M)
+        return [(one.start(1), one.end(), f"{known.number.name} {one[1]}") for one in own]
+    found = []
+    for one in _STEP.finditer(text):
+        name, number, epoch, count = one.groups()
+        told = f"{name.lower()} {number}" if name else f"{'batch' if epoch else 'step'} {count}"
+        found.append((one.start(1) if name else one.start(4), one.end(), told))
+    return found
 
 
 def stdout(gone: Gone) -> str:

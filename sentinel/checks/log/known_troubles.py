@@ -90,8 +90,8 @@ KINDS = (
     ),
     Kind(
         "ROCm error",
-        r"HSA_STATUS_ERROR\w*|Memory access fault by GPU node|HIP error: |hipError[A-Z]\w+",
-        ("HSA_STATUS_ERROR", "Memory access fault", "HIP error", "hipError"),
+        r"HSA_STATUS_ERROR\w*|Memory access fault by GPU node|HW Exception by GPU node|HIP error: |hipError[A-Z]\w+",
+        ("HSA_STATUS_ERROR", "Memory access fault", "HW Exception", "HIP error", "hipError"),
         "ROCR-Runtime, hsa.h and runtime.cpp; HIP, hip_runtime_api.h",
     ),
     Kind(
@@ -266,7 +266,7 @@ KINDS = (
     Kind(
         "host out of memory",
         SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
-        r"|line \d+: +\d+ Killed\b|(?m:^Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
+        r"|line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
         ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
         SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
@@ -389,7 +389,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

@@ -48,6 +48,10 @@ _NORMS = (
     re.compile(r"Norm((?:/\w+)*)" + _VALUE),
     re.compile(r"grad(?<=  grad)()" + _VALUE),
 )
+_OWN_BESIDE = re.compile(r"[^\n]{0,600}?\w*train_loss(?:_step)?[=:] ?[-+]?\d")
+"""A loss of the model's own behind Lightning's running one, which is NaN all along where a rank has none to
+give, such as in pipelines (trainer/progress.py of PyTorch Lightning 1, `running_loss`; neuronx-nemo-megatron)."""
+
 _UNNAMED = (
     (" avg", re.compile(r"^ *\d+: ([-+\w.]+), [-+\w.]+ avg(?: loss)?, ", re.M)),
     ("G  ", re.compile(r"^ *\d+/\d+ +[\d.]+G((?: +(?:-?[nN]a[nN]|[\d.]+)){4,}):? ", re.M)),
@@ -148,6 +152,8 @@ def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
                 if form in alike:
                     continue
                 alike.add(form)
+            elif _OWN_BESIDE.match(text, match.end()) and _name(text, match) == "loss":
+                continue
             else:
                 alike.clear()
             yield at, _name(text, match), _value(match[2])

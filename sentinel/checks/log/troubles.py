@@ -15,7 +15,9 @@ _TIME = re.compile(r"^\[?\d{4}[-/]\d\d[-/]\d\d[T ][\d:.,]{8,18}Z?\]?:? ")
 
 _MARKS = (
     # `[node-3:17]: text`, and `[17]: text` as pdsh and ompi do
-    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\]"),
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\](?=:)"),
+    # Open MPI and UCX: a process of a host
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\] "),
     re.compile(r"^\[(?P<rank>\d{1,6})\]:? "),
     # Open MPI, --tag-output
     re.compile(r"^\[\d{1,6},(?P<rank>\d{1,6})\]<std(?:out|err)>: ?"),
@@ -165,14 +167,13 @@ class Finder:
             near = _near(text, told)
             shown = _shown(near, min(LONGEST, told - begin))
             source = _named(kind, text[max(begin, told - BEFORE) : told + AFTER]) or origin(
-                text[begin : begin + LONGEST], node, told - begin
+                _head(text, begin), node, PREFIX if name == EXCEPTION else told - begin
             )
             found.append((position, _trouble(name, shown, source, near, path)))
         return found
 
     def _ignored(self, text: str, position: int) -> bool:
-        begin, end = _line(text, position)
-        parts = {text[begin : min(end, begin + LONGEST)], _near(text, position)}
+        parts = {_head(text, _line(text, position)[0]), _near(text, position)}
         return any(p.search(part) for p in (*self._ignore, DIAGNOSTIC) for part in parts)
 
     def _hits(self, text: str) -> "list[_Hit]":
@@ -232,6 +233,11 @@ def _shown(line: str, at: int) -> str:
     """From its beginning, or from a little before what was found in it."""
     start = at - BEFORE if at > 2 * BEFORE else 0
     return ("…" if start else "") + shortened(visible(line[start:].strip()), 300)
+
+
+def _head(text: str, begin: int) -> str:
+    """What is looked at of the line that begins there."""
+    return text[begin : min(_line(text, begin)[1], begin + LONGEST)]
 
 
 def _near(text: str, position: int) -> str:

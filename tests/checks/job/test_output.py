@@ -26,6 +26,16 @@ MEGATRON = (
             "batch 32040",
         ),
         ("global_step=999.0, consumed_samples=256000.0", "global_step 999"),
+        (
+            "completed step: 48, seconds: 64.6, loss: 6.5\n[process=15][step=0][wait] Resetting",
+            "step 48",
+        ),
+        ("Number of steps/epoch 0, total number of steps 0", ""),
+        ("slurmstepd: error: Step 4711.0 exceeded memory limit (7 > 6), being killed", ""),
+        (
+            "  0%|  | 0/50 [00:00<?, ?it/s]  2%|# | 1/50 [10:38<8:41:21, 638.39s/it]slurmstepd: error:",
+            "step 1",
+        ),
         ("INFO -   Total optimization steps = 1000", ""),
         ("train.py --logging-steps 10", ""),
         ("399/1932 batches | ms/batch 4.5376 | loss 5.7", ""),
@@ -67,6 +77,10 @@ def test_the_last_step_is_one_that_was_done(text: str, step: str) -> None:
             "WARNING:api:Received 1 death signal, shutting down workers",
         ),
         ("[rank2]: KeyError: 'x'\nstep 8\n", "[rank2]: KeyError: 'x'"),
+        (
+            "{'loss': 2.0, 'epoch': 0.1}\n 12%|## | 29/99 [01:02<03:04, 2s/it]RuntimeError: CUDA error: x\n",
+            "RuntimeError: CUDA error: x",
+        ),
         ("step 8\n", ""),
         ("step 8", ""),
     ],

@@ -177,6 +177,14 @@ WHOLE = (
     ("line", "lost"),
     [
         pytest.param("v_num=0, loss=nan.0, val_loss=1.23]", ["loss"], id="Lightning, two names"),
+        pytest.param(
+            "14.05s/it, loss=nan, v_num=, reduced_train_loss=3.9, gradient_norm=1.0",
+            [],
+            id="Lightning's running loss of a rank in a pipeline that has none",
+        ),
+        pytest.param(
+            "2s/it, loss=nan, reduced_train_loss=nan]", ["loss", "reduced_train_loss"], id="both"
+        ),
         pytest.param("reduced_train_loss: nan | val_loss: 1.2", ["reduced_train_loss"], id="NeMo"),
         pytest.param("train/CrossEntropyLoss=nan", ["train/CrossEntropyLoss"], id="OLMo"),
         pytest.param("train/CE loss=nan", ["train/CE loss"], id="OLMo-core"),

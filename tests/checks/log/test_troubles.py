@@ -142,6 +142,8 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ),
         ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
         ("Killed", "host out of memory"),
+        ("165/296 [===>....] - ETA: 365s - loss: 2.1371Killed", "host out of memory"),
+        ("HW Exception by GPU node-3 (Agent handle: 0x5a) reason :GPU Hang", "ROCm error"),
         (
             "slurmstepd: error: Job 7 exceeded memory limit (10442128 > 10240000), being killed",
             "host out of memory",
@@ -270,6 +272,19 @@ def test_lines_that_are_ignored_hide_no_other() -> None:
             id="Open MPI, after a time",
         ),
         pytest.param(
+            "[node-3:71142] *** Process received signal ***",
+            "",
+            Origin("node-3", ""),
+            id="Open MPI's process",
+        ),
+        pytest.param(
+            "[node-3:229246:0:229246] Caught signal 11",
+            "",
+            Origin("node-3", ""),
+            id="UCX's process",
+        ),
+        pytest.param("i.pretrain/0 [rank7]: text", "", Origin("", "7"), id="TorchX, NeMo-Run"),
+        pytest.param(
             "(Actor pid=7, ip=10.0.0.9) [rank1]:[E317 x.cpp:6] text",
             "",
             Origin("10.0.0.9", "1"),
@@ -285,7 +300,7 @@ def test_lines_that_are_ignored_hide_no_other() -> None:
 )
 def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: Origin) -> None:
     """By the marks that launchers put before it."""
-    assert origin(line, node) == found
+    assert origin(line, node, len(line)) == found
 
 
 @pytest.mark.parametrize(
@@ -489,6 +504,15 @@ def test_a_mark_in_the_middle_of_a_line_tells_who_speaks_there() -> None:
     text = f"{bar}[rank3]:[E723 x.cpp:6] [Rank 3] Watchdog caught collective operation timeout"
     ((_, one),) = Finder({}, []).find(text)
     assert one.rank == "3"
+
+
+def test_an_exception_comes_from_whom_its_own_line_names() -> None:
+    """Behind what a launcher puts before every line."""
+    mark = "i.pretrain/0 [rank7]: "
+    text = f"{mark}Traceback (most recent call last):\n{mark}  f()\n{mark}KeyError: 1\n"
+    assert [one.rank for _, one in Finder({}, []).find(text)] == ["7"]
+    text = "Traceback (most recent call last):\n  f()\nKeyError: 1\n[rank1]:[W] of another\n"
+    assert [one.rank for _, one in Finder({}, []).find(text)] == [""]
 
 
 def test_a_traceback_whose_exception_is_not_known_is_a_cause_with_that_exception() -> None:
