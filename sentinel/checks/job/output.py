@@ -22,7 +22,7 @@ _CAUSE = re.compile(
     r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"
 )
 _STEP = re.compile(
-    r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )(?<!number of )"
+    r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )(?<!number of )(?<!@ )"
     r"((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}"
     r"(\d+(?:,\d{3})*)(?![\d%]|\.\w+ (?:ON|exceeded) |\.\d*[1-9]|(?:\.\d+)?e[+-]?\d)"
     r"|(?m:^ *|\]:? *|(?<=\]) +|(Epoch) \d+: *|Steps: *)\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/\d+ \[[^\]\n]{0,300}\]?"

@@ -54,6 +54,7 @@ give, such as in pipelines (trainer/progress.py of PyTorch Lightning 1, `running
 
 _UNNAMED = (
     (" avg", re.compile(r"^ *\d+: ([-+\w.]+), [-+\w.]+ avg(?: loss)?, ", re.M)),
+    (" train, step ", re.compile(r"\bep \d+ train, step \d+, ((?:[\w.:/-]+ [-+\w.]+, ){1,20})")),
     ("G  ", re.compile(r"^ *\d+/\d+ +[\d.]+G((?: +(?:-?[nN]a[nN]|[\d.]+)){4,}):? ", re.M)),
 )
 _ENDS = "|,;:={}[]()'\"\t\n"
@@ -189,8 +190,8 @@ def _counts(text: str) -> Iterator[Loss]:
 
 
 def _unnamed(text: str) -> Iterator[Loss]:
-    """Losses whose name stands in a header of columns (YOLO: the first of them, or whichever is NaN), or
-    after them (darknet)."""
+    """Losses whose name stands in a header of columns (YOLO: the first of them, or whichever is NaN), after
+    them (darknet), or is anything (RETURNN)."""
     for mark, pattern in _UNNAMED:
         if mark in text:
             for match in pattern.finditer(text):

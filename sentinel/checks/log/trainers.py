@@ -117,6 +117,10 @@ OTHERS = (
         needs=r"Train Epoch: \d+ \[\d+%\]",
     ),
     Trainer(
+        name="RETURNN", source="returnn/torch/engine.py of rwth-i6/returnn, _print_process", words=(" train, step ",),
+        numbers={"step": r"\bep \d+ train, step (\d+), "}, seconds=(r", ([\d.]+) sec/step, elapsed ", 1.0),
+    ),
+    Trainer(
         name="OpenNMT-py", source="onmt/utils/statistics.py of OpenNMT/OpenNMT-py", words=("; acc: ",),
         numbers={"step": r"Step (\d+)/ *\d+; acc: "}, loss="xent",
     ),

@@ -104,6 +104,7 @@ _SURVIVED = re.compile(
     r"^[^\n]{0,200}(?:Exception ignored (?:in|on|while)\b[^\n]*|Retry attempt failed:|--- Logging error ---)\s*\Z",
     re.M,
 )
+_CHAINED = re.compile(r"(?:another exception occurred|the following exception):\s*\Z")
 """The line before a traceback that says that the program goes on: finalizers of CPython (PyErr_WriteUnraisable;
 those of DataLoader's iterators in many trainings), W&B's retries, and logging's own errors."""
 
@@ -147,7 +148,7 @@ class Finder:
         """With the position of each; one of a line, and at most MOST of a kind."""
         found: list[tuple[int, Trouble]] = []
         counts: dict[str, int] = {}
-        end, hits = -1, self._hits(text)
+        end, hits, survived = -1, self._hits(text), False
         for number, first in enumerate(hits):
             if first[0] <= end:
                 continue
@@ -158,8 +159,11 @@ class Finder:
             at = _exception(text, position, hits) if name == TRACEBACK and kind else None
             if self._ignored(text, position) or (at is not None and self._ignored(text, at)):
                 continue
-            if name == TRACEBACK and _SURVIVED.search(text, max(0, begin - LONGEST), begin):
-                continue
+            if name == TRACEBACK and kind:
+                before = text[max(0, begin - LONGEST) : begin]
+                survived = bool(_SURVIVED.search(before) or (survived and _CHAINED.search(before)))
+                if survived:
+                    continue
             counts[name] = counts.get(name, 0) + 1
             name = name if at is None else EXCEPTION
             begin = begin if at is None else at

@@ -38,6 +38,7 @@ MEGATRON = (
         ),
         ("INFO -   Total optimization steps = 1000", ""),
         ("train.py --logging-steps 10", ""),
+        ("Invalidate trace cache @ step 1: expected module 15, but got module 313", ""),
         ("399/1932 batches | ms/batch 4.5376 | loss 5.7", ""),
         ("Loading checkpoint shards: 100%|####| 4/4 [00:01<00:00]", ""),
     ],

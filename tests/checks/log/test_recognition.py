@@ -207,6 +207,11 @@ FORMS = {
         "03:12:05\tbase\tINFO\t[6.71, 1.74, 13.6, {n}, 0.0002]",
         "step",
     ),
+    "RETURNN": (
+        "ep 2 train, step {n}, ctc_4 2.123, ce 3.1, num_seqs 5, mem_usage:cuda:0 5.1GB, 0.611 sec/step, elapsed"
+        " 0:05:57, exp. remaining 1:02:03, complete 8.75%",
+        "step",
+    ),
     "OpenNMT-py": (
         "[03:12:05 INFO] Step {n}/ 5000; acc:  10.2; ppl: 21.1; xent: 5.1; lr: 0.1",
         "step",

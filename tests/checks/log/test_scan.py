@@ -210,6 +210,16 @@ WHOLE = (
             ["loss"],
             id="YOLO",
         ),
+        pytest.param(
+            "ep 2 train, step 587, ctc_4 nan, ce 2.1, num_seqs 5, 0.6 sec/step, elapsed 0:01",
+            ["loss"],
+            id="RETURNN",
+        ),
+        pytest.param(
+            "ep 2 train, step 587, ctc_4 1.2, ce 2.1, num_seqs 5, 0.6 sec/step, elapsed 0:01",
+            [],
+            id="RETURNN, finite",
+        ),
         pytest.param(" 117: -nan, -nan avg loss, 0.001 rate, 3 seconds", ["loss"], id="darknet"),
         pytest.param("Step 50/ 900; acc: 0.1; ppl: nan; xent: nan; lr: 1", ["xent"], id="OpenNMT"),
         pytest.param(

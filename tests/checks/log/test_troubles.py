@@ -546,5 +546,7 @@ def test_a_traceback_after_which_the_program_goes_on_is_no_trouble(before: str) 
     text = (
         "Traceback (most recent call last):\n  f()\nAssertionError: can only test a child process\n"
     )
-    assert Finder({}, []).find(f"step 1\n{before}\n{text}") == []
+    chain = f"\nDuring handling of the above exception, another exception occurred:\n\n{text}"
+    assert Finder({}, []).find(f"step 1\n{before}\n{text}{chain}{chain}") == []
+    assert len(Finder({}, []).find(f"step 1\n{before}\n{text}{chain}{text}")) == 1
     assert Finder({}, []).find(f"step 1\n{before}\nelse\n{text}") != []
