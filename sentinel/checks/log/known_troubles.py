@@ -122,8 +122,9 @@ KINDS = (
     Kind(
         "Gaudi or Ascend",
         r"FATAL ERROR :: MODULE:PT_|synStatus=(?:synStatus )?(?!0\b|1\b)\d+ \[|HCCL (?:function )?error|\bERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
-        r"|\bE[A-Z]\d{4}: (?:\[PID: \d+\]|Inner Error!)|\w\(E[A-Z]\d{4}\): ",
-        ("MODULE:PT_", "synStatus=", "HCCL ", "ERR0", "[PID: ", "Inner Error", "(E"),
+        r"|\bE[A-Z]\d{4}: (?:\[PID: \d+\]|Inner Error!|\d{4}-\d\d-\d\d-|The wait execution of)|NPU (?:error|warning), error code is [1-9]|\w\(E[A-Z]\d{4}\): ",
+        ("MODULE:PT_", "synStatus=", "HCCL ", "ERR0", "[PID: ", "Inner Error", "(E",
+         "EE1", "EH9", "EI0", "EJ0", "EL0", "EZ9", "error code is"),
         "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp and Exceptions.h of"
         " Ascend/pytorch; Huawei CANN's error codes, as in cann/hccl",
     ),
@@ -319,11 +320,13 @@ KINDS = (
         "checkpoint file",
         r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d+\] \. unexpected pos \d+ vs"
         r"|Error while (?:deserializing header|serializing): |pickle data was truncated|EOFError: Ran out of input"
-        r"|zipfile\.BadZipFile|truncated file: eof = ",
+        r"|zipfile\.BadZipFile|truncated file: eof = |The file might be corrupted|Invalid magic number; corrupt file",
         ("PytorchStream", "unexpected pos", "deserializing header", "while serializing", "pickle data", "out of input", "BadZip",
-         "truncated file"),
+         "truncated file", "might be corrupted", "corrupt file"),
         "PyTorch, caffe2/serialize/inline_container.cc; safetensors; CPython, pickle; HDF5",
     ),
+    Kind("fatal check", r"(?:(?<![A-Z0-9])F\d{4} [\d:.]{8,16} +\d+|: F) \S{1,200}:\d+\] (?:Check failed: (?!error == cudaSuccess)|Non-OK-status)",
+         ("Check failed: ", "Non-OK-status"), "glog and Abseil, as in XLA, TensorFlow and Caffe: the process aborts"),
     Kind(
         "step launch",
         r"srun: error: (?:Unable to create step for job (?!.{0,80}completi)|Task launch for \S+ failed on node"
@@ -389,7 +392,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

@@ -142,6 +142,27 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ),
         ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
         ("Killed", "host out of memory"),
+        (
+            "EI0006: 2024-08-05-18:15:21.270.506 Getting socket times out. Reason: Remote",
+            "Gaudi or Ascend",
+        ),
+        ("EI0002: The wait execution of the Notify register times out.", "Gaudi or Ascend"),
+        ("EJ0001: 2024-05-21-11:57:54.167.645 Start of HCCP went wrong", "Gaudi or Ascend"),
+        (
+            "W NPUStream.cpp:409] Warning: NPU warning, error code is 507046[Error]:",
+            "Gaudi or Ascend",
+        ),
+        ("RuntimeError: unexpected EOF. The file might be corrupted.", "checkpoint file"),
+        ("RuntimeError: Invalid magic number; corrupt file?", "checkpoint file"),
+        (
+            "[00:00<?, ?it/sF0717 16:08:46.411695   7 array.h:414] Check failed: n < size",
+            "fatal check",
+        ),
+        ("2024-10-09 15:47:38.5: F external/xla/xla/x.cc:11] Check failed: ok", "fatal check"),
+        (
+            "F0308 03:12:05.123456 7 x.cpp:9] Check failed: error == cudaSuccess (2 vs. 0)",
+            "CUDA error",
+        ),
         ("165/296 [===>....] - ETA: 365s - loss: 2.1371Killed", "host out of memory"),
         ("HW Exception by GPU node-3 (Agent handle: 0x5a) reason :GPU Hang", "ROCm error"),
         (
