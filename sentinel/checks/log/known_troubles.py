@@ -173,7 +173,7 @@ KINDS = (
         "NCCL connection",
         r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
         r"|Call to \w+ (?:from|to) \S+ failed|Call to ibv_(?:modify_qp|post_\w+|poll_cq) failed|Socket recv failed"
-        r"|no socket interface found)|Connect to \S+<\d+> failed",
+        r"|no socket interface found)|Connect to \S+<\d+> failed|socketProgress\w*: Connection closed by remote peer",
         ("onnect to ", "closed by remote peer", "Call to ", "Socket recv", "no socket interface"),
         NCCL,
         parting=True,
@@ -338,7 +338,7 @@ KINDS = (
     ),
     Kind(
         "NaN loss",
-        r"[Ll]oss is (?:nan|NaN|inf)\S{0,4},? stopping|ValueError: [Ll]oss is (?:nan|NaN)|NaN loss during training"
+        r"[Ll]oss is (?:nan|NaN|NAN|inf)\S{0,4},? stopping|ValueError: [Ll]oss is (?:nan|NaN)|NaN loss during training"
         r"|diverged with loss = NaN|[Ll]oss became infinite or NaN|returned nan values in its \d+th output"
         r"|FloatingPointError: invalid value \(nan\)|found NaN in (?:local|the) (?:grad|forward)|Unexpected result (?:nan|inf)\b",
         ("stopping", "oss is ", "NaN loss", "diverged with", "infinite or NaN", "nan values in", "(nan)", "found NaN in",

@@ -17,7 +17,7 @@ _MARKS = (
     # `[node-3:17]: text`, and `[17]: text` as pdsh and ompi do
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\](?=:)"),
     # Open MPI and UCX: a process of a host
-    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\] "),
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+ *(?::\d+:\d+)?\] "),
     re.compile(r"^\[(?P<rank>\d{1,6})\]:? "),
     # Open MPI, --tag-output
     re.compile(r"^\[\d{1,6},(?P<rank>\d{1,6})\]<std(?:out|err)>: ?"),

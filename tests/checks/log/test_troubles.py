@@ -142,6 +142,11 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ),
         ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
         ("Killed", "host out of memory"),
+        ("Loss is NAN, stopping training", "NaN loss"),
+        (
+            "socketProgress: Connection closed by remote peer gpu-node1.int.example.org<45074>",
+            "NCCL connection",
+        ),
         (
             "EI0006: 2024-08-05-18:15:21.270.506 Getting socket times out. Reason: Remote",
             "Gaudi or Ascend",
@@ -303,6 +308,9 @@ def test_lines_that_are_ignored_hide_no_other() -> None:
             "",
             Origin("node-3", ""),
             id="UCX's process",
+        ),
+        pytest.param(
+            "[node-3:1 :0:98] Caught signal 11", "", Origin("node-3", ""), id="UCX, padded"
         ),
         pytest.param("i.pretrain/0 [rank7]: text", "", Origin("", "7"), id="TorchX, NeMo-Run"),
         pytest.param(
