@@ -3,11 +3,14 @@
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sentinel.checks.job.memory import Gone, Seen
 from sentinel.slurm.filename_patterns import output_of
 from sentinel.slurm.model import Job
+
+if TYPE_CHECKING:
+    from sentinel.checks.log.recognition import Recognised
 
 MANY = 5
 """Lines of one kind, from which on they are followers: one rank fails, and thousands say so."""
@@ -74,9 +77,11 @@ def cause(text: str) -> str:
 
 def _cause(text: str) -> str:
     """What nothing else brings about, else what is named first, else an echo."""
-    from sentinel.checks.log.known_troubles import ECHOES, ROOTS, TRACEBACK
-    from sentinel.checks.log.troubles import Finder
-
+    try:
+        from sentinel.checks.log.known_troubles import ECHOES, ROOTS, TRACEBACK
+        from sentinel.checks.log.troubles import Finder
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return next((line.strip() for line in text.splitlines() if _CAUSE.search(line)), "")
     found = Finder({}, []).find(text)
     root = [trouble.line for _, trouble in found if trouble.kind in ROOTS]
     known = [(at, trouble.line) for at, trouble in found if trouble.kind not in ECHOES]
@@ -99,10 +104,8 @@ def last_step(text: str) -> str:
 
 def _steps(text: str) -> list[tuple[int, int, str]]:
     """From where to where a step is told, and which: by the lines of the trainer, where that is known."""
-    from sentinel.checks.log.recognition import recognise
-
-    known = recognise(text)
-    if known.number and known.trainer not in ("", "tqdm"):
+    known = _recognised(text)
+    if known and known.number and known.trainer not in ("", "tqdm"):
         own = re.finditer(known.number.pattern, text, re.M)
         return [(one.start(1), one.end(), f"{known.number.name} {one[1]}") for one in own]
     found = []
@@ -111,6 +114,14 @@ def _steps(text: str) -> list[tuple[int, int, str]]:
         told = f"{name.lower()} {number}" if name else f"{'batch' if epoch else 'step'} {count}"
         found.append((one.start(1) if name else one.start(4), one.end(), told))
     return found
+
+
+def _recognised(text: str) -> "Recognised | None":
+    try:
+        from sentinel.checks.log.recognition import recognise
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return None
+    return recognise(text)
 
 
 def stdout(gone: Gone) -> str:
