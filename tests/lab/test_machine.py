@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import machine, paths
+from tests.lab.waiting import begun
 
 ALONE = """
 import subprocess, sys
@@ -48,6 +49,7 @@ def test_what_is_left_behind_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     before = machine.facts()
     none: machine.Facts = {**before, "sysctl": before["sysctl"] - {*before["sysctl"]}}
     with subprocess.Popen(["sleep", "60"], env={**os.environ, machine.RUN: "some-run"}) as left:
+        begun(left)
         mine, unclear = machine.changes(none, "some-run", patience=0)
         left.kill()
     assert any(line == f"process: {left.pid} sleep 60 " for line in mine)

@@ -1,8 +1,10 @@
 """Waiting for something real to happen, never longer than a limit."""
 
+import subprocess
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -25,3 +27,9 @@ def wait_until(
             text = what if isinstance(what, str) else what()
             raise TimeoutError(f"not within {limit:g} s: {text}")
         time.sleep(max(0.05, 2 * (now - asked)))
+
+
+def begun(process: "subprocess.Popen[Any]") -> None:
+    """Until others can see its arguments and environment: Popen returns when exec has closed the files of
+    the program before, which is a moment earlier (begin_new_exec() of Linux, fs/exec.c)."""
+    wait_until(Path(f"/proc/{process.pid}/environ").read_bytes, "its environment")

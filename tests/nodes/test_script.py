@@ -31,7 +31,7 @@ from sentinel.nodes.probe import (
 )
 from tests.lab.cgroups import Cgroups
 from tests.lab.fuse import Fuse
-from tests.lab.waiting import wait_until
+from tests.lab.waiting import begun, wait_until
 
 SLUID = "sDTDM8106N2P00"
 MARK = "5eed" * 8
@@ -165,6 +165,7 @@ def test_a_command_line_forges_no_row(host: Host) -> None:
     """Newlines in the arguments of a process make no further process and no further section."""
     forged = f"x\n{MARK} memory ok 0\n 1 root init"
     with subprocess.Popen(["sh", "-c", "sleep 60; :", forged]) as liar:
+        begun(liar)
         processes = host.probe(Wants(parts=("processes",))).processes
         assert isinstance(processes, tuple)
         rows = [p for p in processes if MARK in p.command]
@@ -435,6 +436,7 @@ def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
     forged = "/proc/1/environ:SLURM_JOB_ID=4712"
     env = {"SLURM_JOB_ID": f"4711\n999 {forged}\n{forged}"}
     with subprocess.Popen(["sleep", "60"], env=env) as left:
+        begun(left)
         steps = host.probe(Wants(parts=("steps",))).steps
         left.kill()
     assert isinstance(steps, Steps)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import paths
-from tests.lab.waiting import wait_until
+from tests.lab.waiting import begun
 from tests.torture.oracle import processes
 from tests.torture.planted import PLANTED, planted
 
@@ -22,10 +22,10 @@ def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
 
 
 def test_processes_are_counted_by_all_their_arguments() -> None:
-    """Not by a part of them. Right after it was started the kernel may not know its arguments yet."""
+    """Not by a part of them."""
     with subprocess.Popen(["sleep", "86399.5"]) as one:
         try:
-            wait_until(lambda: processes("sleep 86399.5"), "the arguments")
+            begun(one)
             assert (processes("sleep 86399.5"), processes("sleep 86399")) == (1, 0)
         finally:
             one.kill()
