@@ -32,10 +32,5 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "real = os.path.realpath(path, strict=True)",
         "(False)",
     ): "os.stat(2) in the next line says the same of what is not there",
-    (
-        "sentinel/checks/log/progress.py",
-        "spare = [one for one in troubles if one.kind in ECHOES][::-1]",
-        "(2)",
-    ): "troubles come one by one, so one at most is too many",
 }
 """Module, line and what stands in place: why no test can tell."""
