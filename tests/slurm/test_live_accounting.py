@@ -72,6 +72,7 @@ def test_who_cancelled_it(fresh_accounting: Lab, stand_ins: StandIns) -> None:
     job = fresh_accounting.sbatch("exec sleep 600", user=alice)
     fresh_accounting.wait_state(job, "RUNNING")
     fresh_accounting.ask(["scancel", job], user=alice)
+    fresh_accounting.wait_state(job, "CANCELLED")  # slurmdbd has it so while squeue: COMPLETING
     end = booked(forgetful(fresh_accounting, stand_ins), job, "CANCELLED")
     assert end.cancelled_by == alice.name
     both = slurm(fresh_accounting).job_end(job)
