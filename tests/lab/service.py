@@ -40,9 +40,15 @@ class Service:
         return self._process.poll() is None
 
     def wait_for(
-        self, predicate: Callable[[], object], what: str = "", limit: float = 20.0
+        self,
+        predicate: Callable[[], object],
+        what: str | Callable[[], str] = "",
+        limit: float = 20.0,
     ) -> None:
         """Until the predicate is true; fails at once, with the output, where the process ends."""
+
+        def missing() -> str:
+            return f"{what if isinstance(what, str) else what()}: {self._said()}"
 
         def done() -> bool:
             if predicate():
@@ -51,7 +57,7 @@ class Service:
                 raise AssertionError(f"sentinel ended: {self._said()}")
             return False
 
-        wait_until(done, lambda: f"{what}: {self._said()}", limit)
+        wait_until(done, missing, limit)
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)

@@ -70,7 +70,15 @@ def test_each_death_is_told_to_its_owner_and_nobody_else_is_disturbed(
         return Counter(str(line["labels"]["user"]) for line in lines)
 
     watched = f"{len(users)} subjects, all ok"
-    service.wait_for(lambda: watched in night.say("status", "--json").stdout, watched, 60)
+
+    def status() -> str:
+        return str(night.say("status", "--json").stdout)
+
+    service.wait_for(
+        lambda: watched in status(),
+        lambda: f"{watched}; it is\n{status()}\n{fresh.ask(['squeue', '--long'])}",
+        60,
+    )
     go.touch()
     service.wait_for(lambda: set(told("firing")) == {u.name for u in dead}, "every death", 60)
     wanted = {f"{user.name}@example.org" for user in mourned} | {"oncall@example.org"}
