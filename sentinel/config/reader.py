@@ -279,6 +279,9 @@ _REMEDIES = {
 
 _HOST_LIST = re.compile(r"[\w.-]\[[0-9,-]+\]")
 _TAB_INDENT = re.compile(r" *\t")
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""libyaml's own limit, of 1,000 levels. It looks ahead, so that it may meet it before this reader has
+counted to its own (seen with PyYAML 6.0.4)."""
 
 
 def read(data: bytes, collector: Collector) -> Node:
@@ -329,6 +332,8 @@ def _explained(error: Any, text: str) -> Unreadable:
     index = min(mark.line if mark else 0, len(lines) - 1)
     if _TAB_INDENT.match(lines[index]):
         return Unreadable("a tab stands where YAML wants spaces; indent with spaces", index + 1)
+    if error.problem == _TOO_DEEP:
+        return Unreadable(f"nested deeper than {DEEPEST} levels", index + 1)
     begun = error.context_mark
     since = f" (begun in line {begun.line + 1})" if begun and begun.line != index else ""
     doing = f"{error.context}: " if error.context else ""
