@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.checks.quota.tools.quota import Quota, Unexpected
+from sentinel.checks.quota.tools.quota import Quota, Target, Unexpected
 from sentinel.core.errors import CannotTell
 from sentinel.core.mounts import Mount
 from sentinel.core.text import shortened, visible
@@ -86,6 +86,21 @@ class Question(Struct, frozen=True, kw_only=True):
         if self.name or self.kind in own:
             return self.name or str(own[self.kind]())
         raise CannotTell(f"quotas: name the {self.kind}, as in {self.kind}:NAME")
+
+    @property
+    def number(self) -> int:
+        """Of that user or group. Raises CannotTell where this machine knows no such name."""
+        import grp
+        import pwd
+
+        if self.who.isdigit():
+            return int(self.who)
+        try:
+            if self.kind == "user":
+                return pwd.getpwnam(self.who).pw_uid
+            return grp.getgrnam(self.who).gr_gid
+        except KeyError as error:
+            raise CannotTell(f"there is no {self.kind} {visible(self.who)} here") from error
 
 
 def tool_for(measure: str, mount: Mount) -> str:
@@ -231,7 +246,27 @@ def _beegfs(q: Question) -> list[Quota]:
 
     who = ["--uid" if q.kind == "user" else "--gid", q.who]
     argv = ["beegfs-ctl", "--getquota", "--csv", f"--mount={q.mount.point}", *who]
-    return beegfs.quota(said(argv, q.limit), q.kind)
+    try:
+        return beegfs.quota(said(argv, q.limit), q.kind)
+    except proc.NotFound:
+        number = q.number
+        ids = str(number) if os.geteuid() == 0 else "current"  # only root may name one
+        argv = [*beegfs.USAGE, f"--{q.kind[0]}ids={ids}"]
+        return beegfs.usage(said(argv, q.limit), q.kind, number)
+
+
+def targets(tool: str, point: str, left: Callable[[], float]) -> list[Target]:
+    """What the file system consists of, by `lustre` or `beegfs`; `left` is what is left of the time (s).
+    Raises CannotTell, Unexpected."""
+    from sentinel.checks.quota.tools import beegfs, lustre
+
+    if tool == "lustre":
+        space = said(["lfs", "df", point], left())
+        return lustre.targets(space, said(["lfs", "df", "-i", point], left()))
+    try:
+        return beegfs.targets(said(["beegfs-df", "-p", point], left()))
+    except proc.NotFound:
+        return beegfs.listed(said(beegfs.LIST, left()))
 
 
 def _ceph(q: Question) -> list[Quota]:

@@ -196,14 +196,7 @@ class _Asker:
         return quota_finding(path, quota, self._warn, self._crit, self._now, self._fs.grace)
 
     def _targets(self, tool: str, sight: Sight, mount: Mount) -> Finding:
-        from sentinel.checks.quota.tools import beegfs, lustre
-
-        if tool == "lustre":
-            argv, left = ["lfs", "df"], self._left()
-            space = collect.said([*argv, mount.point], left)
-            found = lustre.targets(space, collect.said([*argv, "-i", mount.point], left))
-        else:
-            found = beegfs.targets(collect.said(["beegfs-df", "-p", mount.point], self._left()))
+        found = collect.targets(tool, mount.point, self._left)
         return targets_finding(sight.path, found, *self._shares)
 
     def _tree(self, sight: Sight, mount: Mount) -> Finding:

@@ -142,6 +142,9 @@ mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:blo
 mmlsquota::0:1:::gpfs01:USR:1234:alice:2097152:1048576:2097152:1024:expired:4000:0:500000:10:none:e:on:off:::
 """
 BEEGFS = "name,id,size,hard,files,hard\nalice,1000,2097152,2097152,120,unlimited\n"
+BEEGFS_8 = (
+    '{"name": "alice", "id": 1000, "type": "user", "space": "2097152/2097152", "inode": "1/∞"}\n'
+)
 ZFS = "userused@alice\t100\nuserquota@alice\t100\nuserobjused@alice\t5\nuserobjquota@alice\t-\n"
 QGROUPS = """\
 Qgroupid    Referenced    Exclusive  Max referenced  Max exclusive   Path
@@ -211,6 +214,7 @@ QUOTAS = [
     ("lfs quota", quota("lustre", "lfs", LFS + "     HERE 6291456* 4194304 6291456 none  120000 0 1000000 -\n", when="quota")),
     ("mmlsquota", quota("gpfs", "mmlsquota", GPFS)),
     ("beegfs-ctl", quota("beegfs", "beegfs-ctl", BEEGFS)),
+    ("beegfs quota", quota("beegfs", "beegfs", BEEGFS_8, "user:1000", when="quota")),
     ("getfattr ceph.quota.max_bytes", quota("ceph", "getfattr", 'ceph.quota.max_bytes="100"\n', "directory", when="ceph.quota.max_bytes")),
     ("zfs userused", quota("zfs", "zfs", ZFS, when="userused")),
     ("btrfs", quota("btrfs", "btrfs", QGROUPS, "qgroup:0/256")),

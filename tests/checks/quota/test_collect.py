@@ -109,6 +109,22 @@ def test_quota_1_exits_1_when_somebody_is_over_quota(tool: Any) -> None:
         ask("quota")
 
 
+def test_beegfs_8_is_asked_where_there_is_no_tool_of_7(tool: Any) -> None:
+    """Of somebody else only root may ask by number; a name that nobody has is not asked about."""
+    row = '{"name":"root","id":0,"type":"user","space":"5/10","inode":"?/?"}'
+    tool("beegfs", f"echo \"$@\" >&2; case $* in *--uids=0|*--uids=current) echo '{row}' ;; esac")
+    for name in ("0", "root"):
+        (found,) = ask("beegfs", name=name)
+        assert (found.name, found.space.used, found.space.hard) == ("root", 5, 10)
+    with pytest.raises(CannotTell, match="no row of user 12345"):
+        ask("beegfs", name="12345")
+    with pytest.raises(CannotTell, match="there is no user nobody-here"):
+        ask("beegfs", name="nobody-here")
+    tool("beegfs-ctl", "exit 3")
+    with pytest.raises(CannotTell, match="beegfs-ctl"):
+        ask("beegfs", name="0")
+
+
 def test_xfs_quota_exits_0_whatever_happens(tool: Any) -> None:
     """So its silence is no answer."""
     tool("xfs_quota", "echo 'report: foreign filesystem' >&2")

@@ -73,6 +73,15 @@ TargetID   Cap. Pool        Total         Free    %      ITotal       IFree    %
      101         low      10.0TiB       0.5TiB   5%     1000.0M      900.0M  90%
      102   emergency      10.0TiB       0.1TiB   1%     1000.0M      900.0M  90%
 """
+BEEGFS_8 = """\
+{"id":1000,"inode":"120/∞","name":"alice","pool":"storage_pool_default","space":"2097152/1073741824","type":"user"}
+{"id":1000,"inode":"7/9","name":"alice","pool":"storage_pool_default","space":"1/2","type":"group"}
+"""
+BEEGFS_8_TARGETS = """\
+{"alias":"meta_1","cap_pool":"Normal","consistency":"Good","id":{"num_id":1,"node_type":2},"inodes":"100","inodes_free":"50","inodes_used":"50 (50.00%)","last_contact":"2s ago","node":"meta:1","reachability":"Online","space":"100000","space_free":"50000","space_used":"500 (50.00%)","storage_pool":"(n/a)","sync_state":"Healthy","type":2}
+{"alias":"full","cap_pool":"Emergency","consistency":"Bad","id":{"num_id":101,"node_type":3},"inodes":"-","inodes_free":"-","inodes_used":"-","last_contact":"4s ago","node":"storage:1","reachability":"Online","space":"100000","space_free":"5000","space_used":"950 (95.00%)","storage_pool":"storage:1","sync_state":"Healthy","type":3}
+{"alias":"gone","cap_pool":"Normal","consistency":"Good","id":{"num_id":102,"node_type":3},"inodes":"-","inodes_free":"-","inodes_used":"-","last_contact":"unknown","node":"storage:2","reachability":"Offline","space":"-","space_free":"-","space_used":"-","storage_pool":"storage:1","sync_state":"Healthy","type":3}
+"""
 QGROUPS = """\
 Qgroupid    Referenced    Exclusive  Max referenced  Max exclusive   Path
 --------    ----------    ---------  --------------  -------------   ----
@@ -291,6 +300,38 @@ def test_beegfs_files_that_are_not_counted_everywhere() -> None:
         files("120+", "1000")
 
 
+def test_beegfs_8_quota() -> None:
+    """A user and a group of one number are two; `unlimited` is written as the largest number."""
+    (found,) = beegfs.usage(BEEGFS_8, "user", 1000)
+    assert found.space == Amount(used=2097152, hard=1073741824)
+    assert found.entries == Amount(used=120)
+    unlimited = BEEGFS_8.replace("1073741824", str(2**63 - 1))
+    assert beegfs.usage(unlimited, "user", 1000)[0].space == Amount(used=2097152)
+
+
+def test_beegfs_8_quota_without_numbers_is_no_answer() -> None:
+    """`?` is what no server has told; an id without any has no row, and it ends with 0."""
+    with pytest.raises(Unexpected, match="no row of user 1001"):
+        beegfs.usage(BEEGFS_8, "user", 1001)
+    with pytest.raises(Unexpected, match="not told"):
+        beegfs.usage(BEEGFS_8.replace("2097152/1073741824", "?/?"), "user", 1000)
+    with pytest.raises(Unexpected):
+        beegfs.usage(BEEGFS_8.replace("120/∞", "?/500"), "user", 1000)
+    (found,) = beegfs.usage(BEEGFS_8.replace("120/∞", "?/?"), "user", 1000)
+    assert found.entries is None
+
+
+def test_beegfs_8_targets() -> None:
+    """Each is told apart with what ails it; one that is away has no sizes."""
+    meta, full, gone = beegfs.listed(BEEGFS_8_TARGETS)
+    assert (meta.kind, meta.used_percent, meta.inodes_used_percent) == ("metadata", 50.0, 50.0)
+    assert (full.kind, full.used_percent, full.inodes) == ("data", 95.0, 0)
+    assert full.trouble == "inconsistent data, emergency pool"
+    assert (gone.name, gone.trouble) == ("gone", "offline")
+    with pytest.raises(Unexpected):  # it is there, and has no size
+        beegfs.listed(BEEGFS_8_TARGETS.replace("Offline", "Online"))
+
+
 def test_xfs_holds_those_without_limits_to_those_of_id_0() -> None:
     """Which are not held themselves; the kernel writes them into an id only when it is used."""
     text = XFS.replace("#0                   0          0          0", "#0 9 500 1000")
@@ -388,6 +429,8 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "mmlsquota": (gpfs.quota, MMLSQUOTA),
     "beegfs": (lambda text: beegfs.quota(text, "user"), BEEGFS),
     "beegfs-df": (beegfs.targets, BEEGFS_DF),
+    "beegfs 8": (lambda text: beegfs.usage(text, "user", 1000), BEEGFS_8),
+    "beegfs 8 targets": (beegfs.listed, BEEGFS_8_TARGETS),
     "btrfs": (trees.btrfs, QGROUPS),
     "zfs": (lambda text: trees.zfs(text, "dataset", "tank"), "used\t1\n"),
 }
@@ -414,7 +457,7 @@ def test_something_new_is_never_an_answer(name: str, text: str) -> None:
 def test_a_digit_that_became_a_word_is_no_answer(name: str) -> None:
     """No column is guessed, wherever the change is."""
     read, text = READERS[name]
-    hurt, count = re.subn(r"(?<=[\s,:])(\d{5,}|1000\.0)", "2x", text, count=1)
+    hurt, count = re.subn(r"(?<=[\s,:\"])(\d{5,}|1000\.0)", "2x", text, count=1)
     assert count == 1
     with pytest.raises(Unexpected):
         read(hurt)

@@ -1,13 +1,20 @@
-"""beegfs-ctl and beegfs-df of BeeGFS 7: https://doc.beegfs.io/7.4/advanced_topics/quota.html.
+"""beegfs-ctl and beegfs-df of BeeGFS 7: https://doc.beegfs.io/7.4/advanced_topics/quota.html; `beegfs`
+of BeeGFS 8, which has neither: https://doc.beegfs.io/latest/advanced_topics/quota.html.
 
-Default limits are in the numbers already (getQuotaLimitsStrings in ctl/source/modes/
-ModeGetQuotaInfo.cpp). Files are `-` where no server counts them, `12+` where only some do, and an
-id whose numbers are not valid is left out, with exit code 0.
+Default limits are in the numbers already (7: getQuotaLimitsStrings in ctl/source/modes/
+ModeGetQuotaInfo.cpp; 8: mgmtd/src/grpc/get_quota_usage.rs). In 7, files are `-` where no server counts
+them, `12+` where only some do, and an id whose numbers are not valid is left out, with exit code 0.
+In 8, an id that the management knows nothing of has no row, with exit code 0, and what it does not
+know of one is a `?` (runListUsageCmd in ctl/internal/cmd/quota/quota.go).
 """
 
 from __future__ import annotations
 
 import re
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from sentinel.checks.quota.tools.quota import Amount, Quota, Target, Unexpected, counted, number
 
@@ -18,6 +25,37 @@ _COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = r"([\d.]+)(\w*)"
 _ROW = re.compile(rf"(\S+)\s+(\S+)\s+{_SIZE}\s+{_SIZE}\s+\d+%\s+{_SIZE}\s+{_SIZE}\s+\d+%")
 _SECTIONS = {"METADATA SERVERS:": "metadata", "STORAGE TARGETS:": "data"}
+
+USAGE = ("beegfs", "quota", "list-usage", "--raw", "--output=ndjson")
+LIST = ("beegfs", "target", "list", "--state", "--capacity", "--raw", "--output=ndjson")
+_NODES: dict[int | str, str] = {2: "metadata", 3: "data", "meta": "metadata", "storage": "data"}
+"""NodeType in common/beegfs/nodetype.go, which its JSON has as a number."""
+
+_NEVER = 2**63 - 1
+"""How `set-limits` writes `unlimited`."""
+
+
+class _Usage(Struct, frozen=True):
+    name: str
+    id: int
+    type: str
+    space: str
+    inode: str
+
+
+class _Target(Struct, frozen=True):
+    type: int | str
+    alias: str
+    reachability: str
+    consistency: str
+    cap_pool: str
+    space: str
+    space_free: str
+    inodes: str
+    inodes_free: str
+
+
+Row = TypeVar("Row", _Usage, _Target)
 
 
 def quota(text: str, kind: str) -> list[Quota]:
@@ -43,6 +81,21 @@ def targets(text: str) -> list[Target]:
     if not found:
         raise Unexpected(text)
     return found
+
+
+def usage(text: str, kind: str, number: int) -> list[Quota]:
+    """Of `USAGE`, that user or group by its number: bytes, once for each storage pool."""
+    found = [row for row in _rows(text, _Usage) if (row.type, row.id) == (kind, number)]
+    if not found:
+        raise Unexpected(f"no row of {kind} {number}, of whom the management has no numbers")
+    return [_usage(row) for row in found]
+
+
+def listed(text: str) -> list[Target]:
+    """Of `LIST`: bytes, and what the management thinks of each."""
+    if not (found := _rows(text, _Target)):
+        raise Unexpected(text)
+    return [_seen(row) for row in found]
 
 
 def _files(used: str, most: str) -> Amount | None:
@@ -93,3 +146,56 @@ def _scaled(digits: str, unit: str, units: dict[str, int]) -> int:
     if unit not in units:
         raise Unexpected(digits + unit)
     return int(float(digits) * units[unit])
+
+
+def _usage(row: _Usage) -> Quota:
+    space = _known(row.space)
+    if space is None:
+        raise Unexpected(f"space {row.space}: the servers have not told it")
+    return Quota(kind=row.type, name=row.name, space=space, entries=_known(row.inode))
+
+
+def _rows(text: str, kind: type[Row]) -> list[Row]:
+    try:
+        return [
+            msgspec.json.decode(line.encode(), type=kind)
+            for line in text.splitlines()
+            if line.strip()
+        ]
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise Unexpected(text) from error
+
+
+def _known(pair: str) -> Amount | None:
+    """Of `used/limit`; None where nothing is known that could end writing."""
+    used, slash, most = pair.partition("/")
+    if used == "?" and most in ("?", "∞"):
+        return None
+    limit = counted(most)
+    if not slash or not most:
+        raise Unexpected(pair)
+    return Amount(used=number(used), hard=0 if limit == _NEVER else limit)
+
+
+def _seen(row: _Target) -> Target:
+    total, free, inodes, left = map(
+        counted, (row.space, row.space_free, row.inodes, row.inodes_free)
+    )
+    online, kind = row.reachability == "Online", _NODES.get(row.type)
+    if not kind or not row.reachability or (online and not total):
+        raise Unexpected(str(row))
+    ill = {
+        row.reachability.lower(): not online,
+        "inconsistent data": row.consistency == "Bad",
+        "emergency pool": row.cap_pool == "Emergency",
+    }
+    return Target(
+        name=row.alias,
+        kind=kind,
+        size=total,
+        used=max(0, total - free),
+        free=free,
+        inodes=inodes,
+        inodes_used=max(0, inodes - left),
+        trouble=", ".join(what for what, holds in ill.items() if holds),
+    )
