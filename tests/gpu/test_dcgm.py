@@ -33,7 +33,7 @@ def test_all_passed_is_a_pass(generation: str) -> None:
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-@pytest.mark.parametrize("bad", [[0], [5], [2, 7]])
+@pytest.mark.parametrize("bad", [[0], [5], [2, 7], list(range(8))])
 @pytest.mark.parametrize("code", [0, 226, 205])
 def test_a_hardware_failure_is_found_on_every_gpu(
     generation: str, bad: list[int], code: int
@@ -463,6 +463,55 @@ def test_messages_of_a_table_are_joined_across_their_lines() -> None:
     text = "Thermal violations totaling 13.3 seconds started at 9.7 seconds into the test."
     found = verdict(dcgmi_table([Failure(gpu=0, text=text)]))
     assert found.blames[0].text == f"GPU 0 {text}"
+
+
+def test_each_message_of_a_table_is_told_of_the_gpu_that_it_names() -> None:
+    """To DCGM 3 one row has all that failed, and all messages stand below; GPU 0 is not to blame for
+    what is said of GPU 3, nor without a word for what is said of itself below a row of the skipped."""
+    heat, memory = "Thermal violations totaling 13.3 seconds.", "Memory error: a stuck bit."
+    failures = [Failure(gpu=0, text=heat), Failure(gpu=3, text=memory)]
+    text = dcgmi_table(failures)
+    row = next(line for line in text.splitlines() if "Fail - GPUs: 0, 3" in line)
+    skipped = text.replace(row, row + "\n" + row.replace("Fail - GPUs: 0, 3", "Skip - GPUs: 1, 2"))
+    for table in (text, skipped):
+        found = [(b.index, b.text) for b in verdict(table, 226).blames]
+        assert found == [(0, f"GPU 0 {heat}"), (3, f"GPU 3 {memory}")]
+
+
+def test_a_gpu_that_failed_and_is_not_spoken_of_is_blamed_too() -> None:
+    """Of two in a row, with a message about one."""
+    text = dcgmi_table([Failure(gpu=0), Failure(gpu=3)])
+    silent = "\n".join(line for line in text.splitlines() if "GPU 3 " not in line)
+    found = verdict(silent, 226)
+    assert [b.index for b in found.blames] == [0, 3]
+    assert found.blames[1].text == "the test failed, without a word"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("'system not yet initialized'", "config"),
+        ("'CUDA driver version is insufficient for CUDA runtime version'", "config"),
+        ("'all CUDA-capable devices are busy or unavailable'", "environment"),
+        ("'out of memory'", "environment"),
+        ("'uncorrectable ECC error encountered'", "hardware"),
+        ("'unspecified launch failure'", "unknown"),
+    ],
+)
+def test_a_call_to_cuda_that_failed_is_judged_by_what_cuda_says(words: str, kind: str) -> None:
+    """With DCGM's number for such calls and in a table, which has none: a fabric manager that does not
+    run is said to be an error of each GPU, and is a setting of the node."""
+    text = f"Error using CUDA API cuInit {words}. Check DCGM and system logs for errors. Reset GPU."
+    failures = [Failure(gpu=i, error_id=51, text=text) for i in range(8)]
+    for document in (dcgmi_json("4", failures), dcgmi_table(failures)):
+        blames = verdict(document, 226).blames
+        assert [(b.index, b.kind) for b in blames] == [(i, kind) for i in range(8)]
+
+
+def test_an_internal_error_of_the_diagnostic_is_no_broken_gpu() -> None:
+    """Met with a helper program of DCGM 4.4 that does not run on older GPUs."""
+    text = "There was an internal error during the test: 'A child process exited with status 1'"
+    assert verdict(dcgmi_table([Failure(gpu=2, text=text)]), 226).outcome == "inconclusive"
 
 
 @pytest.mark.parametrize("generation", ["2", "3", "4"])

@@ -386,15 +386,19 @@ def _statuses(test: str, mine: Sequence[Failure], gpus: int, version: str) -> li
         rows = [_cells(test, "Fail" if mine else "Pass")]
         rows += [_cells("", f"GPU{i}: {'Fail' if i in bad else 'Pass'}") for i in range(gpus)]
         return rows + [line for f in mine for line in _wrapped(f"Warning: GPU{f.gpu}", f.text)]
-    if not mine:
-        return [_cells(test, "Pass - All")]
     good = [i for i in range(gpus) if i not in bad]
-    words = "GPUs" if len(good) > 1 else "GPU"
-    rows = [_cells(test, f"Pass - {words}: {', '.join(map(str, good))}")]
-    for failure in mine:
-        rows.append(_cells("", f"Fail - GPU: {failure.gpu}"))
-        rows += _wrapped("Warning", f"GPU {failure.gpu} {failure.text}")
-    return rows
+    said = [
+        f"{word} - {_devices(some, gpus)}" for word, some in (("Pass", good), ("Fail", bad)) if some
+    ]
+    rows = [_cells(test if not n else "", text) for n, text in enumerate(said)]
+    return rows + [line for f in mine for line in _wrapped("Warning", f"GPU {f.gpu} {f.text}")]
+
+
+def _devices(some: Sequence[int], gpus: int) -> str:
+    """As HelperDisplayGpuResults of dcgmi/Diag.cpp (3.3.9) names them."""
+    if len(some) == gpus:
+        return "All"
+    return f"GPU{'' if len(some) == 1 else 's'}: {', '.join(map(str, some))}   "
 
 
 def _wrapped(name: str, text: str) -> list[str]:

@@ -107,9 +107,29 @@ _WORDS: tuple[tuple[str, int], ...] = (
     (r"ECC.{0,40}(disabled|not enabled)", 55),
     (r"permission|not running as root|must be root", 18),
     (r"fabric ?manager.{0,40}not", 108),
+    (r"internal error during the test", 44),
     (r"host engine|already running|aborted|signal|interrupted|timed out", 47),
 )
-_PATTERNS = tuple((re.compile(words, re.IGNORECASE), number) for words, number in _WORDS)
+
+# What CUDA says of a call that failed (cudaError_t in the CUDA Runtime API), where DCGM's number tells
+# only that one did. 802: the fabric manager does not run; 803 and 35: the driver does not fit; 46: somebody
+# else has the GPU; 214: its memory.
+# https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
+_CUDA: tuple[tuple[str, int], ...] = (
+    (r"system not yet initialized", 108),
+    (r"unsupported display driver|driver version is insufficient", 23),
+    (r"busy or unavailable", 25),
+    (r"uncorrectable ECC error encountered", 57),
+    (r"uncorrectable NVLink error", 13),
+    (r"'out of memory'", 56),
+)
+
+
+def _compiled(words: tuple[tuple[str, int], ...]) -> tuple[tuple[re.Pattern[str], int], ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE), number) for pattern, number in words)
+
+
+_CALLS, _PATTERNS = _compiled(_CUDA), _compiled((*_CUDA, *_WORDS))
 
 
 # dcgmErrorSeverity_t and dcgmErrorCategory_t (dcgmlib/dcgm_errors.h of 4.6.0).
@@ -128,12 +148,17 @@ _SOFTWARE_CONFIG, _INTERNAL = 3, 16
 def rule(
     error_id: int | None, text: str, severity: int | None = None, category: int | None = None
 ) -> Rule:
-    """By number; where nobody knows it (or it is 0, or "unknown") by the words of the message,
-    then by the severity and category of the document."""
-    if error_id is not None and error_id > 2 and error_id in RULES:
-        return RULES[error_id]
-    found = next((number for pattern, number in _PATTERNS if pattern.search(text)), None)
-    return RULES[found] if found is not None else _classed(severity, category)
+    """By number; where it says only that a call failed, by CUDA's words for why; where nobody knows it
+    (or it is 0, or "unknown") by the words of the message, then by the severity and category of the
+    document."""
+    known = RULES.get(error_id) if error_id is not None and error_id > 2 else None
+    if known and known is not UNKNOWN:
+        return known
+    words = _CALLS if known else _PATTERNS
+    found = next((number for pattern, number in words if pattern.search(text)), None)
+    if found is not None:
+        return RULES[found]
+    return known or _classed(severity, category)
 
 
 def _classed(severity: int | None, category: int | None) -> Rule:

@@ -25,6 +25,9 @@ _STATUS = re.compile(
 _SAYS = re.compile(r"(Warning|Error|Info)\b", re.IGNORECASE)
 _GPU = re.compile(r"\bGPU ?([0-9]{1,4})\b")
 _WIDTH = 45
+_ROWS = 100
+"""Of a test at most: since 4 there is one for each GPU."""
+
 LONGEST = 4000
 
 
@@ -138,31 +141,30 @@ def _attach(results: list[Result], cell: _Cell, kind: str) -> None:
         if last:
             results[-1] = replace(last, info=text)
         return
-    at = _failed(results, cell, last.test if last else "")
-    if at is not None:
-        one = results[at]
-        faults = (*one.faults, Fault(text=text))
-        results[at] = replace(one, faults=faults, ids=one.ids or _named(cell))
-        return
     test = last.test if last else cell.section or "?"
     fault = Fault(text=text)
+    at = _about(results, cell, test)
+    if at is not None:
+        results[at] = replace(results[at], faults=(*results[at].faults, fault))
+        return
     results.append(
         Result(test=test, category=cell.section, status="fail", ids=_named(cell), faults=(fault,))
     )
 
 
-def _failed(results: list[Result], cell: _Cell, test: str) -> int | None:
-    """The failed row that a message is about: of the GPU it names (4.x), else the last one."""
-    named = re.search(r"GPU ?([0-9]{1,4})", cell.name)
-    for at in range(len(results) - 1, -1, -1):
-        one = results[at]
-        if (one.test, one.category) != (test, cell.section):
-            return None
-        if one.status == "fail" and (not named or one.ids == (int(named[1]),)):
-            return at
-        if not named:
-            return None
-    return None
+def _about(results: list[Result], cell: _Cell, test: str) -> int | None:
+    """The row of that test that a message is about: of the GPU it names, or of all; a failed one
+    before one that was skipped. To 3.x all rows of a test stand above all of its messages
+    (HelperDisplayGpuResults in dcgmi/Diag.cpp)."""
+    ill = [
+        at
+        for at, one in enumerate(results[-_ROWS:], max(0, len(results) - _ROWS))
+        if (one.test, one.category) == (test, cell.section) and one.status in ("fail", "skip")
+    ]
+    named = _named(cell)
+    of = [at for at in ill if set(named) & set(results[at].ids)]
+    wide = [at for at in ill if not named or not results[at].ids]
+    return max(of or wide, key=lambda at: (results[at].status == "fail", at), default=None)
 
 
 def _named(cell: _Cell) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ that did not run proves anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -49,6 +50,9 @@ _PHRASES = (
     ("already running", "busy: another diagnostic runs there"),
     ("in use", "busy: a GPU is in use"),
 )
+
+_GPU = re.compile(r"\bGPU ?([0-9]{1,4})\b")
+SILENT = Fault(text="the test failed, without a word")
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -194,20 +198,39 @@ def _untested(found: Document, ran: Ran) -> str:
 def _blames(found: Document) -> Iterator[Blame]:
     """Faults of failed tests, and warnings of others: DCGM prints `Pass` above some of them."""
     for result in found.results:
-        for index in result.ids or (None,):
-            for fault in _faults(result):
-                rule = _rule(fault)
-                yield Blame(
-                    entity=result.entity,
-                    index=index,
-                    test=result.test,
-                    text=fault.text,
-                    error_id=fault.error_id,
-                    kind=rule.kind,
-                    advice=rule.advice,
-                    serial=found.serials.get(index, "") if index is not None else "",
-                    failed=result.status == "fail",
-                )
+        for index, fault in _blamed(result):
+            rule = _rule(fault)
+            yield Blame(
+                entity=result.entity,
+                index=index,
+                test=result.test,
+                text=fault.text,
+                error_id=fault.error_id,
+                kind=rule.kind,
+                advice=rule.advice,
+                serial=found.serials.get(index, "") if index is not None else "",
+                failed=result.status == "fail",
+            )
+
+
+def _blamed(result: Result) -> Iterator[tuple[int | None, Fault]]:
+    """Each fault with its device: of a test of several that one which the words name, else all."""
+    faults, told = list(_faults(result)), set[int | None]()
+    for fault in faults:
+        for index in _named(fault, result) or result.ids or (None,):
+            told.add(index)
+            yield index, fault
+    if result.status == "fail":
+        for index in result.ids:
+            if index not in told:
+                yield index, SILENT
+
+
+def _named(fault: Fault, result: Result) -> tuple[int, ...]:
+    if len(result.ids) == 1 or result.entity != "GPU" or not (found := _GPU.search(fault.text)):
+        return ()
+    index = int(found[1])
+    return (index,) if index in result.ids or not result.ids else ()
 
 
 def _faults(result: Result) -> Iterable[Fault]:
@@ -215,7 +238,7 @@ def _faults(result: Result) -> Iterable[Fault]:
     if result.status == "skip":
         return [f for f in result.faults if _rule(f).kind in ("hardware", "unknown")]
     if result.status == "fail":
-        return result.faults or (Fault(text="the test failed, without a word"),)
+        return result.faults or (SILENT,)
     return result.faults
 
 
