@@ -1,6 +1,6 @@
 """Entries in tables of the host and the site, and timers of the user's systemd."""
 
-import pwd
+import os
 import re
 import shutil
 import subprocess
@@ -25,9 +25,8 @@ from sentinel.chain.timers import (
     without,
 )
 from sentinel.slurm.client import Client
-from tests.lab import needs
+from tests.lab import accounts, needs
 
-USER = "sentinel-crontab-test"
 SCRONTAB = """\
 #!/bin/sh
 # As scrontab(1): -l prints the table, - replaces it; complaints go to its standard output
@@ -113,15 +112,13 @@ def tools(tmp_path: Path, as_root: None) -> Iterator[Path]:
         needs.skip("needs Debian's cron")
     folder = tmp_path / "bin"
     folder.mkdir()
-    try:
-        pwd.getpwnam(USER)
-    except KeyError:
-        subprocess.run(["useradd", "--no-create-home", USER], check=True)
-    _script(folder / "crontab", f'#!/bin/sh\nexec /usr/bin/crontab -u {USER} "$@"\n')
+    user = f"crontab-{os.getpid()}"  # that of another worker would end with its tests
+    accounts.add_user(user, tmp_path / "home", None, ())
+    _script(folder / "crontab", f'#!/bin/sh\nexec /usr/bin/crontab -u {user} "$@"\n')
     _script(folder / "scrontab", SCRONTAB.format(table=tmp_path / "scrontab"))
     yield folder
-    subprocess.run(["/usr/bin/crontab", "-u", USER, "-r"], capture_output=True, check=False)
-    subprocess.run(["userdel", USER], capture_output=True, check=False)
+    subprocess.run(["/usr/bin/crontab", "-u", user, "-r"], capture_output=True, check=False)
+    accounts.remove_user(user)
 
 
 def say(tools: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -71,7 +71,7 @@ class Lab(Cluster):
             node.equip()
         self._configure(self._settings)
         super().wait_ready()
-        self._cancel_all()
+        self.cancel_all()
         for node in self.nodes:
             node.forget_jobs()
         self._resume_all()
@@ -132,13 +132,17 @@ class Lab(Cluster):
             super().wait_ready()
             self.ask(["scontrol", "reconfigure"])
 
-    def _cancel_all(self) -> None:
-        """All jobs end at once: SIGKILL needs no grace."""
-        jobs = self.ask(["squeue", "-h", "-o", "%A"]).split()
-        if jobs:
-            self.run(["scancel", "--signal=KILL", "--full", *jobs])
-            self.run(["scancel", *jobs])
-        wait_until(lambda: not self.ask(["squeue", "-h"]), "an empty queue", 30.0)
+    def cancel_all(self) -> None:
+        """All jobs end at once: SIGKILL needs no grace. So does what one of them submits meanwhile."""
+
+        def gone() -> bool:
+            jobs = self.ask(["squeue", "-h", "-o", "%A"]).split()
+            if jobs:
+                self.run(["scancel", "--signal=KILL", "--full", *jobs])
+                self.run(["scancel", *jobs])
+            return not jobs
+
+        wait_until(gone, "an empty queue", 30.0)
 
     def _resume_all(self) -> None:
         for node in self.nodes:
