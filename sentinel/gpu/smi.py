@@ -205,6 +205,7 @@ def _gpu(node: Tree) -> Gpu:
         throttled=tuple(_throttled(node)),
         mig=yes(_first(node, "mig_mode/current_mig", "mig_mode/current")),
         recovery=_recovery(node),
+        fabric=_fabric(node),
         processes=tuple(_processes(node)),
         troubles=tuple(dict.fromkeys(_troubles(node))),
         untold=() if node.at("temperature/gpu_temp") else ("temperature",),
@@ -299,6 +300,12 @@ def _recovery(node: Tree) -> str:
     if yes(node.at("gpu_reset_status/reset_required")):
         return "Reset"
     return "Drain and Reset" if yes(node.at("gpu_reset_status/drain_and_reset_recommended")) else ""
+
+
+def _fabric(node: Tree) -> str:
+    """nvmlGpuFabricInfo_t: https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
+    state, result = told(node.at("fabric/state")), told(node.at("fabric/status"))
+    return f"{state}: {result}" if state and result not in ("", "Success") else state
 
 
 def _processes(node: Tree) -> Iterator[Occupant]:

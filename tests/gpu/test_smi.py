@@ -87,6 +87,24 @@ def test_recovery_action(version: str, said: str, meant: str) -> None:
     assert only(nvidia_smi([replace(BAD, recovery=said)], version)).recovery == meant
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (("Completed", "Success"), "Completed"),
+        (("In Progress", "N/A"), "In Progress"),
+        (("Completed", "Insufficient Resources"), "Completed: Insufficient Resources"),
+        (("N/A", "N/A"), ""),
+    ],
+)
+def test_how_far_the_nvlink_fabric_is(said: tuple[str, str], meant: str) -> None:
+    """In all forms that tell it; a GPU without NVSwitch has none."""
+    from dataclasses import replace
+
+    for version in ("v12", "v13"):
+        assert only(nvidia_smi([replace(BAD, fabric=said)], version)).fabric == meant
+    assert only(nvidia_smi([replace(BAD, fabric=said)], "v11")).fabric == ""
+
+
 @pytest.mark.parametrize("words", ["[Unknown Error]", "ERR!", "GPU is lost", "GPU requires reset"])
 def test_what_the_driver_cannot_read_is_a_trouble(words: str) -> None:
     """Neither a number nor nothing."""

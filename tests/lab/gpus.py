@@ -40,6 +40,7 @@ class FakeGpu:
     throttled: tuple[str, ...] = ()
     processes: tuple[tuple[int, str], ...] = ()
     trouble: str = ""
+    fabric: tuple[str, str] = ("Completed", "Success")
 
     @property
     def address(self) -> str:
@@ -108,7 +109,9 @@ def _gpu(gpu: FakeGpu, version: str) -> str:
         ),
         _power(gpu, number),
         _group("clocks", {"sm_clock": "1980 MHz", "mem_clock": "2619 MHz"}),
-        _group("fabric", {"state": "Completed", "status": "Success"}) if number > 11 else "",
+        _group("fabric", dict(zip(("state", "status"), gpu.fabric, strict=True)))
+        if number > 11
+        else "",
         _processes(gpu),
     ]
     return f'\t<gpu id="{gpu.address}">\n{"".join(parts)}\t</gpu>\n'

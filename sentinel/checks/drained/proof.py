@@ -90,9 +90,15 @@ def present(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
 
 
 def _sick(gpu: Gpu) -> str:
-    """What is wrong with it by its own account, or waits for the reset that an idle node can have."""
+    """What is wrong with it by its own account, or waits for the reset that an idle node can have.
+    Until the fabric manager is done, no program can use CUDA there (error 802, system not yet
+    initialized)."""
     from sentinel.checks.gpu import judge
 
+    if gpu.fabric not in ("", "Completed"):
+        return (
+            f"its NVLink fabric is not ready ({gpu.fabric}); does nvidia-fabricmanager run there?"
+        )
     found = judge.problems(gpu, judge.Limits(), judge.Limits())
     waits = any(part is not None and part.pending for part in (gpu.remapped, gpu.retired))
     waits = waits or gpu.recovery not in ("", "None")

@@ -133,6 +133,7 @@ def values(gpu: Gpu) -> dict[str, float | int | str | bool | None]:
         "serial": gpu.serial or None,
         "slot": gpu.bus,
         "model": gpu.model,
+        "fabric": gpu.fabric or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 

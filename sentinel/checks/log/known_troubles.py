@@ -89,6 +89,13 @@ KINDS = (
         root=True,
     ),
     Kind(
+        "fabric manager not ready",
+        r"(?:\b802\b|[Cc][Uu][Dd][Aa])[^\n]{0,80}system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady",
+        ("system not yet initialized", "SYSTEM_NOT_READY", "SystemNotReady"),
+        "CUDA, cudaErrorSystemNotReady (802): on nodes with NVSwitch, nvidia-fabricmanager does not run",
+        root=True,
+    ),
+    Kind(
         "ROCm error",
         r"HSA_STATUS_ERROR\w*|Memory access fault by GPU node|HW Exception by GPU node|HIP error: |hipError[A-Z]\w+",
         ("HSA_STATUS_ERROR", "Memory access fault", "HW Exception", "HIP error", "hipError"),

@@ -288,6 +288,7 @@ SICK = [
     ({"recovery": "Dance"}, "the driver asks for 'Dance'"),
     ({"failed": True}, "row remapping failed"),
     ({"pending": True}, "a row remapping is pending"),
+    ({"fabric": ("In Progress", "N/A")}, "its NVLink fabric is not ready (In Progress)"),
 ]
 
 

@@ -477,6 +477,11 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
                      Origin("", "11"), id="Megatron, gradients"),
         pytest.param("mpirun noticed that process rank 3 with PID 4711 on node node-1 exited on"
                      " signal 9", "rank died", Origin("node-1", "3"), id="mpirun"),
+        pytest.param("RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions"
+                     " before calling NumCudaDevices()? Error 802: system not yet initialized",
+                     "fabric manager not ready", Origin("", ""), id="PyTorch, 802"),
+        pytest.param("gpu-3:1:2 [5] init.cc:94 NCCL WARN Cuda failure 802 'system not yet initialized'",
+                     "fabric manager not ready", Origin("gpu-3", ""), id="NCCL, 802"),
         pytest.param("/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed   python t.py",
                      "host out of memory", Origin("", ""), id="bash"),
     ],
