@@ -152,8 +152,7 @@ def _reason(alert: Alert, told: Told | None, listener: Listener, now: Instant, a
     return ""
 
 
-NO_ORDERS = Orders()
-ALL_DONE = Rest()
+NO_ORDERS, ALL_DONE = Orders(), Rest()
 
 
 def digest(
@@ -239,8 +238,7 @@ class _Work:
         self._muting: Inhibition | None = None
         self._explains: Causes | None = None
         self._members: Mapping[str, list[Key]] = {}
-        self._transitions: list[Transition] = []
-        self._outbox: list[Outgoing] = []
+        self._transitions, self._outbox = list[Transition](), list[Outgoing]()
 
     def observe(self, key: Key, finding: Finding | None, policy: Policy, origin: str = "") -> None:
         """One step of the life of one alert."""

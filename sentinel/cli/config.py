@@ -19,6 +19,20 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser("config", help="write, check and show the configuration")
     parser.set_defaults(call=lambda _args: _usage(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _register_init(commands)
+    _register_check(commands)
+    show = commands.add_parser(
+        "show", help="print all settings in effect, with defaults and without secrets"
+    )
+    config_option(show)
+    show.set_defaults(call=show_command)
+    _register_migrate(commands)
+    schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
+    config_option(schema)
+    schema.set_defaults(call=schema_command)
+
+
+def _register_init(commands: Any) -> None:
     init = commands.add_parser(
         "init", help="write a commented configuration that works; `sentinel init` does more"
     )
@@ -33,32 +47,33 @@ def register(subparsers: Any) -> None:
         "--user", default="", metavar="NAME", help="whose jobs are watched; default: yours"
     )
     init.set_defaults(call=init_command)
-    for name, call, text in (
-        ("check", check_command, "find every mistake in the file; exit 2 if there is one"),
-        ("show", show_command, "print all settings in effect, with defaults and without secrets"),
-    ):
-        command = commands.add_parser(name, help=text)
-        config_option(command)
-        command.set_defaults(call=call)
-        if name == "check":
-            command.add_argument(
-                "-q", "--quiet", action="store_true", help="print errors only, for hooks"
-            )
-            command.add_argument(
-                "--routes",
-                action="store_true",
-                help="show who would be told of each check, and of which nobody is told",
-            )
-            command.add_argument(
-                "--proof",
-                action="store_true",
-                help="run each check once and say what is watched, how, and what is not",
-            )
-            command.add_argument(
-                "--times",
-                action="store_true",
-                help="show the next runs and time windows, also around clock changes",
-            )
+
+
+def _register_check(commands: Any) -> None:
+    check = commands.add_parser(
+        "check", help="find every mistake in the file; exit 2 if there is one"
+    )
+    config_option(check)
+    check.set_defaults(call=check_command)
+    check.add_argument("-q", "--quiet", action="store_true", help="print errors only, for hooks")
+    check.add_argument(
+        "--routes",
+        action="store_true",
+        help="show who would be told of each check, and of which nobody is told",
+    )
+    check.add_argument(
+        "--proof",
+        action="store_true",
+        help="run each check once and say what is watched, how, and what is not",
+    )
+    check.add_argument(
+        "--times",
+        action="store_true",
+        help="show the next runs and time windows, also around clock changes",
+    )
+
+
+def _register_migrate(commands: Any) -> None:
     migrate = commands.add_parser(
         "migrate", help="bring a file of an earlier version up to date: show what would change"
     )
@@ -69,9 +84,6 @@ def register(subparsers: Any) -> None:
         help="change the file; without this, only show what would change",
     )
     migrate.set_defaults(call=migrate_command)
-    schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
-    config_option(schema)
-    schema.set_defaults(call=schema_command)
 
 
 def init_command(args: argparse.Namespace) -> int:

@@ -22,6 +22,11 @@ WAYS = ("service", "systemd", "crontab", "scrontab", "chain", "none")
 
 def register(commands: Any) -> None:
     """Add the parsers."""
+    _register_init(commands)
+    _register_add(commands)
+
+
+def _register_init(commands: Any) -> None:
     init = commands.add_parser(
         "init",
         help="set everything up: shows what it will do, asks once, does it",
@@ -30,7 +35,8 @@ def register(commands: Any) -> None:
         "ends with a proof of what is watched. It never switches on anything that changes your "
         "cluster.",
     )
-    init.add_argument(
+    option = init.add_argument
+    option(
         "--job",
         default="",
         metavar="NAME",
@@ -44,34 +50,33 @@ def register(commands: Any) -> None:
         metavar="URL",
         help="send alerts to this address of Slack, Discord, Teams, ntfy, or a service of yours",
     )
-    init.add_argument(
+    option(
         "--smtp",
         default="",
         metavar="HOST[:PORT]",
         help="your mail server; default: the one of this host, or its mail program",
     )
-    init.add_argument(
+    option(
         "--by",
         default="",
         choices=WAYS,
         help="what calls sentinel; default: the quickest that works here",
     )
-    init.add_argument(
-        "--user", default="", metavar="NAME", help="whose jobs are watched; default: yours"
-    )
-    init.add_argument(
+    option("--user", default="", metavar="NAME", help="whose jobs are watched; default: yours")
+    option(
         "-c",
         "--config",
         default="",
         metavar="FILE",
         help="write this file; default: ~/.config/sentinel/sentinel.yaml, as root /etc/sentinel/sentinel.yaml",
     )
-    init.add_argument("--yes", action="store_true", help="do what the list says without asking")
-    init.add_argument(
-        "--dry-run", action="store_true", help="show the list and the file; do nothing"
-    )
-    init.add_argument("--undo", action="store_true", help="take away everything that init made")
+    option("--yes", action="store_true", help="do what the list says without asking")
+    option("--dry-run", action="store_true", help="show the list and the file; do nothing")
+    option("--undo", action="store_true", help="take away everything that init made")
     init.set_defaults(call=call_init)
+
+
+def _register_add(commands: Any) -> None:
     add = commands.add_parser(
         "add", help="add a job, a disk or a mail address to the configuration"
     )

@@ -23,6 +23,11 @@ ON_GPUS = ("cuda", "gpu-memory")
 
 def add(verbs: Any) -> None:
     """Add both parsers below `nodes`."""
+    _add_test(verbs)
+    _add_exclude(verbs)
+
+
+def _add_test(verbs: Any) -> None:
     test = verb(verbs, "test", "run a short test job on each node, or on pairs of nodes", call_test)
     test.add_argument(
         "nodes",
@@ -58,6 +63,9 @@ def add(verbs: Any) -> None:
         metavar="TIME",
         help="how long to wait for a busy node; default 60s",
     )
+
+
+def _add_exclude(verbs: Any) -> None:
     out = verb(
         verbs, "exclude", "print the nodes to avoid, ready for sbatch --exclude=…", call_exclude
     )

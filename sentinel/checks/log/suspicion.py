@@ -234,7 +234,6 @@ def closer_look(
         return suspicion
     began, still = time.monotonic(), quiet(suspicion, seen, sight.at)
     some = nodes if suspicion.whole else sample(nodes)
-    since = sight.at.wall / SECOND - still
     found = closer(
         remote,
         job,
@@ -261,7 +260,7 @@ def closer_look(
         after = behind(after, verdict.ranks, lambda some: told(narrowed(verdict, some)))
     if not verdict.sure or whole:
         return replace(after, whole=whole)
-    clock = time.strftime("%H:%M", time.localtime(since))
+    clock = time.strftime("%H:%M", time.localtime(sight.at.wall / SECOND - still))
     words = told(verdict, f" since {clock} at {name} {value:.15g}")
     return replace(after, told=words, nodes=verdict.proven, fault=verdict.fault, whole=False)
 
