@@ -443,9 +443,7 @@ def test_the_first_screen_shows_every_training_that_stands_still(chromium: Brows
         page.goto(s.url)
         rows = page.locator("#alerts tbody tr")
         assert ["training" in text for text in rows.all_inner_texts()] == [True] * 18 + [False] * 2
-        last = rows.nth(17).bounding_box()
-        assert last is not None
-        assert last["y"] + last["height"] <= 900
+        assert seen(page.locator("#alerts tbody tr:nth-child(-n+18)"))
         page.get_by_text("and 200 more of these incidents").click()
         page.wait_for_url("**incident=*")
         assert page.get_by_text("1 to 200 of 220").count() == 1
@@ -494,10 +492,16 @@ def test_the_questions_of_a_night_are_answered_with_two_clicks(
         assert (v.clicks, v.faults) == (2, [])
 
 
+SEEN = """all => all.length > 0 && all.every(one => {
+    const box = one.getBoundingClientRect();
+    return box.height > 0 && box.top >= 0 && box.bottom <= 900;
+})"""
+
+
 def seen(what: Locator) -> bool:
-    """Whether it stands on the first screen, without scrolling."""
-    box = what.bounding_box()
-    return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 900
+    """Whether all of it stands on the first screen, without scrolling. Asked in one step: a row that is
+    found and then measured may have been renewed between the two."""
+    return bool(what.evaluate_all(SEEN))
 
 
 def test_pictures_can_be_taken(chromium: Browser, shown: Stage, tmp_path: Path) -> None:
