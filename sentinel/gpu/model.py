@@ -52,8 +52,8 @@ class Gpu(Struct, frozen=True, kw_only=True):
 
     `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
-    `fabric`: how far its NVLink fabric is (Not Started, In Progress, Completed, and what came of it
-    where that is not Success), empty where it has none.
+    `fabric`: how far its NVLink fabric is (Not Started, In Progress, Completed with what came of it),
+    empty where that is Completed with Success, or where it has none.
     `throttled`: reasons active now. `troubles`: fields in which the driver complains instead.
     `untold`: what every known form of the tool tells, if only as N/A, and this output does not.
     """

@@ -305,7 +305,9 @@ def _recovery(node: Tree) -> str:
 def _fabric(node: Tree) -> str:
     """nvmlGpuFabricInfo_t: https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
     state, result = told(node.at("fabric/state")), told(node.at("fabric/status"))
-    return f"{state}: {result}" if state and result not in ("", "Success") else state
+    if state == "Completed":
+        return f"{state}: {result}" if result not in ("", "Success") else ""
+    return state
 
 
 def _processes(node: Tree) -> Iterator[Occupant]:

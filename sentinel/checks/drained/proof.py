@@ -95,7 +95,7 @@ def _sick(gpu: Gpu) -> str:
     initialized)."""
     from sentinel.checks.gpu import judge
 
-    if gpu.fabric not in ("", "Completed"):
+    if gpu.fabric:
         return (
             f"its NVLink fabric is not ready ({gpu.fabric}); does nvidia-fabricmanager run there?"
         )
