@@ -71,6 +71,10 @@ def test_a_node_that_goes_to_sleep_and_is_woken_is_never_out(saving: Lab) -> Non
 
 
 SIZE, ROUNDS, RESUME = 5, 4, 30
+BOOT = 2.0
+"""Seconds. slurmctld counts whole ones: a node that was there within one may say that it booted in the
+second before it was asked, and is then taken for one that did not boot (boot_req_time in
+validate_node_specs(), src/slurmctld/node_mgr.c); its job was requeued after ResumeTimeout."""
 PROGRAM = '#!/bin/sh\necho "$1" >> "$0.asked"\n'
 
 
@@ -81,6 +85,7 @@ class Cloud:
         self._lab, self._done = lab, {"suspend": 0, "resume": 0}
         self.woken: list[str] = []
         self.broken: frozenset[str] = frozenset()
+        self._booting: dict[str, float] = {}
         self._nodes = {node.name: node for node in lab.nodes}
         self.running = {*self._nodes}
         for name in self._done:
@@ -104,8 +109,11 @@ class Cloud:
         for name in self._asked("resume"):
             self.woken.append(name)
             if name not in self.broken:
-                self._nodes[name].start(booted=True)
-                self.running.add(name)
+                self._booting[name] = time.monotonic() + BOOT
+        for name in [name for name, at in self._booting.items() if at <= time.monotonic()]:
+            del self._booting[name]
+            self._nodes[name].start(booted=True)
+            self.running.add(name)
 
     def _program(self, name: str) -> Path:
         return self._lab.folder / name
