@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+
+GPU = re.compile(r"\bGPU ?([0-9]{1,4})\b")
+"""How a message names the GPU that it is about."""
 
 Status = Literal["pass", "fail", "skip", "other"]
 """DCGM folds Warn into Fail in all its JSON (HelperDisplayDiagResult in dcgmi/Diag.cpp); tables

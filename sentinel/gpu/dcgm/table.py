@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.text import shortened, visible
-from sentinel.gpu.dcgm.model import Document, Fault, Result, Status
+from sentinel.gpu.dcgm.model import GPU, Document, Fault, Result, Status
 from sentinel.gpu.errors import Unreadable
 
 RULE = "+===========================+"
@@ -23,7 +23,6 @@ _STATUS = re.compile(
     r"(?:GPU ?([0-9]{1,4}): )?(Pass|Fail|Warn|Skip)\b(?: - (All|GPUs?: [0-9, ]+))?$", re.IGNORECASE
 )
 _SAYS = re.compile(r"(Warning|Error|Info)\b", re.IGNORECASE)
-_GPU = re.compile(r"\bGPU ?([0-9]{1,4})\b")
 _WIDTH = 45
 _ROWS = 100
 """Of a test at most: since 4 there is one for each GPU."""
@@ -168,5 +167,5 @@ def _about(results: list[Result], cell: _Cell, test: str) -> int | None:
 
 
 def _named(cell: _Cell) -> tuple[int, ...]:
-    found = _GPU.search(cell.name) or _GPU.search(cell.text)
+    found = GPU.search(cell.name) or GPU.search(cell.text)
     return (int(found[1]),) if found else ()

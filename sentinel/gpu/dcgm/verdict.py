@@ -7,7 +7,6 @@ that did not run proves anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 
 from sentinel.gpu.advice import Advice, worst
 from sentinel.gpu.dcgm import levels, policy
-from sentinel.gpu.dcgm.model import Document, Fault, Result
+from sentinel.gpu.dcgm.model import GPU, Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse
 from sentinel.gpu.errors import Unreadable
 
@@ -51,7 +50,6 @@ _PHRASES = (
     ("in use", "busy: a GPU is in use"),
 )
 
-_GPU = re.compile(r"\bGPU ?([0-9]{1,4})\b")
 SILENT = Fault(text="the test failed, without a word")
 
 
@@ -227,7 +225,7 @@ def _blamed(result: Result) -> Iterator[tuple[int | None, Fault]]:
 
 
 def _named(fault: Fault, result: Result) -> tuple[int, ...]:
-    if len(result.ids) == 1 or result.entity != "GPU" or not (found := _GPU.search(fault.text)):
+    if len(result.ids) == 1 or result.entity != "GPU" or not (found := GPU.search(fault.text)):
         return ()
     index = int(found[1])
     return (index,) if index in result.ids or not result.ids else ()

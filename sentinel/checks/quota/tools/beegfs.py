@@ -130,6 +130,12 @@ def _target(line: str, kind: str) -> Target:
     total, free = _scaled(sizes[0], sizes[1], _UNITS), _scaled(sizes[2], sizes[3], _UNITS)
     inodes, left = _scaled(sizes[4], sizes[5], _COUNTS), _scaled(sizes[6], sizes[7], _COUNTS)
     trouble = "emergency pool" if pool == "emergency" else ""
+    return _made(name, kind, (total, free, inodes, left), trouble)
+
+
+def _made(name: str, kind: str, sizes: tuple[int, int, int, int], trouble: str) -> Target:
+    """`sizes`: bytes in all and free, inodes in all and free."""
+    total, free, inodes, left = sizes
     return Target(
         name=name,
         kind=kind,
@@ -182,20 +188,12 @@ def _seen(row: _Target) -> Target:
         counted, (row.space, row.space_free, row.inodes, row.inodes_free)
     )
     online, kind = row.reachability == "Online", _NODES.get(row.type)
-    if not kind or not row.reachability or (online and not total):
+    if not kind or not row.reachability or (online and "-" in (row.space, row.space_free)):
         raise Unexpected(str(row))
     ill = {
         row.reachability.lower(): not online,
         "inconsistent data": row.consistency == "Bad",
         "emergency pool": row.cap_pool == "Emergency",
     }
-    return Target(
-        name=row.alias,
-        kind=kind,
-        size=total,
-        used=max(0, total - free),
-        free=free,
-        inodes=inodes,
-        inodes_used=max(0, inodes - left),
-        trouble=", ".join(what for what, holds in ill.items() if holds),
-    )
+    trouble = ", ".join(what for what, holds in ill.items() if holds)
+    return _made(row.alias, kind, (total, free, inodes, left), trouble)
