@@ -72,9 +72,9 @@ def test_a_node_that_goes_to_sleep_and_is_woken_is_never_out(saving: Lab) -> Non
 
 SIZE, ROUNDS, RESUME = 5, 4, 30
 BOOT = 2.0
-"""Seconds. slurmctld counts whole ones: a node that was there within one may say that it booted in the
-second before it was asked, and is then taken for one that did not boot (boot_req_time in
-validate_node_specs(), src/slurmctld/node_mgr.c); its job was requeued after ResumeTimeout."""
+"""Seconds. slurmd tells whole ones of its uptime: a node that was there within one may say that it booted in
+the second before it was asked, and slurmctld goes on waiting for it. Seen with 22.05.8: the one node of
+five that said Uptime=1 was marked down after ResumeTimeout, and its job requeued."""
 PROGRAM = '#!/bin/sh\necho "$1" >> "$0.asked"\n'
 
 
