@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 from sentinel import __version__
-from sentinel.cli import progress, startup
+from sentinel.cli import progress, signals, startup
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible, visible_lines
 
@@ -122,16 +122,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     _open_standard_streams()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
-            signal.signal(number, _ended)
     try:
-        try:
-            progress.begin(words)
-            return _run(words)
-        finally:
-            progress.end()
-            sys.stdout.flush()
+        with signals.heard():
+            try:
+                progress.begin(words)
+                return _run(words)
+            finally:
+                progress.end()
+                sys.stdout.flush()
     except SentinelError as error:
         _complain(str(error))
         return getattr(error, "exit_code", INTERNAL)
@@ -215,9 +213,3 @@ def _internal(error: Exception) -> str:
         trace = trace.tb_next
     place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
     return f"internal error at {place}: {type(error).__name__}: {visible(str(error))}"
-
-
-def _ended(number: int, _frame: object) -> NoReturn:
-    """What ends us, also a terminal that is closed, ends the commands that were started, too:
-    sentinel.proc does it at exit."""
-    raise SystemExit(128 + number)

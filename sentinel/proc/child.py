@@ -20,9 +20,6 @@ from sentinel.proc.stuck import Stuck, abandon
 GRACE = 1.0  # seconds a killed group has to go away before it is abandoned
 _POLITE = 0.3  # part of it between SIGTERM and SIGKILL: srun and ssh tell their other side
 _CHUNK = 1 << 16
-# Seconds: a signal that comes right before poll(2) is told to Python after it only (signal(7), and
-# "Execution of Python signal handlers" of the signal module): Ctrl-C had no effect for a whole limit.
-_DEAF = 1.0
 _ENV = "/usr/bin/env"
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -80,7 +77,7 @@ class Child:
         else:
             self._stop_writing(poll)
         while self._reading and (left := deadline - time.monotonic()) > 0:
-            for fd, _ in poll.poll(min(left, _DEAF) * 1000 + 1):
+            for fd, _ in poll.poll(left * 1000 + 1):
                 self._write(poll) if fd == self._writing else self._read(poll, fd)
 
     def _write(self, poll: select.poll) -> None:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -273,6 +274,40 @@ def test_what_was_started_ends_with_the_command(shell: Shell, name: str) -> None
         process.send_signal(number)
         assert process.wait(30) == 128 + number
     wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), "its child gone", 10)
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables with which a command's main thread waits late."""
+    if not shutil.which("cc"):
+        pytest.skip("to wait late needs Debian's gcc libc6-dev")
+    library = tmp_path_factory.mktemp("late") / "late.so"
+    source = Path(__file__).with_name("late.c")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return {"LD_PRELOAD": str(library)}
+
+
+@pytest.mark.parametrize("words", ["check exec --timeout 1h --command ./scontrol", "nodes list"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_right_before_a_wait_is_heard(
+    shell: Shell, late: dict[str, str], name: str, words: str
+) -> None:
+    """A SIGHUP came just before the wait for a lock, or for poll(2): the command ended at its limit."""
+    pid, number = shell.folder / "pid", getattr(signal, name)
+    shell.script(f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300")
+    (shell.folder / "script").rename(shell.folder / "scontrol")
+    (shell.folder / "sentinel.yaml").write_text("slurm: {timeout: 1h}\n")
+    path = f"{shell.folder}:{os.environ['PATH']}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sentinel", *words.split()],
+        cwd=shell.folder, env=shell.env({**late, "PATH": path}),
+    ) as process:  # fmt: skip
+        wait_until(pid.exists, "the command begun", 30)
+        process.send_signal(number)
+        try:
+            assert process.wait(30) == 128 + number
+        finally:
+            process.kill()
 
 
 def test_nohup_is_honoured(shell: Shell) -> None:
