@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address, ip_network
@@ -22,6 +22,9 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
 if TYPE_CHECKING:  # half of the start of a command that lists the kinds
+    import asyncio
+    import ssl
+
     import aiohttp
 
 _BODY = 4096
@@ -117,8 +120,8 @@ async def _exchange(request: Request) -> Answer:
     encrypted = urlsplit(request.url).scheme == "https"
     context = client_context(request.ca_file) if encrypted else True
     limit = aiohttp.ClientTimeout(total=request.timeout)
-    connector = aiohttp.TCPConnector(ssl=context, force_close=True)
     async with (
+        _closing_connector(context) as connector,
         aiohttp.ClientSession(
             connector=connector,
             timeout=limit,
@@ -142,6 +145,32 @@ async def _exchange(request: Request) -> Answer:
             waiting(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
             body,
         )
+
+
+@contextlib.asynccontextmanager
+async def _closing_connector(
+    context: ssl.SSLContext | bool,
+) -> AsyncIterator[aiohttp.TCPConnector]:
+    """Its connections end with it. aiohttp's own say goodbye by TLS in the background, which takes as
+    long as the other side likes, and outlived the event loop of a tick."""
+    import aiohttp
+
+    opened: list[asyncio.Transport] = []
+
+    class Connector(aiohttp.TCPConnector):
+        async def connect(self, *args: Any, **settings: Any) -> aiohttp.connector.Connection:
+            connection = await super().connect(*args, **settings)
+            if connection.transport is not None:
+                opened.append(connection.transport)
+            return connection
+
+    try:
+        connector = Connector(ssl=context, force_close=True)
+        async with connector:
+            yield connector
+    finally:
+        for transport in opened:
+            transport.abort()
 
 
 async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:

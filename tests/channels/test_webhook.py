@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -11,6 +13,7 @@ from pathlib import Path
 from socket import gaierror
 from typing import Any
 
+import psutil
 import pytest
 import trustme
 from aiohttp import web
@@ -215,13 +218,18 @@ def test_a_body_that_never_ends_does_not_undo_a_success() -> None:
         assert "200" in send(hook(server, timeout=Duration(10)), notification()).text
 
 
-def test_https_is_verified(tmp_path: Path) -> None:
-    """With ca_file it goes; without, nothing is sent and the error says what to do."""
+def certified(ca_file: Path) -> ssl.SSLContext:
+    """What a server on localhost proves itself with, to those who have the file."""
     authority = trustme.CA()
-    ca_file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
+    return context
+
+
+def test_https_is_verified(tmp_path: Path) -> None:
+    """With ca_file it goes; without, nothing is sent and the error says what to do."""
+    context = certified(ca_file := tmp_path / "ca.pem")
     with Web(answers(200), context) as server:
         send(hook(server, ca_file=FilePath(ca_file)), notification())
         error = failure(hook(server))
@@ -231,6 +239,38 @@ def test_https_is_verified(tmp_path: Path) -> None:
     assert (error.reason, error.permanent) == ("tls", False)
     assert "set ca_file" in str(error)
     assert "name that the certificate is made for" in str(wrong_name)
+
+
+@pytest.mark.parametrize("headers", [b"", b"Connection: close\r\n"])
+def test_a_server_that_says_no_goodbye_by_tls_keeps_no_connection(
+    tmp_path: Path, headers: bytes
+) -> None:
+    """The connection waited for it in the background, and outlived the event loop of a tick."""
+    context = certified(ca_file := tmp_path / "ca.pem")
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + headers + b"\r\n"
+
+    def serve(listening: socket.socket, asked: threading.Event) -> None:
+        connection = listening.accept()[0]
+        with context.wrap_socket(connection, server_side=True) as encrypted:
+            encrypted.recv(65536)
+            encrypted.sendall(answer)
+            asked.wait(60)
+
+    async def left(port: int) -> list[Any]:
+        url = Secret(f"https://localhost:{port}/")
+        await Webhook(url=url, ca_file=FilePath(ca_file)).send([notification()])
+        await asyncio.sleep(0)
+        here = psutil.Process().net_connections()
+        return [one for one in here if one.raddr and one.raddr.port == port]
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        asked = threading.Event()
+        server = threading.Thread(target=serve, args=(listening, asked))
+        server.start()
+        found = asyncio.run(left(listening.getsockname()[1]))
+        asked.set()
+        server.join()
+    assert found == []
 
 
 def test_https_to_a_plain_server_is_a_tls_error() -> None:
