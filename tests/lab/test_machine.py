@@ -44,6 +44,41 @@ def test_what_a_run_mounts_and_whom_it_adds_ends_with_it_also_when_it_is_killed(
         run.kill()
 
 
+OPENED = """
+import subprocess, sys
+from pathlib import Path
+from tests.lab import machine
+checkout = Path(sys.argv[1])
+machine.own_mounts()
+machine.let_others_in(checkout)
+other = ["setpriv", "--reuid=2", "--regid=2", "--clear-groups"]
+subprocess.run([*other, "cat", checkout / "README.md"], check=True, cwd="/")
+for new in (checkout / "in", checkout.with_name("beside")):
+    new.touch()
+"""
+
+
+@pytest.mark.root
+def test_a_checkout_that_others_cannot_reach_is_open_to_them_in_the_run_alone(
+    tmp_path: Path,
+) -> None:
+    """Whoever ran the tests in /root had 20 fail. What is written into the checkout stays."""
+    tmp_path.chmod(0o755)
+    checkout = tmp_path / "root" / "private" / "checkout"
+    checkout.mkdir(parents=True)
+    (checkout / "README.md").write_text("Read me.")
+    for shut in checkout.parents[:2]:
+        shut.chmod(0o700)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENED, str(checkout)],
+        capture_output=True, text=True, cwd=paths.ROOT, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("Read me.", "")
+    assert {path.name for path in checkout.iterdir()} == {"README.md", "in"}
+    assert [path.name for path in checkout.parent.iterdir()] == ["checkout"]
+    assert [shut.stat().st_mode & 0o777 for shut in checkout.parents[:2]] == [0o700, 0o700]
+
+
 def test_what_is_left_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process by its run, everything else by comparison: sysctls, files, mounts."""
     before = machine.facts()
