@@ -48,6 +48,9 @@ class Backend(Protocol):
         """The end of a lease that is renewed now, and whether the stored one is over, both by
         the clock of the database (µs UTC)."""
 
+    def make_way(self, connection: Connection) -> None:
+        """End what a leader whose lease is over still holds of the database."""
+
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         """Who leads just now; `stored` is the last lease that was written."""
 

@@ -36,6 +36,18 @@ _EXPIRES = text(
     "SELECT now + :term, expires <= now FROM leader, "
     "LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock"
 )
+_HOLDERS = text(
+    "SELECT pg_terminate_backend(pid) FROM leader, "
+    "LATERAL (SELECT clock_timestamp() AS now) AS clock, pg_stat_activity JOIN pg_locks USING (pid) "
+    "WHERE expires <= (extract(epoch FROM now) * 1000000)::bigint "
+    "AND xact_start < now - make_interval(secs => :idle) "
+    "AND relation = 'leader'::regclass AND mode <> 'AccessShareLock' "
+    "AND wait_event_type IS DISTINCT FROM 'Lock' AND usename = current_user AND pid <> pg_backend_pid()"
+)
+"""Rows that are written together are sent without a wait in between. A client that is stopped in the
+middle of them is `active`, so _SETTINGS does not end it: the server waits for the rest."""
+_WAIT = text("SELECT set_config('lock_timeout', :limit, true)")
+"""Of this transaction: whoever waits for a stopped leader looks anew whether its lease is over."""
 
 
 class PostgresBackend:
@@ -61,7 +73,7 @@ class PostgresBackend:
         """The server is asked when it is needed."""
 
     def _configure(self, connection: Any, _record: object) -> None:
-        connection.execute(_SETTINGS.format(int(1000 * min(_IDLE, self.term))))
+        connection.execute(_SETTINGS.format(int(1000 * self._idle)))
         connection.commit()
 
     def connect(self) -> Connection:
@@ -90,6 +102,14 @@ class PostgresBackend:
     def expires(self, connection: Connection) -> tuple[int, bool]:
         until, over = connection.execute(_EXPIRES, {"term": int(self.term * SECOND)}).one()
         return int(until), bool(over)
+
+    def make_way(self, connection: Connection) -> None:
+        connection.execute(_HOLDERS, {"idle": self._idle})
+        connection.execute(_WAIT, {"limit": f"{1000 * self._idle:.0f}"})
+
+    @property
+    def _idle(self) -> float:
+        return min(_IDLE, self.term)
 
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         assert connection is not None

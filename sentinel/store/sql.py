@@ -100,6 +100,7 @@ class SqlStore(Store):
         self._history.forget_ids()
         began = boot_clock()
         with self._session.writing() as connection:
+            self._backend.make_way(connection)
             token = int(connection.execute(statements.token).one().token)
             end, free = self._backend.expires(connection)
             if not free and token != self._token:

@@ -80,6 +80,9 @@ class SqliteBackend:
     def expires(self, connection: Connection) -> tuple[int, bool]:
         return 0, True
 
+    def make_way(self, connection: Connection) -> None:
+        """There is none: the lock of a file ends with its process."""
+
     def holder(self, connection: Connection | None, stored: Lease) -> Lease:
         return self._lock.lease()
 

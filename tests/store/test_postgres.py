@@ -1,12 +1,15 @@
 """A PostgreSQL server that goes away and comes back, and URLs that lead nowhere."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Event, Thread
 
+import psycopg
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from sentinel.core.errors import StoreError
+from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.model import Batch
 from sentinel.store.buffered import Buffered
 from sentinel.store.errors import Unavailable
@@ -16,6 +19,7 @@ from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sql import SqlStore
 from tests.lab.postgres import Postgres
+from tests.lab.waiting import wait_until
 from tests.store.nouns import alert, at, outgoing, summaries, told
 from tests.store.ticking import Ticking
 
@@ -81,6 +85,45 @@ def test_a_lost_session_leads_again_when_nobody_else_did(
     assert summaries(other.outbox()) == ["kept"]
     other.close()
     store.close()
+
+
+def test_a_leader_that_was_stopped_between_rows_that_it_writes_together_makes_way(
+    postgres_url: str,
+) -> None:
+    """To the server it was at work, for as long as its host was up: the next waited for its lock,
+    and nobody watched."""
+    store, other = (SqlStore(PostgresBackend(f"{postgres_url}&lease=2s")) for _ in range(2))
+    store.lead("test", at())
+    begun, go_on = Event(), Event()
+
+    def rows() -> Iterator[tuple[int]]:
+        yield (1,)
+        yield (1,)
+        begun.set()
+        go_on.wait(60)
+
+    def write() -> None:
+        with suppress(psycopg.Error), psycopg.connect(postgres_url) as stopped:
+            stopped.execute("SET idle_in_transaction_session_timeout = 2000")
+            stopped.commit()
+            stopped.cursor().executemany("UPDATE leader SET thinned = 0 WHERE id = %s", rows())
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        assert begun.wait(10)
+        wait_until(lambda: _led(other), "another that leads", 15)
+    finally:
+        go_on.set()
+        writer.join()
+    other.close()
+    store.close()
+
+
+def _led(store: SqlStore) -> bool:
+    with suppress(StoreBusy, Unavailable):
+        return store.lead("other", at()) > 0
+    return False
 
 
 @pytest.mark.parametrize("lost", ["tables", "session and tables"])
