@@ -113,7 +113,8 @@ def clean(world: World) -> Outcome:
 
 def du(world: World) -> Outcome:
     tree = world.tree(world.home / "tree", "a/1", "a/2", "b/3")
-    check = DuCheck(paths=[FilePath(str(tree))], size=Size(4000), crit=Bounds(used=Share(90)))
+    size = Size(5000)  # more than the folder itself has, less than a file
+    check = DuCheck(paths=[FilePath(str(tree))], size=size, crit=Bounds(used=Share(90)))
     return world.look("du", check)
 
 
@@ -125,6 +126,7 @@ def plugin(world: World) -> Outcome:
 
 
 WORD = "exit code 0 is a plugin's word that all is well, whatever it prints (Nagios plugin API)"
+NOTHING_IN_IT = "an empty folder holds less than its size, whatever emptied it"
 HEADER = "     Filesystem  {}   quota   limit   grace   files   quota   limit   grace\n"
 LINUX = "Disk quotas for user alice (uid 1000):\n" + HEADER.format("blocks")
 LFS = "Disk quotas for usr alice (uid 1000):\n" + HEADER.format("kbytes")
@@ -232,6 +234,6 @@ CASES = [
     Case(kind="diag", source=0, asked="scontrol show node", truth="a GPU failed its test", look=diag_queue),
     Case(kind="diag", source=0, asked="squeue %o", truth="a GPU failed its test", look=diag_queue),
     Case(kind="clean", source=0, asked="folder", truth="the clock was set forward", look=clean),
-    Case(kind="du", source=0, asked="folder", truth="more than its size", look=du),
+    Case(kind="du", source=0, asked="folder", truth="more than its size", look=du, believed={EMPTY: NOTHING_IN_IT}),
     Case(kind="exec", source=0, asked="check_it", truth="the plugin says CRITICAL", look=plugin, believed=dict.fromkeys((EMPTY, MIDDLE, RECORD, ERROR), WORD)),
 ]  # fmt: skip
