@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -22,7 +23,6 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
 if TYPE_CHECKING:  # half of the start of a command that lists the kinds
-    import asyncio
     import ssl
 
     import aiohttp
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # half of the start of a command that lists the kinds
 _BODY = 4096
 _PATIENCE = 1.0  # seconds for the rest of an answer whose status is known
 _LONGEST_WAIT = 86400.0
+_ROUNDS = 20  # of the event loop, for a connection that was shut down to be closed; it takes three
 _UNPACKED = {"Accept-Encoding": "identity"}  # a few packed bytes may be gigabytes
 _TELLING = 6  # parts of an address shorter than this are no secrets
 _TEMPORARY = (407, 408, 425, 429)
@@ -153,15 +154,17 @@ async def _closing_connector(
 ) -> AsyncIterator[aiohttp.TCPConnector]:
     """Its connections end with it. aiohttp's own say goodbye by TLS in the background, which takes as
     long as the other side likes, and outlived the event loop of a tick."""
+    import asyncio
+
     import aiohttp
 
-    opened: list[asyncio.Transport] = []
+    opened: list[Any] = []
 
     class Connector(aiohttp.TCPConnector):
         async def connect(self, *args: Any, **settings: Any) -> aiohttp.connector.Connection:
             connection = await super().connect(*args, **settings)
             if connection.transport is not None:
-                opened.append(connection.transport)
+                opened.append(connection.transport.get_extra_info("socket"))
             return connection
 
     try:
@@ -169,8 +172,13 @@ async def _closing_connector(
         async with connector:
             yield connector
     finally:
-        for transport in opened:
-            transport.abort()
+        for one in opened:  # not abort(): CPython 109534, up to 3.12.6 nobody has what was closed
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for _ in range(_ROUNDS):
+            if all(one.fileno() < 0 for one in opened):
+                break
+            await asyncio.sleep(0)
 
 
 async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:

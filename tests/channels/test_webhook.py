@@ -259,7 +259,6 @@ def test_a_server_that_says_no_goodbye_by_tls_keeps_no_connection(
     async def left(port: int) -> list[Any]:
         url = Secret(f"https://localhost:{port}/")
         await Webhook(url=url, ca_file=FilePath(ca_file)).send([notification()])
-        await asyncio.sleep(0)
         here = psutil.Process().net_connections()
         return [one for one in here if one.raddr and one.raddr.port == port]
 
