@@ -79,6 +79,7 @@ def test_what_was_removed_and_freed_is_told(root: Path) -> None:
     assert re.fullmatch(r"2 removed, [0-9.]+ kB freed", reply.text)
 
 
+@pytest.mark.root
 def test_what_could_not_be_removed_is_told_beside_what_was(root: Path) -> None:
     """It is an error, and the rest is gone."""
     with mounted(root / "step1" / "inner"):

@@ -139,6 +139,7 @@ def test_a_link_to_a_file_too_long_for_a_tracker_names_only_what_it_leads_to(roo
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("of", "then"), [("", "step2"), ("step2", "weights"), ("step2/inner", "more")]
 )

@@ -79,6 +79,7 @@ def test_a_checkout_that_others_cannot_reach_is_open_to_them_in_the_run_alone(
     assert [shut.stat().st_mode & 0o777 for shut in checkout.parents[:2]] == [0o700, 0o700]
 
 
+@pytest.mark.root
 def test_what_is_left_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process by its run, everything else by comparison: sysctls, files, mounts."""
     before = machine.facts()

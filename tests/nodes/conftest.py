@@ -1,5 +1,7 @@
 """A real sshd for tests that need no cluster."""
 
+import os
+import pwd
 from collections.abc import Iterator
 
 import pytest
@@ -29,3 +31,5 @@ def need_sshd() -> None:
     """Skip with the reason, or fail with it under SENTINEL_LAB=required."""
     if not (needs.find("sshd") and needs.find("ssh")):
         needs.skip("needs ssh and sshd (Debian's openssh-client and openssh-server)")
+    if (shell := pwd.getpwuid(os.geteuid()).pw_shell).endswith(("/nologin", "/false")):
+        needs.skip(f"needs an account that may log in; the shell of this one is {shell}")

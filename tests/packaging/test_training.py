@@ -15,9 +15,10 @@ from tests.lab.systemd import ROOT
 ALONE, ALL = "slurm-sentinel-training", "slurm-sentinel"
 OFFLINE = ("--no-index", "--no-deps")
 USE = (
-    "import sys; from sentinel.training import Guard; guard = Guard(memory=None)\n"
+    "import sys; here = {*sys.modules}\n"  # Debian's Python has a sitecustomize
+    "from sentinel.training import Guard; guard = Guard(memory=None)\n"
     "print(guard.should_stop(), *sorted(name for name in sys.modules if 'sentinel' in name),\n"
-    "      *({m.partition('.')[0] for m in sys.modules} - {*sys.stdlib_module_names, '__main__'}))\n"
+    "      *({m.partition('.')[0] for m in {*sys.modules} - here} - {*sys.stdlib_module_names}))\n"
 )
 
 

@@ -89,7 +89,7 @@ def test_a_container_sees_its_own_group_as_the_root(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def group() -> Iterator[Path]:
+def group(as_root: None) -> Iterator[Path]:
     """A memory cgroup of the running kernel with a limit of 200 MB, of whichever version."""
     first, second = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
     parent, limit = (

@@ -1,6 +1,7 @@
 """One node, one training, the ledger of GPUs: what their pages tell, over a real connection."""
 
 import os
+import pwd
 import re
 from pathlib import Path
 from typing import Any
@@ -138,10 +139,15 @@ def test_a_tree_shows_who_grew_and_since_when(tmp_path: Path) -> None:
             ask(s, "GET", page, headers=ann)[1],
             ask(s, "GET", "/api/v1/disks", headers=ann)[1],
         )
-    cells = r'<td class="c">(?:dir {}/(\w+)|(owner root))</td><td class="n">(\S+ MB|\S+ kB)</td>'
+    cells = r'<td class="c">(?:dir {}/(\w+)|(owner \S+))</td><td class="n">(\S+ MB|\S+ kB)</td>'
     cells = cells.format(tmp_path) + r'<td class="n[^"]*" data-h="a day">([^<]*)</td>'
     found = [(a or b, size, grew) for a, b, size, grew in re.findall(cells, whole)]
-    assert [name for name, *_ in found] == ["owner root", "runs", "old", "fresh"]
+    assert [name for name, *_ in found] == [
+        f"owner {pwd.getpwuid(os.geteuid()).pw_name}",
+        "runs",
+        "old",
+        "fresh",
+    ]
     assert [grew[:4] for _, _, grew in found[1:]] == ["+1.0", "\u22121.0", "\u2013"]
     assert "13 Jan 08:00" in whole
     assert f"dir {tmp_path}" not in part + rows

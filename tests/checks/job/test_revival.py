@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import HOUR, Watch, check, ended, job
 
+ME = pwd.getpwuid(os.geteuid()).pw_name
 CURABLE = "iteration {step} loss 2.1\nRuntimeError: NCCL communicator was aborted\n"
 
 
@@ -20,19 +22,19 @@ class Dying:
     """A training of this user that dies again and again, with what its output says at the end."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        self.watch = Watch(check(users=["root"], on_death=["resubmit"], **settings))
+        self.watch = Watch(check(users=[ME], on_death=["resubmit"], **settings))
         self.out, self.number = folder / "out", 10
 
     def dies(self, said: str, state: str = "FAILED", **end: Any) -> list[ActionRequest]:
         """Runs, dies, is looked at, and once more half a minute later: what is wished for."""
         self.number += 1
         ident, now = str(self.number), self.watch.clock.now().wall // 10**6
-        self.watch.look(job(ident, user="root", started=now - HOUR, submitted=now - 26 * HOUR))
+        self.watch.look(job(ident, user=ME, started=now - HOUR, submitted=now - 26 * HOUR))
         self.watch.clock.advance(60)
         self.out.write_text(said)
         os.utime(self.out, (now + 50, now + 50))
         over = ended(ident, state, stdout=str(self.out), started=now - HOUR, ended=now + 50, **end)
-        how = Submission(id=ident, name="train", user="root", workdir="/w", command="/w/t.sh a",
+        how = Submission(id=ident, name="train", user=ME, workdir="/w", command="/w/t.sh a",
                          options=("--nodes=8",), nodes=8)  # fmt: skip
         slurm = FixedSlurm(jobs=[], ends={ident: over}, submissions={ident: how})
         wishes = [*self._wishes(slurm)]
@@ -117,7 +119,7 @@ def test_never_while_the_kill_switch_stands(tmp_path: Path) -> None:
 def test_without_the_word_nothing_is_asked_for(tmp_path: Path) -> None:
     """It is opt-in."""
     dying = Dying(tmp_path)
-    dying.watch = Watch(check(users=["root"]))
+    dying.watch = Watch(check(users=[ME]))
     assert dying.dies(CURABLE.format(step=5)) == []
 
 
@@ -126,5 +128,5 @@ def test_what_sentinel_submits_again_teaches_no_gap(tmp_path: Path) -> None:
     dying = Dying(tmp_path)
     assert dying.dies(CURABLE.format(step=5))
     now = dying.watch.clock.now().wall // 10**6
-    dying.watch.look(job("99", user="root", started=now, submitted=now - 1))
+    dying.watch.look(job("99", user=ME, started=now, submitted=now - 1))
     assert dying.watch.memory["followed"] == {}
