@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
@@ -33,7 +35,7 @@ def parse(listing: str, metrics: str) -> Inventory:
 def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
     heat = _mapping(metric.get("temperature"))
     ecc = _mapping(metric.get("ecc"))
-    return Gpu(
+    gpu = Gpu(
         uuid=_word(row.get("uuid")),
         bus=bus_id(_word(row.get("bdf"))),
         index=_whole(row.get("gpu")),
@@ -47,6 +49,18 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
         ),
         untold=() if heat else ("temperature",),
     )
+    return replace(gpu, untold=_ALL) if heat and _lost(row, gpu) else gpu
+
+
+_ALL = ("temperature, power or utilization",)
+
+
+def _lost(row: Mapping[str, Any], gpu: Gpu) -> bool:
+    """Where the driver does not answer for a GPU its values are N/A, and the exit code is 0
+    (amdsmi_commands.py catches AmdSmiLibraryException). Of one that is divided, only the first part
+    has them."""
+    divided = bool(_whole(row.get("partition_id")))
+    return not divided and gpu.temperature is gpu.power is gpu.utilization is None
 
 
 def _rows(text: str, what: str) -> Sequence[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.gpu.judge import CRIT, WARN, problems
 from sentinel.core.model import Status
 from sentinel.gpu import amd
 from sentinel.gpu.errors import Unreadable
@@ -47,6 +48,29 @@ def test_what_is_no_list_is_unreadable(text: str) -> None:
     """Never a node without GPUs."""
     with pytest.raises(Unreadable):
         amd.parse(text, json.dumps([NESTED]))
+
+
+LOST = {
+    "gpu": 0,
+    "usage": "N/A",
+    "power": {"socket_power": "N/A", "gfx_voltage": "N/A"},
+    "temperature": {"edge": "N/A", "hotspot": "N/A", "mem": "N/A"},
+    "ecc": {"total_correctable_count": "N/A", "total_uncorrectable_count": "N/A"},
+}
+
+
+@pytest.mark.parametrize(
+    ("partition", "status"),
+    [({}, Status.UNKNOWN), ({"partition_id": 0}, Status.UNKNOWN), ({"partition_id": 3}, None)],
+)
+def test_a_gpu_for_which_the_driver_does_not_answer_is_not_well(
+    partition: dict[str, int], status: Status | None
+) -> None:
+    """All is N/A: it was ok. The further parts of a divided MI300X tell no more than that."""
+    (gpu,) = amd.parse(json.dumps([LIST[0] | partition]), json.dumps([LOST])).gpus
+    told = dict(problems(gpu, WARN, CRIT))
+    assert set(told) == ({status} if status else set())
+    assert not told or "tells no temperature, power or utilization" in told[Status.UNKNOWN]
 
 
 class Told:
