@@ -53,8 +53,8 @@ class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """ISO numbers, Monday is 1; a range may run over the weekend."""
         days: set[int] = set()
         for part in self.days.lower().split(","):
-            first, _, last = part.strip().partition("-")
-            days |= set(_day_range(_day(first), _day(last or first)))
+            first, dash, last = part.strip().partition("-")
+            days |= set(_day_range(_day(first), _day(last if dash else first)))
         return frozenset(days)
 
 

@@ -141,6 +141,7 @@ def test_outside_its_hours_a_route_sleeps(
     ("bad", "words"),
     [
         ({"days": "mon-fry"}, "'fry' is no day"),
+        ({"days": "mon-"}, "'' is no day"),
         ({"from_": "8"}, "'8' is no time of the day"),
         ({"until": "24:01"}, "no time of the day"),
         ({"until": "12:60"}, "no time of the day"),
