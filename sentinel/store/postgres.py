@@ -41,7 +41,7 @@ _HOLDERS = text(
     "LATERAL (SELECT clock_timestamp() AS now) AS clock, pg_stat_activity JOIN pg_locks USING (pid) "
     "WHERE expires <= (extract(epoch FROM now) * 1000000)::bigint "
     "AND xact_start < now - make_interval(secs => :idle) "
-    "AND relation = 'leader'::regclass AND mode <> 'AccessShareLock' "
+    "AND datname = current_database() AND relation = 'leader'::regclass AND mode <> 'AccessShareLock' "
     "AND wait_event_type IS DISTINCT FROM 'Lock' AND usename = current_user AND pid <> pg_backend_pid()"
 )
 """Rows that are written together are sent without a wait in between. A client that is stopped in the
