@@ -21,6 +21,7 @@ from sentinel.core.clock import Instant
 from sentinel.slurm.model import Node
 from sentinel.store.opening import open_books
 from sentinel.wiring.app import state_shown
+from tests.lab import needs
 from tests.lab.waiting import wait_until
 
 CONFIG = """
@@ -280,7 +281,7 @@ def test_what_was_started_ends_with_the_command(shell: Shell, name: str) -> None
 def late(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables with which a command's main thread waits late."""
     if not shutil.which("cc"):
-        pytest.skip("to wait late needs Debian's gcc libc6-dev")
+        needs.skip("to wait late needs Debian's gcc libc6-dev")
     library = tmp_path_factory.mktemp("late") / "late.so"
     source = Path(__file__).with_name("late.c")
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
