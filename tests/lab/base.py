@@ -1,6 +1,7 @@
 """What every lab has: an index, a munged, a network, a controller; and its way down."""
 
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -83,9 +84,10 @@ class Cluster(Client):
 
     def user(self, name: str, group: str | None = None, groups: tuple[str, ...] = ()) -> User:
         """An ordinary user, removed with the lab; its real name is in the answer."""
-        unique = f"{paths.prefix(self.index)}-{name}"
+        unique, home = f"{paths.prefix(self.index)}-{name}", self.folder / "home" / name
         self._ledger.add("user", unique)
-        return accounts.add_user(unique, self.folder / "home" / name, group, groups)
+        removed(home)  # of one who was called so before, with another number
+        return accounts.add_user(unique, home, group, groups)
 
     def group(self, name: str) -> str:
         """A group, removed with the lab; returns its real name."""
@@ -145,6 +147,14 @@ class Cluster(Client):
         self._daemons.end()
         self._reaper.dismiss()
         os.close(self._lock)
+
+
+def removed(path: Path) -> None:
+    """Whatever it is, with all that is in it; or nothing."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def replaced(path: Path, text: str) -> bool:

@@ -8,7 +8,7 @@ run side by side: names, addresses, ports and folders derive from an index that 
 from collections.abc import Mapping
 
 from tests.lab import slurmconf, ssh
-from tests.lab.base import Cluster
+from tests.lab.base import Cluster, removed
 from tests.lab.fuse import Fuse
 from tests.lab.node import Node
 from tests.lab.waiting import wait_until
@@ -76,10 +76,10 @@ class Lab(Cluster):
             node.forget_jobs()
         self._resume_all()
         self.wait_ready()
-        # Job ids begin anew with the controller, and not even root may write to a file of somebody
-        # else in a directory that everybody writes to (fs.protected_regular, proc_sys_fs(5)).
-        for path in self.work.glob("slurm-*.out"):
-            path.unlink(missing_ok=True)
+        # Of two tests that call a file alike the second one must not begin with the first one's; job ids
+        # begin anew with the controller too.
+        for path in self.work.iterdir():
+            removed(path)
 
     def configure(self, **settings: object) -> None:
         """Add lines to slurm.conf and have them read (`scontrol reconfigure`), until `reset`."""

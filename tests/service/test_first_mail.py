@@ -40,7 +40,6 @@ class Newcomer:
         self.lab, self.smtp = lab, smtp
         self.user: User = lab.user("newcomer")
         self.go = lab.work / "go"
-        self.go.unlink(missing_ok=True)
         self._program = self._installed(lab.folder)
 
     def _installed(self, folder: Path) -> str:

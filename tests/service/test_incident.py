@@ -217,8 +217,7 @@ def test_a_full_file_system_under_three_trainings_is_one_incident(
 ) -> None:
     """It names the three, and each user hears of their own, once. The file system says that it is
     full; the trainings, which work in it, end as on one that is."""
-    point, go = fresh.fuse.point, fresh.work / "full"  # a name that no other test here uses
-    go.unlink(missing_ok=True)
+    point, go = fresh.fuse.point, fresh.work / "full"
     users = [fresh.user(f"u{n}") for n in range(3)]
     script = f"until [ -e {go} ]; do sleep 0.2; done; exit 28"
     for user in users:

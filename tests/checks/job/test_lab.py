@@ -262,7 +262,6 @@ def test_a_slurmctld_that_is_gone_is_not_a_job_that_is_gone(fresh: Lab, watch: W
 def test_a_death_in_a_maintenance_names_it(fresh: Lab, watch: Watcher) -> None:
     """A real reservation, and no longer once that is deleted; it is told at the usual time."""
     live, go = watch(), fresh.work / "go"
-    go.unlink(missing_ok=True)
     job = fresh.sbatch(f"until [ -e {go} ]; do sleep 0.1; done; exit 3", name="train")
     fresh.wait_state(job, "RUNNING")
     assert live.look().status is Status.OK

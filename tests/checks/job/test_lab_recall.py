@@ -57,7 +57,6 @@ def test_a_job_that_died_before_the_first_look_is_found_by_name(fresh: Lab) -> N
 def test_of_an_array_whose_later_elements_failed(fresh: Lab) -> None:
     """Seen was the first one only, which is COMPLETED."""
     go = fresh.work / "go"
-    go.unlink(missing_ok=True)
     script = f'[ "$SLURM_ARRAY_TASK_ID" = 0 ] || exit 4\nwhile [ ! -e {go} ]; do sleep 0.1; done'
     array = fresh.sbatch(script, name="train", array="0-2%1")
     live = Live(fresh)
