@@ -107,6 +107,11 @@ class Ward:
         said = json.loads(self.watch.say("check", "drained", "--json").stdout)
         return next(f for f in said["findings"] if f["subject"] == node)
 
+    def seen(self, node: str = NODE) -> str:
+        """What the last pass found wrong there, told or not."""
+        alerts = self.watch.status()["alerts"]
+        return " | ".join(alert["summary"] for alert in alerts if alert["subject"] == node)
+
     def log(self, node: str = NODE) -> list[dict[str, Any]]:
         """Ledger and audit log of the node."""
         events: list[dict[str, Any]] = json.loads(

@@ -48,11 +48,12 @@ SHORTEST_PREFIX = 4
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What is remembered: who was asked back, by the time of the reason; whom people heard of; since
-    when nodes are completing."""
+    """What is remembered: who was asked back, by the time of the reason; whom people heard of; of whom
+    the last look met a moment; since when nodes are completing."""
 
     asked: dict[str, int | None] = {}
     told: tuple[str, ...] = ()
+    moment: tuple[str, ...] = ()
     passing: dict[str, Passing] = {}
 
 
@@ -183,7 +184,8 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         asked = [s.node for s in sights if self.undrain and proof.proven(items[s.node.name])]
         return Past(
             asked={node.name: node.reason_time for node in asked},
-            told=tuple(f.subject for f in findings if f.status is not Status.OK),
+            told=tuple(f.subject for f in findings if f.status is not Status.OK and not f.patience),
+            moment=tuple(name for name, those in items.items() if proof.of_this_moment(those)),
             passing=past.passing,
         )
 
@@ -225,6 +227,7 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             asked=self.undrain,
             before=again or verdict.last_attempt(sight) is not None,
             told=name in past.told,
+            first=name not in past.moment,
         )
 
     def _requests(self, sight: Sight, items: Sequence[Item], rules: Rules) -> list[ActionRequest]:

@@ -207,6 +207,11 @@ def proven(items: Sequence[Item]) -> bool:
     return bool(items) and all(item.good for item in items)
 
 
+def of_this_moment(items: Sequence[Item]) -> bool:
+    """Nothing speaks against the node but what the next look may find over."""
+    return not proven(items) and all(item.good or item.moment for item in items)
+
+
 def _state(sight: Sight) -> Item:
     node, text = sight.node, state_of(sight.node)
     if sight.expediting:
@@ -317,7 +322,7 @@ def _blocked(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     )
     if not lasting:
         text = f"in state D for this moment, to be looked at again: {shown}"
-        return Item(name="blocked", good=None, text=visible(text))
+        return Item(name="blocked", good=None, text=visible(text), moment=True)
     more = f" and {len(lasting) - 5} more" if len(lasting) > 5 else ""
     return _no("blocked", visible(f"in state D: {shown}{more}"))
 

@@ -127,8 +127,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing that must be so before a node goes back: it is (True), is not, or nobody knows."""
+    """One thing that must be so before a node goes back: it is (True), is not, or nobody knows.
+    `moment`: not known for the moment of this look alone."""
 
     name: str
     good: bool | None
     text: str
+    moment: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.checks import hanging
 from sentinel.checks.drained import people
-from sentinel.checks.drained.proof import proven
+from sentinel.checks.drained.proof import of_this_moment, proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest, Finding, Status
@@ -20,6 +20,9 @@ _MARKS = {True: "+", False: "-", None: "?"}
 _BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})
 """Items without which not even left-over processes are ended."""
 
+NEXT_LOOK = 1.0
+"""Seconds; any number does. What the next look finds there again has no patience any more."""
+
 _TRIED = "processes"
 """The param of a clean-up that names the boot, and the processes that are to be ended."""
 
@@ -31,12 +34,12 @@ _CLEARED_BY_REBOOT = frozenset({"blocked", "steps", "users", "gpu processes"})
 
 
 def finding(
-    sight: Sight, items: Sequence[Item], *, asked: bool, before: bool, told: bool
+    sight: Sight, items: Sequence[Item], *, asked: bool, before: bool, told: bool, first: bool
 ) -> Finding:
     """`asked`: an undrain is asked for; `before`: it was so in an earlier run, in vain.
 
-    A node that goes back at once is not worth waking anybody; one that people were `told` of
-    stays their trouble until it is back.
+    A node that goes back at once is not worth waking anybody; nor is one of which the `first` look
+    met a moment. One that people were `told` of stays their trouble until it is back.
     """
     clean = proven(items)
     quiet = clean and asked and not before and not told
@@ -52,6 +55,7 @@ def finding(
         details="" if clean else "\n".join([*map(shown, items), *_stay(sight), *_log_lines(sight)]),
         commands=_commands(sight, clean),
         labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
+        patience=NEXT_LOOK if first and of_this_moment(items) and not told else 0.0,
     )
 
 
@@ -167,7 +171,7 @@ def _verdict(sight: Sight, items: Sequence[Item], *, asked: bool, before: bool) 
         return f"not clean: {_first(bad)}"
     if unknown:
         # State D of this moment is over at the next look; what else is not known stays so.
-        first = min(unknown, key=lambda item: item.name == "blocked")
+        first = min(unknown, key=lambda item: item.moment)
         return f"cannot be proven clean: {first.name}: {first.text}" + _rest(unknown)
     if not asked:
         return f"clean by {len(items)} proofs; undrain is not switched on"

@@ -176,6 +176,22 @@ def test_what_is_not_known_is_told_by_what_will_not_pass_by_itself() -> None:
     assert "proven clean: blocked: in state D for this moment" in alone.summary
 
 
+def test_state_d_of_one_look_wakes_nobody() -> None:
+    """Any process is in it for a moment. Told is what the next look meets too, and until the node is
+    back; a node that was told of before is not told as new."""
+    doubt, stuck = replace(CLEAN, blocked=(blocked(9),)), replace(CLEAN, blocked=(blocked(),))
+    first = run(probe=doubt)
+    assert (only(first).status, only(first).patience > 0) == (Status.WARNING, True)
+    after = run(memory=first.memory)
+    assert (only(after).status, len(after.requests)) == (Status.OK, 1)
+    second = run(probe=doubt, memory=first.memory)
+    assert (only(second).status, only(second).patience) == (Status.WARNING, 0)
+    assert only(run(memory=second.memory)).status is Status.WARNING
+    known = run(probe=stuck, memory=first.memory)
+    assert only(known).patience == 0
+    assert only(run(probe=doubt, memory=known.memory)).patience == 0
+
+
 @pytest.mark.parametrize("more", [{"remote": Nodes({})}, {"logbook": None}])
 def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
     """No answer, no ledger: the node is certainly drained, and stays so."""
