@@ -60,7 +60,7 @@ class Lab(Cluster):
 
     def reset(self) -> None:
         """Undo every fault, cancel every job, resume every node: as just started."""
-        self.fuse.release()
+        self.fuse.reset()
         self.munge.start()
         self.accounting.cont()
         self.controller.join()

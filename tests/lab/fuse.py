@@ -37,6 +37,10 @@ class Fuse:
         """Answer everything that waits, and hold nothing any more."""
         self._tell("release")
 
+    def reset(self) -> None:
+        """Release, and answer as at the begin: no errors, half of the space and no quotas."""
+        self._tell("reset")
+
     def fail(self, number: int, *operations: str) -> None:
         """Answer these with this errno from now on, all others as usual; 0 ends it."""
         self._tell("fail", str(number), *operations)

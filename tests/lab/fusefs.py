@@ -1,9 +1,11 @@
 """A file system whose answers can be withheld; speaks the kernel's FUSE protocol itself.
 
 Runs as a program, `fusefs.py MOUNTPOINT`, standard library only. Its stdin takes one command a
-line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup, read, opendir;
-`statfs-1`: of the root alone), `release`, `count`, `quota FOLDER` (as `space`, of that directory), `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE AVAILABLE FILES FREE_FILES` (bytes and inodes). The end of stdin
-unmounts, so it never outlives whoever started it; withheld calls then end with an error.
+line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup,
+read, opendir; `statfs-1`: of the root alone), `release`, `count`, `quota FOLDER` (as `space`, of that
+directory), `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE
+AVAILABLE FILES FREE_FILES` (bytes and inodes), `reset` (all as at the begin). The end of stdin unmounts,
+so it never outlives whoever started it; withheld calls then end with an error.
 
 Layouts and numbers: include/uapi/linux/fuse.h of Linux, protocol 7.31.
 """
@@ -114,6 +116,9 @@ class Server:
         elif words[0] == "quota":
             node = next(n for n, name in FOLDERS.items() if name == words[1].encode())
             self._answers.quotas[node] = tuple(map(int, words[2:]))
+        elif words[0] == "reset":
+            self._answers, self._failing = Answers(), {}
+            return self.command(["release"])
         elif words[0] == "release":
             self._held = set()
             for request in self._withheld:

@@ -49,9 +49,9 @@ class Node:
         self._daemons = daemons
         self._space = net.add_host(self._host)
         self._daemon: Daemon | None = None
-        self._make_folders()
         self._kernel = self._kernel_log()
         self._said = 0
+        self._make_folders()
 
     def start(self, *, booted: bool = False) -> None:
         """Boot it unless it runs; does not wait until Slurm knows. `booted`: slurmd says that the host
@@ -114,7 +114,10 @@ class Node:
         self._said += 1
 
     def equip(self) -> None:
-        """The stand-ins with which a node begins, and no others."""
+        """The stand-ins with which a node begins, and no others; nothing in its kernel log."""
+        with suppress(BlockingIOError):
+            while os.read(self._kernel, 4096):
+                pass
         for tool in self.bin.iterdir():
             tool.unlink()
         lines = (
