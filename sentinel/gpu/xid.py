@@ -5,7 +5,8 @@ that fell off the bus without an Xid (the bus is empty where its line is not her
 started (RmInitAdapter), SXid of NVSwitches,
 their Severity lines (once with the line they belong to) and Data lines (no events). Of amdgpu:
 what its RAS code says of uncorrectable errors, drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c
-(amdgpu_ras_error_print_error_data, amdgpu_ras_global_ras_isr) and ras/rascore/ras_aca.c of Linux.
+(amdgpu_ras_error_print_error_data, amdgpu_ras_global_ras_isr) and ras/rascore/ras_aca.c of Linux;
+GPUs that could not be started (amdgpu_driver_load_kms) or reset (amdgpu_device_gpu_recover).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})\b")
 _LOST_TAIL = re.compile(r"NVRM: .*fallen off the bus and is not|NVRM: fallen off the bus")
 _LOST_LINES = 3
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
+_INIT_AMD = re.compile(
+    rf"amdgpu ({_BUS}): (?:amdgpu: )?(Fatal error during GPU init|GPU reset end with ret = -[0-9]+)"
+)
 _RAS = re.compile(
     rf"amdgpu ({_BUS}):.*?\b([1-9][0-9]{{0,9}}) (?:new )?"
     r"((?:uncorrectable|deferred|correctable) hardware errors|poison consumption) detected"
@@ -50,8 +54,8 @@ LONGEST = 400
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One line: an Xid of a GPU, an SXid of an NVSwitch, a GPU that could not be started (init), or
-    a memory error of an AMD GPU (ras). `bus` as nvidia-smi writes it, empty where not told.
+    """One line: an Xid of a GPU, an SXid of an NVSwitch, a GPU that could not be started or reset
+    (init), or a memory error of an AMD GPU (ras). `bus` as nvidia-smi writes it, empty where not told.
 
     `code` is 0 for init and ras. `pid` None where the driver does not know it. `fatal` where the
     line says so. `line` is the index of the line it was read from.
@@ -148,11 +152,16 @@ def _event(line: str, number: int) -> Event | None:
     if _LOST_TAIL.search(line):  # whose name stood in a line that is not here
         return _lost("", number)
     if found := _INIT.search(line.rstrip()):
-        text = _plain(f"RmInitAdapter failed{found[2]}")
-        return Event(kind="init", code=0, bus=bus_id(found[1] or ""), text=text, line=number)
+        return _init(found[1] or "", f"RmInitAdapter failed{found[2]}", number)
+    if found := _INIT_AMD.search(line):
+        return _init(found[1], found[2], number)
     if "amdgpu " in line:
         return _ras(line.rstrip(), number)
     return _sxid(line.rstrip(), number)
+
+
+def _init(bus: str, text: str, number: int) -> Event:
+    return Event(kind="init", code=0, bus=bus_id(bus), text=_plain(text), line=number)
 
 
 def _ras(line: str, number: int) -> Event | None:

@@ -180,7 +180,7 @@ RECOVERED = Row(
 )
 INIT = Row(
     codes=(),
-    meaning="the driver could not start the GPU",
+    meaning="the driver could not start or reset the GPU",
     advice=Advice.DIAGNOSE,
     source="https://docs.nvidia.com/deploy/gpu-debug-guidelines/",
 )

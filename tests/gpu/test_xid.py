@@ -104,6 +104,16 @@ def test_a_gpu_that_could_not_be_started(line: str, bus: str) -> None:
     assert event.text.startswith("RmInitAdapter failed")
 
 
+@pytest.mark.parametrize("name", ["amdgpu 0000:29:00.0:", "amdgpu 0000:29:00.0: amdgpu:"])
+@pytest.mark.parametrize("said", ["Fatal error during GPU init", "GPU reset end with ret = -110"])
+def test_an_amd_gpu_that_could_not_be_started_or_reset(name: str, said: str) -> None:
+    """The driver's name stands once or twice; a reset that succeeds is no trouble."""
+    event = one(f"[   11.102226] {name} {said}")
+    assert (event.kind, event.bus, event.text) == ("init", "00000000:29:00.0", said)
+    fine = [f"{name} GPU reset succeeded, trying to resume", f"{name} GPU reset begin!"]
+    assert xid.read(fine).events == ()
+
+
 @pytest.mark.parametrize(
     ("said", "fatal", "advice"),
     [
