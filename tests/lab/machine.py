@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -53,27 +54,29 @@ def own_mounts() -> None:
         subprocess.run(["mount", "--move", "/mnt", "/etc"], check=True, capture_output=True)
     except subprocess.CalledProcessError:
         libc.umount2(b"/mnt", 2)
-    let_others_in(paths.ROOT)
+    for place in (paths.ROOT, Path(sys.prefix), Path(sys.base_prefix)):
+        let_others_in(place)
 
 
 _OPEN = """set -e
-mount -t tmpfs -o mode=755 checkout /mnt
+mount -t tmpfs -o mode=755 open /mnt
 trap 'umount -l /mnt' EXIT
 mkdir -m 711 /mnt/upper
-mkdir /mnt/work /mnt/checkout
-mount --rbind "$2" /mnt/checkout
+mkdir /mnt/work /mnt/place
+mount --rbind "$2" /mnt/place
 mount -t overlay -o lowerdir="$1",upperdir=/mnt/upper,workdir=/mnt/work overlay "$1"
-mount --rbind /mnt/checkout "$2"
+mount --rbind /mnt/place "$2"
 """
 
 
-def let_others_in(checkout: Path) -> None:
-    """Tests run sentinel as other users too. Above a checkout in /root is a directory that those may
-    not enter (0700); in this run they may. What is written beside the checkout ends with the run."""
-    shut = [above for above in reversed(checkout.parents) if not above.stat().st_mode & 0o001]
+def let_others_in(place: Path) -> None:
+    """Tests run sentinel as other users too. Above a checkout, or a Python (pyenv, uv), in /root is a
+    directory that those may not enter (0700); in this run they may. What is written beside it ends
+    with the run."""
+    shut = [above for above in reversed(place.parents) if not above.stat().st_mode & 0o001]
     if not shut:
         return
-    argv = ["sh", "-c", _OPEN, "sh", str(shut[0]), str(checkout)]
+    argv = ["sh", "-c", _OPEN, "sh", str(shut[0]), str(place)]
     if subprocess.run(argv, capture_output=True, check=False).returncode == 0:
         for above in shut[1:]:
             above.chmod(above.stat().st_mode | 0o001)

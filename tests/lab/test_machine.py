@@ -79,6 +79,29 @@ def test_a_checkout_that_others_cannot_reach_is_open_to_them_in_the_run_alone(
     assert [shut.stat().st_mode & 0o777 for shut in checkout.parents[:2]] == [0o700, 0o700]
 
 
+READ = """
+import subprocess, sys
+from tests.lab import machine
+machine.own_mounts()
+other = ["setpriv", "--reuid=2", "--regid=2", "--clear-groups"]
+subprocess.run([*other, "cat", sys.prefix + "/pyvenv.cfg"], check=True, cwd="/")
+"""
+
+
+@pytest.mark.root
+def test_a_python_that_others_cannot_reach_is_open_to_them_in_the_run(tmp_path: Path) -> None:
+    """Whose Python was pyenv's in /root, and the checkout elsewhere, had 20 tests fail."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "root").mkdir(mode=0o700)
+    python = tmp_path / "root/python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", python], check=True)
+    done = subprocess.run(
+        [python / "bin/python", "-c", READ],
+        capture_output=True, text=True, cwd=paths.ROOT, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ((python / "pyvenv.cfg").read_text(), "")
+
+
 @pytest.mark.root
 def test_what_is_left_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process by its run, everything else by comparison: sysctls, files, mounts."""
