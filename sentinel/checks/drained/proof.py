@@ -342,7 +342,8 @@ def _old(probe: NodeProbe) -> frozenset[int]:
 def _ran(name: str, sight: Sight) -> Item:
     answer = sight.ran.get(name)
     if answer is None:
-        return Item(name=name, good=None, text="not run while something else is not proven")
+        text = "not run while something else is not proven"
+        return Item(name=name, good=None, text=text, moment=True)  # as long as the others
     if not isinstance(answer, Answered):
         return Item(name=name, good=None, text=visible(f"did not end: {answer.why}"))
     said = (answer.err.strip() or answer.out.strip()).decode("utf-8", "backslashreplace")

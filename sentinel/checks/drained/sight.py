@@ -128,7 +128,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 class Item(Struct, frozen=True, kw_only=True):
     """One thing that must be so before a node goes back: it is (True), is not, or nobody knows.
-    `moment`: not known for the moment of this look alone."""
+    `moment`: not known, and the next look may find it over."""
 
     name: str
     good: bool | None

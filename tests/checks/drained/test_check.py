@@ -187,6 +187,9 @@ def test_state_d_of_one_look_wakes_nobody() -> None:
     second = run(probe=doubt, memory=first.memory)
     assert (only(second).status, only(second).patience) == (Status.WARNING, 0)
     assert only(run(memory=second.memory)).status is Status.WARNING
+    proofs = run(Drained(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]}), probe=doubt)
+    assert only(proofs).patience > 0  # a proof that waits for the others is no doubt of its own
+    assert "clean: blocked: in state D for this moment" in only(proofs).summary
     known = run(probe=stuck, memory=first.memory)
     assert only(known).patience == 0
     assert only(run(probe=doubt, memory=known.memory)).patience == 0

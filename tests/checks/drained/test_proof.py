@@ -385,4 +385,5 @@ def test_a_configured_proof(answer: object, good: bool | None, text: str) -> Non
     """NHC or a quick diag: 0 is good, anything else is not, silence is neither."""
     rules = replace(RULES, proofs=("nhc",))
     seen = sight(ran={} if answer is None else {"nhc": answer})
-    assert by_commands(seen, rules) == [Item(name="nhc", good=good, text=text)]
+    wanted = Item(name="nhc", good=good, text=text, moment=answer is None)
+    assert by_commands(seen, rules) == [wanted]
