@@ -168,9 +168,11 @@ def looked(
     CannotTell."""
     seen = _seen(paths, ctx.memory)
     answers = _answers(seen, ctx.limit)
+    mounts = mount_table()
     if not paths:  # files bound into a container lead to disks that are not its own
         seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
-    mounts = mount_table()
+        # What was unmounted meanwhile is gone, as it is for the next look.
+        seen = {p: s for p, s in seen.items() if mounts.is_point(p)}
     return seen, [_sight(p, answers.get(p), mounts, ctx, reliable) for p in seen]
 
 

@@ -3,8 +3,10 @@
 import errno
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -231,12 +233,38 @@ def test_a_name_in_no_encoding_is_looked_at_and_shown_as_text(tmp_path: Path) ->
     assert one(report).subject == f"{tmp_path}/\\udcff\\udcfe data"
 
 
-@root
-def test_binds_of_one_disk_are_counted_once(tmp_path: Path) -> None:
-    """Without paths; named ones are each told, with the mount point by which they are one alert."""
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """An ext4 of 4 MiB."""
     image = tmp_path / "image"
     image.write_bytes(b"\0" * 2**22)
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    return image
+
+
+@root
+def test_what_is_unmounted_while_it_is_looked_at_is_gone(tmp_path: Path, image: Path) -> None:
+    """Without paths it is as nobody's at the next look: somebody takes it away on purpose."""
+    disk, over = tmp_path / "disk", threading.Event()
+
+    def comes_and_goes() -> None:
+        while not over.is_set():
+            with mounted("-t ext4", disk, "-o", "loop", str(image)):
+                time.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(comes_and_goes)
+        try:
+            told = [f for _ in range(30) for f in look().findings if f.subject == str(disk)]
+        finally:
+            over.set()
+        done.result()
+    assert [f.summary for f in told if f.status is not Status.OK] == []
+
+
+@root
+def test_binds_of_one_disk_are_counted_once(tmp_path: Path, image: Path) -> None:
+    """Without paths; named ones are each told, with the mount point by which they are one alert."""
     disk, bind = tmp_path / "disk", tmp_path / "by"
     with (
         mounted("-t ext4", disk, "-o", "loop", str(image)),
@@ -270,7 +298,7 @@ def test_of_a_mount_point_that_alone_hangs_one_probe_is_left(fuse: Fuse) -> None
     memory: Any = {}
     fuse.hold("statfs-1")
     for _ in range(3):
-        report = look(*paths, memory=memory, limit=1.0)
+        report = look(*paths, memory=memory, limit=4.0)
         memory = report.memory
         assert [f.values["mount"] for f in report.findings] == [str(fuse.point)] * 2
     assert fuse.withheld() == 1
