@@ -42,31 +42,31 @@ def address(text: str, *path: str | int) -> Address:
 
 
 _LINE = 76  # characters: RFC 5322 section 2.1.1, and RFC 2047 section 2 for encoded words
-_ROOM = _LINE - len("References: ")
-_OURS = ("subject", "references")
-_BYTES = 42  # of UTF-8, 56 in base64, 68 with `=?utf-8?b?…?=`; with `Subject: ` still one line
+_OURS = ("subject", "references", "x-sentinel-")
 
 
 class FoldedPolicy(EmailPolicy):
-    """As EmailPolicy, with these two folded here."""
+    """As EmailPolicy, with ours folded here: from Python 3.12.5 on it may put a blank too many between
+    encoded words, or none (https://github.com/python/cpython/issues/144156)."""
 
     def fold_binary(self, name: str, value: Any) -> bytes:
         """The header's lines with their ends."""
-        if name.lower() not in _OURS:
+        if not name.lower().startswith(_OURS):
             return super().fold_binary(name, value)
-        return f"{name}: {folded(str(value))}\r\n".encode("ascii")
+        return f"{name}: {folded(name, str(value))}\r\n".encode("ascii")
 
 
-def folded(text: str) -> str:
-    """The text in ASCII; unfolded and decoded again it is the same text."""
-    return "\r\n ".join(_lines(text) if text.isascii() else _words(text))
+def folded(name: str, text: str) -> str:
+    """The text of that header in ASCII; unfolded and decoded again it is the same text."""
+    room = _LINE - len(name) - len(": ")
+    return "\r\n ".join(_lines(text, room) if text.isascii() else _words(text, room))
 
 
-def _lines(text: str) -> Iterator[str]:
+def _lines(text: str, room: int) -> Iterator[str]:
     """Broken at blanks, never before the first word; a word that is too long stays whole."""
     line, *words = text.split(" ")
     for word in words:
-        if word and len(line) + 1 + len(word) > _ROOM:
+        if word and len(line) + 1 + len(word) > room:
             yield line
             line = word
         else:
@@ -74,12 +74,13 @@ def _lines(text: str) -> Iterator[str]:
     yield line
 
 
-def _words(text: str) -> Iterator[str]:
+def _words(text: str, room: int) -> Iterator[str]:
     """Encoded words of whole characters: blanks between them mean nothing."""
+    most = (room - len("=?utf-8?b??=")) // 4 * 3  # bytes; four characters are three of them
     part = b""
     for char in text:
         raw = char.encode("utf-8", "backslashreplace")
-        if len(part) + len(raw) > _BYTES:
+        if len(part) + len(raw) > most:
             yield _word(part)
             part = b""
         part += raw
