@@ -16,7 +16,7 @@ from sentinel.status.last_seen import NODES, NodeLook, grouped
 from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
-from tests.web.browser import Visitor, browser
+from tests.web.browser import Visitor, browser, own_network
 from tests.web.scenery import alert, big, night, store
 from tests.web.stage import TOKEN, Stage, stage
 
@@ -38,7 +38,7 @@ TONES = (Status.CRITICAL, Status.WARNING, Status.UNKNOWN)
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with browser() as made:
+    with own_network(), browser() as made:
         yield made
 
 

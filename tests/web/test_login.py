@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sentinel.web.auth import Gate
-from tests.web.browser import Visitor, browser
+from tests.web.browser import Visitor, browser, own_network
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, Stage, stage
 from tests.web.test_site import ask
@@ -190,7 +190,7 @@ def other_site(page: str) -> Iterator[str]:
 def test_a_link_in_a_mail_brings_the_login_and_another_sites_form_does_nothing() -> None:
     """The first answer knows who looks, without scripts; a form of that site acknowledges nothing and
     ends no session."""
-    with browser() as chromium, stage([alert(1, "gpu00001")]) as s:
+    with own_network(), browser() as chromium, stage([alert(1, "gpu00001")]) as s:
         forms = "".join(
             f'<form id="{n}" method="post" action="{s.url}{path}"><input name="deed" value="ack">'
             '<input name="alert" value="00000001"><button>go</button></form>'
@@ -221,7 +221,8 @@ def test_a_link_in_a_mail_brings_the_login_and_another_sites_form_does_nothing()
 @pytest.mark.parametrize("scripts", [True, False])
 def test_people_log_in_tick_and_answer(scripts: bool) -> None:
     """With a keyboard and a note; with and without JavaScript; a renewed page keeps what is ticked."""
-    with browser() as chromium, stage([alert(n, f"gpu{n:05}") for n in range(1, 4)]) as s:
+    many = [alert(n, f"gpu{n:05}") for n in range(1, 4)]
+    with own_network(), browser() as chromium, stage(many) as s:
         v = Visitor(chromium, java_script_enabled=scripts)
         v.page.goto(f"{s.url}/alerts?check=drained")
         v.page.get_by_role("link", name="Log in").click()
