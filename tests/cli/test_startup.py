@@ -17,6 +17,8 @@ HEAVY = {
         "sentinel.slurm.client",
     ),
 }
+if sys.version_info < (3, 11):
+    HEAVY -= {"subprocess", "threading"}  # of uuid, which msgspec imports
 SENDING = {"aiohttp", "aiosmtplib", "apscheduler", "smtplib", "multiprocessing"}
 FILE = """\
 state: state

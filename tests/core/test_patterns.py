@@ -1,12 +1,13 @@
 """A user's pattern means what `re` means by it, and a search without an end is given up."""
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
@@ -119,6 +120,8 @@ _FLAGS = st.sampled_from([0, re.I, re.M, re.S, re.A, re.M | re.I])
 @settings(max_examples=600, deadline=None)
 @given(_PATTERNS, _FLAGS, st.lists(_TEXTS, min_size=1, max_size=3))
 def test_a_guarded_pattern_means_what_re_means(text: str, flags: int, seen: list[str]) -> None:
+    # Python 3.10 tells of groups inside (?!…) what they matched there.
+    assume("(?!" not in text or sys.version_info >= (3, 11))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plain = re.compile(text, flags)

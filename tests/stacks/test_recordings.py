@@ -89,10 +89,12 @@ def test_what_is_no_dump_is_refused_and_the_others_count(place: Path, data: byte
 
 
 def test_a_persistent_id_and_a_dump_without_end_are_refused() -> None:
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, one: object) -> str | None:
+            return "x" if one == "there" else None
+
     file = io.BytesIO()
-    pickler = pickle.Pickler(file, 2)
-    pickler.persistent_id = lambda one: "x" if one == "there" else None  # type: ignore[method-assign]
-    pickler.dump({"pg_config": "there"})
+    Pickler(file, 2).dump({"pg_config": "there"})
     for data in (file.getvalue(), bytes(MOST + 1)):
         with pytest.raises(CannotTell):
             recording(data, 0)

@@ -125,7 +125,8 @@ def test_page_cache_is_no_use_and_memory_is_in_a_real_group(group: Path, tmp_pat
     ).stdout.split()  # fmt: skip
     before, cached, kept = (float(word) for word in told)
     assert cached - before < 0.1
-    assert 0.35 < kept - before < 0.6
+    assert before < 0.3
+    assert 0.45 < kept < 0.8  # of what was there before the kernel may have taken some back
 
 
 @pytest.fixture

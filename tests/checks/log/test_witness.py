@@ -187,7 +187,7 @@ def groups() -> Iterator[Path]:
     top = (first if first.is_dir() else second) / f"sentinel-test-{os.getpid()}"
     top.mkdir()
     yield top
-    for path in sorted(top.rglob("*/"), reverse=True):
+    for path in sorted((p for p in top.rglob("*") if p.is_dir()), reverse=True):
         path.rmdir()
     top.rmdir()
 
