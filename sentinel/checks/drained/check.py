@@ -48,8 +48,8 @@ SHORTEST_PREFIX = 4
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What is remembered: who was asked back, by the time of the reason; whom people heard of; of whom
-    the last look met a moment; since when nodes are completing."""
+    """What is remembered: who was asked back, by the time of the reason; whom people heard of; whom
+    the last look could not judge for its moment only; since when nodes are completing."""
 
     asked: dict[str, int | None] = {}
     told: tuple[str, ...] = ()

@@ -208,7 +208,7 @@ def proven(items: Sequence[Item]) -> bool:
 
 
 def of_this_moment(items: Sequence[Item]) -> bool:
-    """Nothing speaks against the node but what the next look may find over."""
+    """It is not proven, and all that is missing may be there at the next look."""
     return not proven(items) and all(item.good or item.moment for item in items)
 
 

@@ -21,7 +21,7 @@ _BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})
 """Items without which not even left-over processes are ended."""
 
 NEXT_LOOK = 1.0
-"""Seconds; any number does. What the next look finds there again has no patience any more."""
+"""Seconds. Any number does: what the next look finds again has no patience."""
 
 _TRIED = "processes"
 """The param of a clean-up that names the boot, and the processes that are to be ended."""
@@ -38,8 +38,9 @@ def finding(
 ) -> Finding:
     """`asked`: an undrain is asked for; `before`: it was so in an earlier run, in vain.
 
-    A node that goes back at once is not worth waking anybody; nor is one of which the `first` look
-    met a moment. One that people were `told` of stays their trouble until it is back.
+    A node that goes back at once is not worth waking anybody, nor is one that cannot be judged for
+    this moment only, if it is the `first` such look. One that people were `told` of stays their
+    trouble until it is back.
     """
     clean = proven(items)
     quiet = clean and asked and not before and not told
