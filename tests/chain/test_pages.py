@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab import needs
 from tests.lab.cluster import Lab
+from tests.lab.cron import NONE
 from tests.lab.systemd import ROOT, Systemd, why_no_systemd
 
 PAGES = ROOT / "docs" / "users"
@@ -35,10 +36,10 @@ def home(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "HOME": str(folder), "PATH": path, "XDG_STATE_HOME": str(folder / "state")}
 
 
-def follow(text: str, env: Mapping[str, str]) -> str:
+def follow(text: str, env: Mapping[str, str], within: Sequence[str] = ()) -> str:
     """Typed line by line; the first that fails ends it."""
     done = subprocess.run(
-        ["bash", "-e", "-c", text], env=dict(env), cwd=env["HOME"], capture_output=True, text=True,
+        [*within, "bash", "-e", "-c", text], env=dict(env), cwd=env["HOME"], capture_output=True, text=True,
         timeout=90, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -105,7 +106,7 @@ def test_a_user_without_rights(fresh: Lab, tmp_path: Path) -> None:
     file = tmp_path / ".config/sentinel/sentinel.yaml"
     env["SENTINEL_CONFIG"] = str(file)  # where it is for everybody but root, as whom tests run
     start, life, test = blocks("without-rights.md")
-    assert "a chain of small Slurm jobs" in follow(start, env)
+    assert "a chain of small Slurm jobs" in follow(start, env, NONE)
     assert follow("sentinel cron status", env).count("pending") == 3
     cluster = fresh.ask(["scontrol", "show", "config"]).split("ClusterName")[1].split()[1]
     assert f"cluster: {cluster}" in file.read_text()

@@ -9,6 +9,7 @@ import pytest
 from tests.lab.accounts import User
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
+from tests.lab.cron import NONE
 from tests.lab.smtp import SmtpServer
 from tests.lab.waiting import wait_until
 from tests.stacks.training import as_user
@@ -37,7 +38,7 @@ def call(fresh: Lab, user: User) -> Call:
     """`sentinel WORDS…` as that user types it."""
 
     def do(*words: str) -> Done:
-        argv = as_user(user, [sys.executable, "-m", "sentinel", *words])
+        argv = [*NONE, *as_user(user, [sys.executable, "-m", "sentinel", *words])]
         return fresh.run(argv, limit=120, env={"HOME": str(user.home), "USER": user.name})
 
     return do

@@ -22,6 +22,8 @@ first looked would never be read.
 """
 
 LOCK = Path("/run/crond.pid")
+NONE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""What a command has to begin with to see no cron daemon; this machine's own may run. Needs root."""
 
 
 @contextmanager
