@@ -67,13 +67,18 @@ class Accounting:
         return self._net.namespace(CONTROLLER)
 
     def _start_database(self) -> None:
+        # Its own: a MariaDB that starts removes the temporary tables in there, of whomever they are,
+        # and whose they were ends with signal 11.
+        temporary = self._folder / "tmp"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        files = [f"--datadir={self._data}", f"--tmpdir={temporary}"]
         install = ["mariadb-install-db", "--no-defaults", "--user=mysql", "--skip-test-db"]
-        install += ["--auth-root-authentication-method=normal", f"--datadir={self._data}"]
+        install += ["--auth-root-authentication-method=normal", *files]
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"mariadb-install-db: {done.returncode}: {done.stdout}{done.stderr}")
-        files = [f"--datadir={self._data}", f"--socket={self._data}/socket"]
-        files += [f"--pid-file={self._data}/pid"]
+        files += [f"--socket={self._data}/socket", f"--pid-file={self._data}/pid"]
         argv = ["ip", "netns", "exec", self._space, *DATABASE, *files]
         self._daemons.start("mariadbd", argv, self._folder / "log/mariadbd")
         wait_until(lambda: _listens(self._space, 3306), "mariadbd listening", 30.0)
