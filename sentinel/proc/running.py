@@ -8,13 +8,16 @@ import atexit
 import os
 import signal
 import time
-from _thread import get_ident
-from collections.abc import Iterator
+from _thread import get_ident, get_native_id
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 from sentinel.core.errors import CannotAsk
 
 _POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _groups: dict[int, str] = {}
 _starting: set[int] = set()
@@ -29,13 +32,34 @@ def refuse_at_the_end() -> None:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """While this thread starts a command, whose process group is not known yet; CannotAsk as above."""
+    """While this thread starts a command, whose process group is not known yet; CannotAsk as above.
+    A signal that ends sentinel is told when it is known."""
     _starting.add(get_ident())
     try:
         refuse_at_the_end()
-        yield
+        with _told_later():
+            yield
     finally:
         _starting.discard(get_ident())
+
+
+@contextmanager
+def _told_later() -> Iterator[None]:
+    """Signals raise their exceptions in the main thread, between any two instructions: also between
+    the start of a command and the line that notes its group, and nobody would end it."""
+    came: list[int] = []
+    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+    try:
+        for ending in _ENDING if get_native_id() == os.getpid() else ():
+            if callable(told := signal.getsignal(ending)):
+                before[ending] = told
+                signal.signal(ending, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            before[number](number, None)
 
 
 def add(group: int, name: str) -> None:

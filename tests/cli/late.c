@@ -1,11 +1,14 @@
 /* The main thread waits half a second late for a lock or a descriptor, if it means to wait for longer than
- * ten: as if it were not scheduled between the last look at Python's signals and the wait. */
+ * ten: as if it were not scheduled between the last look at Python's signals and the wait. With LATE_SPAWN
+ * it hears half a second late that a command was started. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,4 +37,16 @@ int poll(struct pollfd *files, nfds_t count, int milliseconds)
 {
     late(milliseconds / 1000);
     return ((int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll"))(files, count, milliseconds);
+}
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const words[], char *const variables[])
+{
+    int failed = ((int (*)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                           char *const[], char *const[]))dlsym(RTLD_NEXT, "posix_spawn"))(
+        pid, path, actions, attributes, words, variables);
+
+    if (getenv("LATE_SPAWN"))
+        late(11);
+    return failed;
 }

@@ -311,6 +311,25 @@ def test_a_signal_right_before_a_wait_is_heard(
             process.kill()
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_what_is_just_being_started_ends_with_the_command(
+    shell: Shell, late: dict[str, str], name: str
+) -> None:
+    """A SIGTERM came when the child was there and its number was not known yet: it stayed behind."""
+    pid, number = shell.folder / "pid", getattr(signal, name)
+    shell.script(f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300")
+    (shell.folder / "script").rename(shell.folder / "scontrol")
+    path = f"{shell.folder}:{os.environ['PATH']}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sentinel", "nodes", "list"],
+        cwd=shell.folder, env=shell.env({**late, "LATE_SPAWN": "1", "PATH": path}),
+    ) as process:  # fmt: skip
+        wait_until(pid.exists, "the command begun", 30)
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), "its child gone", 10)
+
+
 def test_nohup_is_honoured(shell: Shell) -> None:
     """Who asked for it to go on without a terminal gets that."""
     argv = shell.script("kill -HUP $PPID; sleep 0.2; echo went on")
