@@ -71,12 +71,13 @@ def run(
         status = child.wait(began + limit)
         if status is None:
             raise TimedOut(*child.give_up(limit), child.err)
+        running.discard(child.pid)
     except BaseException as error:
         if not isinstance(error, TimedOut):
             child.kill(limit)
+        running.discard(child.pid)  # not where a second Ctrl-C cut that short: it is ended at exit
         raise
     finally:
-        running.discard(child.pid)
         child.close()
     done = Done(
         code=os.waitstatus_to_exitcode(status),

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -309,6 +310,27 @@ def test_a_signal_right_before_a_wait_is_heard(
             assert process.wait(30) == 128 + number
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("words", ["check exec --command ./scontrol", "nodes list"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_second_signal_leaves_nothing_behind(shell: Shell, name: str, words: str) -> None:
+    """Ctrl-C twice: the child that ignores SIGTERM had not been killed yet, and stayed."""
+    pid, number = shell.folder / "pid", getattr(signal, name)
+    text = f"trap '' TERM; echo $$ > {pid}.new; mv {pid}.new {pid}; while :; do sleep 1; done"
+    shell.script(text)
+    (shell.folder / "script").rename(shell.folder / "scontrol")
+    path = f"{shell.folder}:{os.environ['PATH']}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sentinel", *words.split()],
+        cwd=shell.folder, env=shell.env({"PATH": path}),
+    ) as process:  # fmt: skip
+        wait_until(pid.exists, "the command begun", 30)
+        process.send_signal(number)
+        time.sleep(0.1)  # within the 0.3 s after which it is killed
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), "its child gone", 10)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
