@@ -98,9 +98,9 @@ class Ward:
         raise AssertionError([f.summary for f in self.seen])
 
     def settle(self) -> None:
-        """Until the test that was begun is over."""
-        out = ["squeue", "-h", "-t", "R,CG", "-o", "%j"]
-        wait_until(lambda: not self.lab.ask(out), "no job runs", 30)
+        """Until the test that was begun is over, also one that Slurm has yet to start."""
+        out = ["squeue", "-h", "-t", "PD,CF,R,CG", "-o", "%j %T %R"]
+        wait_until(lambda: not self.lab.ask(out), lambda: f"no job there; {self.lab.ask(out)}", 30)
 
     def free(self, looks: int = 20) -> None:
         """Goes on until no reservation is left."""
