@@ -82,6 +82,8 @@ def end_all() -> None:
     """SIGTERM to every group, SIGKILL to what is left; waits a moment, and for nobody longer."""
     global _ended
     _ended = True
+    if not (_groups or _starting):
+        return
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C would come between the two
     deadline = time.monotonic() + _POLITE
