@@ -1,7 +1,7 @@
 """Many trainings in one check: what each user calls by one name is looked at and told by itself."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -14,17 +14,21 @@ from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.slurm.model import Job
 
-MOST = 1000  # trainings that are remembered, the last that ran
-SHARE = 0.8  # of the run's limit for all of them
-LEAST = 1.0  # seconds that a training is worth beginning with
+MAX_ENDED_REMEMBERED = 1000  # trainings that run no more and are remembered, the last that ran
+TIME_SHARE = 0.8  # of the run's limit for all of them
+MIN_LOOK_S = 1.0  # no look is begun with less time than that
 LATE = "not looked at: other trainings took all the time; give the check a longer `timeout`"
 
 
 class Remembered(Struct, frozen=True):
-    """By subject: what is remembered of it, and the ids of its jobs that ran at the last look."""
+    """What the check remembers from run to run, by subject."""
 
     trainings: dict[str, dict[str, Any]] = {}
+    """What is remembered of each training."""
     running: dict[str, list[str]] = {}
+    """The ids of its jobs that ran at the last look."""
+    late: list[str] = []
+    """Those that there was no time for: the next run begins with them."""
 
 
 def by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -50,22 +54,24 @@ def each(
     """
     before = (None if ctx.one_shot else recalled(ctx.memory, Remembered)) or Remembered()
     refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
-    deadline, again = time.monotonic() + ctx.limit * SHARE, inf
+    deadline, again = time.monotonic() + ctx.limit * TIME_SHARE, inf
     reports: dict[str, Report] = {}
+    late: list[str] = []
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
-    for subject in dict.fromkeys([*theirs, *before.running]):
+    current = dict.fromkeys([*theirs, *before.running])
+    first = [subject for subject in before.late if subject in current]
+    for subject in dict.fromkeys([*first, *current]):
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()
-        if left < LEAST:
+        if left < MIN_LOOK_S:
             reports[subject] = _late(subject, memory, of)
             runs.setdefault(subject, before.running.get(subject, []))
+            late.append(subject)
             continue
         own = replace(ctx, limit=min(left, ctx.limit), memory=memory)
         reports[subject] = one = look(own, subject, theirs.get(subject, ()))
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
-    kept = {s: memory for s, memory in before.trainings.items() if s not in reports}
-    kept |= {subject: dict(one.memory or {}) for subject, one in reports.items()}
-    after = {"trainings": dict(list(kept.items())[-MOST:]), "running": runs}
+    after = {"trainings": _remembered(before, reports, runs), "running": runs, "late": late}
     every = list(reports.values())
     return Report(
         findings=tuple(f for one in every for f in one.findings)
@@ -76,6 +82,17 @@ def each(
         memory=None if ctx.one_shot else after,
         again=max(1.0, again - time.monotonic()) if again < inf else None,
     )
+
+
+def _remembered(
+    before: Remembered, reports: Mapping[str, Report], running: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """The memory of every training that runs, however many; of the others that of the newest."""
+    memories = {s: memory for s, memory in before.trainings.items() if s not in reports}
+    memories |= {subject: dict(one.memory or {}) for subject, one in reports.items()}
+    ended = [subject for subject in memories if subject not in running]
+    forgotten = {*ended[:-MAX_ENDED_REMEMBERED]}
+    return {s: memory for s, memory in memories.items() if s not in forgotten}
 
 
 def _late(subject: str, memory: Mapping[str, Any], of: str) -> Report:
