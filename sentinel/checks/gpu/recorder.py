@@ -44,9 +44,21 @@ def look(patterns: Sequence[str], busy: Busy, limit: float) -> list[Finding]:
     """A finding for each file that was written to lately; its name is the subject."""
     found = []
     for pattern in patterns:
-        for path in _files(pattern, busy.last, limit):
+        paths = _files(pattern, busy.last, limit)
+        if (surplus := len(paths) - MOST) > 0:
+            found.append(_left_out(pattern, surplus))
+        for path in paths[:MOST]:
             found.append(_judged(path, busy, limit))
     return found
+
+
+def _left_out(pattern: str, surplus: int) -> Finding:
+    return Finding(
+        subject=visible(os.path.basename(pattern)),
+        status=Status.UNKNOWN,
+        summary=f"{surplus} files beyond the {MOST} that are read are not looked at;"
+        " write patterns that fit fewer",
+    )
 
 
 def _files(pattern: str, last: float, limit: float) -> list[str]:
@@ -56,7 +68,7 @@ def _files(pattern: str, last: float, limit: float) -> list[str]:
     argv = ["find", "-L", directory, "-maxdepth", "1", "-name", name]
     done = _run([*argv, "-type", "f", "-mmin", f"-{minutes}", "-print0"], limit)
     names = [os.fsdecode(raw) for raw in done.split(b"\0") if raw]
-    return sorted(names)[:MOST]
+    return sorted(names)
 
 
 def _judged(path: str, busy: Busy, limit: float) -> Finding:

@@ -14,6 +14,7 @@ from sentinel.checks.log.cadence import (
     start_limit,
 )
 from sentinel.checks.log.progress import GROWTH, Mark, Seen, Sight
+from sentinel.checks.log.scan import MOST as MOST_RANKS
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
@@ -151,7 +152,7 @@ def _missing(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Verdic
 
 def _never_joined(sight: Sight, seen: Seen, rules: Rules) -> Verdict | None:
     """Some ranks announced themselves, and nothing at all came after."""
-    waiting = seen.world.size > 1 and not seen.ready and not seen.moving
+    waiting = 1 < seen.world.size <= MOST_RANKS and not seen.ready and not seen.moving
     quiet = _silence(sight, seen, rules)
     if not waiting or len(seen.world.ranks) >= seen.world.size or quiet < rules.joining:
         return None

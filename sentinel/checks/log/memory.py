@@ -21,7 +21,7 @@ MOST_PLACES = 64
 
 
 MOST_SIZES = 4
-"""Numbers of nodes for which it is kept how a training behaves."""
+"""Numbers of nodes, besides those of running jobs, for which it is kept how a training behaves."""
 
 
 class Memory(Struct, frozen=True, kw_only=True):

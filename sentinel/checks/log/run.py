@@ -118,7 +118,7 @@ class Pass:
         memory = Memory(
             logs=logs,
             stuck=self._files.stuck,
-            learned=dict(list(self._learned.items())[-MOST_SIZES:]),
+            learned=self._learned_to_keep(jobs),
             places=self._places(logs),
             beats=self._beats,
             told=told,
@@ -139,7 +139,7 @@ class Pass:
         before = self._memory.logs.get(_key(job)) or self._handed_down(job)
         look = sight(self._ctx, job, before, self._plan.source, self._files)
         before = begun(look, before)
-        rules, size = self._rules(look), str(job.node_count if job else 0)
+        rules, size = self._rules(look), _size(job)
         learned = self._learned.get(size) or self._taught(look)
         seen, learned = remembered(look, before, learned, rules.by_number, self._ctx.due)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
@@ -322,6 +322,12 @@ class Pass:
             and leads(other)
         )
 
+    def _learned_to_keep(self, jobs: Sequence[Job | None]) -> dict[str, Learned]:
+        """What is known of every size that runs, and of the newest other ones."""
+        current = {_size(job) for job in jobs}
+        others = [size for size in self._learned if size not in current][-MOST_SIZES:]
+        return {s: one for s, one in self._learned.items() if s in current or s in others}
+
     def _places(self, logs: dict[str, Seen]) -> dict[str, Place]:
         """How far each file was read, the newest last, of this pass and of those before."""
         earlier = {**self._memory.places}
@@ -346,6 +352,11 @@ def _coverage(watched: Sequence[Watched]) -> Coverage:
         seen += () if now.error else now.looks if len(files) > 1 and now.looks else files
         excused = "" if now.error else excused
     return covered("logs", meant, seen, excused)
+
+
+def _size(job: Job | None) -> str:
+    """Under which what was learned is kept: on more nodes it is another training."""
+    return str(job.node_count if job else 0)
 
 
 def _key(job: Job | None) -> str:

@@ -166,7 +166,10 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for card, words in said.items():
             if not ignored(self.ignore, node, card):
                 yield _finding(node, card, [(status, text) for _, status, text in words])
-        yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes)
+        if (surplus := len(seen) - MOST_LINKS) > 0:
+            notes.insert(0, f"{surplus} links beyond the {MOST_LINKS} of a node not looked at")
+        whole = _whole(probe) and surplus <= 0
+        yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes, whole=whole)
 
     def _gone(
         self, node: str, there: set[str], past: NodePast, now: float, told: Collection[str]
@@ -276,14 +279,16 @@ def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
     )
 
 
-def _node(node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str]) -> Finding:
+def _node(
+    node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str], *, whole: bool
+) -> Finding:
     parts = [f"{up} of {meant} links up", *notes[:3]]
     if isinstance(probe.nvlink, Unread) and probe.nvlink.kind == "failed":
         parts.append(f"nvlink not read: {probe.nvlink.why}")
     blind = [f"{n} not read ({p.kind}): {p.why}" for n, p in probe.unread.items() if n in PARTS]
     return Finding(
         subject=node,
-        status=Status.OK if _whole(probe) else Status.UNKNOWN,
+        status=Status.OK if whole else Status.UNKNOWN,
         summary=visible(shortened("; ".join(parts if _whole(probe) else [*blind, *parts]), 400)),
         values={"links": meant, "links_up": up},
         labels={"node": node},

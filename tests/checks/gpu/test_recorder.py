@@ -49,6 +49,16 @@ def test_a_gpu_that_is_not_at_work(tmp_path: Path, bad: str, of: int, words: str
     )
 
 
+def test_files_beyond_those_that_are_read_are_unseen(tmp_path: Path) -> None:
+    """Each is a node whose GPUs may be idle."""
+    for number in range(recorder.MOST + 1):
+        (tmp_path / f"dmon-{number}.log").write_text(HEAD + line(0))
+    first, *others = recorder.look([f"{tmp_path}/dmon-*.log"], USUAL, 10)
+    assert (first.status, first.subject) == (Status.UNKNOWN, "dmon-*.log")
+    assert first.summary.startswith("1 files beyond the 512")
+    assert len(others) == recorder.MOST
+
+
 def test_what_is_no_work_can_be_set(tmp_path: Path) -> None:
     """By what the cluster's trainings do."""
     text = HEAD + line(0, sm=80, rx=15_000) * 120

@@ -19,6 +19,7 @@ from sentinel.checks.log import Log
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.gather import MOST_FILES
 from sentinel.checks.log.judge import Verdict
+from sentinel.checks.log.memory import MOST_SIZES
 from sentinel.checks.log.progress import Seen, Sight
 from sentinel.checks.log.requests import by_line, culprit
 from sentinel.checks.log.troubles import Trouble
@@ -1000,3 +1001,22 @@ def test_a_line_of_a_hundred_megabytes_is_a_log_like_any_other(tmp_path: Path) -
     with log.open("a") as file:
         file.write("x" * 2**20 + "\n" + TITAN.format(7))
     assert Watch(path=FilePath(log)).look().values["step"] == 7
+
+
+def test_what_was_learned_of_a_size_that_runs_is_kept_however_many_there_are(
+    tmp_path: Path,
+) -> None:
+    """Else `auto` begins anew at each look: a job's limit would be that of an unknown training."""
+    jobs = [
+        mine(id=str(n), job_id=str(n), node_count=n, nodes=f"n[1-{n}]")
+        for n in range(1, MOST_SIZES + 2)
+    ]
+    for each in jobs:
+        (tmp_path / f"{each.job_id}.log").write_text("begins\n")
+    path = FilePath(tmp_path / "%j.log")
+    watch = Watch(*jobs, path=path, job="train", stale_after="auto", ask_nodes=False)
+    watch.report()
+    assert set(watch.memory["learned"]) == {each.job_id for each in jobs}
+    watch.jobs = (mine(id="99", job_id="99", node_count=99, nodes="n[1-99]"),)
+    watch.report(1)
+    assert len(watch.memory["learned"]) == MOST_SIZES + 1

@@ -11,6 +11,7 @@ from sentinel.checks.log.file_offset import Look, Place
 from sentinel.checks.log.judge import NOTHING, Rules, judge
 from sentinel.checks.log.known_troubles import ECHOES
 from sentinel.checks.log.progress import Mark, Seen, Sight, _Step, remembered
+from sentinel.checks.log.scan import MOST as MOST_RANKS
 from sentinel.checks.log.scan import Event, Patterns, phases, scan
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.troubles import Finder, Trouble
@@ -332,6 +333,16 @@ def test_ranks_that_never_join_are_told_before_startup_ends() -> None:
             "stuck at initialisation for 10m: 1 of 16 ranks joined (rank 0)",
         ),
     ]
+
+
+def test_a_world_of_more_ranks_than_are_counted_is_not_called_incomplete() -> None:
+    """All have joined, and one more than can be remembered; a smaller world has to be complete."""
+    for size, status in ((MOST_RANKS + 1, Status.OK), (MOST_RANKS, Status.CRITICAL)):
+        joined = "".join(
+            f"Initializing distributed: GLOBAL_RANK: {n}, MEMBER: {n + 1}/{size}\n"
+            for n in range(2 * size - MOST_RANKS - 1)
+        )
+        assert story(NUMBER, sight(0, text=joined), sight(15))[-1][0] is status
 
 
 def test_ranks_that_come_twice_are_a_split_world() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.network.check import NetworkCheck
+from sentinel.checks.network.check import MOST_LINKS, NetworkCheck
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.values import Duration
@@ -321,6 +321,15 @@ def test_nvlinks_that_are_all_inactive() -> None:
     assert bad(last)["n1/nvlink/gpu1"][0] == "critical"
     for node in (gpus(True, True, False, False), gpus(*[False] * 8)):
         assert bad(nights(*[node] * 4)[-1]) == {}
+
+
+@pytest.mark.parametrize(("count", "status"), [(MOST_LINKS, "ok"), (MOST_LINKS + 1, "unknown")])
+def test_a_node_with_more_links_than_are_looked_at_is_unknown(count: int, status: str) -> None:
+    """The last one may be the one that is down."""
+    ports = [replace(WELL, device=f"mlx5_{n}") for n in range(count)]
+    found = of(nights(probe(*ports))[-1], "n1")
+    assert found.status == status
+    assert (status == "unknown") == ("1 links beyond the 256 of a node" in found.summary)
 
 
 def test_sixteen_ports_are_judged_one_by_one() -> None:
