@@ -14,7 +14,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.slurm.job_states import STATES, Phase
 from sentinel.slurm.model import JobEnd, Run
 from sentinel.slurm.queue import pieces
-from sentinel.slurm.words import epoch, optional_text, text
+from sentinel.slurm.words import MAX_NUMBER, epoch, optional_text, text
 
 LIVE = frozenset(s for s, p in STATES.items() if p not in (Phase.OVER, Phase.UNCLEAR))
 """States in which a job has not ended."""
@@ -92,9 +92,9 @@ def chosen(rows: Sequence[Run], job_id: str) -> JobEnd | None:
 
 def exit_status(raw: bytes) -> tuple[int | None, int | None]:
     """Exit code and signal: `1:0`, `0:9`, or the wait status that squeue prints up to 22.05."""
-    if not raw:
-        return None, None
     code, colon, signal = raw.partition(b":")
+    if not raw or int(code) >= MAX_NUMBER:
+        return None, None
     if not colon:
         return int(raw) >> 8, int(raw) & 0x7F or None
     return int(code), int(signal) or None

@@ -2,6 +2,8 @@
 
 import re
 
+from sentinel.slurm.words import parse_count
+
 _BRACKETS = re.compile(r"\([^)]*\)")
 _GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
 # `<GPU_type>_<slices>g.<memory>gb`: src/plugins/gpu/nvml/gpu_nvml.c, and gres.html.
@@ -20,7 +22,7 @@ def gpus(gres: str) -> int | None:
         match = _GPU.fullmatch(item.strip())
         if not match or _MIG.search(match[1] or ""):
             return None
-        count += int(match[2] or 1)
+        count += parse_count(match[2] or "1")
     return count
 
 
@@ -34,8 +36,8 @@ def of_job(
     """
     told = re.findall(r"(?:^|,)gres/gpu(:[^=,]*)?=(\d+)", allocated)
     if told:
-        total = [int(number) for kind, number in told if not kind]
-        return total[0] if total else sum(int(number) for _, number in told)
+        total = [parse_count(number) for kind, number in told if not kind]
+        return total[0] if total else sum(parse_count(number) for _, number in told)
     asked = ((per_job, 1), (per_node, nodes), (per_task, tasks))
     return next((count * times for text, times in asked if (count := _asked(text))), 0)
 
@@ -45,4 +47,4 @@ def _asked(text: str) -> int:
     named = re.findall(
         r"(?:^|,)(?:gres[:/])?gpu(?::[^,=:]*[^\d,=:][^,=:]*)?(?:[:=](\d+))?(?=,|$)", text
     )
-    return sum(int(number or 1) for number in named)
+    return sum(parse_count(number or "1") for number in named)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened
 from sentinel.slurm.model import Job
-from sentinel.slurm.words import Memo, elements, epoch, optional_text, seconds, text
+from sentinel.slurm.words import Memo, elements, epoch, optional_text, parse_count, seconds, text
 
 _OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough
 _SHARED = ("%u", "%a", "%P", "%T", "%r", "%l", "%D", "%x")  # alike in thousands of jobs
@@ -187,7 +187,7 @@ class _Reader:
                 memo.clear()
 
     def _read_shared(self, raw: bytes) -> Shared:
-        user, account, partition, state, reason, limit, count, exclude = raw.split(self._ends.field)
+        user, account, partition, state, reason, limit, nodes, exclude = raw.split(self._ends.field)
         return (
             text(user),
             optional_text(account),
@@ -195,7 +195,7 @@ class _Reader:
             text(state),
             text(reason),
             seconds(limit),
-            int(count),
+            parse_count(nodes),
             optional_text(exclude),
         )
 

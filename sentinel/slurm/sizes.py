@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.gres import of_job
-from sentinel.slurm.words import text
+from sentinel.slurm.words import parse_count, text
 
 _SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumNodes")
 
@@ -29,7 +29,9 @@ def read_sizes(out: bytes, nonce: str) -> dict[str, int]:
         for record in records:
             job, *tres, nodes, tasks = (text(f).strip() for f in record.split(f"{nonce}|".encode()))
             alloc, per_job, per_node, per_task = tres
-            sizes[job] = of_job(alloc, per_job, per_node, per_task, int(nodes), int(tasks))
+            sizes[job] = of_job(
+                alloc, per_job, per_node, per_task, parse_count(nodes), parse_count(tasks)
+            )
     except ValueError as error:
         raise CannotTell(f"squeue's answer is not in the form asked for: {error}") from None
     return sizes

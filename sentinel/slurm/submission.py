@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.slurm import gres
-from sentinel.slurm.words import optional_text
+from sentinel.slurm.words import MAX_SHORT_NUMBER, optional_text, parse_count
 
 _FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
@@ -171,10 +171,11 @@ def _options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
     for key, option in (("Partition", "partition"), ("Account", "account"), ("QOS", "qos")):
         if told[key] not in ("", "N/A"):
             yield f"--{option}={told[key]}"
-    yield f"--nodes={nodes}"
-    if tasks != nodes:
+    if nodes:
+        yield f"--nodes={nodes}"
+    if tasks and tasks != nodes:
         yield f"--ntasks={tasks}"
-    if _number(told["cpus-per-task"]) > 1:
+    if 1 < _number(told["cpus-per-task"]) < MAX_SHORT_NUMBER:
         yield f"--cpus-per-task={told['cpus-per-task']}"
     for key, option in (("Feature", "constraint"), ("Reservation", "reservation")):
         if told[key] not in ("", "N/A"):
@@ -204,4 +205,4 @@ def _tres(told: dict[str, str]) -> Iterator[str]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return parse_count(text) if text.isdigit() else 0

@@ -10,6 +10,10 @@ Meaning = TypeVar("Meaning")
 
 UNSET = frozenset({b"N/A", b"NONE", b"None", b"Unknown", b"UNLIMITED", b"NOT_SET", b"INVALID", b""})
 
+MAX_NUMBER, MAX_SHORT_NUMBER = 0xFFFFFFF0, 0xFFF0
+"""MAX_VAL and MAX_VAL16 of slurm/slurm.h. What is not below them stands for no number: NO_VAL
+(4294967294), INFINITE, NO_VAL64, NO_VAL16 and so on."""
+
 _LIMIT = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 
 
@@ -42,9 +46,16 @@ def optional_text(raw: bytes) -> str:
     return "" if raw in (b"(null)", b"N/A") else text(raw)
 
 
+def parse_count(raw: bytes | str, limit: int = MAX_NUMBER) -> int:
+    """A number of things; 0 where Slurm has none, also where it prints NO_VAL or INFINITE. Raises
+    ValueError when it is no number."""
+    number = int(raw)
+    return number if number < limit else 0
+
+
 def epoch(raw: bytes) -> int | None:
     """Seconds since 1970 (SLURM_TIME_FORMAT=%s); None where Slurm has no time. ValueError."""
-    return None if raw in UNSET else int(raw)
+    return None if raw in UNSET else parse_count(raw) or None
 
 
 def seconds(raw: bytes) -> int | None:

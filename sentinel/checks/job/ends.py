@@ -7,6 +7,7 @@ from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.model import JobEnd
+from sentinel.slurm.pending_reasons import explain
 
 OUT_OF_MEMORY = 125
 """The signal that nobody sent: SIG_OOM, "exit status reported as 0:125" (slurm/slurm.h)."""
@@ -71,6 +72,9 @@ def told(gone: Gone, now: Instant) -> str:
         what = "left the queue while pending" if not seen.ran else "is gone"
         known = "Slurm does not remember how it ended" if gone.asked else "how is not known yet"
         return f"{head} {what} ({known})"
+    if not gone.ran and end.state == "FAILED":
+        why = f": {explain(end.reason).meaning}" if end.reason else ""
+        return f"{head} was refused by Slurm before it had nodes{why}{_when(gone, end, now)}"
     return f"{head} {_what(end)}{_where(gone, end)}{_when(gone, end, now)}"
 
 

@@ -88,7 +88,7 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     if queue.held:
         verb = "needs" if elements(queue.held) == 1 else "need"
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
-        text += f"; {told(gone[0], view.now)}" if gone else ""
+        text += f"; {told(_main(view.memory), view.now)}" if gone else ""
     elif gone:
         main = _main(view.memory)
         text = f"not running and nothing is queued{_stopped(main)}: {told(main, view.now)}"

@@ -44,8 +44,12 @@ class Seen(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ran(self) -> bool:
-        """Whether it had begun (a pending job's `started` is only an estimate)."""
-        return phase(self.state) not in (Phase.WAITING, Phase.HELD, Phase.UNCLEAR)
+        """Whether it had begun: a pending job's `started` is only an estimate, and one that is over
+        had nodes if it ever ran (a refused or cancelled submission has none)."""
+        where = phase(self.state)
+        if where is Phase.OVER:
+            return bool(self.nodes)
+        return where not in (Phase.WAITING, Phase.HELD, Phase.UNCLEAR)
 
 
 class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -212,12 +216,15 @@ def _queued_for(job: Job, now: Instant) -> float:
 
 
 def _gone(before: Memory, jobs: Sequence[Job], now: Instant) -> tuple[Gone, ...]:
-    """Newly gone jobs first, those that ran before those that never did, latest start first."""
+    """Newly gone jobs first, those that ran before those that never did, latest start first. Of
+    those that are too many, what never ran is forgotten first."""
     present = {job.job_id for job in jobs}
     left = [s for s in before.seen if s.job_id not in present]
     left.sort(key=lambda s: (s.ran, s.started or 0), reverse=True)
     earlier = tuple(g for g in before.gone if g.seen.job_id not in present)
-    return (*(Gone(seen=s, at=now) for s in left), *earlier)[:GONE]
+    every = (*(Gone(seen=s, at=now) for s in left), *earlier)
+    kept = sorted(range(len(every)), key=lambda at: not every[at].ran)[:GONE]
+    return tuple(every[at] for at in sorted(kept))
 
 
 def _restarts(

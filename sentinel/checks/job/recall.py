@@ -260,7 +260,7 @@ def _found(memory: Memory, runs: Sequence[Run], now: Instant) -> tuple[Gone, ...
     """Those that began and died between two looks, or before the first; and of an array that is
     gone the elements that were never seen."""
     known = {one.seen.job_id for one in memory.gone}
-    newest = max((one.started or 0 for one in memory.gone), default=0)
+    newest = max((one.started or 0 for one in memory.gone if one.ran), default=0)
     arrays = {one.seen.array_id for one in memory.gone}
     return tuple(
         Gone(seen=_unseen(run, now), at=now, asked=True, end=run.end)
@@ -274,14 +274,19 @@ def _found(memory: Memory, runs: Sequence[Run], now: Instant) -> tuple[Gone, ...
 def _unheard_of(
     memories: Mapping[str, Memory], runs: Mapping[str, Sequence[Run]], now: Instant
 ) -> dict[str, Memory]:
-    """The trainings that began and failed since the last look: each is a subject of its own."""
+    """The trainings that began and failed since the last look: each is a subject of its own. What
+    never had nodes is none: sbatch, or who cancelled it, has told its owner."""
     looked = max((m.looked.wall // SECOND for m in memories.values() if m.looked), default=0)
     found = {
         subject: _found(Memory(), [run for run in some if (run.ended or 0) >= looked], now)
         for subject, some in runs.items()
         if subject not in memories
     }
-    failed = {s: gone for s, gone in found.items() if any(not completed(one) for one in gone)}
+    failed = {
+        subject: gone
+        for subject, gone in found.items()
+        if any(one.ran and not completed(one) for one in gone)
+    }
     return {s: Memory(gone=_told((), gone), looked=now, recalled=now) for s, gone in failed.items()}
 
 

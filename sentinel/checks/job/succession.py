@@ -121,7 +121,7 @@ def learned(before: Memory, memory: Memory, jobs: Sequence[Job], now: Instant) -
 def _unseen(before: Memory, memory: Memory, now: Instant) -> list[Gone]:
     """Those that began and ended between this look and the one before."""
     known = {s.job_id for s in before.seen} | {g.seen.job_id for g in before.gone}
-    return [g for g in memory.gone if g.at == now and g.seen.job_id not in known]
+    return [g for g in memory.gone if g.ran and g.at == now and g.seen.job_id not in known]
 
 
 def _noted(memory: Memory, last: Gone, seconds: float) -> Memory:
