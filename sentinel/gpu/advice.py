@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec import Struct
+
 
 class Advice(str, Enum):
     """What to do, the mildest first."""
@@ -11,6 +13,7 @@ class Advice(str, Enum):
     IGNORE = "ignore"
     RESTART_APP = "restart the application"
     MONITOR = "monitor"
+    RECOVER_IMEX = "recover the IMEX domain: restart nvidia-imex on all nodes of it"
     CONTACT = "ask NVIDIA support"
     RESET = "reset the GPU"
     REBOOT = "reboot the node"
@@ -33,17 +36,73 @@ def worst(advices: list[Advice]) -> Advice:
     return max(advices, key=lambda a: a.rank, default=Advice.IGNORE)
 
 
-def recovery(word: str) -> Advice | None:
-    """NVIDIA's recovery action (NVML's nvmlDeviceGpuRecoveryAction_t, the field
-    gpu_recovery_action, the text of Xid 154); None where it is not one of the known words.
+class RecoveryAction(Struct, frozen=True, kw_only=True):
+    """What the driver says that a GPU needs: one row for one number."""
 
-    Each tool words it a little differently (`Reset`, `GPU Reset Required`, `Bus Reset`, `OS
-    Reboot`): https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html
-    """
-    said = word.strip().lower()
-    if said == "none":
-        return Advice.IGNORE
-    return next((advice for part, advice in _BY_WORD if part in said), None)
+    code: int
+    """The number in the driver and in NVML."""
+    word: str
+    """How nvidia-smi calls it."""
+    others: tuple[str, ...] = ()
+    """How the kernel's line, NVML, DCGM and other versions of the driver call it."""
+    advice: Advice
 
 
-_BY_WORD = (("reboot", Advice.REBOOT), ("reset", Advice.RESET), ("drain", Advice.DIAGNOSE))
+RECOVERY_ACTIONS: tuple[RecoveryAction, ...] = (
+    RecoveryAction(code=0, word="None", advice=Advice.IGNORE),
+    RecoveryAction(
+        code=1,
+        word="Reset",
+        others=("GPU Reset Required", "GPU Reset", "Reset GPU", "PF FLR"),
+        advice=Advice.RESET,
+    ),
+    RecoveryAction(
+        code=2,
+        word="Reboot",
+        others=("Node Reboot Required", "Node Reboot", "Reboot Node", "OS Reboot"),
+        advice=Advice.REBOOT,
+    ),
+    RecoveryAction(code=3, word="Drain P2P", advice=Advice.DIAGNOSE),
+    RecoveryAction(
+        code=4,
+        word="Drain and Reset",
+        others=("Drain P2P and Reset GPU", "Drain P2P + Reset"),
+        advice=Advice.RESET,
+    ),
+    RecoveryAction(code=5, word="Recover IMEX Domain", advice=Advice.RECOVER_IMEX),
+    RecoveryAction(code=6, word="Bus Reset", advice=Advice.RESET),
+    RecoveryAction(code=7, word="System Reboot", advice=Advice.REBOOT),
+)
+"""Numbers: nvmlDeviceGpuRecoveryAction_t of NVML,
+https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html, and in the driver
+NV2080_CTRL_GPU_RECOVERY_ACTION_*. Words: _gpuRecoveryActionName() in
+https://github.com/NVIDIA/open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/gpu.c; newer drivers
+print other words for the same numbers (`PF FLR`, `OS Reboot`)."""
+
+_BY_CODE = {action.code: action for action in RECOVERY_ACTIONS}
+_BY_WORD = {
+    word.lower(): action for action in RECOVERY_ACTIONS for word in (action.word, *action.others)
+}
+
+
+def recovery_action(word: str, code: int | None = None) -> RecoveryAction | None:
+    """NVIDIA's recovery action of the text of Xid 154, of nvidia-smi's gpu_recovery_action or of
+    NVML. The number decides where the source has one, else the whole word.
+
+    None where neither is known, and where the number says "none" and the word does not: what is
+    not known is neither well nor a reason to drain."""
+    by_word = _BY_WORD.get(" ".join(word.lower().split()))
+    found = by_word if code is None else _BY_CODE.get(code, by_word)
+    contradicts = found is not None and found.code == 0 and by_word is not found
+    return None if contradicts else found
+
+
+def recovery(word: str, code: int | None = None) -> Advice | None:
+    """What that action asks for; None where it is not known."""
+    found = recovery_action(word, code)
+    return found.advice if found else None
+
+
+def recovery_word(code: int) -> str:
+    """The word of an action's number; of a newer number the number."""
+    return _BY_CODE[code].word if code in _BY_CODE else f"action {code}"

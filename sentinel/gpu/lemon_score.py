@@ -34,6 +34,8 @@ WEIGHTS: Mapping[str, float] = {
     "recovery Reboot": 2,
     "recovery Drain P2P": 2,
     "recovery Drain and Reset": 1,
+    "recovery Bus Reset": 1,
+    "recovery System Reboot": 2,
     # the device is gone or does not answer
     "missing": 3,
     "unreadable": 2,

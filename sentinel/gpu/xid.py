@@ -46,7 +46,10 @@ _RAS_FATAL = re.compile(rf"amdgpu ({_BUS}):.*?\b(Uncorrectable hardware error ?\
 _SEVERITY = re.compile(r"Severity ([0-9]{1,3})\b", re.IGNORECASE)
 _NEAR = 12
 _UUID = re.compile(rf"NVRM: GPU at ({_BUS}): (GPU-[0-9a-fA-F-]{{36}})")
-_RECOVERY = re.compile(r"changed from 0x[0-9a-fA-F]+ \(.*?\) to 0x[0-9a-fA-F]+ \((.*?)\)")
+_RECOVERY = re.compile(
+    r"GPU recovery action changed from 0x[0-9a-fA-F]{1,8} \([^()]{0,60}\)"
+    r" to 0x([0-9a-fA-F]{1,8}) \(([^()]{0,60})\)"
+)
 _PID = re.compile(r"pid='?(<unknown>|[0-9]{1,10})'?(?:, name=([^,]*))?(?:,\s*)?")
 _FATAL = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
 
@@ -93,7 +96,8 @@ class Event(Struct, frozen=True, kw_only=True):
         """NVIDIA's recovery action where the line carries one, else the table's."""
         if self.code == xid_table.RECOVERY and self.kind == "xid":
             found = _RECOVERY.search(self.text)
-            return (recovery(found[1]) if found else None) or self.row.advice
+            known = recovery(found[2], int(found[1], 16)) if found else None
+            return known or self.row.advice
         if self.kind == "xid" and self.code in CODES:
             return self._linked()
         return self.row.advice

@@ -8,6 +8,7 @@ import pytest
 from sentinel.checks.gpu import judge, nvml
 from sentinel.core.model import Status
 from sentinel.gpu import smi
+from sentinel.gpu.advice import recovery_word
 from sentinel.gpu.model import Gpu
 
 MOVING = frozenset(
@@ -69,8 +70,8 @@ def test_what_newer_drivers_ask_for_is_never_read_as_nothing() -> None:
     }
     for name, number in names.items():
         words = set(name.lower().split("_")) - {"gpu", "node"}
-        assert words == set(nvml.recovery_word(number).lower().split()), name
-    newer = nvml.recovery_word(max(names.values()) + 1)
+        assert words == set(recovery_word(number).lower().split()), name
+    newer = recovery_word(max(names.values()) + 1)
     (problem,) = judge.problems(Gpu(uuid="GPU-1", bus="", recovery=newer), judge.WARN, judge.CRIT)
     assert problem[0] is Status.WARNING
 

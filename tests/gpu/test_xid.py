@@ -3,7 +3,14 @@
 import pytest
 
 from sentinel.gpu import xid, xid_table
-from sentinel.gpu.advice import Advice, recovery, worst
+from sentinel.gpu.advice import (
+    RECOVERY_ACTIONS,
+    Advice,
+    recovery,
+    recovery_action,
+    recovery_word,
+    worst,
+)
 
 MIG = "NVRM: Xid (PCI:0000:07:00 GPU-I:05): 94, pid=99, Contained: CE User Channel (0x9)."
 
@@ -252,6 +259,16 @@ def test_the_driver_names_the_gpu_before_its_first_xid() -> None:
             Advice.IGNORE,
         ),
         (154, "GPU recovery action changed from 0x0 (None) to 0x9 (Dance)", Advice.CONTACT),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x1 (PF FLR)", Advice.RESET),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x2 (Dance)", Advice.REBOOT),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x9 (OS Reboot)", Advice.REBOOT),
+        (154, "GPU recovery action changed from 0x1 (PF FLR) to 0x0 (Dance)", Advice.CONTACT),
+        (
+            154,
+            "GPU recovery action changed from 0x0 (None) to 0x5 (Recover IMEX Domain)",
+            Advice.RECOVER_IMEX,
+        ),
+        (154, "GPU recovery action is 0x0 (None) and more", Advice.CONTACT),
     ],
 )
 def test_what_to_do(code: int, text: str, advice: Advice) -> None:
@@ -444,14 +461,33 @@ def test_every_row_has_a_source_and_a_number_of_its_own() -> None:
         ("Bus Reset", Advice.RESET),
         ("System Reboot", Advice.REBOOT),
         ("OS Reboot", Advice.REBOOT),
-        ("Recover IMEX Domain", None),
+        ("Recover IMEX Domain", Advice.RECOVER_IMEX),
+        ("PF FLR", Advice.RESET),
+        ("  gpu  RESET required", Advice.RESET),
+        ("No reset needed", None),
+        ("Reboot not required", None),
         ("", None),
         ("Dance", None),
     ],
 )
 def test_nvidias_recovery_actions(word: str, advice: Advice | None) -> None:
-    """An unknown word is no advice, and least of all "nothing to do"."""
+    """An unknown word is no advice, and least of all "nothing to do". Parts of a word decide
+    nothing: "no reset needed" holds "reset"."""
     assert recovery(word) is advice
+
+
+def test_each_recovery_action_has_one_number_and_its_words() -> None:
+    """The number decides before the word; number and word of one row mean the same."""
+    for action in RECOVERY_ACTIONS:
+        assert recovery_word(action.code) == action.word
+        for word in (action.word, *action.others):
+            assert recovery_action(word) is action
+            assert recovery_action(word, action.code) is action
+    assert [action.code for action in RECOVERY_ACTIONS] == list(range(8))
+    assert recovery("PF FLR", 0) is None  # "nothing to do" by number, something by word
+    assert recovery("Dance", 4) is Advice.RESET
+    assert recovery("Reboot", 99) is Advice.REBOOT
+    assert recovery("Dance", 99) is None
 
 
 def test_the_worst_advice_is_the_one_that_takes_most() -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sentinel.core.clock import Instant
 from sentinel.core.model import Status
-from sentinel.gpu.advice import Advice, recovery
+from sentinel.gpu.advice import Advice, recovery_action
 from sentinel.gpu.ledger import GpuEvent
 from sentinel.gpu.model import Ecc, Gpu
 
@@ -25,6 +25,7 @@ https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/rma-policy-thresholds-for
 
 SLOW = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 STATUS = {
+    Advice.RECOVER_IMEX: Status.CRITICAL,
     Advice.CONTACT: Status.WARNING,
     Advice.RESET: Status.CRITICAL,
     Advice.REBOOT: Status.CRITICAL,
@@ -71,11 +72,12 @@ def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
 
 def _recovery(gpu: Gpu) -> Iterator[Problem]:
     """NVIDIA's own word comes first."""
-    advice = recovery(gpu.recovery) if gpu.recovery else Advice.IGNORE
-    if advice is None:
+    action = recovery_action(gpu.recovery or "None")
+    if action is None:
         yield Status.WARNING, f"the driver asks for '{gpu.recovery}', which is not known here"
-    elif advice is not Advice.IGNORE:
-        yield Status.CRITICAL, f"the driver asks for: {gpu.recovery}"
+    elif action.advice is not Advice.IGNORE:
+        said = action.advice.value
+        yield Status.CRITICAL, f"the driver asks for: {gpu.recovery} ({said})"
 
 
 def _memory(gpu: Gpu) -> Iterator[Problem]:
@@ -155,7 +157,9 @@ def events(gpu: Gpu, node: str, boot: str, now: Instant) -> Iterator[GpuEvent]:
     if fresh := uncorrected(gpu.ecc):
         told.append(("ecc uncorrected", f"{fresh} since the driver was loaded"))
     if gpu.recovery not in ("", "None"):
-        told.append((f"recovery {gpu.recovery}", ""))
+        known = recovery_action(gpu.recovery)
+        word = known.word if known else gpu.recovery
+        told.append((f"recovery {word}", "" if word == gpu.recovery else gpu.recovery))
     if gpu.troubles:
         told.append(("unreadable", "; ".join(gpu.troubles[:3])))
     for what, text in told:

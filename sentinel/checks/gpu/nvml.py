@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.gpu.advice import recovery_word
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.model import Ecc, Gpu, Inventory, RemappedRows
 from sentinel.gpu.quantities import told
@@ -98,28 +99,10 @@ def throttled(nvml: Any, reasons: int | None) -> tuple[str, ...]:
     )
 
 
-RECOVERY = (
-    "None",
-    "Reset",
-    "Reboot",
-    "Drain P2P",
-    "Drain and Reset",
-    "Recover IMEX Domain",
-    "Bus Reset",
-    "System Reboot",
-)
-"""NVML_GPU_RECOVERY_ACTION_* of nvml.h by number, in the words of nvidia-smi where it has one."""
-
-
 def _recovery(nvml: Any, gpu: Any) -> str:
     """What NVIDIA says the GPU needs; empty before R565, which cannot tell."""
     number = _field(nvml, gpu, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION")
     return "" if number is None else recovery_word(number)
-
-
-def recovery_word(number: int) -> str:
-    """The word for an action's number. One that is newer than this table is told as it is."""
-    return RECOVERY[number] if number < len(RECOVERY) else f"action {number}"
 
 
 def _ecc(nvml: Any, gpu: Any, since: Any) -> Ecc:
