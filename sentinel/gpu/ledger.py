@@ -6,7 +6,7 @@ Its subjects are GPUs by UUID, which stays when a cloud gives the machine anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -127,6 +127,13 @@ class Gpus(Protocol):
 
     def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
         """A person's word. An empty one takes it back, and what happened before counts no more."""
+
+    def forget(
+        self, subject: str, kinds: Collection[str], since: int, reason: str, by: str, now: Instant
+    ) -> int:
+        """Remove the events of these kinds (`xid 79`) from `since` (µs UTC) on, which somebody says
+        never happened, and count the score anew. Returns how many; each kind leaves a note of who
+        said so and why. A subject of which nothing else is known is gone with its last event."""
 
     def prune(self, now: Instant) -> None:
         """Forget events and stays that are older than the state keeps; entries stay."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -176,3 +177,37 @@ def marking(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Gpu
         text=reason,
         by=by,
     )
+
+
+FORGOT = "forgot "
+"""How the event begins that stands for removed ones of a kind."""
+
+
+def mistaken(events: Iterable[GpuEvent], kinds: Collection[str], since: int) -> list[GpuEvent]:
+    """The events of these kinds from `since` (µs UTC) on."""
+    return [event for event in events if event.what in kinds and event.at.wall >= since]
+
+
+def forgetting(
+    entry: Entry, removed: Sequence[GpuEvent], reason: str, by: str, now: Instant
+) -> list[GpuEvent]:
+    """One event for each kind of those that are removed: how many, who said so, and why."""
+    counts = Counter(event.what for event in removed)
+    return [
+        GpuEvent(
+            id=f"{entry.subject} {FORGOT}{kind} {now.wall}",
+            subject=entry.subject,
+            what=f"{FORGOT}{kind}",
+            at=now,
+            node=entry.node,
+            text=reason,
+            count=count,
+            by=by,
+        )
+        for kind, count in counts.items()
+    ]
+
+
+def is_unfounded(entry: Entry, events: Collection[GpuEvent], stays: Collection[object]) -> bool:
+    """Whether nothing but removed events ever spoke of it: no driver showed it, nobody marked it."""
+    return not (events or stays or entry.mark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +74,8 @@ newest_events_of = (
     .limit(bindparam("n"))
 )
 
+forget_event: Delete = delete(gpu_events).where(gpu_events.c.id == bindparam("i"))
+forget_entry: Delete = delete(gpus).where(gpus.c.key == bindparam("k"))
 forget_events: Delete = delete(gpu_events).where(gpu_events.c.at < bindparam("before"))
 _later = gpu_stays.alias("later")
 forget_stays: Delete = delete(gpu_stays).where(
@@ -132,6 +134,27 @@ class SqlGpus:
             event = ledger_update.marking(entry, mark, reason, by, now)
             connection.execute(add_event, _event(event))
             _change(connection, [ledger_update.marked(entry, mark, reason, by, now)])
+
+    def forget(
+        self, subject: str, kinds: Collection[str], since: int, reason: str, by: str, now: Instant
+    ) -> int:
+        with self._alone() as connection:
+            entry = _entries(connection, [subject]).get(subject)
+            if entry is None:
+                return 0
+            found = connection.execute(all_events_of, {"g": digest(subject)}).scalars()
+            events = [decode(body, GpuEvent) for body in found]
+            wrong = ledger_update.mistaken(events, kinds, since)
+            _many(connection, forget_event, [{"i": digest(event.id)} for event in wrong])
+            left = [event for event in events if event not in wrong]
+            stays = connection.execute(stays_of, {"g": digest(subject)}).scalars().all()
+            if wrong and ledger_update.is_unfounded(entry, left, stays):
+                connection.execute(forget_entry, {"k": digest(subject)})
+            elif wrong:
+                notes = ledger_update.forgetting(entry, wrong, reason, by, now)
+                _many(connection, add_event, [_event(note) for note in notes])
+                _recount(connection, [entry], self.policy)
+            return len(wrong)
 
     def prune(self, now: Instant) -> None:
         with self._alone() as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -66,6 +66,27 @@ class MemoryGpus:
             encode(event)
             state.events[event.id] = event
             state.entries[subject] = ledger_update.marked(entry, mark, reason, by, now)
+
+    def forget(
+        self, subject: str, kinds: Collection[str], since: int, reason: str, by: str, now: Instant
+    ) -> int:
+        state = self._state
+        with state.turn:
+            entry = state.entries.get(subject)
+            if entry is None:
+                return 0
+            wrong = ledger_update.mistaken(self.events(subject, 10**9), kinds, since)
+            for event in wrong:
+                del state.events[event.id]
+            if wrong and ledger_update.is_unfounded(
+                entry, self.events(subject), self.stays(subject)
+            ):
+                del state.entries[subject]
+            elif wrong:
+                notes = ledger_update.forgetting(entry, wrong, reason, by, now)
+                state.events |= {note.id: note for note in notes}
+                self._count(subject)
+            return len(wrong)
 
     def prune(self, now: Instant) -> None:
         before, state = now.wall - self._keep.actions * SECOND, self._state

@@ -154,6 +154,41 @@ class GpusContract:
         gpus.record([event("3", when=at(10))])
         assert gpus.standings(at(10))[A].score == pytest.approx(3)
 
+    def test_what_never_happened_is_forgotten(self, gpus: Gpus, open_gpus: Open) -> None:
+        """The named kinds alone, from a moment on; the score is counted anew, and a note says who
+        said so and why. What came before that moment stays."""
+        gpus.see([seen()], at())
+        gpus.record([event("0"), event("1", when=at(3 * DAY)), event("2", "xid 64", when=at(DAY))])
+        gpus.record([event("3", subject=B, when=at(3 * DAY))])
+        since = at(2 * DAY).wall
+        assert gpus.forget(A, {"xid 48"}, since, "a program's name", "root", at(4 * DAY)) == 1
+        note, *others = gpus.events(A)
+        assert (note.what, note.text, note.by, note.count) == (
+            "forgot xid 48", "a program's name", "root", 1,
+        )  # fmt: skip
+        assert [e.id for e in others] == ["2", "0"]
+        other = open_gpus()
+        assert other.standings(at(4 * DAY))[A].score == pytest.approx(6, abs=0.6)
+        assert [e.id for e in other.events(B)] == ["3"]
+        other.close()
+        assert gpus.forget(A, {"xid 48", "xid 64"}, 0, "", "root", at(5 * DAY)) == 2
+        assert A not in gpus.standings(at(5 * DAY))
+        assert gpus.forget(A, {"xid 48"}, 0, "", "root", at(5 * DAY)) == 0
+        assert gpus.forget("GPU-none", {"xid 48"}, 0, "", "root", at()) == 0
+
+    def test_a_gpu_that_only_false_events_spoke_of_is_gone(self, gpus: Gpus) -> None:
+        """No driver ever showed it, so it would be missed for ever; one that somebody marked or that
+        was seen stays."""
+        gpus.see([seen(B)], at())
+        gpus.mark("GPU-cccc", "lemon", "by mail", "ops", at())
+        for subject in (A, B, "GPU-cccc", "node:n7"):
+            gpus.record([event(f"1 {subject}", subject=subject)])
+            assert gpus.forget(subject, {"xid 48"}, 0, "forged", "root", at(1)) == 1
+        assert {e.subject for e in gpus.entries()} == {B, "GPU-cccc"}
+        assert list(gpus.events(A)) == []
+        gpus.record([event("2")])
+        assert gpus.entry(A) is not None
+
     def test_a_gpu_nobody_saw_can_be_marked(self, gpus: Gpus) -> None:
         """From another cluster's list."""
         gpus.mark(B, "lemon", "returned by the provider", "ops", at())
