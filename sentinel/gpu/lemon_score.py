@@ -20,7 +20,6 @@ from sentinel.core.lemon_policy import DAY, Class, LemonPolicy
 WEIGHTS: Mapping[str, float] = {
     # a diagnosis
     "diag fail": 6,
-    "diag fail unconfirmed": 3,
     "diag reset": 1,
     # memory
     "remap failed": 4,

@@ -86,15 +86,15 @@ def lost(run: Run, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
 
 
 class Last(Struct, frozen=True, kw_only=True):
-    """The last verdict on a node; `at` in µs UTC. `gpus` are the blamed ones by UUID; `test` and
-    `back` as in Run."""
+    """The last verdict on a node; `at` in µs UTC. `needs_a_person`: of an inconclusive one, whether
+    people hear of it. `gpus` are the blamed ones by UUID; `test` and `back` as in Run."""
 
     node: str
     level: int
     outcome: str
     why: str
     at: int
-    config: bool = False
+    needs_a_person: bool = False
     gpus: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     file: str = ""

@@ -26,7 +26,7 @@ WORDS = 240
 
 def last_of(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> Last:
     """What is remembered of a run."""
-    bad = [b for b in found.blames if found.outcome != "fail" or b.kind in ("hardware", "unknown")]
+    bad = [b for b in found.blames if found.outcome != "fail" or b.counts]
     names = dict.fromkeys(_name(b, gpus) for b in bad)
     about = f" ({', '.join(list(names)[:3])})" if found.outcome == "fail" and any(names) else ""
     return Last(
@@ -37,7 +37,7 @@ def last_of(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> L
         outcome=found.outcome,
         why=shortened(found.why, WORDS) + about,
         at=now.wall,
-        config=any(b.kind == "config" for b in found.blames),
+        needs_a_person=any(b.needs_a_person for b in found.blames),
         gpus=tuple(dict.fromkeys(u for b in bad if (u := archive.who(b, gpus)[0]))),
         details=tuple(_line(b, gpus) for b in found.blames[:50]),
         file=run.out,
@@ -59,10 +59,10 @@ def gone(run: Run, why: str, now: Instant) -> Last:
 
 
 def finding(last: Last, now: Instant) -> Finding:
-    """One about the node; critical for what failed, unknown for what nobody can tell. Of a node that
-    came back people hear too that it was not tested."""
+    """One about the node; critical for what failed, unknown for what nobody can tell. People hear as
+    a warning of a fault that proves nothing, and of a node that came back and was not tested."""
     status = {"pass": Status.OK, "fail": Status.CRITICAL}.get(last.outcome, Status.UNKNOWN)
-    if (last.config or last.back) and status is Status.UNKNOWN:
+    if (last.needs_a_person or last.back) and status is Status.UNKNOWN:
         status = Status.WARNING
     age = duration_text(max(0, now.wall - last.at) // SECOND)
     word = {"pass": "passed", "fail": "failed"}.get(last.outcome, last.outcome)
@@ -108,7 +108,7 @@ def _events(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> I
         return
     struck: dict[str, list[Blame]] = {}
     for blame in found.blames:
-        if blame.kind in ("hardware", "unknown"):
+        if blame.counts:
             uuid = archive.who(blame, gpus)[0]
             struck.setdefault(uuid or f"{NODE}{run.node}", []).append(blame)
     for subject, blames in struck.items():
@@ -124,10 +124,7 @@ def _events(run: Run, found: Verdict, gpus: Inventory | None, now: Instant) -> I
 
 def _what(blames: list[Blame]) -> str:
     """A GPU that only needs a reset is not as bad as one that computes wrongly."""
-    hard = [b for b in blames if b.kind == "hardware"]
-    if any(b.advice not in MILD for b in hard):
-        return "diag fail"
-    return "diag reset" if hard else "diag fail unconfirmed"
+    return "diag fail" if any(b.advice not in MILD for b in blames) else "diag reset"
 
 
 def drain(last: Last) -> ActionRequest:

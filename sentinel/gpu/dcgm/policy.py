@@ -1,20 +1,22 @@
-"""What each error of dcgmi diag says about the hardware: data.
+"""What each error of dcgmi diag says about the hardware: data, and the order in which it is asked.
 
-By error_id (dcgmError_t, dcgmlib/dcgm_errors.h; 1 to 132 as of DCGM 4.6.0), which only ever
-grows, and not by severity, which changes: PERSISTENCE_MODE was ISOLATE in 3.1.8 and is CONFIG
-since 3.3.9, ROW_REMAP_FAILURE was ISOLATE to 4.5.3 and is RESET in 4.6.0
-(dcgmlib/src/dcgm_errors.c). What to do follows that header's next step (`_NEXT`) and its category.
+A fault counts against the hardware only where all that is told of it agrees: the severity and the
+category of the document (dcgmErrorSeverity_t and dcgmErrorCategory_t), then its number (dcgmError_t,
+1 to 132 as of DCGM 4.6.0), all in dcgmlib/dcgm_errors.h. The mildest of them decides, and one that is
+not known here makes the whole fault unknown. The number comes last, as one number has several
+meanings: 33 to 39 are about whatever field the message names (nvbandwidth uses 38 for a copy engine
+that was not idle), 101 wraps any Xid, and nccl_tests uses 129 for every line that it did not expect.
+What to do follows the header's next step (`_NEXT`).
 https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
 
-Differences, and why:
+Where the table differs from NVIDIA's severities (dcgmlib/src/dcgm_errors.c), and why:
 - 80 (a row remapping failed) asks for a replacement, DCGM 4.6 for a reset: the spare rows are used
   up, which no reset mends (docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt).
-- 20 (fewer GPUs in NVML than in /dev) is hardware, DCGM's category is software: a lost GPU looks so.
 - 11, 17, 19, 24, 26, 27, 75, 76 are no faults of the hardware whatever their category: the
   diagnostic could not read or set something; half of them are not used any more.
-- 46, 55, 60, 61 and 72 are settings by severity (46 by category PCIe: a link narrower than it
-  should be is hardware here, as no setting narrows it).
-- 10, 16, 34, 40 to 43 have severity MONITOR; here they ask for a diagnosis, as the test failed.
+- 55, 60, 61 and 72 are settings by severity, not memory or power by category.
+- 10, 16, 34, 40 to 43 and 131 have severity MONITOR, which the document tells since 3.3; a table and
+  older documents do not, and there the failed test asks for a diagnosis.
 - 108, 112 and 123: the fabric manager is not ready; 122: IMEX is not: settings of the node.
 """
 
@@ -25,6 +27,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.gpu import xid, xid_table
 from sentinel.gpu.advice import Advice
 
 Kind = Literal["hardware", "config", "environment", "none", "unknown"]
@@ -48,6 +51,7 @@ _WATCH = Rule("hardware", Advice.MONITOR)
 _CONFIG = Rule("config", Advice.MONITOR)
 _ENVIRONMENT = Rule("environment", Advice.MONITOR)
 UNKNOWN = Rule("unknown", Advice.CONTACT)
+REMARK = Rule("none", Advice.MONITOR)
 
 RULES: dict[int, Rule] = {
     # memory
@@ -59,12 +63,10 @@ RULES: dict[int, Rule] = {
     **dict.fromkeys((3, 30, 31, 45, 46, 98, 104, 107), _DIAGNOSE),
     **dict.fromkeys((13, 14, 15, 16, 70, 71, 86, 87, 88, 99, 100, 109), _DIAGNOSE),
     **dict.fromkeys((113, 114, 115, 116, 119, 121), _DIAGNOSE),
-    129: _RESET,
     # heat, power, speed, wrong results
     **dict.fromkeys((10, 40, 41, 42, 43, 50, 62, 63, 110, 111), _DIAGNOSE),
     # the device itself
-    **dict.fromkeys((9, 20, 95, 101), _DIAGNOSE),
-    **dict.fromkeys((33, 34, 35, 36, 38, 39), _DIAGNOSE),
+    **dict.fromkeys((9, 20, 95), _DIAGNOSE),
     120: _REBOOT,
     # NVIDIA's own recovery action, as in sentinel.gpu.advice.recovery
     **dict.fromkeys((125, 128), _RESET),
@@ -81,6 +83,8 @@ RULES: dict[int, Rule] = {
     **dict.fromkeys((117, 130), Rule("none", Advice.MONITOR)),
     # a call to the device failed: the device, its driver or a program, nobody can say
     **dict.fromkeys((1, 2, 51, 54, 59, 65, 66), UNKNOWN),
+    # what they are about stands in the message alone
+    **dict.fromkeys((33, 34, 35, 36, 38, 39, 101, 129), UNKNOWN),
 }
 
 # Messages without a number that is known, by the words they have had since 2.1.
@@ -132,40 +136,93 @@ def _compiled(words: tuple[tuple[str, int], ...]) -> tuple[tuple[re.Pattern[str]
 _CALLS, _PATTERNS = _compiled(_CUDA), _compiled((*_CUDA, *_WORDS))
 
 
+_FIELDS = (33, 34, 35, 36, 38, 39)
+"""Numbers that say only that the field in the message is not as it should be."""
+
+_COUNTERS = re.compile(
+    r"ecc|[ds]be|retired_|row_remap|uncorrectable|pcie_replay|nvlink\w*_(error|crc|replay|recovery)",
+    re.IGNORECASE,
+)
+"""Names of fields (dcgm_fields.c) that count errors of the hardware."""
+
+_BUSY = re.compile(r"copy utili[sz]ation", re.IGNORECASE)
+"""What such a message is about where somebody else used the GPU during the test."""
+
+_XIDS, _RECORDED = 101, 63
+_XID = re.compile(r"\bXID[ _:=]{0,3}([0-9]{1,4})\b|\b([0-9]{1,4}) XID_?ERRORS?\b", re.IGNORECASE)
+_PROVEN = (Advice.RESET, Advice.REBOOT, Advice.DIAGNOSE, Advice.REPLACE)
+
 # dcgmErrorSeverity_t and dcgmErrorCategory_t (dcgmlib/dcgm_errors.h of 4.6.0).
-_CONFIGURABLE, _MONITOR, _ISOLATE, _TRIAGE, _RESETTABLE = 5, 1, 2, 4, 6
-_BY_SEVERITY = {
-    _MONITOR: _WATCH,
-    _ISOLATE: _DIAGNOSE,
-    _TRIAGE: _DIAGNOSE,
-    _RESETTABLE: _RESET,
-}
-_HARDWARE = (1, 2, 5, *range(9, 16))
-"""Performance, Xids, and what is called hardware: heat, memory, links, switches, power, other."""
+_NO_SEVERITY, _MONITOR, _ISOLATE, _TRIAGE, _CONFIGURABLE, _RESETTABLE = 0, 1, 2, 4, 5, 6
 _SOFTWARE_CONFIG, _INTERNAL = 3, 16
+_CATEGORIES = range(1, 17)
+_SOFTWARE = (4, 6, 8)
+"""Libraries, CUDA, other: the hardware, its driver or a program, nobody can say."""
+_GRAVE = {_ISOLATE: _DIAGNOSE, _TRIAGE: _DIAGNOSE, _RESETTABLE: _RESET}
 
 
 def rule(
     error_id: int | None, text: str, severity: int | None = None, category: int | None = None
 ) -> Rule:
-    """By number; where it says only that a call failed, by CUDA's words for why; where nobody knows it
-    (or it is 0, or "unknown") by the words of the message, then by the severity and category of the
-    document."""
-    known = RULES.get(error_id) if error_id is not None and error_id > 2 else None
-    if known and known is not UNKNOWN:
-        return known
-    words = _CALLS if known else _PATTERNS
-    found = next((number for pattern, number in words if pattern.search(text)), None)
-    if found is not None:
-        return RULES[found]
-    return known or _classed(severity, category)
+    """What a fault means: the mildest of what its severity and category say and of what its number
+    says; where the number is not told (none, or 0 to 2), the words of the message stand for it."""
+    return min(_numbered(error_id, text), _classed(severity, category), key=_weight)
+
+
+def is_note(error_id: int | None, severity: int | None, category: int | None) -> bool:
+    """Whether DCGM says itself that the device does its work, by values that are known here: what
+    is printed above a `Pass` in that case is a remark."""
+    known = error_id in RULES and category in _CATEGORIES
+    return known and severity in (_NO_SEVERITY, _MONITOR)
+
+
+def _weight(rule: Rule) -> int:
+    """How much of a proof against the hardware it is."""
+    if rule.kind == "hardware":
+        return 3 if rule.advice.hardware else 2
+    return 1 if rule.kind == "unknown" else 0
+
+
+def _numbered(error_id: int | None, text: str) -> Rule:
+    """By the number, or the words that have had it since 2.1; a number of later is not known."""
+    if error_id is not None and error_id not in RULES and error_id != 0:
+        return UNKNOWN
+    number = error_id if error_id is not None and error_id > 2 else _worded(_PATTERNS, text)
+    if number == _XIDS:
+        return _of_xid(text)
+    if number in _FIELDS:
+        if _COUNTERS.search(text):
+            return _DIAGNOSE
+        return _ENVIRONMENT if _BUSY.search(text) else UNKNOWN
+    found = RULES.get(number, UNKNOWN) if number is not None else UNKNOWN
+    if found is UNKNOWN and (said := _worded(_CALLS, text)) is not None:
+        return RULES[said]
+    return found
+
+
+def _worded(patterns: tuple[tuple[re.Pattern[str], int], ...], text: str) -> int | None:
+    return next((number for pattern, number in patterns if pattern.search(text)), None)
+
+
+def _of_xid(text: str) -> Rule:
+    """By the Xid in the message: one that is a program's, or that takes more than its number to be
+    judged (NVLink 5; a recorded row remapping, with which programs go on), proves nothing."""
+    found = _XID.search(text)
+    code = int(found[1] or found[2]) if found else 0
+    advice = xid_table.row(code).advice
+    mild = code in xid.CODES or code == _RECORDED
+    return Rule("hardware", advice) if advice in _PROVEN and not mild else UNKNOWN
 
 
 def _classed(severity: int | None, category: int | None) -> Rule:
+    """By severity and category; what neither of them says is left to the number."""
+    strange = severity is not None and severity not in (_MONITOR, _CONFIGURABLE, *_GRAVE)
+    if strange or (category is not None and category not in _CATEGORIES):
+        return UNKNOWN
     if severity == _CONFIGURABLE or category == _SOFTWARE_CONFIG:
         return _CONFIG
     if category == _INTERNAL:
         return _ENVIRONMENT
-    if category in _HARDWARE and severity is not None:
-        return _BY_SEVERITY.get(severity, UNKNOWN)
-    return UNKNOWN
+    if severity == _MONITOR:
+        return _WATCH
+    return UNKNOWN if category in _SOFTWARE else _GRAVE.get(severity or 0, _DIAGNOSE)

@@ -153,17 +153,18 @@ def _attach(results: list[Result], cell: _Cell, kind: str) -> None:
 
 def _about(results: list[Result], cell: _Cell, test: str) -> int | None:
     """The row of that test that a message is about: of the GPU it names, or of all; a failed one
-    before one that was skipped. To 3.x all rows of a test stand above all of its messages
-    (HelperDisplayGpuResults in dcgmi/Diag.cpp)."""
-    ill = [
+    before one that was skipped, that before one that passed. To 3.x all rows of a test stand above
+    all of its messages (HelperDisplayGpuResults in dcgmi/Diag.cpp)."""
+    rows = [
         at
         for at, one in enumerate(results[-_ROWS:], max(0, len(results) - _ROWS))
-        if (one.test, one.category) == (test, cell.section) and one.status in ("fail", "skip")
+        if (one.test, one.category) == (test, cell.section)
     ]
     named = _named(cell)
-    of = [at for at in ill if set(named) & set(results[at].ids)]
-    wide = [at for at in ill if not named or not results[at].ids]
-    return max(of or wide, key=lambda at: (results[at].status == "fail", at), default=None)
+    of = [at for at in rows if set(named) & set(results[at].ids)]
+    wide = [at for at in rows if not named or not results[at].ids]
+    ranks = {"fail": 2, "skip": 1}
+    return max(of or wide, key=lambda at: (ranks.get(results[at].status, 0), at), default=None)
 
 
 def _named(cell: _Cell) -> tuple[int, ...]:

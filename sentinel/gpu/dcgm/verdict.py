@@ -1,8 +1,9 @@
 """What a run of `dcgmi diag` proves: pass, fail, or inconclusive. Pure.
 
 Only a document in which the tests of the level (levels.py) ran and passed on every GPU, none of
-them with a warning, is a pass. A setting (such as persistence mode) is no broken GPU, and nothing
-that did not run proves anything.
+them with more than a remark (severity MONITOR), is a pass. Only a test that failed by a fault of the
+hardware (policy.py) is a failure. A setting (such as persistence mode) is no broken GPU, and nothing
+that did not run, or that is not known here, proves anything.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 class Blame(Struct, frozen=True, kw_only=True):
     """A device with a fault. `index` None: a fault of no single device. `failed`: false where DCGM
-    calls the test passed or skipped all the same."""
+    calls the test passed or skipped all the same. `note`: a remark above a pass, by DCGM's own word."""
 
     entity: str
     index: int | None
@@ -79,16 +80,23 @@ class Blame(Struct, frozen=True, kw_only=True):
     advice: Advice = Advice.CONTACT
     serial: str = ""
     failed: bool = True
+    note: bool = False
 
     @property
     def counts(self) -> bool:
-        """Whether it makes the run a failure."""
-        bad = self.kind in ("hardware", "unknown")
-        return bad and (self.failed or self.advice.hardware)
+        """Whether it makes the run a failure: only a failed test does, and only by the hardware."""
+        return self.failed and self.kind == "hardware" and self.advice.hardware
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether somebody has to look at it although nothing is proven: a setting, a fault that
+        nobody knows, or one that stands above a test that did not fail."""
+        return not self.note and self.kind in ("config", "unknown", "hardware")
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """`why` in one line. `confirmed`: a fault of the hardware is named, and not only a failed test.
+    """`why` in one line. A failure is always confirmed: a fault of the hardware is named, and not
+    only a failed test.
 
     `blames`: every device and fault, of whichever kind.
     """
@@ -102,9 +110,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def confirmed(self) -> bool:
         """A fault of the hardware is proven."""
-        return self.outcome == "fail" and any(
-            b.counts and b.kind == "hardware" for b in self.blames
-        )
+        return self.outcome == "fail"
 
     @property
     def advice(self) -> Advice:
@@ -144,20 +150,21 @@ def _decide(found: Document, ran: Ran, blames: Sequence[Blame]) -> tuple[Outcome
     passed = len({r.test for r in found.results if r.status == "pass"})
     skipped = ", ".join(levels.left_out(found))
     more = f", not run there: {skipped}" if skipped else ""
-    return "pass", f"{passed} test{'s' * (passed != 1)} passed{more}"
+    noted = f"; it remarks: {_told(blames)}" if blames else ""
+    return "pass", f"{passed} test{'s' * (passed != 1)} passed{more}{noted}"
 
 
 def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
     """Why it is no pass although no fault of the hardware was seen; empty where it is one."""
-    if blames:
-        return f"{_class(blames)}: {_told(blames)}"
+    if faults := [b for b in blames if not b.note]:
+        return f"{_class(faults)}: {_told(faults)}"
     if found.error:
         return _spoken(found.error) or f"it did not run: {found.error}"
     if unfinished := _unfinished(ran):
         return unfinished
     if not found.whole:
         return "its output ends before the table does"
-    if ran.code in (205, 226):
+    if ran.code in (205, 226) and not blames:  # notes make it end with them too
         return f"exit code {ran.code} says that a test failed, its output does not"
     if found.failing or any(r.status == "other" for r in found.results):
         return "a test ended in a way that is not known"
@@ -173,7 +180,9 @@ def _class(blames: Sequence[Blame]) -> str:
     kinds = {b.kind for b in blames}
     if "config" in kinds:
         return "configuration"
-    return "warning" if "hardware" in kinds else "not done"
+    if "hardware" in kinds:
+        return "warning"
+    return "unknown fault" if "unknown" in kinds else "not done"
 
 
 def _unfinished(ran: Ran) -> str:
@@ -197,7 +206,8 @@ def _blames(found: Document) -> Iterator[Blame]:
     """Faults of failed tests, and warnings of others: DCGM prints `Pass` above some of them."""
     for result in found.results:
         for index, fault in _blamed(result):
-            rule = _rule(fault)
+            note = result.status == "pass" and _is_note(fault)
+            rule = policy.REMARK if note else _rule(fault)
             yield Blame(
                 entity=result.entity,
                 index=index,
@@ -208,6 +218,7 @@ def _blames(found: Document) -> Iterator[Blame]:
                 advice=rule.advice,
                 serial=found.serials.get(index, "") if index is not None else "",
                 failed=result.status == "fail",
+                note=note,
             )
 
 
@@ -242,6 +253,10 @@ def _faults(result: Result) -> Iterable[Fault]:
 
 def _rule(fault: Fault) -> policy.Rule:
     return policy.rule(fault.error_id, fault.text, fault.severity, fault.category)
+
+
+def _is_note(fault: Fault) -> bool:
+    return policy.is_note(fault.error_id, fault.severity, fault.category)
 
 
 def _told(blames: Sequence[Blame]) -> str:

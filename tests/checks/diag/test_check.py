@@ -272,6 +272,12 @@ def test_only_told_unless_the_file_says_drain(tmp_path: Path) -> None:
     ("text", "code", "status", "words"),
     [
         (dcgmi_json("4", [PERSISTENCE]), 226, Status.WARNING, "configuration"),
+        (
+            dcgmi_json("4", [Failure(gpu=1, error_id=500, text="something new")]),
+            205,
+            Status.WARNING,
+            "unknown fault: GPU 1: memory: something new",
+        ),
         ("", 235, Status.UNKNOWN, "host engine"),
         ("", 124, Status.UNKNOWN, "too long"),
         (dcgmi_json("4")[:-9], 0, Status.UNKNOWN, "broken JSON"),

@@ -112,7 +112,7 @@ def test_without_dcgmi_the_job_says_so(tools: Bin, tmp_path: Path) -> None:
             dcgmi_json("4", [Failure(gpu=1, error_id=500, text="?", category=8)]),
             226,
             0,
-            "fail: GPU 1",
+            "inconclusive: unknown fault: GPU 1",
         ),
         ("Error: unable to establish a connection to the specified host", 235, 0, "host engine"),
         ("", 217, 0, "busy"),
