@@ -14,7 +14,7 @@ SOURCES := sentinel tests benchmarks docs packaging
 # What the tests start for real. Debian and Ubuntu share the names.
 PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql gcc libc6-dev prometheus-alertmanager busybox cron shellcheck \
-            prometheus chromium wrk btrfs-progs
+            prometheus chromium wrk btrfs-progs mawk gawk original-awk
 
 .PHONY: help run test test-long mutants torture check format lab demo bench docs pictures pyz service clean packages
 

@@ -377,3 +377,25 @@ def test_a_program_on_a_mount_that_hangs_holds_up_nobody_else(
 def on(fuse: Fuse, template: Any) -> Any:
     """The template with the mount's path in place of `{fuse}`."""
     return json.loads(json.dumps(template).replace("{fuse}", str(fuse.point)))
+
+
+def test_tools_answer_in_english_whatever_the_callers_language(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What reads their words would not know them in German; an environment that is given stays."""
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    said = proc.run(["sh", "-c", "echo $LC_ALL"], limit=5).out
+    own = proc.run(["/bin/sh", "-c", "echo $LC_ALL"], limit=5, env={"LC_ALL": "fr_FR"}).out
+    assert (said, own) == (b"C\n", b"fr_FR\n")
+
+
+def test_no_tool_is_started_in_another_language_by_an_environment_of_its_own() -> None:
+    """An environment is given only to programs of users, or it is English too."""
+    theirs = {"checks/exec.py", "channels/program.py", "channels/email.py"}
+    package = Path(proc.__file__).parent.parent
+    given = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if "env={**os.environ" in path.read_text() or "env=os.environ" in path.read_text()
+    }
+    assert given <= theirs

@@ -24,6 +24,8 @@ GRACE = "5"
 """Seconds between SIGTERM and SIGKILL: Slurm sent both long ago, and `remote: {timeout}` has to
 hold all of it."""
 
+SIGNALS_SENT = b"signals were sent before"
+"""What clean_up.sh prints where it could not see what became of the signals that it had sent."""
 
 _NUMBER = re.compile("[0-9]+")
 _JOB = re.compile("[0-9]+|s[0-9A-Z]{13}")
@@ -63,7 +65,8 @@ class CleanUp(Action, frozen=True):
         answer = hands.ask_node(request.target, argv, stdin=script())
         if isinstance(answer, Answered):
             if answer.code not in (0, 1):
-                return Reply(Answer.REFUSED, visible(_why(answer)))
+                some = SIGNALS_SENT in answer.out
+                return Reply(Answer.UNSURE if some else Answer.REFUSED, visible(_why(answer)))
             return Reply(Answer.ACCEPTED, _listed(_lines(answer.out)))
         unsure = isinstance(answer, TimedOut | Partial)
         return Reply(Answer.UNSURE if unsure else Answer.REFUSED, visible(answer.why))

@@ -4,31 +4,25 @@
 # A job is its id, or its SLUID. UIDs: users who have no other job here; only theirs are ended by
 # what they inherited alone.
 # A line each: may PID UID COMMAND, or kept PID WHY COMMAND. end: also ended PID, left PID.
-# Exit code 0: nothing of theirs is left that may be ended; 1: something is; 3: nobody can see.
+# Exit code 0: nothing of theirs is left that may be ended; 1: something is; 3: the processes cannot
+# be seen, and stderr says why; then "signals were sent before" tells that some have got one.
 
 LC_ALL=C PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 export LC_ALL PATH
 verb=$1 jobs=$2 first=$3 alone=$4 seconds=${5:-5}
 
-# Search a file of all processes. One that is just going away is no failure (2), but a search that
-# could not be done at all is: then nobody knows whose the processes are.
-among() {
-    file=$1
-    shift
-    grep -s "$@" /proc/[0-9]*/"$file" /dev/null
-    [ $? -le 2 ] || echo blind
-}
-
-# What the kernel and the processes themselves say: which job each belongs to.
+# What the kernel and the processes themselves say: which job each belongs to. Each source ends with a
+# mark of its own, which has passed through every tool behind it: whatever dies half-way, loses it.
 facts() {
-    ps -e -o pid=,ppid=,uid=,state=,args= | sed 's/^/p /'
-    among cgroup -E "$job_cgroups" | cgroups || echo blind
-    among cgroup -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
-        sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e '/^blind$/p' || echo blind
-    among environ -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
+    { ps -e -o pid=,ppid=,uid=,state=,args= && echo whole; } | sed 's/^/p /'
+    processes_by_cgroup /proc
+    search_processes /proc cgroup '0::/session-0.scope' \
+        -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
+        sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e 's|^(standard input)$|saw sessions|p'
+    # With -z a record ends with NUL, and a value may hold newlines.
+    search_processes /proc environ SLURM_JOB_ID=0 -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
         sed -n -e 's|^/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
-            -e 's|^blind *$|blind|p' || echo blind
-    echo whole
+            -e 's|^(standard input):.*|saw environments|p'
 }
 
 # A process is of the job that the kernel counts it to; else of the slurmstepd above it; else of
@@ -36,14 +30,15 @@ facts() {
 # the first one's, and anybody may export any. So it counts only for users whose processes belong
 # to no other job here. Nobody's login is touched, whatever it carries.
 judged() {
-    awk -v jobs="$jobs" -v first="$first" -v alone="$alone" '
+    awk -v jobs="$jobs" -v first="$first" -v alone="$alone" -v self="$$" '
     BEGIN {
         count = split(jobs, list, ","); for (i = 1; i <= count; i++) wanted[list[i]] = 1
         count = split(alone, list, ","); for (i = 1; i <= count; i++) lonely[list[i]] = 1
     }
-    $1 == "blind" { blind = 1 }
-    $1 == "whole" { whole = 1 }
-    $1 == "cgroup" { cgroup[$2] = ($2 in cgroup) && cgroup[$2] != $3 ? "?" : $3 }
+    $1 == "saw" { saw[$2] = 1 }
+    $1 == "p" && $2 == "whole" { saw["processes"] = 1; next }
+    # In two steps: mawk makes cgroup[$2] before it looks whether it is there.
+    $1 == "cgroup" { if (($2 in cgroup) && cgroup[$2] != $3) cgroup[$2] = "?"; else cgroup[$2] = $3 }
     $1 == "s" { session[$2] = 1 }
     $1 == "e" { inherited[$2] = $3 }
     $1 == "p" {
@@ -61,7 +56,12 @@ judged() {
         return cgroup[pid] != "" ? cgroup[pid] : daemon
     }
     END {
-        if (blind || !whole || !(1 in uid)) exit 3
+        # Without the first process the list is not that of this node (hidepid, see proc(5)).
+        if (!("processes" in saw) || !(1 in uid) || !(self in uid)) why = "ps gives no whole list"
+        else if (!("cgroups" in saw)) why = "the search of /proc/*/cgroup for jobs was cut"
+        else if (!("sessions" in saw)) why = "the search of /proc/*/cgroup for logins was cut"
+        else if (!("environments" in saw)) why = "the search of /proc/*/environ was cut"
+        if (why != "") { print why; exit 3 }
         for (pid in uid) {
             job = counted(pid)
             if (job != "" && !(job in wanted)) delete lonely[uid[pid]]
@@ -79,16 +79,22 @@ judged() {
     }'
 }
 
-# Told anew each time: a number may have become another process meanwhile.
-victims() { facts | judged | sed -n 's/^may \([0-9]*\) .*/\1/p'; }
-
-signalled() {
-    for pid in $(victims); do kill -s "$1" "$pid" 2>/dev/null; done
+# The processes as they are now, in $list; a number may have become another process meanwhile. Where
+# they cannot be seen, nobody may say that nothing is left: this ends the script.
+look() {
+    list=$(facts | judged) || unseen "$list"
+    victims=$(printf '%s\n' "$list" | sed -n 's/^may \([0-9]*\) .*/\1/p') || unseen "sed failed"
 }
 
+send() {
+    look
+    for pid in $victims; do kill -s "$1" "$pid" 2>/dev/null && sent=1; done
+}
+
+# Whether nothing is left within so many seconds.
 gone() {
     waited=0
-    while [ -n "$(victims)" ]; do
+    while look && [ -n "$victims" ]; do
         [ "$waited" -lt "$1" ] || return 1
         sleep 1
         waited=$((waited + 1))
@@ -96,11 +102,12 @@ gone() {
 }
 
 end_them() {
-    before=$(facts | judged) || unseen
+    look
+    before=$list
     printf '%s\n' "$before" | grep '^kept '
-    signalled TERM
-    gone "$seconds" || { signalled KILL && gone 3; }
-    left=$(victims)
+    send TERM
+    gone "$seconds" || { send KILL; gone 3; }
+    left=$victims
     for pid in $(printf '%s\n' "$before" | sed -n 's/^may \([0-9]*\) .*/\1/p'); do
         # shellcheck disable=SC2086,SC2116 # words, one blank between
         case " $(echo $left) " in
@@ -111,20 +118,20 @@ end_them() {
     [ -z "$left" ]
 }
 
-# Without the first process the list is not that of this node: no ps, or hidepid (proc(5)).
-# shellcheck disable=SC2009 # by its number, of which pgrep knows nothing
-seen() { ps -e -o pid= | grep -q '^ *1 *$'; }
-
 unseen() {
-    echo "the processes of this node cannot be seen" >&2
+    [ -z "$sent" ] || echo "signals were sent before"
+    echo "the processes of this node cannot be seen${1:+: $1}" >&2
     exit 3
 }
 
 main() {
-    seen || unseen
+    sent=
     case $verb in
     end) end_them ;;
-    list) facts | judged || unseen ;;
+    list)
+        look
+        [ -z "$list" ] || printf '%s\n' "$list"
+        ;;
     *) exit 64 ;;
     esac
 }

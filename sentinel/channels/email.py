@@ -321,7 +321,9 @@ class Owners(Struct, frozen=True):
         if user.startswith("-") or not user.isprintable():
             return ""
         try:
-            done = proc.run([*self.lookup, user], limit=self.limit, max_output=2**16)
+            done = proc.run(
+                [*self.lookup, user], limit=self.limit, env=os.environ, max_output=2**16
+            )
         except CannotTell as error:
             raise _failed(user, str(error)) from None
         if done.code:
@@ -360,10 +362,9 @@ def _own(path: str, user: str, limit: float) -> str:
 
 
 def _ask(argv: Sequence[str], what: str, limit: float) -> proc.Done:
-    env = {**os.environ, "LC_ALL": "C"}
     try:
         with _hanging.alone(what):
-            return proc.run(argv, limit=limit, env=env, max_output=2**16)
+            return proc.run(argv, limit=limit, max_output=2**16)
     except proc.Hangs as error:
         raise CannotTell(f"{visible(what)} {error}") from None
     except proc.TimedOut as error:

@@ -1,5 +1,6 @@
 """A message handed to a program on its standard input."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 
 from sentinel import proc
@@ -20,7 +21,13 @@ def hand_to(
     """What it printed, in a line; ChannelError unless it ended with 0. The exit codes in `final`
     refuse the message for good."""
     try:
-        done = proc.run(argv, limit=limit, env=env, stdin=message, max_output=_OUTPUT)
+        done = proc.run(
+            argv,
+            limit=limit,
+            env=os.environ if env is None else env,
+            stdin=message,
+            max_output=_OUTPUT,
+        )
     except proc.TimedOut as error:
         raise ChannelError(str(error), reason="timeout") from None
     except (proc.NotFound, proc.TooMuch) as error:

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # The job that the kernel counts a process to: `cgroup PID JOB /REST`, from lines of grep over
-# /proc/*/cgroup ($job_cgroups finds those that matter). A line `blind` is passed on.
+# /proc/*/cgroup (processes_by_cgroup searches them). `saw cgroups` comes last, or the search was cut.
 #
 # The outermost name counts, since below it users may give any. In a slurmstepd.scope (cgroup v2)
 # all but `system` is a job's: job_N, or since 26.05 its SLUID (src/plugins/cgroup/v2/cgroup_v2.c,
@@ -10,10 +10,22 @@
 # shellcheck disable=SC2034 # for the scripts that this is a part of
 job_cgroups='job_[0-9]|slurmstepd\.scope/|/s[0-9A-Z]{13}/step_'
 
+# Search FILE of all processes below the directory PROC, with options of grep: PROC FILE END OPTIONS.
+# A process that is just going away is no failure, so grep's exit code tells nothing. END is a text
+# that fits, and grep searches it last: where its line is missing, the search was cut.
+search_processes() {
+    below=$1 name=$2 end=$3
+    shift 3
+    printf '%s\n' "$end" | grep -s "$@" "$below"/[0-9]*/"$name" -
+}
+
+# The lines of all cgroups that matter: the argument is where /proc is mounted.
+processes_by_cgroup() { search_processes "$1" cgroup '0::/job_0/end' -E "$job_cgroups" | cgroups; }
+
 cgroups() {
     awk '
     BEGIN { c = "[0-9A-HJKMNP-TV-Z]"; for (i = 0; i < 13; i++) sluid = sluid c; sluid = "s" sluid }
-    $0 == "blind" { print; next }
+    /^\(standard input\):/ { saw = 1; next }
     {
         pid = $0; sub(/\/cgroup:.*/, "", pid); sub(/.*\//, "", pid)
         path = $0; sub(/^[^:]*:[^:]*:[^:]*:/, "", path); sub(/ \(deleted\)$/, "", path)
@@ -37,5 +49,6 @@ cgroups() {
             path = substr(path, length(job) + 1)
         } else next
         print "cgroup", pid, job, path
-    }'
+    }
+    END { if (saw) print "saw cgroups" }'
 }

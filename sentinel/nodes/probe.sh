@@ -58,8 +58,10 @@ section_waits() {
     need ps
     open_to_us
     all=$(ps -eL -o pid=,ppid=,lwp=,state=) || exit 1
-    printf '%s\n' "$all" | awk '$4 == "D" && $1 != 2 && $2 != 2 { print $1, $3 }' | head -n 5 |
-        while read -r pid thread; do blocked "$pid" "$thread" | grep '^waits'; done
+    all=$(printf '%s\n' "$all" | awk '$4 == "D" && $1 != 2 && $2 != 2 && n++ < 5 { print $1, $3 }') || exit 1
+    printf '%s\n' "$all" | while read -r pid thread; do
+        [ -z "$pid" ] || blocked "$pid" "$thread" | grep '^waits'
+    done
     :
 }
 
@@ -134,8 +136,11 @@ section_hwmon() {
         done 2>/dev/null
     done
     for kind in core package; do
-        cat "$sys"/devices/system/cpu/cpu*/thermal_throttle/"$kind"_throttle_count 2>/dev/null |
-            awk -v kind="$kind" '{ sum += $1 } END { if (NR) printf "throttled %s %.0f\n", kind, sum }'
+        sum=0 read_one=
+        for file in "$sys"/devices/system/cpu/cpu*/thermal_throttle/"$kind"_throttle_count; do
+            { read -r value <"$file" && sum=$((sum + value)) && read_one=1; } 2>/dev/null
+        done
+        [ -z "$read_one" ] || echo "throttled $kind $sum"
     done
 }
 
@@ -166,26 +171,20 @@ section_steps() {
     printf '%s\n' "$all" |
         sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p' || exit 1
     echo "saw daemons"
-    found=$work/found
-    among cgroup -E "$job_cgroups" || exit 1
-    cgroups <"$found" >"$found.lines" || exit 1
-    sort -u "$found.lines" || exit 1
-    echo "saw cgroups"
+    found=$(processes_by_cgroup "$proc" | sort -u)
+    with_its_end "saw cgroups" "$found" || exit 1
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
-    among environ -z '^SLURM_JOB_ID=[0-9]' || exit 1
-    tr '\n\0' ' \n' <"$found" >"$found.lines" || exit 1
-    sed -n 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
-        "$found.lines" || exit 1
-    echo "saw environments"
+    found=$(search_processes "$proc" environ SLURM_JOB_ID=0 -z '^SLURM_JOB_ID=[0-9]' |
+        tr '\n\0' ' \n' |
+        sed -n -e 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
+            -e 's|^(standard input):.*|saw environments|p')
+    with_its_end "saw environments" "$found" || exit 1
 }
 
-# Search this file of all processes. Those that are just going away are no failure (2), but one
-# that could not search at all is: it was killed, or there are too many processes to name.
-among() {
-    file=$1
-    shift
-    grep -s "$@" "$proc"/[0-9]*/"$file" /dev/null >"$found"
-    [ $? -le 2 ]
+# Prints the lines of a search with the one that is its end as the last; fails where that is missing.
+with_its_end() {
+    printf '%s\n' "$2" | grep -v -x -F "$1"
+    case $2 in *"$1"*) echo "$1" ;; *) echo "the search of /proc was cut" >&2 && return 1 ;; esac
 }
 
 section_gpu_processes() {
@@ -358,7 +357,7 @@ hung() {
     if holder "$lock"; then why="pid=$pid since=$began $why"; fi
 }
 
-first() { head -n 1 | cut -c 1-300 | tr -cd '[:print:]'; }
+first() { head -n 1 | cut -c 1-300 | tr -cd '\040-\176'; } # busybox's tr knows no [:print:]
 
 main() {
     echo "$mark begin 1"

@@ -4,7 +4,8 @@
 #
 # Prints `blocked PID THREAD WCHAN KERNEL-STACK` and `waits PID DOING PATH`, tabs between.
 
-plain() { tr -c '[:print:]' ' ' | cut -c "1-$1"; }
+# A range and not [:print:], which busybox's tr does not know.
+plain() { tr -c '\040-\176' ' ' | cut -c "1-$1"; }
 told() { printf '%s' "$1" && shift && printf '\t%s' "$@" && echo; }
 
 blocked() {

@@ -29,6 +29,7 @@ __all__ = [
     "TimedOut",
     "TooMuch",
     "boot_id",
+    "in_english",
     "left_behind",
     "run",
     "still_stuck",
@@ -46,6 +47,11 @@ class Done(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+def in_english() -> dict[str, str]:
+    """This process's environment with the language of messages set to English (locale(7))."""
+    return {**os.environ, "LC_ALL": "C"}
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -58,12 +64,13 @@ def run(
     """Run a command to its end, at most `limit` seconds and GRACE for killing it.
 
     The command has ended when it and all who hold its output are gone. Raises NotFound,
-    TimedOut or TooMuch. `env` None: this process's own.
+    TimedOut or TooMuch. `env` None: this process's own, in which tools answer in English: what
+    reads their words would not know them in another language.
     """
     bury()
     began = time.monotonic()
     with running.starting():
-        child = Child(argv, os.environ if env is None else env, stdin, cwd, max_output)
+        child = Child(argv, in_english() if env is None else env, stdin, cwd, max_output)
         running.add(child.pid, child.name)
     try:
         running.refuse_at_the_end()

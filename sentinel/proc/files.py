@@ -45,13 +45,12 @@ class Files:
 
     def ask(self, argv: Sequence[str], path: str) -> Done:
         """What a command says about that path; CannotTell where it does not answer in time."""
-        env = {**os.environ, "LC_ALL": "C"}
         try:
             with self._hanging.alone(path):
                 if (left := self.left) <= 0:
                     raise Hangs("was not looked at: others took all the time")
                 limit = min(self.limit, left)
-                return run(argv, limit=limit, env=env, max_output=self.MOST_OUTPUT)
+                return run(argv, limit=limit, max_output=self.MOST_OUTPUT)
         except Hangs as hangs:
             raise CannotTell(f"{visible(path)} {hangs}") from None
         except TimedOut as late:

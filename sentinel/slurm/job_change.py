@@ -91,7 +91,7 @@ class WorkingHands(SlurmHands):
 
     def _file(self, argv: Sequence[str], path: str) -> proc.Done:
         try:
-            return proc.run(argv, limit=LIMIT, env={**os.environ, "LC_ALL": "C"})
+            return proc.run(argv, limit=LIMIT)
         except proc.TimedOut as late:
             raise CannotTell(f"{visible(path)} hangs: {late}") from late
 

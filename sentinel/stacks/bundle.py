@@ -180,7 +180,7 @@ def _log(client: Client, target: Target) -> str:
 
 
 def _look(argv: Sequence[str]) -> proc.Done:
-    return proc.run(argv, limit=LOOK, env={**os.environ, "LC_ALL": "C"})
+    return proc.run(argv, limit=LOOK)
 
 
 def _forget_old(folder: str) -> None:

@@ -11,25 +11,40 @@
 
 LC_ALL=C PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
-tab=$(printf '\t')
+tab=$(printf '\t') newline='
+'
 TOGETHER=32
 
 # -- which processes -------------------------------------------------------------------------
 
-# PID STEP LOCAL GLOBAL of each: from slurmd, else from what they inherited.
+# First who named the processes, then PID STEP LOCAL GLOBAL of each: from slurmd, else from what they
+# inherited. `cut` instead of a process: the search of them did not reach its end.
 pids() {
     if [ -n "$conf" ] && [ -r "$conf" ]; then export SLURM_CONF="$conf"; fi
-    found=$(timeout -k 1 3 scontrol listpids "$job" 2>&1 |
-        awk -v job="$job" '$1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job { print $1, $3, $4, $5 }')
     witness=slurmd
+    found=$(timeout -k 1 3 scontrol listpids "$job" 2>&1)
+    case $? in
+    124 | 137) found= ;; # slurmd did not answer to the end, so some would be missing
+    *) found=$(printf '%s\n' "$found" |
+        awk -v job="$job" '$1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job { print $1, $3, $4, $5 }') || found= ;;
+    esac
     [ -n "$found" ] || { found=$(inherited) && witness=environment; }
-    told witness "$witness" "$(id -u)" "$(id -un | plain 60)" >"$work/witness"
-    printf '%s\n' "$found" | sort -n -u -k 1,1
+    told witness "$witness" "$(id -u)" "$(id -un | plain 60)"
+    case $found in
+    *cut) echo cut ;;
+    *) printf '%s\n' "$found" | sort -n -u -k 1,1 || echo cut ;;
+    esac
 }
 
+# grep searches its standard input last: where that is not found, it was ended before.
 inherited() {
-    timeout -s KILL 3 grep -s -z -l -x "SLURM_JOB_ID=$job" /proc/[0-9]*/environ |
-        sed -n 's|^/proc/\([0-9]*\)/environ$|\1 - - -|p'
+    found=$(printf 'SLURM_JOB_ID=%s' "$job" |
+        timeout -s KILL 3 grep -s -z -l -x "SLURM_JOB_ID=$job" /proc/[0-9]*/environ - |
+        sed -n -e 's|^/proc/\([0-9]*\)/environ$|\1 - - -|p' -e 's|^(standard input)$|whole|p')
+    case $found in
+    *whole) printf '%s\n' "${found%whole}" ;;
+    *) echo cut ;;
+    esac
 }
 
 # state, parent, session of a process, as `set --` wants them; fails when it is gone.
@@ -93,7 +108,7 @@ inheritance() {
         sed -n -E "s/^(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_RANK|SLURM_PROCID|SLURM_STEP_ID|SLURM_NTASKS|SLURM_STEP_NUM_TASKS|SLURM_STEP_TASKS_PER_NODE|SLURM_STEP_NODELIST|SLURM_DISTRIBUTION|OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK|TORCH_FR_DUMP_TEMP_FILE|TORCH_NCCL_DEBUG_INFO_TEMP_FILE)=/env$tab$1$tab\1$tab/p"
 }
 
-plain_lines() { tr -c '[:print:]\n' ' ' | cut -c 1-4000; }
+plain_lines() { tr -c '\040-\176\n' ' ' | cut -c 1-4000; }
 
 python() {
     program=$(readlink "/proc/$1/exe" 2>/dev/null)
@@ -229,11 +244,15 @@ packed() { base64 | tr -d '\n'; }
 collect() {
     told node "$(uname -n)" "$(date +%s)"
     all=$(pids)
-    cat "$work/witness"
-    [ -n "$all" ] || { told none; return; }
+    printf '%s\n' "${all%%"$newline"*}"
+    all=${all#*"$newline"}
+    case $newline$all$newline in
+    *"${newline}cut$newline"*) told cut && return ;;
+    *"$newline"[0-9]*) ;;
+    *) told none && return ;;
+    esac
     tools="$tools
-$(beside "$all")" IFS='
-'
+$(beside "$all")" IFS=$newline
     # shellcheck disable=SC2086 # a path a line
     set -f && choose $tools
     set +f && unset IFS
@@ -246,23 +265,41 @@ $(beside "$all")" IFS='
     [ "$evidence" != 1 ] || told_aside lasting
 }
 
+# A process's lines end with `whole`. They are kept in memory first: where they do not fit into the
+# file, the file stays empty and the process is named as one that could not be read.
 every() {
-    started=0 count=$(printf '%s\n' "$1" | wc -l)
-    printf '%s\n' "$1" >"$work/pids"
-    while read -r pid step task rank; do
-        ( one "$pid" "$step" "$task" "$rank" >"$work/$pid.out" 2>/dev/null
-            mv "$work/$pid.out" "$work/$pid.done" ) </dev/null &
+    started=0 count=0
+    set -f && IFS=$newline
+    # shellcheck disable=SC2086 # a process a line
+    set -- $1
+    set +f && unset IFS
+    for process in "$@"; do
+        count=$((count + 1))
+        # shellcheck disable=SC2086 # four words
+        ( out=$(one $process 2>/dev/null)
+            pid=${process%% *}
+            printf '%s\n' "$out" "whole$tab$pid" >"$work/$pid.out" || : >"$work/$pid.out"
+            mv "$work/$pid.out" "$work/$pid.done" ) </dev/null >/dev/null 2>&1 &
         started=$((started + 1))
         [ $((started % TOGETHER)) != 0 ] || await
-    done <"$work/pids"
+    done
     await
-    while read -r pid step task rank; do
-        if [ -e "$work/$pid.done" ]; then cat "$work/$pid.done"; else
-            told proc "$pid" 0 "$step" "$task" "$rank" '?' ''
-            told failed "$pid" 124 "no answer within $limit s"
-        fi
-    done <"$work/pids"
+    for process in "$@"; do
+        pid=${process%% *}
+        if [ "$(tail -n 1 "$work/$pid.done" 2>/dev/null)" = "whole$tab$pid" ]; then
+            cat "$work/$pid.done"
+        elif [ -e "$work/$pid.done" ]; then unread 28 "its stack did not fit into ${work%/*}: no space left"
+        else unread 124 "no answer within $limit s"; fi
+    done
     told seen "$count"
+}
+
+# A process that is there and of which nothing is known: the exit code and the reason.
+unread() {
+    # shellcheck disable=SC2086 # four words
+    set -- "$1" "$2" $process
+    told proc "$3" 0 "$4" "$5" "$6" '?' ''
+    told failed "$3" "$1" "$2"
 }
 
 await() {
@@ -272,14 +309,27 @@ await() {
     done
 }
 
+# A directory with room for the stacks of a node of many ranks (4 MiB), or else the last that can be
+# made at all.
+workplace() {
+    for place in "${TMPDIR:-/tmp}" /tmp /dev/shm /var/tmp; do
+        made=$(mktemp -d "$place/sentinel-stacks.XXXXXX" 2>/dev/null) || continue
+        [ -z "$work" ] || rm -rf "$work"
+        work=$made
+        if head -c 4194304 /dev/zero >"$work/room" 2>/dev/null; then rm -f "$work/room" && return; fi
+        rm -f "$work/room"
+    done
+    [ -n "$work" ]
+}
+
 main() {
     ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
     session=$(cut -d ' ' -f 6 </proc/$$/stat)
     deadline=$(($(date +%s) + limit)) each=$((limit > 4 ? limit - 2 : 2))
-    work=$(mktemp -d "${TMPDIR:-/tmp}/sentinel-stacks.XXXXXX" 2>/dev/null) ||
-        work=$(mktemp -d /dev/shm/sentinel-stacks.XXXXXX) || exit 73
+    work=''
     trap 'rm -rf "$work"' EXIT
     trap 'exit 143' TERM INT HUP
+    workplace || { echo "no place for temporary files: /tmp, /dev/shm and /var/tmp are closed" >&2; exit 73; }
     collect | gzip -c | base64 -w 400 | awk -v head="$mark ${SLURMD_NODENAME:-$(uname -n)}" \
         '{ print head, NR, $0 } END { print head, "end", NR }'
 }

@@ -233,17 +233,39 @@ def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str
         assert b"cannot be seen" in done.stderr
 
 
-@pytest.mark.parametrize("tool", ["grep", "awk", "ps"])
+KILLED = "kill -9 $$"
+ONE_LINE = 'out=$({real} "$@" | head -n 1); printf "%s\\n" "$out"; kill -9 $$'
+HALF_A_RECORD = '{real} "$@" | head -c 20; kill -9 $$'
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "death", "reason"),
+    [
+        ("grep", "*slurmstepd*", KILLED, "/proc/*/cgroup for jobs was cut"),
+        ("grep", "*session*", KILLED, "/proc/*/cgroup for logins was cut"),
+        ("grep", "*SLURM_JOB_ID*", HALF_A_RECORD, "/proc/*/environ was cut"),
+        ("tr", "*", KILLED, "/proc/*/environ was cut"),
+        ("sed", "'s/^/p /'", ONE_LINE, "ps gives no whole list"),
+        ("sed", "*environ*", KILLED, "/proc/*/environ was cut"),
+        ("ps", "*args*", KILLED, "ps gives no whole list"),
+        ("ps", "*args*", ONE_LINE, "ps gives no whole list"),
+        ("ps", "*args*", '{real} "$@" | head -n 1; exit 0', "ps gives no whole list"),
+        ("awk", "*sluid*", KILLED, "/proc/*/cgroup for jobs was cut"),
+        ("awk", "*alone*", KILLED, "cannot be seen"),
+        ("sed", "*may*", KILLED, "sed failed"),
+    ],
+)
 @pytest.mark.parametrize("verb", ["list", "end"])
-def test_where_it_is_not_known_whose_a_process_is_none_is_ended(
-    sleeper: Any, tmp_path: Path, tool: str, verb: str
+def test_where_a_tool_dies_half_way_nothing_is_clean_and_no_process_is_ended(
+    sleeper: Any, tmp_path: Path, verb: str, tool: str, words: str, death: str, reason: str
 ) -> None:
-    """The search of cgroups was killed for want of memory: an inherited id is not believed then."""
+    """Killed for want of memory, alone or after a part of its output: an inherited id is not
+    believed then, and nobody says that nothing is left."""
     victim = sleeper()
     stand_in = tmp_path / tool
-    words = {"grep": "*slurmstepd*", "awk": "*sluid*", "ps": "*args*"}[tool]
     real = shutil.which(tool)
-    stand_in.write_text(f'#!/bin/sh\ncase "$*" in {words}) kill -9 $$ ;; esac\nexec {real} "$@"\n')
+    dies = death.format(real=real)
+    stand_in.write_text(f'#!/bin/sh\ncase "$*" in {words}) {dies} ;; esac\nexec {real} "$@"\n')
     stand_in.chmod(0o755)
     argv = ["sh", "-s", verb, JOB, "1000", ALONE, "1"]
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
@@ -251,8 +273,34 @@ def test_where_it_is_not_known_whose_a_process_is_none_is_ended(
         argv, input=script(), env=env, capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (3, b"")
-    assert done.stderr.endswith(b"the processes of this node cannot be seen\n")
+    assert b"the processes of this node cannot be seen" in done.stderr
+    assert reason.encode() in done.stderr.splitlines()[-1]
     assert victim.poll() is None
+
+
+def test_blindness_after_the_first_signal_is_not_told_as_refused(
+    sleeper: Any, tmp_path: Path
+) -> None:
+    """ps works once: SIGTERM is sent, and what became of it cannot be seen."""
+    process, stand_in, real = sleeper(), tmp_path / "ps", shutil.which("ps")
+    once = tmp_path / "twice"
+    stand_in.write_text(
+        f"#!/bin/sh\n[ ! -e {once}2 ] || kill -9 $$\n"
+        f'if [ -e {once} ]; then : >{once}2; else : >{once}; fi\nexec {real} "$@"\n'
+    )
+    stand_in.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    argv = ["sh", "-s", "end", JOB, "1000", ALONE, "1"]
+    done = subprocess.run(
+        argv, input=script(), env=env, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, b"signals were sent before\n")
+    process.wait(5)
+    answer = model.Answered(code=3, out=done.stdout, err=done.stderr)
+    reply = CleanUp().perform(WISH, Hands(answer))
+    assert reply.answer is Answer.UNSURE
+    silent = model.Answered(code=3, err=done.stderr)
+    assert CleanUp().perform(WISH, Hands(silent)).answer is Answer.REFUSED
 
 
 def test_an_inherited_id_is_not_enough_for_a_user_who_may_have_jobs_there(sleeper: Any) -> None:

@@ -40,7 +40,7 @@ def probe(path: str, limit: float, *, plain: bool = False) -> Answer:
     try:
         # The slash makes a plain file an error without needing rights inside a directory.
         said = _ask(["stat", "-f", "-c", FORMAT, "--", path.rstrip("/") + "/"], limit)
-        real = path if plain else _ask(["realpath", "--", path], deadline - time.monotonic())
+        real = path if plain else _ask(["realpath", _plain(path)], deadline - time.monotonic())
         return Answer(usage=parse(said), real=real.removesuffix("\n"))
     except proc.TimedOut as late:
         return Answer(hung=True, waited=limit, stuck=late.stuck)
@@ -84,13 +84,16 @@ def _in_threads(work: Callable[[], None], count: int) -> None:
 
 
 def _ask(argv: list[str], limit: float) -> str:
-    done = proc.run(
-        argv, limit=max(limit, 0.05), env={**os.environ, "LC_ALL": "C"}, max_output=65536
-    )
+    done = proc.run(argv, limit=max(limit, 0.05), max_output=65536)
     if done.code == 0:
         return os.fsdecode(done.out)
     text = os.fsdecode(done.err).strip()
     raise _Refused(text.rpartition(": ")[2] or f"{argv[0]} ended with {done.code}")
+
+
+def _plain(path: str) -> str:
+    """The path as a word that no tool takes for an option; busybox's realpath knows no `--`."""
+    return path if path.startswith("/") else f"./{path}"
 
 
 class _Refused(CannotTell):

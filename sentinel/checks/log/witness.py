@@ -50,16 +50,18 @@ class Testimony(Struct, frozen=True, kw_only=True):
 def parsed(out: bytes, user: str) -> Node:
     """A node's answer; lines that are not as they should be count nothing."""
     gpus: list[Gpu] = []
-    tasks, unmapped = None, False
+    tasks, unsure = None, False
     for line in out.decode("ascii", "replace").splitlines():
         word, _, rest = line.partition(" ")
         if word == "gpu":
             gpus += _gpu(rest.split(","))
         elif word == "tasks":
             tasks = _tasks(rest.split(), user)
-        elif word == "unmapped":
-            unmapped = True
-    if tasks and unmapped:  # whose they are is not known: nobody can say that none is left
+        elif word in ("unmapped", "cut"):
+            unsure = True
+    # Whose processes there are is not known, or the search of them did not reach its end: nobody
+    # can say that none is left.
+    if tasks and unsure:
         tasks = structs.replace(tasks, sure=False)
     return Node(tuple(gpus), tasks)
 

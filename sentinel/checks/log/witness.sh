@@ -8,34 +8,58 @@ export LC_ALL
 # Tasks by their cgroup: beside them stand slurmstepd (step_N/slurm), and in step_extern a sleep and
 # whoever came by ssh (pam_slurm_adopt), long after the last task has died. An id that was inherited
 # counts where the kernel names no other job: components of a heterogeneous job carry the first
-# one's. `unmapped`: the kernel counts processes to jobs whose names nobody here can tell.
+# one's. `unmapped`: the kernel counts processes to jobs whose names nobody here can tell. `whole`
+# comes last, where both searches have reached their end.
 found() {
   {
-    grep -sE "$job_cgroups" /proc/[0-9]*/cgroup /dev/null | cgroups
-    timeout -k 1 5 grep -lsz -E "^SLURM_JOB_ID=($(printf %s "$2" | tr , '|'))\$" /proc/[0-9]*/environ |
-      sed 's|^/proc/\([0-9]*\)/.*|inherited \1|'
+    processes_by_cgroup /proc
+    printf 'SLURM_JOB_ID=%s' "${2%%,*}" |
+      timeout -k 1 5 grep -lsz -E "^SLURM_JOB_ID=($(printf %s "$2" | tr , '|'))\$" /proc/[0-9]*/environ - |
+      sed -e 's|^/proc/\([0-9]*\)/.*|inherited \1|' -e 's|^(standard input)$|saw environments|'
   } | awk -v names="$1" -v self="$$" '
     BEGIN {
       count = split(names, list, ",")
       for (i = 1; i <= count; i++) { own[list[i]] = 1; if (list[i] ~ /^s/) sluid = 1 }
     }
+    $1 == "saw" { saw[$2] = 1; next }
     $1 == "cgroup" && $3 in own { if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/) of[$2] = 1; next }
     $1 == "cgroup" && ($3 == "?" || ($3 ~ /^s/ && !sluid)) { unmapped = 1; next }
     $1 == "cgroup" { other[$2] = 1 }
     $1 == "inherited" && !($2 in other) { of[$2] = 1 }
-    END { for (pid in of) if (pid != self) print pid; if (unmapped) print "unmapped" }'
+    END {
+      for (pid in of) if (pid != self) print pid
+      if (unmapped) print "unmapped"
+      if (("cgroups" in saw) && ("environments" in saw)) print "whole"
+    }'
 }
 
-# Processes, those in state D, clock ticks of processor time: stat's command may hold anything.
+# Processes, those in state D, clock ticks of processor time. A name in stat may hold anything, even
+# a newline; awk reads the files, since a cat that dies would leave processes out.
 ticks() {
-  for pid in $1; do cat "/proc/$pid/stat" 2>/dev/null; done | awk '
-    { sub(/^.*\) /, ""); n++; if ($1 == "D") d++; t += $12 + $13 }
+  # shellcheck disable=SC2086 # numbers
+  printf '%s\n' $1 | awk '
+    $1 == "" { next }
+    {
+      file = "/proc/" $1 "/stat"; text = ""
+      while ((getline line < file) > 0) text = text line " "
+      close(file)
+      if (text == "") next
+      sub(/^.*\) /, "", text); split(text, field, " ")
+      n++; if (field[1] == "D") d++; t += field[12] + field[13]
+    }
     END { print n + 0, d + 0, t + 0 }'
 }
 
 found=$(found "$1" "$2")
-case $found in *unmapped) echo unmapped ;; esac
-pids=${found%unmapped}
+pids='' whole=''
+for word in $found; do
+  case $word in
+  unmapped) echo unmapped ;;
+  whole) whole=1 ;;
+  *) pids="$pids $word" ;;
+  esac
+done
+[ -n "$whole" ] || echo cut
 before=$(ticks "$pids")
 [ -n "$pids" ] && sleep "$3"
 echo "tasks $(id -u) $(id -un) $before $(ticks "$pids") $3 $(getconf CLK_TCK)"

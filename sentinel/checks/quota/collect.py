@@ -137,7 +137,7 @@ def said(argv: Sequence[str], limit: float) -> str:
 def told(argv: Sequence[str], limit: float) -> proc.Done:
     """The end of a command, in no language, found where tools of administrators are."""
     path = f"{os.environ.get('PATH', os.defpath)}:{PLACES}"
-    env = {**os.environ, "LC_ALL": "C", "PATH": path}
+    env = {**proc.in_english(), "PATH": path}
     return proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
 
 

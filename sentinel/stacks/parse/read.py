@@ -74,6 +74,10 @@ def read_node(text: str, node: str) -> NodeStacks:
             word, *fields = line.split("\t")
             _take(word, fields, found, about)
         told = _told(node, about)
+        if "cut" in about:
+            raise CannotTell(f"the search for the job's processes on {node} was cut")
+        if about.keys().isdisjoint({"seen", "none"}):
+            raise ValueError("the list of its processes has no end")
         return replace(told, processes=tuple(_process(node, f, told) for f in found.values()))
     except (KeyError, IndexError, ValueError) as error:
         raise CannotTell(f"{node} answered in a form that is not understood: {error}") from None
@@ -115,6 +119,8 @@ def _take(
         about["witness"], about["uid"], about["user"] = (f.strip() for f in fields)
     elif word in ("tool", "no-tool", "scope", "ras", "kernel", "gpus"):
         about[word] = visible(fields[-1].strip())
+    elif word in ("seen", "none", "cut"):
+        about[word] = ""
     elif word in _ABOUT_PROCESSES:
         _add(word, found[fields[0]], fields[1:])
 

@@ -84,14 +84,14 @@ def test_a_python_process_with_its_stack() -> None:
     ],
 )  # fmt: skip
 def test_what_keeps_a_stack_from_being_read_is_named(lines: str, kind: Kind, why: str) -> None:
-    [process] = read_node(f"{HEAD}{PROC}{lines}\n", "n1").processes
+    [process] = read_node(f"{HEAD}{PROC}{lines}\nseen\t1\n", "n1").processes
     assert kind_of(process) is kind
     assert process.why.startswith(why)
 
 
 def test_a_node_without_py_spy_says_so_for_each_process() -> None:
     head = HEAD.replace("tool\t/x/py-spy\tpy-spy 0.4", "no-tool\tpy-spy is not installed")
-    [process] = read_node(f"{head}{PROC}python\t9\n", "n1").processes
+    [process] = read_node(f"{head}{PROC}python\t9\nseen\t1\n", "n1").processes
     assert (kind_of(process), process.why) == (Kind.UNREADABLE, "py-spy is not installed")
 
 
@@ -111,7 +111,7 @@ def test_who_may_not_see_processes_does_not_call_them_gone(witness: str, sees: b
 
 @pytest.mark.parametrize(
     "text",
-    ["", "hello", f"{HEAD}proc\t9", f"{HEAD}exe\t9\tx", f"{HEAD}{PROC}blocked\t9\tx", f"{HEAD}env\t9"],
+    ["", "hello", HEAD, f"{HEAD}{PROC}python\t9\n", f"{HEAD}cut\n", f"{HEAD}proc\t9", f"{HEAD}exe\t9\tx", f"{HEAD}{PROC}blocked\t9\tx", f"{HEAD}env\t9"],
 )  # fmt: skip
 def test_another_form_is_no_answer(text: str) -> None:
     with pytest.raises(CannotTell):
@@ -122,6 +122,6 @@ def test_escape_sequences_stay_text() -> None:
     """Function and file names are users' own."""
     stack = json.dumps([{"thread_name": "x", "os_thread_id": 9,
                          "frames": [{"name": "\x1b[2J", "filename": "a\nb", "line": 1}]}])  # fmt: skip
-    [process] = read_node(f"{HEAD}{PROC}stack\t9\t{stack}\n", "n1").processes
+    [process] = read_node(f"{HEAD}{PROC}stack\t9\t{stack}\nseen\t1\n", "n1").processes
     assert process.main is not None
     assert (process.main.frames[0].function, process.main.frames[0].file) == ("\\x1b[2J", "a\\nb")
