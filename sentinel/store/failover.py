@@ -237,9 +237,14 @@ class Pair:
             self._begin_journal(whole=False)  # full: another place, with all that is so now
 
     def _begin_journal(self, *, whole: bool) -> None:
-        """Whoever keeps a journal leads by its lock too: others may not see that of the state."""
-        with suppress(StoreError):
+        """Whoever keeps a journal leads by its lock too: others may not see that of the state.
+        Raises Fenced where another holds that lock; a place without locks is no reason to stop."""
+        try:
             self._lock_spare()
+        except Fenced:
+            raise
+        except StoreError:
+            pass
         self._kept = self._spare.begin(self._begin(whole=whole))
 
     def _begin(self, **more: Any) -> Begin:

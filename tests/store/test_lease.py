@@ -65,6 +65,17 @@ def test_writing_renews(pair: tuple[SqlStore, SqlStore]) -> None:
     assert one.lease_left() > TERM * 0.6
 
 
+def test_who_writes_longer_than_a_term_goes_on_leading(pair: tuple[SqlStore, SqlStore]) -> None:
+    """Each write prolongs the lease in the database too, where the others look."""
+    one, two = pair
+    until = time.monotonic() + 1.5 * TERM
+    while time.monotonic() < until:
+        one.commit(told("at work"))
+        with pytest.raises(StoreBusy, match="another sentinel leads: one since"):
+            two.lead("two", at())
+        time.sleep(TERM / 5)
+
+
 def test_a_stop_in_good_order_frees_the_lead_at_once(pair: tuple[SqlStore, SqlStore]) -> None:
     """The next need not wait for a term."""
     one, two = pair

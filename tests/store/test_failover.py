@@ -1,0 +1,165 @@
+"""Who leads, and what reaches the state in the end, when the state fails and comes back."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sentinel.alerting.handover import HANDED
+from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.model import Batch
+from sentinel.store.buffered import Buffered
+from sentinel.store.failover import SPACING
+from sentinel.store.memory import MemoryStore
+from sentinel.store.spare import Spare, places
+from sentinel.store.sqlite import SqliteBackend
+from tests.store.flaky import Flaky
+from tests.store.nouns import alert, at, outgoing, remembered, summaries, told
+from tests.store.places import SqlitePlace
+from tests.store.ticking import Ticking
+
+
+class Sentinel:
+    """One process: its store, and the primary that can fail."""
+
+    def __init__(self, state: Path) -> None:
+        self.primary = Flaky(SqliteBackend(str(state)))
+        self.clock = Ticking()
+        self.spare = spare_places(state)
+        self.store = Buffered(self.primary, MemoryStore(), monotonic=self.clock, spare=self.spare)
+
+    def lose_state(self) -> None:
+        """Neither the database nor the lock beside it can be reached."""
+        self.primary.away = self.primary.broken = "the disk is gone"
+
+    def mend(self) -> None:
+        self.primary.away = self.primary.broken = ""
+        self.clock.advance(SPACING)
+
+
+def spare_places(state: Path) -> Spare:
+    """Those of this host that are not on the disk of the state."""
+    return places(str(state), beside=None, patience=0)
+
+
+Start = Callable[[], Sentinel]
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def start(state: Path) -> Iterator[Start]:
+    """Starts another sentinel on the same state and the same host."""
+    started: list[Sentinel] = []
+
+    def start() -> Sentinel:
+        started.append(Sentinel(state))
+        return started[-1]
+
+    yield start
+    for sentinel in started:
+        sentinel.store.close()
+
+
+@pytest.fixture
+def recorded(state: Path) -> Iterator[SqlitePlace]:
+    """The state as another process reads it."""
+    place = SqlitePlace(state)
+    yield place
+    place.close()
+
+
+def test_renewing_writes_what_waits(start: Start, recorded: SqlitePlace) -> None:
+    """Between two passes nothing else may try to write again for a long time."""
+    one = start()
+    one.store.lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("waits"),)))
+    one.mend()
+    one.store.renew()
+    assert one.store.trouble is None
+    other = recorded.open()
+    assert (other.alerts(), summaries(other.outbox())) == ([alert()], ["waits"])
+
+
+def test_renewing_leaves_a_state_alone_that_has_just_failed(start: Start) -> None:
+    """Each attempt may cost a connect time-out; the trouble is known, so it is no error again."""
+    one = start()
+    one.store.lead("one", at())
+    one.primary.broken = "connection lost"
+    one.store.commit(told("waits"))
+    asked = one.primary.renewals
+    one.store.renew()
+    assert one.primary.renewals == asked
+    assert one.store.trouble
+
+
+def test_who_keeps_a_journal_is_the_only_leader(start: Start, state: Path) -> None:
+    """A second sentinel that does not see the lock of the state must not lead beside it."""
+    one, two = start(), start()
+    one.store.lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(told("kept"))
+    two.lose_state()
+    with pytest.raises(StoreBusy, match="another sentinel leads: one since"):
+        two.store.lead("two", at())
+    one.store.close()
+    assert two.store.lead("two", at()) == 0
+
+
+def test_a_leader_stops_where_another_keeps_the_journal(start: Start) -> None:
+    """It has the lock of the state that came back; the other did not hear of that yet."""
+    one, two = start(), start()
+    one.lose_state()
+    one.store.lead("one", at())
+    one.store.commit(told("from one"))
+    two.store.lead("two", at())
+    two.primary.broken = "no space left"
+    with pytest.raises(Fenced, match="another sentinel leads: one since"):
+        two.store.commit(told("from two"))
+
+
+def test_a_journal_that_is_still_written_is_not_handed_over(
+    start: Start, state: Path, recorded: SqlitePlace
+) -> None:
+    """Its writer is at work: who cannot lead either leaves it and what it holds alone."""
+    one, leader, late = start(), start(), start()
+    one.store.lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(told("kept"))
+    one.primary.release()
+    for _ in range(2):  # nobody's journal follows the second number
+        leader.primary.lead("leader", at())
+    with pytest.raises(StoreBusy, match="another sentinel leads: leader since"):
+        late.store.lead("late", at())
+    assert recorded.open().memory(HANDED) == {}
+    kept = spare_places(state).read()
+    assert kept is not None
+    assert not kept.begin.shadow
+
+
+def test_a_journal_that_replaced_a_full_one_brings_all_that_was_known(
+    start: Start, tmp_path: Path, recorded: SqlitePlace
+) -> None:
+    """Its records begin in the middle, so the state is written as a whole, not by them alone."""
+    one, two = start(), start()
+    one.store.lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("early"),)))
+    for check in ("a", "b"):
+        one.store.commit(remembered("x" * (5 << 20), check))
+    one.store.commit(told("late"))
+    journal = one.store.trouble
+    assert journal
+    assert str(tmp_path / "run") not in journal.kept_in  # that one is full
+    one.primary.release()  # a killed process lets go of both locks
+    one.spare.unlock()
+    two.store.lead("two", at(1))
+    other = recorded.open()
+    assert other.alerts() == [alert()]
+    assert summaries(other.outbox()) == ["early", "late"]
