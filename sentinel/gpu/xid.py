@@ -17,32 +17,67 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.core.kernel_lines import tells_trouble
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice, recovery
 from sentinel.gpu.bus import bus_id
 
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
+_OLD_BUS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}"
+"""Drivers before 2010 named no domain."""
+_HEADER = re.compile(r"\[[^\]\n]{1,40}\] ")
+"""A stamp that was left before the record."""
+
+# Each begins at the beginning of the record (re.match), with more than a process's name can hold.
 _XID = re.compile(
-    rf"NVRM: Xid \((?:({_BUS})(?: GPU-I:([0-9a-fA-F]+))?|[^)]*)\): ([0-9]{{1,5}})(?:[,\s]\s*(.*))?$"
+    rf"NVRM: Xid \((?:({_BUS})(?: GPU-I:([0-9a-fA-F]{{1,4}}))?(?: [A-Za-z-]{{1,12}}:[0-9a-fA-F]{{1,8}})*"
+    rf"|{_OLD_BUS})\): ([0-9]{{1,5}})(?:[,\s]\s*(.*))?$"
 )
-_SXID = re.compile(rf"nvidia-nvswitch([0-9]+): SXid \((?:({_BUS})|[^)]*)\): ([0-9]{{1,6}}), (.*)$")
+"""krcReportXid_IMPL() of src/nvidia/src/kernel/gpu/rc/kernel_rc.c: a MIG instance is told as
+`GPU-I:05`, a compute instance in it as `GPU-I:05 GPU-CI:01`."""
+_SXID = re.compile(rf"nvidia-nvswitch([0-9]{{1,6}}): SXid \(({_BUS})\): ([0-9]{{1,6}}), (.*)$")
 _LOST = re.compile(
     rf"NVRM: GPU (?:at )?({_BUS}|[0-9a-fA-F]{{2}}:[0-9a-fA-F]{{2}}(?:\.[0-7])?)(?:: GPU)? has fallen off the bus"
 )
-_LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})\b")
-_LOST_TAIL = re.compile(r"NVRM: .*fallen off the bus and is not|NVRM: fallen off the bus")
+_LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})(?= |$)")
+_LOST_TAIL = re.compile(
+    rf"NVRM: (?:The NVIDIA GPU {_BUS} )?(?:\(PCI ID: [0-9a-f:]{{1,12}}\) )?"
+    r"(?:(?:installed in this )?system has )?fallen off the bus\b"
+)
 _LOST_LINES = 3
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
-_INIT_AMD = re.compile(
-    rf"amdgpu ({_BUS}): (?:amdgpu: )?(Fatal error during GPU init|GPU reset end with ret = -[0-9]+)"
+_AMD = re.compile(
+    rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
+    r"((?:\{[0-9]{1,20}\})?.*)$"
+)
+_AMD_INIT = re.compile(
+    r"Fatal error during GPU init|GPU reset end with ret = -[0-9]+|GPU reset\([0-9]+\) failed"
+    r"|GPU Recovery Failed: -[0-9]+|.*\bGPU will not be initialized",
+    re.IGNORECASE,
 )
 _RAS = re.compile(
-    rf"amdgpu ({_BUS}):.*?\b([1-9][0-9]{{0,9}}) (?:new )?"
+    r".{0,120}?\b([1-9][0-9]{0,9}) (?:new )?"
     r"((?:uncorrectable|deferred|correctable) hardware errors|poison consumption) detected"
-    r"(?! in total)(.*)$"
+    r"(?! in total)(.*)$",
+    re.IGNORECASE,
 )
-_RAS_FATAL = re.compile(rf"amdgpu ({_BUS}):.*?\b(Uncorrectable hardware error ?\(?.*detected.*)$")
+_RAS_FATAL = re.compile(
+    r".{0,80}?\b(Uncorrectable hardware error(?!s)[^!]{0,200}detected.*)$", re.IGNORECASE
+)
+_AMD_KNOWN = re.compile(
+    r"(?:\{[0-9]{1,20}\})? ?(?:"
+    r"\[Hardware Error\]:"  # registers of an error that a line of its own counts
+    r"|.*\bhardware errors detected|.*\bpoison consumption detected"  # corrected ones, and totals
+    r"|ring \S+ timeout|IP block:\S+ is hung|Process information: process|Process "
+    r"|GPU reset(?:\([0-9]+\))? (?:begin|succeeded)"  # a program hung, and the driver mends it
+    r"|\[\S+\] (?:no-)?(?:retry )?page fault|.*\bpage fault \(src_id|.*PROTECTION_FAULT_STATUS"
+    r"|\s*(?:in (?:process|page)|for process|Faulty UTCL2|MORE_FAULTS|WALKER_ERROR"
+    r"|PERMISSION_FAULTS|MAPPING_ERROR|RW):? )",
+    re.IGNORECASE,
+)
+"""Lines of the level of errors that tell of no error of the device: amdgpu_ras.c, gmc_v9_0.c
+(a program's page fault), amdgpu_job.c (a program's ring) of drivers/gpu/drm/amd/amdgpu."""
 _SEVERITY = re.compile(r"Severity ([0-9]{1,3})\b", re.IGNORECASE)
 _NEAR = 12
 _UUID = re.compile(rf"NVRM: GPU at ({_BUS}): (GPU-[0-9a-fA-F-]{{36}})")
@@ -58,13 +93,14 @@ LONGEST = 400
 
 class Event(Struct, frozen=True, kw_only=True):
     """One line: an Xid of a GPU, an SXid of an NVSwitch, a GPU that could not be started or reset
-    (init), or a memory error of an AMD GPU (ras). `bus` as nvidia-smi writes it, empty where not told.
+    (init), a memory error of an AMD GPU (ras), or an error of amdgpu that is not known here (driver).
+    `bus` as nvidia-smi writes it, empty where not told.
 
-    `code` is 0 for init and ras. `pid` None where the driver does not know it. `fatal` where the
+    `code` is 0 for init, ras and driver. `pid` None where the driver does not know it. `fatal` where the
     line says so. `line` is the index of the line it was read from.
     """
 
-    kind: Literal["xid", "sxid", "init", "ras"]
+    kind: Literal["xid", "sxid", "init", "ras", "driver"]
     code: int
     bus: str
     text: str = ""
@@ -82,6 +118,8 @@ class Event(Struct, frozen=True, kw_only=True):
             return xid_table.row(self.code)
         if self.kind == "init":
             return xid_table.INIT
+        if self.kind == "driver":
+            return xid_table.DRIVER
         rows = xid_table.RAS if self.kind == "ras" else xid_table.SWITCH
         return rows.get(self.fatal, xid_table.UNKNOWN)
 
@@ -118,27 +156,37 @@ class Told(Struct, frozen=True, kw_only=True):
     uuids: dict[str, str] = {}
 
 
-def read(lines: Iterable[str]) -> Told:
-    """All that the lines say of NVIDIA devices; other lines are passed over."""
+def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
+    """All that the records of the kernel's log say of GPUs and NVSwitches; others are passed over.
+
+    A record is one text, however many lines it has: a later line may be a part of a file's name
+    and is no record. `levels`: those of the records (0 to 7), where they are known.
+    """
     events: list[Event] = []
     uuids: dict[str, str] = {}
     head = ("", 0)
-    for number, line in enumerate(lines):
-        if not any(mark in line for mark in _MARKS):
+    for number, record in enumerate(records):
+        text = _HEADER.sub("", record, count=1)
+        if not text.startswith(_MARKS):
             continue
-        if found := _UUID.search(line):
+        line, _, more = text.partition("\n")
+        line = line.rstrip()
+        if found := _UUID.match(line):
             uuids[bus_id(found[1])] = found[2]
-        if found := _LOST_HEAD.search(line):
+        if found := _LOST_HEAD.match(line):
             head = (bus_id(found[1]), number)
-        if head[0] and number - head[1] < _LOST_LINES and _LOST_TAIL.search(line):
+            line = " ".join([line, *(one.removeprefix("NVRM: ") for one in more.split("\n"))])
+        level = levels[number] if number < len(levels) else None
+        if head[0] and number - head[1] < _LOST_LINES and _LOST_TAIL.match(line):
             events.append(_lost(head[0], number))
             head = ("", 0)
-        elif (event := _event(line, number)) and not _repeats(event, events):
+        elif (event := _event(line, number, level)) and not _repeats(event, events):
             events.append(event)
     return Told(events=tuple(events), uuids=uuids)
 
 
-_MARKS = ("NVRM: ", "SXid", "amdgpu ")
+_MARKS = ("NVRM: ", "nvidia-nvswitch", "amdgpu ", "[drm:")
+"""How the records of these drivers begin."""
 
 
 def _repeats(event: Event, before: Sequence[Event]) -> bool:
@@ -148,46 +196,54 @@ def _repeats(event: Event, before: Sequence[Event]) -> bool:
     return any((e.kind, e.code, e.bus) == ("sxid", event.code, event.bus) for e in before[-_NEAR:])
 
 
-def _event(line: str, number: int) -> Event | None:
-    if found := _XID.search(line.rstrip()):
+def _event(line: str, number: int, level: int | None) -> Event | None:
+    if found := _XID.match(line):
         return _xid(found, number)
-    if found := _LOST.search(line):
+    if found := _LOST.match(line):
         return _lost(bus_id(found[1]), number)
-    if _LOST_TAIL.search(line):  # whose name stood in a line that is not here
+    if _LOST_TAIL.match(line):  # whose name stood in a line that is not here
         return _lost("", number)
-    if found := _INIT.search(line.rstrip()):
+    if found := _INIT.match(line):
         return _init(found[1] or "", f"RmInitAdapter failed{found[2]}", number)
-    if found := _INIT_AMD.search(line):
-        return _init(found[1], found[2], number)
-    if "amdgpu " in line:
-        return _ras(line.rstrip(), number)
-    return _sxid(line.rstrip(), number)
+    if found := _AMD.match(line):
+        return _amd(found[1] or "", found[2], number, level)
+    return _sxid(line, number)
 
 
 def _init(bus: str, text: str, number: int) -> Event:
     return Event(kind="init", code=0, bus=bus_id(bus), text=_plain(text), line=number)
 
 
-def _ras(line: str, number: int) -> Event | None:
+def _amd(bus: str, text: str, number: int, level: int | None) -> Event | None:
+    if found := _AMD_INIT.match(text):
+        return _init(bus, found[0], number)
+    if event := _ras(bus, text, number):
+        return event
+    if _AMD_KNOWN.match(text) or not tells_trouble(level, text):
+        return None
+    return Event(kind="driver", code=0, bus=bus_id(bus), text=_plain(text), line=number)
+
+
+def _ras(bus: str, text: str, number: int) -> Event | None:
     """Corrected errors are no events: the driver says that no user action is needed."""
-    if found := _RAS_FATAL.search(line):
-        bus, text, fatal = found[1], found[2], True
-    elif (found := _RAS.search(line)) and not found[3].startswith("correctable"):
-        bus, text = found[1], f"{found[2]} {found[3]} detected{found[4]}"
-        fatal = found[3].startswith("uncorrectable")
+    if found := _RAS_FATAL.match(text):
+        said, fatal = found[1], True
+    elif (found := _RAS.match(text)) and not found[2].lower().startswith("correctable"):
+        said = f"{found[1]} {found[2]} detected{found[3]}"
+        fatal = found[2].lower().startswith("uncorrectable")
     else:
         return None
-    return Event(kind="ras", code=0, bus=bus_id(bus), text=_plain(text), fatal=fatal, line=number)
+    return Event(kind="ras", code=0, bus=bus_id(bus), text=_plain(said), fatal=fatal, line=number)
 
 
 def _sxid(line: str, number: int) -> Event | None:
-    found = _SXID.search(line)
+    found = _SXID.match(line)
     if not found or found[4].lstrip().startswith("Data"):
         return None
     return Event(
         kind="sxid",
         code=int(found[3]),
-        bus=bus_id(found[2] or ""),
+        bus=bus_id(found[2]),
         text=_plain(found[4]),
         fatal=_fatal(found[4]),
         switch=int(found[1][:6]),

@@ -184,6 +184,12 @@ INIT = Row(
     advice=Advice.DIAGNOSE,
     source="https://docs.nvidia.com/deploy/gpu-debug-guidelines/",
 )
+DRIVER = Row(
+    codes=(),
+    meaning="the driver reports an error that is not known here",
+    advice=Advice.CONTACT,
+    source="https://docs.kernel.org/gpu/amdgpu/index.html",
+)
 SWITCH: dict[bool | None, Row] = {
     True: Row(codes=(), meaning="fatal NVSwitch error", advice=Advice.DIAGNOSE, source=FABRIC),
     False: Row(codes=(), meaning="non-fatal NVSwitch error", advice=Advice.MONITOR, source=FABRIC),

@@ -220,14 +220,19 @@ kernel_kmsg() {
     awk -F '[,;]' -v since="$since" '/^[0-9]+,[0-9]+,/ && $2 + 0 > since + 0' "$work/kmsg" | last
 }
 
+# With facility and level where dmesg knows them (not busybox's); without /dev/kmsg it prints each
+# line of a record with the stamp of the record.
 kernel_dmesg() {
-    dmesg >"$work/dmesg" 2>/dev/null && grep -q '^\[ *[0-9]' "$work/dmesg" || return 1
+    dmesg -x >"$work/dmesg" 2>/dev/null || dmesg >"$work/dmesg" 2>/dev/null || return 1
+    grep -q '^[a-z0-9: ]*\[ *[0-9]' "$work/dmesg" || return 1
     echo dmesg
     by_time dmesg <"$work/dmesg" | last
 }
 
+# What programs have written to /dev/kmsg has the transport of the kernel, but not its facility.
 kernel_journal() {
-    journalctl -k -b -a -q --no-pager -o short-monotonic >"$work/journal" 2>/dev/null || return 1
+    journalctl -b -a -q --no-pager -o short-monotonic _TRANSPORT=kernel SYSLOG_FACILITY=0 \
+        >"$work/journal" 2>/dev/null || return 1
     [ -s "$work/journal" ] || return 1
     echo journal
     by_time journal <"$work/journal" | last
@@ -236,8 +241,9 @@ kernel_journal() {
 by_time() {
     [ "$since_source" = "$1" ] || since=-1
     # A record of several lines has one stamp, on its first line.
-    awk -F '[][ ]+' -v since="$since" \
-        '/^\[ *[0-9]+\.[0-9]+\]/ { newer = $2 * 1000000 > since + 0.5 } newer'
+    awk -v since="$since" '{ head = $0; sub(/^[a-z0-9]+ *:[a-z]+ *: /, "", head) }
+        head ~ /^\[ *[0-9]+\.[0-9]+\]/ { split(head, part, /[][ ]+/)
+            newer = part[2] * 1000000 > since + 0.5 } newer'
 }
 
 last() { tail -n 5000; }

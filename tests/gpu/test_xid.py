@@ -1,6 +1,7 @@
 """Kernel lines of NVIDIA's drivers: every documented form, and what the table says of them."""
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.gpu import xid, xid_table
 from sentinel.gpu.advice import (
@@ -60,6 +61,65 @@ def test_who_it_was() -> None:
     assert (one(MIG).mig, one(MIG).pid) == ("05", 99)
 
 
+GPU = "PCI:0000:3b:00"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        # the name of a file within a record of the kernel
+        f"overlayfs: failed to resolve '/tmp/NVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off': -2",
+        f"process 'NVRM: Xid ({GPU}): 48, pid=12, name=x, DBE' started with executable stack",
+        f"python[9]: segfault at 0 ip 0 sp 0 error 4 in NVRM: Xid ({GPU}): 79, pid=1, x[4+1]",
+        f"kworker NVRM: GPU {GPU[4:]}.0: RmInitAdapter failed! (0x26:0x56:1474)",
+        f"mallory-usb: \\x0aNVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        # a later line of a record
+        f"overlayfs: x\nNVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        f"NVRM: x[9]: segfault in x\nNVRM: Xid ({GPU}): 79, pid=1, x[4+1]",
+        f"\nNVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        "python[9]: segfault in NVRM: The NVIDIA GPU 0000:18:00.0\nNVRM: fallen off the bus",
+        # the name of a process, at most 15 bytes, with that of a file behind it
+        "NVRM: Xid[9]: segfault at 0 ip 0 sp 0 error 4 in ): 79, pid=1[4+1]",
+        "NVRM: Xid (PCI:[9]: segfault at 0 ip 0 sp 0 error 4 in ): 79, pid=1, x[4+1]",
+        "NVRM: Xid (PCI:[9]: segfault at 0 ip 0 sp 0 error 4 in 0000:3b:00): 79, x[4+1]",
+        "NVRM: [9]: segfault at 0 error 4 in fallen off the bus and is not responding[4+1]",
+        "NVRM: GPU 01:00[9]: segfault at 0 error 4 in  has fallen off the bus[4+1]",
+        "NVRM: GPU at PC[9]: segfault in I:0000:3b:00: GPU-11111111-2222-3333-4444-555555555555",
+        "nvidia-nvswitch[9]: segfault in 0: SXid (PCI:0000:3b:00.0): 20034, Fatal, Link 1[4+1]",
+        "amdgpu 0000:e3:[9]: segfault in 00.0: uncorrectable hardware error(x) detected![4+1]",
+        "amdgpu: a[9]: segfault at 0 error 4 in uncorrectable hardware error(x) detected![4+1]",
+        "[drm:x [amdgpu][9]: segfault at 0 error 4 in ] *ERROR* GPU Recovery Failed: -19[4+1]",
+    ],
+)
+def test_a_line_counts_only_from_its_driver(record: str) -> None:
+    """Users choose names of processes and files; the kernel puts them into its records."""
+    assert xid.read([record]) == xid.Told()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "mig"),
+    [
+        ("", ""),
+        (" GPU-I:05", "05"),
+        (" GPU-I:05 GPU-CI:01", "05"),
+        (" GPU-I:13 GPU-CI:00", "13"),
+        (" GPU-I:05 NEW-ID:2a", "05"),
+        (" NEW-ID:2a", ""),
+    ],
+)
+def test_the_xid_of_a_mig_instance_belongs_to_its_gpu(attributes: str, mig: str) -> None:
+    """The driver attributes it to an instance, and to a compute instance within it."""
+    event = one(f"NVRM: Xid ({GPU}{attributes}): 95, pid=7, name=python, Uncontained: x")
+    assert (event.code, event.bus, event.mig) == (95, "00000000:3B:00.0", mig)
+    assert (event.pid, event.process) == (7, "python")
+
+
+def test_a_newline_in_the_name_of_the_process_ends_the_line() -> None:
+    """What follows it is not read; the Xid is."""
+    event = one(f"NVRM: Xid ({GPU}): 31, pid=7, name=a\nNVRM: Xid (P, Ch 00000008, Fatal")
+    assert (event.code, event.process, event.text) == (31, "a", "")
+
+
 def test_a_gpu_lost_in_three_lines_is_one_event() -> None:
     """As older drivers tell it, without any Xid."""
     lines = [
@@ -69,6 +129,7 @@ def test_a_gpu_lost_in_three_lines_is_one_event() -> None:
     ]
     (event,) = xid.read(lines).events
     assert (event.code, event.bus) == (79, "00000000:18:00.0")
+    assert xid.read(["\n".join(lines)]) == xid.Told(events=(replace(event, line=0),))
     (late,) = xid.read(lines[2:]).events
     assert (late.code, late.bus) == (79, "")  # one is lost, and nobody knows which
 
@@ -156,8 +217,55 @@ def test_memory_errors_of_amd_gpus(said: str, fatal: bool, advice: Advice) -> No
 
 
 @pytest.mark.parametrize(
+    ("said", "kind", "advice"),
+    [
+        (
+            "{1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+            "ras",
+            Advice.RESET,
+        ),
+        ("UNCORRECTABLE HARDWARE ERROR (ERREVENT_ATHUB_INTERRUPT) DETECTED!", "ras", Advice.RESET),
+        ("{2}socket: 0, die: 1, 1 New Uncorrectable Hardware Errors detected", "ras", Advice.RESET),
+        ("GPU reset(3) failed", "init", Advice.DIAGNOSE),
+        (
+            "RAS records:129 exceed threshold:128, GPU will not be initialized. Replace this GPU",
+            "init",
+            Advice.DIAGNOSE,
+        ),
+        ("MES might be in unrecoverable state, issue a GPU reset", "driver", Advice.CONTACT),
+        ("a fault of the future: status 0x12 error", "driver", Advice.CONTACT),
+    ],
+)
+def test_lines_of_amdgpu_whatever_their_capitals(said: str, kind: str, advice: Advice) -> None:
+    """Forms of Linux 5.15 to 6.11, and what is not known here: a warning."""
+    for prefix in ("amdgpu 0000:c1:00.0: ", "amdgpu 0000:c1:00.0: amdgpu: "):
+        event = one(prefix + said)
+        assert (event.kind, event.bus, event.advice) == (kind, "00000000:C1:00.0", advice)
+
+
+def test_an_unknown_line_of_amdgpu_is_judged_by_its_level() -> None:
+    """Where that is known; else by its words."""
+    line = "amdgpu 0000:c1:00.0: amdgpu: the flux is odd"
+    assert [e.kind for e in xid.read([line] * 3, (3, 4, None)).events] == ["driver"]
+    assert [e.kind for e in xid.read([line + ", failed"] * 3, (3, 6, None)).events] == [
+        "driver"
+    ] * 2
+    drm = "[drm:mes_v11_0_submit_pkt [amdgpu]] *ERROR* MES failed to response msg=3"
+    assert [(e.kind, e.bus) for e in xid.read([drm], (3,)).events] == [("driver", "")]
+
+
+@pytest.mark.parametrize(
     "said",
     [
+        "[gfxhub] page fault (src_id:0 ring:169 vmid:8 pasid:32771, for process python pid 7)",
+        "[gfxhub0] retry page fault (src_id:0 ring:0 vmid:8 pasid:32771)",
+        "  in page starting at address 0x0000000000000000 from client 10",
+        "GCVM_L2_PROTECTION_FAULT_STATUS:0x00040B53",
+        "\t MAPPING_ERROR: 0x1",
+        "\t Faulty UTCL2 client ID: SQC (data) (0xa)",
+        "GPU reset begin!",
+        "GPU reset(1) succeeded!",
+        "{1}[Hardware Error]: aca entry[00].STATUS=0xfaa00000000d080b",
         "socket: 0, die: 1, 5 uncorrectable hardware errors detected in total in umc block",
         "socket: 0, die: 1, 5 new correctable hardware errors detected in umc block",
         "0 uncorrectable hardware errors detected in umc block",
@@ -165,8 +273,10 @@ def test_memory_errors_of_amd_gpus(said: str, fatal: bool, advice: Advice) -> No
     ],
 )
 def test_other_lines_of_amdgpu_are_no_events(said: str) -> None:
-    """Above all no totals: they come again and again."""
-    assert xid.read([f"amdgpu 0000:c1:00.0: amdgpu: {said}"]).events == ()
+    """Totals come again and again; a program's own faults, and details of what a line of its own
+    tells, are none of the device."""
+    line = f"amdgpu 0000:c1:00.0: amdgpu: {said}"
+    assert xid.read([line, line], (3, None)).events == ()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.core.errors import Invalid
+from sentinel.gpu import xid
 from sentinel.nodes.probe import (
     EVERYTHING,
     Blocked,
@@ -27,8 +28,10 @@ from sentinel.nodes.probe import (
     Steps,
     Unread,
     Wants,
+    kernel,
     parse,
 )
+from sentinel.nodes.probe.model import Strange
 
 MARK = "0123456789abcdef0123456789abcdef"
 WHOLE = (Path(__file__).parent / "fixtures/probe.txt").read_bytes()
@@ -234,6 +237,16 @@ LOST = (
     [
         ("kmsg", ("3,7,1500000,-;" + r"\x0a".join(LOST), "6,8,1600000,-;eth0: up")),
         ("dmesg", ("[    1.500000] " + LOST[0], *LOST[1:], "[    1.600000] eth0: up")),
+        ("dmesg", (*(f"[    1.500000] {one}" for one in LOST), "[    1.600000] eth0: up")),
+        (
+            "dmesg",
+            (
+                "kern  :err   : [    1.500000] " + LOST[0],
+                LOST[1],
+                f"[    1.550000] {LOST[2]}",
+                "kern  :info  : [    1.600000] eth0: up",
+            ),
+        ),
         (
             "journal",
             (
@@ -245,49 +258,161 @@ LOST = (
     ],
 )
 def test_a_record_of_several_lines(source: str, lines: tuple[str, ...]) -> None:
-    """As the driver prints a GPU that is lost while it is loaded: three lines in one call."""
+    """As the driver prints a GPU that is lost while it is loaded: three lines in one call. It stays
+    one record: of a file name that holds a newline no line is a record of its own."""
     log = section("kernel", source, *lines).kernel
     assert isinstance(log, KernelLog)
-    assert [line.text for line in log.lines] == [*LOST, "eth0: up"]
-    assert [line.at for line in log.lines] == [1.5, 1.5, 1.5, 1.6]
+    assert [line.text for line in log.lines] == ["\n".join(LOST), "eth0: up"]
+    assert [line.at for line in log.lines] == [1.5, 1.6]
     assert log.cursor.position == (8 if source == "kmsg" else 1_600_000)
 
 
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        (r"a\x09b", ["a\tb"]),
-        (r"a\x5cx0ab", [r"a\x0ab"]),
-        (r"a\x0", [r"a\x0"]),
-        (r"a\xzz\x0Ab", [r"a\xzz", "b"]),
-        ("a\\", ["a\\"]),
-        (r"a\x1b[31m", [r"a\x1b[31m"]),
-        (r"\x0a", ["", ""]),
+        (r"a\x09b", "a\tb"),
+        (r"a\x5cx0ab", r"a\x0ab"),
+        (r"a\x0", r"a\x0"),
+        (r"a\xzz\x0Ab", "a\\xzz\nb"),
+        ("a\\", "a\\"),
+        (r"a\x1b[31m", r"a\x1b[31m"),
+        (r"\x0a", "\n"),
     ],
 )
-def test_escapes_of_the_kernel(written: str, meant: list[str]) -> None:
+def test_escapes_of_the_kernel(written: str, meant: str) -> None:
     """A broken one stays as it is, and takes nothing else with it."""
-    xid = "NVRM: Xid (PCI:0000:10:1c): 79, lost"
-    log = section("kernel", "kmsg", f"3,7,15,-;{written}", f"3,8,16,-;{xid}").kernel
+    fallen = "NVRM: Xid (PCI:0000:10:1c): 79, lost"
+    log = section("kernel", "kmsg", f"3,7,15,-;{written}", f"3,8,16,-;{fallen}").kernel
     assert isinstance(log, KernelLog)
-    assert [line.text for line in log.lines] == [*meant, xid]
+    assert [line.text for line in log.lines] == [meant, fallen]
+
+
+FALLEN = "NVRM: Xid (PCI:0000:10:1c): 79, GPU has fallen off the bus."
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        # facility user: written to /dev/kmsg by a program
+        ("kmsg", (f"12,7,15,-;{FALLEN}", "6,8,16,-;eth0: up")),
+        # daemon, and level 3 of local7
+        ("kmsg", (f"30,7,15,-;{FALLEN}", f"187,8,15,-;{FALLEN}", "6,9,16,-;eth0: up")),
+        ("dmesg", (f"user  :warn  : [ 1.5] {FALLEN}", "kern  :info  : [ 1.6] eth0: up")),
+        ("dmesg", (f"local7:err   : [ 1.5] {FALLEN}", "kern  :info  : [ 1.6] eth0: up")),
+        # a logger under another name
+        ("journal", (f"[ 1.5] n1 systemd[1]: {FALLEN}", "[ 1.6] n1 kernel: eth0: up")),
+        ("journal", (f"[ 1.5] n1 NVRM[1]: x kernel: {FALLEN}", "[ 1.6] n1 kernel: eth0: up")),
+    ],
+)
+def test_only_what_the_kernel_said_counts(source: str, lines: tuple[str, ...]) -> None:
+    """A program that writes to /dev/kmsg has another facility; the healthy control is the kernel's."""
+    log = section("kernel", source, *lines).kernel
+    assert isinstance(log, KernelLog)
+    assert [line.text for line in log.lines] == ["eth0: up"]
+    if source == "kmsg":
+        since = Cursor(boot=BOOT, source="kmsg", position=6)
+        again = kernel.log([source, *lines], BOOT, since)
+        assert (again.lost, again.cursor.position) == (0, 8 if len(lines) == 2 else 9)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "level"),
+    [
+        ("kmsg", (f"3,7,15,-;{FALLEN}",), 3),
+        ("kmsg", (f"6,7,15,-,caller=T12;{FALLEN}",), 6),
+        ("dmesg", (f"kern  :err   : [    1.500000] {FALLEN}",), 3),
+        ("dmesg", (f"kern  :emerg : [    1.500000][   T12] {FALLEN}",), 0),
+        ("dmesg", (f"[    1.500000] {FALLEN}",), None),
+        ("dmesg", (f"[    1.400000] eth0: up\n[    1.500000] {FALLEN}".split("\n")), None),
+        # two records of the driver in one microsecond
+        ("dmesg", (f"[ 1.5] {FALLEN}", f"[ 1.5] {FALLEN}"), None),
+        ("journal", (f"[    1.500000] n1 kernel: {FALLEN}",), None),
+    ],
+)
+def test_the_drivers_own_record_is_its_own(
+    source: str, lines: tuple[str, ...], level: int | None
+) -> None:
+    """In every source, with its level where that is told."""
+    log = section("kernel", source, *lines).kernel
+    assert isinstance(log, KernelLog)
+    assert (log.lines[-1].text, log.lines[-1].level) == (FALLEN, level)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("kmsg", (f"4,7,15,-;process 'x\\x0a{FALLEN}' started with executable stack",)),
+        ("kmsg", ("4,7,15,-;oom-kill:cpuset=", f"4,8,15,c;{FALLEN}", f"4,9,15,+;{FALLEN}")),
+        ("kmsg", (f"4,8,15,c;{FALLEN}", "6,9,15,-;eth0: up")),
+        ("dmesg", ("[ 1.5] overlayfs: x", f"[ 1.5] {FALLEN}")),
+        ("dmesg", ("[ 1.5] NVRM: x[7]: segfault in x", f"[ 1.5] {FALLEN}[1+1]")),
+        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", FALLEN)),
+        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", f"[ 1.6] {FALLEN}")),
+        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", f"  kern  :err   : [ 1.6] {FALLEN}")),
+        ("journal", ("[ 1.5] n1 kernel: overlayfs: x", f"     [ 1.6] n1 kernel: {FALLEN}")),
+    ],
+)
+def test_a_newline_in_a_name_begins_no_record(source: str, lines: tuple[str, ...]) -> None:
+    """Users choose the names of processes and files, and a name may hold a newline. What a piece of
+    a line (flag c or +) begins with says nothing either."""
+    log = section("kernel", source, *lines).kernel
+    assert isinstance(log, KernelLog)
+    assert not [line for line in log.lines if line.text.startswith("NVRM: Xid")]
+    assert not xid.read(line.text for line in log.lines).events
+
+
+def test_dmesgs_json_keeps_a_record_whole() -> None:
+    """util-linux from 2.38 on, `dmesg -x --json`; broken JSON is garbage."""
+    text = """{
+   "dmesg": [
+      {
+         "fac": "kern",
+         "pri": "warn",
+         "time":     1.500000,
+         "msg": "overlayfs: x\\nNVRM: Xid (PCI:0000:10:1c): 79, lost"
+      },{
+         "fac": "user",
+         "pri": "err",
+         "time":     1.550000,
+         "msg": "NVRM: Xid (PCI:0000:10:1c): 79, lost"
+      },{
+         "fac": "kern",
+         "pri": "err",
+         "time":  1600.194323,
+         "msg": "NVRM: Xid (PCI:0000:10:1c): 48, DBE"
+      }
+   ]
+}"""
+    log = kernel.log_of_json(text, BOOT, None)
+    assert [(line.at, line.level, line.text[:9]) for line in log.lines] == [
+        (1.5, 4, "overlayfs"),
+        (1600.194323, 3, "NVRM: Xid"),
+    ]
+    assert [event.code for event in xid.read(line.text for line in log.lines).events] == [48]
+    since = Cursor(boot=BOOT, source="dmesg", position=1_500_000)
+    assert [line.level for line in kernel.log_of_json(text, BOOT, since).lines] == [3]
+    with pytest.raises(Strange):
+        kernel.log_of_json(text[:200], BOOT, None)
 
 
 def test_a_record_whose_first_line_was_cut_off_has_the_time_of_the_next() -> None:
     """Only the last lines of a long log come."""
     log = section("kernel", "dmesg", LOST[2], "[    1.600000] eth0: up").kernel
     assert isinstance(log, KernelLog)
-    assert [(line.at, line.text) for line in log.lines] == [(1.6, LOST[2]), (1.6, "eth0: up")]
+    cut = "\n" + LOST[2]  # how it begins is not known, so nobody is believed to have said it
+    assert [(line.at, line.text) for line in log.lines] == [(1.6, cut), (1.6, "eth0: up")]
     assert section("kernel", "dmesg", *LOST).unread["kernel"].kind == "garbage"
 
 
+@pytest.mark.parametrize("decoded", ["", "kern  :err   : "])
 @pytest.mark.parametrize(("since", "shown"), [("-1", 4), ("1400000", 4), ("1500000", 1)])
-def test_the_probe_passes_on_all_lines_of_a_record(since: str, shown: int) -> None:
+def test_the_probe_passes_on_all_lines_of_a_record(since: str, shown: int, decoded: str) -> None:
     """Its own function, in a real shell: what has no stamp belongs to the stamp above it."""
     script = Path(str(files("sentinel.nodes") / "probe.sh")).read_text()
     function = re.search(r"^by_time\(\) \{.*?^\}", script, re.M | re.S)
     assert function
-    text = f"{LOST[1]}\n[    1.500000] " + "\n".join(LOST) + "\n[    1.600000] eth0: up\n"
+    text = f"{LOST[1]}\n{decoded}[    1.500000] " + "\n".join(LOST)
+    text += f"\n{decoded}[    1.600000] eth0: up\n"
     run = f"since_source=dmesg since={since}\n{function[0]}\nby_time dmesg"
     done = subprocess.run(["sh", "-c", run], input=text, capture_output=True, text=True, timeout=30)
     assert done.stdout.splitlines() == text.splitlines()[-shown:]

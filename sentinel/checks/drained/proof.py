@@ -25,7 +25,7 @@ from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.model import Answered
-from sentinel.nodes.probe import Identity, KernelLog, NodeProbe, Unread
+from sentinel.nodes.probe import Identity, KernelLine, KernelLog, NodeProbe, Unread
 from sentinel.slurm import gres as core
 from sentinel.slurm.job_states import EXPEDITED
 from sentinel.slurm.node_states import UP, state_of, unfit
@@ -122,7 +122,7 @@ def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
 def _xids(log: KernelLog, since: float) -> Item:
     if not log.lines:
         return Item(name="xids", good=None, text="the kernel's log is empty")
-    if found := _errors([line.text for line in log.lines if line.at >= since]):
+    if found := _errors([line for line in log.lines if line.at >= since]):
         text = f"{len(found)} errors, the last: {shortened(found[-1], 160)}"
         return Item(name="xids", good=False, text=visible(text))
     if log.lines[0].at > max(since, 60.0):
@@ -130,11 +130,13 @@ def _xids(log: KernelLog, since: float) -> Item:
     return Item(name="xids", good=True, text="none since an hour before the drain")
 
 
-def _errors(lines: Sequence[str]) -> list[str]:
+def _errors(lines: Sequence[KernelLine]) -> list[str]:
     """The lines that tell of a device in trouble, and not of a program on it."""
     from sentinel.gpu import xid
 
-    return [lines[event.line] for event in xid.read(lines).events if _is_error(event)]
+    texts = [line.text for line in lines]
+    found = xid.read(texts, [line.level for line in lines]).events
+    return [texts[event.line].partition("\n")[0] for event in found if _is_error(event)]
 
 
 def _is_error(event: Event) -> bool:
@@ -142,7 +144,7 @@ def _is_error(event: Event) -> bool:
         return event.code not in OF_PROGRAMS
     if event.kind == "sxid":
         return event.fatal is not False
-    return event.kind == "init" or event.fatal is True
+    return event.kind in ("init", "driver") or event.fatal is True
 
 
 def _none(sight: Sight, rules: Rules) -> bool:

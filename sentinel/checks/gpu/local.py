@@ -73,25 +73,49 @@ def _by_nvml(limit: float) -> str | Unread:
     return done.out.decode("utf-8", "replace")
 
 
+KMSG = ("dd", "if=/dev/kmsg", "iflag=nonblock", "bs=8192")
+WHOLE = b"temporarily unavailable"
+"""What dd says when it has read /dev/kmsg to its end (EAGAIN)."""
+
+
 def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
+    """By dmesg's JSON. Where dmesg is older (util-linux before 2.38), /dev/kmsg itself is read: in
+    the text of an old dmesg a newline of a file name begins a line. What can read neither (busybox)
+    shows text."""
     try:
-        done = proc.run(["dmesg"], limit=limit)
+        found = _dmesg(limit / 4, "-x", "--json")
+        if isinstance(found, str) and found.startswith("{"):
+            return kernel_text.log_of_json(found, proc.boot_id(), cursor)
+        if isinstance(found, Unread):
+            found = _dmesg(limit / 4, "-x")
+            numbered = _kmsg(limit / 4) if isinstance(found, str) else []
+            if numbered:
+                return kernel_text.log(["kmsg", *numbered], proc.boot_id(), cursor)
+        if isinstance(found, Unread):
+            found = _dmesg(limit / 4)
+        if isinstance(found, Unread):
+            return found
+        lines = found.rstrip("\n").split("\n")
+        if not kernel_text.has_stamps(lines):
+            why = "dmesg shows no lines with times (cleared, printk.time?)"
+            return Unread(kind="failed", why=why)
+        return kernel_text.log(["dmesg", *lines], proc.boot_id(), cursor)
     except (proc.NotFound, proc.TimedOut, proc.TooMuch, CannotTell) as error:
         return Unread(kind="failed", why=str(error))
-    if done.code:
-        said = done.err.decode("utf-8", "backslashreplace").strip()
-        return Unread(kind="denied", why=visible(shortened(said, 200)))
-    lines = done.out.decode("utf-8", "backslashreplace").rstrip("\n").split("\n")
-    if not any(kernel_text.newer(lines, -1)):
-        return Unread(kind="failed", why="dmesg shows no lines with times (cleared, printk.time?)")
-    try:
-        return kernel_text.log(["dmesg", *_after(lines, cursor)], proc.boot_id(), cursor)
     except Strange as error:
         return Unread(kind="garbage", why=str(error))
 
 
-def _after(lines: list[str], cursor: Cursor | None) -> list[str]:
-    """Lines of this boot after the cursor: dmesg has no numbers, only times."""
-    same = cursor is not None and (cursor.boot, cursor.source) == (proc.boot_id(), "dmesg")
-    position = cursor.position if cursor is not None and same else -1
-    return list(kernel_text.newer(lines, position))[-5000:]
+def _dmesg(limit: float, *options: str) -> str | Unread:
+    done = proc.run(["dmesg", *options], limit=limit)
+    if done.code:
+        said = done.err.decode("utf-8", "backslashreplace").strip()
+        return Unread(kind="denied", why=visible(shortened(said, 200)))
+    return done.out.decode("utf-8", "replace" if "--json" in options else "backslashreplace")
+
+
+def _kmsg(limit: float) -> list[str]:
+    """The records of /dev/kmsg; none where it was not read to its end."""
+    done = proc.run(KMSG, limit=limit, env={**os.environ, "LC_ALL": "C"})
+    lines = done.out.decode("utf-8", "backslashreplace").split("\n")
+    return [line for line in lines if line[:1].isdigit()] if WHOLE in done.err else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,10 @@ from sentinel.gpu.advice import Advice
 
 INIT = "init failed"
 """The driver could not start a GPU, which a later try may; then nvidia-smi shows it."""
+
+MEMORY = ("xid 48", "xid 171", "xid 172")
+"""Uncorrectable memory errors. What they need depends on what is beside them: with a row that was
+remapped (63) or a recovery action (154) the reset mends them too; alone somebody has to look."""
 
 RECORDED = 63
 """A remapping that was recorded works after the next reset; programs may go on until then."""
@@ -54,12 +58,18 @@ def updated(
         for new in _new(sight):
             fresh.add(_key(new))
             known[_key(new)] = _merged(known.get(_key(new)), new)
+    awaited = {(one.node, one.subject) for one in known.values() if _awaits_reset(one)}
     return tuple(
         one
         for key, one in known.items()
         if not _over(one, cleared, now, remember)
-        and (key in fresh or not _mended(one, sights.get(one.node)))
+        and (key in fresh or not _mended(one, sights.get(one.node), awaited))
     )
+
+
+def _awaits_reset(one: Open) -> bool:
+    """Whether a reset mends it; one of a GPU that could not be started may be tried again."""
+    return one.advice == Advice.RESET.value or one.what in (f"xid {xid_table.RECOVERY}", INIT)
 
 
 def _key(one: Open) -> tuple[str, str, str]:
@@ -93,22 +103,24 @@ def _over(one: Open, cleared: Mapping[str, int], now: Instant, remember: float) 
     return old or cleared.get(one.subject, 0) >= one.at
 
 
-def _mended(one: Open, sight: Sight | None) -> bool:
-    """What is in this very pass's log is told once, whatever the driver says of it."""
+def _mended(one: Open, sight: Sight | None, awaited: Collection[tuple[str, str]]) -> bool:
+    """What is in this very pass's log is told once, whatever the driver says of it. `awaited`: the
+    subjects, with their nodes, that a reset was due for."""
     if sight is None or not sight.boot:
         return False
     if sight.boot != one.boot:
         return True
-    whats = (f"xid {xid_table.RECOVERY}", INIT)
-    by_reset = one.advice == Advice.RESET.value or one.what in whats
-    return by_reset and _well(sight, one.subject)
+    beside = one.what in MEMORY and (one.node, one.subject) in awaited
+    return (beside or _awaits_reset(one)) and _well(sight, one.subject)
 
 
 def _well(sight: Sight, subject: str) -> bool:
     """Whether the driver itself says that nothing is to be done; old drivers say nothing."""
     gpu = next((g for g in sight.gpus if g.uuid == subject), None)
-    pending = gpu is not None and gpu.remapped is not None and gpu.remapped.pending
-    return gpu is not None and gpu.recovery == "None" and not pending
+    if gpu is None or gpu.recovery != "None":
+        return False
+    rows, pages = gpu.remapped, gpu.retired
+    return not ((rows and (rows.pending or rows.failed)) or (pages and pages.pending))
 
 
 def problem(one: Open, now: Instant) -> Problem:

@@ -76,7 +76,8 @@ def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: 
     """`first`: the log was not read before, so only its last `remember` seconds count."""
     inventory, blind, dark = _inventory(probe)
     log, log_blind = _log(probe)
-    told = xid.read(line.text for line in log.lines) if log else xid.Told()
+    lines = log.lines if log else ()
+    told = xid.read((line.text for line in lines), [line.level for line in lines])
     return Sight(
         node=node,
         boot="" if isinstance(probe.identity, Unread) else probe.identity.boot,
@@ -179,6 +180,8 @@ def what_of(event: xid.Event) -> str:
     """`xid 79`, `sxid fatal`, or the recovery action that an Xid 154 carries is left to NVML."""
     if event.kind == "init":
         return "init failed"
+    if event.kind == "driver":
+        return "driver error"
     if event.kind == "ras":
         return "ras uncorrectable" if event.fatal else "ras deferred"
     if event.kind == "sxid":

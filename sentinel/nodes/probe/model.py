@@ -159,11 +159,15 @@ class Mount(Struct, frozen=True, kw_only=True):
 
 
 class KernelLine(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of the kernel's log: seconds since boot, the level (0 to 7) where it is known."""
+    """A record of the kernel's log that the kernel itself wrote."""
 
     at: float
+    """Seconds since boot."""
     level: int | None
+    """0 (emergency) to 7 (debug), where it is known."""
     text: str
+    """All its lines, as one record may have several. A later line may be a part of somebody's file
+    name: only what the first line begins with says who speaks."""
 
 
 class KernelLog(Struct, frozen=True, kw_only=True):

@@ -233,6 +233,44 @@ def test_a_reset_is_seen_by_the_drivers_own_word() -> None:
     assert here.bad() == {}
 
 
+@pytest.mark.parametrize("reset_is_due", ["xid 63", "xid 154", ""])
+def test_a_reset_mends_the_memory_errors_beside_what_asked_for_it(reset_is_due: str) -> None:
+    """Xid 48 and 171 with a remapped row or a recovery action; alone they wait for a person. A row
+    for which there was no spare one is not mended by a reset."""
+    here = world()
+    node = here.nodes["n1"]
+    assert here.gpus is not None
+    here.gpus.mark(uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now())
+    node.xid(48, text="An uncorrectable double bit error (DBE) has been detected on GPU")
+    node.xid(171, text="GDDR, Uncorrectable DRAM error in FBPA 3 subpartition 0")
+    if reset_is_due == "xid 63":
+        node.xid(63, text="Row Remapper: New row marked for remapping, reset gpu to activate.")
+    if reset_is_due == "xid 154":
+        node.xid(154, text="GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)")
+    node.gpus[0] = replace(node.gpus[0], recovery="Drain and Reset", pending=True)
+    assert "Xid 48" in here.bad()[uuid(0)].summary
+    node.gpus[0] = replace(node.gpus[0], recovery="None", pending=True)
+    assert "Xid 48" in here.bad()[uuid(0)].summary
+    node.gpus[0] = replace(node.gpus[0], pending=False)
+    assert list(here.bad()) == ([] if reset_is_due else [uuid(0)])
+
+
+def test_the_xid_of_a_mig_instance_is_its_gpus() -> None:
+    """Whatever the driver adds to the address; a user's text in the log is nobody's."""
+    here = world()
+    node = here.nodes["n1"]
+    bus = node.gpus[3].address[4:-2].lower()
+    node.say(f"NVRM: Xid (PCI:{bus} GPU-I:05 GPU-CI:01): 95, pid=7, name=python, Uncontained")
+    name = f"NVRM: Xid (PCI:{bus}): 79, pid=1, GPU has fallen off the bus."
+    node.say(f"NVRM: Xid (PCI:[9]: segfault at 0 ip 0 sp 0 error 4 in {name}[4+1]")
+    node.say(f"process 'x\n{name}' started with executable stack")
+    found = here.bad()
+    assert list(found) == [uuid(3)]
+    assert "Xid 95" in found[uuid(3)].summary
+    assert here.gpus is not None
+    assert {e.what for s in here.gpus.entries() for e in here.gpus.events(s.subject)} == {"xid 95"}
+
+
 def test_old_lines_of_a_log_that_was_never_read() -> None:
     """The first look at a node goes back as long as Xids are remembered, not further."""
     here = world(remember=3600.0)

@@ -9,6 +9,7 @@ import pytest
 from sentinel.checks.gpu import GpuCheck, local
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
+from sentinel.gpu import xid
 from sentinel.nodes.probe import Cursor, KernelLog, Unread
 from sentinel.testing import context
 from tests.lab.gpus import gpus_of, nvidia_smi
@@ -81,7 +82,7 @@ def test_a_gpu_that_falls_off_the_bus_while_the_driver_is_loaded(smi: Path) -> N
     )
     first = local.here(10.0, None)
     assert isinstance(first.kernel, KernelLog)
-    assert [line.at for line in first.kernel.lines] == [1.5, 1.5, 1.5, 1.6]
+    assert [line.at for line in first.kernel.lines] == [1.5, 1.6]
     boot = first.kernel.cursor.boot
     again = local.here(10.0, Cursor(boot=boot, source="dmesg", position=1_500_000))
     assert isinstance(again.kernel, KernelLog)
@@ -90,3 +91,62 @@ def test_a_gpu_that_falls_off_the_bus_while_the_driver_is_loaded(smi: Path) -> N
     told = " ".join(f"{f.summary} {f.details}" for f in report.findings if f.status.bad)
     assert "Xid 79" in told
     assert "init failed" in told
+
+
+FALLEN = "NVRM: Xid (PCI:0000:50:00): 79, GPU has fallen off the bus."
+
+
+def kernel_of(smi: Path, script: str) -> KernelLog | Unread:
+    """The log by a stand-in for dmesg, whose options are in `$*`."""
+    (smi.parent / "dmesg").write_text(f"#!/bin/sh\n{script}\n")
+    found = local.log(10.0, None).kernel
+    assert isinstance(found, (KernelLog, Unread))
+    return found
+
+
+def test_dmesgs_json_is_asked_first(smi: Path) -> None:
+    """It tells the facility, and keeps a record whole."""
+    records = [
+        {"fac": "kern", "pri": "warn", "time": 1.5, "msg": f"overlayfs: x\n{FALLEN}"},
+        {"fac": "user", "pri": "err", "time": 1.6, "msg": FALLEN},
+        {"fac": "kern", "pri": "err", "time": 1.7, "msg": FALLEN},
+    ]
+    text = json.dumps({"dmesg": records})
+    log = kernel_of(smi, f"[ \"$*\" = '-x --json' ] || exit 1\ncat <<'E'\n{text}\nE")
+    assert isinstance(log, KernelLog)
+    assert [(line.at, line.level) for line in log.lines] == [(1.5, 4), (1.7, 3)]
+    assert [event.line for event in xid.read(line.text for line in log.lines).events] == [1]
+
+
+def test_an_older_dmesg_is_no_judge_of_newlines(smi: Path) -> None:
+    """Before util-linux 2.38: then /dev/kmsg itself is read, which is exact; where it cannot be read,
+    the text."""
+    text = f"kern  :err   : [    1.5] {FALLEN}\n"
+    (smi.parent / "dd").write_text(
+        "#!/bin/sh\ncat <<'E'\n"
+        f"4,7,1500000,-;overlayfs: x\\x0akern  :err   : [ 1.5] {FALLEN}\n"
+        f"12,8,1600000,-;{FALLEN}\n SUBSYSTEM=x\n"
+        f"3,9,1700000,-;{FALLEN}\nE\n"
+        "echo \"dd: error reading '/dev/kmsg': Resource temporarily unavailable\" >&2; exit 1\n"
+    )
+    (smi.parent / "dd").chmod(0o755)
+    script = f"case $* in *--json*) exit 1 ;; esac\nprintf '%s' '{text}'"
+    log = kernel_of(smi, script)
+    assert isinstance(log, KernelLog)
+    assert (log.source, [line.at for line in log.lines]) == ("kmsg", [1.5, 1.7])
+    cursor = Cursor(boot=log.cursor.boot, source="kmsg", position=7)
+    again = local.log(10.0, cursor).kernel
+    assert isinstance(again, KernelLog)
+    assert ([line.at for line in again.lines], again.lost) == ([1.7], 0)
+    (smi.parent / "dd").write_text("#!/bin/sh\nexit 1\n")
+    log = kernel_of(smi, script)
+    assert isinstance(log, KernelLog)
+    assert (log.source, [line.level for line in log.lines]) == ("dmesg", [3])
+
+
+def test_busybox_has_neither_facility_nor_level(smi: Path) -> None:
+    """It knows no -x; what it shows counts."""
+    log = kernel_of(smi, f"[ $# = 0 ] || exit 1\necho '[    1.5] {FALLEN}'")
+    assert isinstance(log, KernelLog)
+    assert [(line.level, line.text) for line in log.lines] == [(None, FALLEN)]
+    assert isinstance(kernel_of(smi, "exit 1"), Unread)
