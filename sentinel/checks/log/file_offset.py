@@ -66,7 +66,12 @@ def wanted(place: Place | None, look: Look) -> Span:
 
 def beginning(look: Look) -> Span:
     """All of it, or its end where it is long."""
-    start = max(0, look.size - MOST)
+    return ending(look, MOST)
+
+
+def ending(look: Look, most: int) -> Span:
+    """The last bytes of it."""
+    start = max(0, look.size - most)
     return Span(start, look.size - start, 0)
 
 

@@ -13,12 +13,20 @@ from sentinel.checks.log.file_offset import (
     Span,
     beginning,
     continues,
+    ending,
     taken,
     wanted,
 )
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.progress import Seen, Sight
-from sentinel.checks.log.recognition import Recognised, followed, recognise
+from sentinel.checks.log.recognition import (
+    NEWEST,
+    Recognised,
+    followed,
+    found_in,
+    recognise,
+    reconsidered,
+)
 from sentinel.checks.log.scan import Event, Patterns, scan
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
@@ -139,7 +147,26 @@ def _reading(
         text = decoded(files.read(path, beginning(look)))
         before = None
     now = followed(before, text, head)
-    return now if now is before else replace(now, size=look.size)
+    if now is not before:
+        return replace(now, size=look.size, last=look.size)
+    if now.number and found_in(now, text):
+        return replace(now, last=look.size)
+    return _without_its_number(now, path, look, text, files)
+
+
+def _without_its_number(
+    known: Recognised, path: str, look: Look, text: str, files: Files
+) -> Recognised:
+    """A log that goes on without its number: asked anew whenever twice as much has come since."""
+    since, asked = look.size - known.last, known.size - known.last
+    if not known.number or known.mixed or since < max(1, 2 * asked):
+        return known
+    newest = decoded(files.read(path, ending(look, NEWEST)))
+    now = reconsidered(known, newest)
+    if now.number and now.number != known.number and not found_in(now, text):
+        now = known  # its next line, which is told then, decides
+    last = known.last if now.number == known.number else look.size
+    return replace(now, size=look.size, last=last)
 
 
 def earlier(

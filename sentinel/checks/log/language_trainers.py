@@ -404,9 +404,9 @@ LAST = (
     Trainer(
         name="torchvision's MetricLogger",
         source="references/classification/utils.py of pytorch/vision; util/misc.py of"
-        " facebookresearch/detr and utils.py of facebookresearch/deit, dino and mae",
+        " facebookresearch/detr and utils.py of facebookresearch/deit, dino and mae; dinov2/logging/helpers.py",
         words=("  eta: ",),
-        numbers={"batch": r"\[\d+(?:/\d+)?\] +\[ *(\d+)/\d+\] +eta: "},
+        numbers={"batch": r"(?:\[\d+(?:/\d+)?\]|\bTraining) +\[ *(\d+)/\d+\] +eta: "},
         tier="library",
         loss="loss",
         norm="grad_norm",
@@ -415,7 +415,7 @@ LAST = (
     Trainer(
         name="tqdm",
         source="tqdm/std.py of tqdm/tqdm, format_meter",
-        words=("it/s", "s/it"),
+        words=("it/s", "s/it", "%|"),
         numbers={
             "count": rf"{BAR}([\d.]+[kMG]?)/[\d.]+[kMG]? \[\d",
             "it": r"(?:^|\s)(\d+)it \[\d",

@@ -276,7 +276,7 @@ class _Step:
         """One thing that happened in the text."""
         seen, at = self._seen, self._at
         if event.what == "number":
-            self._number(event.name, event.value)
+            self._number(event.name, event.value, event.rounded)
         elif event.what == "begin":
             self._seen = replace(seen, phase=Stretch(name=event.name, since=at))
             self._begun = True
@@ -322,9 +322,9 @@ class _Step:
         seen = seen if seen.steady else replace(seen, steady=self._at)
         return _settled(seen, self._at), self._learned
 
-    def _number(self, name: str, value: float) -> None:
+    def _number(self, name: str, value: float, rounded: bool) -> None:
         mark = self._seen.marks.get(name)
-        if mark is None or mark.value != value:
+        if mark is None or mark.value != value or rounded:
             self._advance(name, value, mark is not None)
 
     def _advance(self, name: str, value: float, moved: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.checks.log.bars import SCALES
 from sentinel.checks.log.losses import course, latest, losses
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
@@ -55,6 +56,8 @@ class Event(Struct, frozen=True):
     name: str = ""
     value: float = 0.0
     trouble: Trouble | None = None
+    rounded: bool = False
+    """Whether a number is told as `12K`: it may have advanced though it reads the same."""
 
 
 class Patterns(Struct, frozen=True):
@@ -115,17 +118,15 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
 def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Event]:
     for name, pattern in numbers.items():
         for match in pattern.finditer(text):
-            yield Event(match.start(), "number", name, number(name, match[1]))
-
-
-_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-"""What bars put after a number (tqdm/std.py, `format_sizeof`): a download stands in many logs."""
+            value = number(name, match[1])
+            rounded = (match[1] or "")[-1:] in SCALES
+            yield Event(match.start(), "number", name, value, rounded=rounded)
 
 
 def number(name: str, captured: str | None) -> float:
     """What was captured, as a number: `1,234`, `1_000`, `1e3`, `1.2k` too. Raises CannotTell."""
     digits = (captured or "").replace(",", "").replace("_", "")
-    scale = _SCALES.get(digits[-1:], 1.0)
+    scale = SCALES.get(digits[-1:], 1.0)
     try:
         value = scale * float(digits if scale == 1 else digits[:-1])
     except ValueError:

@@ -197,6 +197,11 @@ OTHERS = (
         numbers={"iteration": r"Learning iteration (\d+)/\d+"}, loss="Mean value_function loss",
     ),
     Trainer(
+        name="LeRobot", source="src/lerobot/utils/logging_utils.py of huggingface/lerobot, MetricsTracker.__str__",
+        words=(" smpl:",), numbers={"step": r"\bstep:(\d{1,6}[KMBTQ]?) smpl:"}, loss="loss", norm="grdn",
+        seconds=(r" updt_s:([\d.]+)", 1.0),
+    ),
+    Trainer(
         name="Stable-Baselines3", source="stable_baselines3/common/logger.py of DLR-RM/stable-baselines3",
         words=("total_timesteps",), numbers={"total_timesteps": r"\| +total_timesteps +\| (\d+) +\|"}, loss="loss",
     ),

@@ -253,6 +253,11 @@ FORMS = {
         "|    total_timesteps      | {n}       |\n| loss | 0.1 |",
         "total_timesteps",
     ),
+    "LeRobot": (
+        "INFO 2026-03-08 03:12:05 ot/train.py:232 step:{n}K smpl:96K ep:9 epch:0.2 loss:0.9"
+        " grdn:4.482 lr:1.8e-06 updt_s:0.201 data_s:0.001",
+        "step",
+    ),
     "Pax": ("[PAX STATUS]: step_i: {n}, training loss: 2.12", "step"),
     "MLPerf (MLLOG)": (MLLOG, "step"),
     "tqdm": ("Training:  12%|█▎        | {n}/9999 [00:31<04:21,  1.61it/s]", "count"),
