@@ -9,6 +9,7 @@ from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
+from sentinel.slurm.job_states import Phase, phase
 from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.slurm.submission import Submission
 
@@ -42,7 +43,7 @@ class ManualClock:
 def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more: Any) -> Job:
     """A row of squeue at START: a running job has nodes and times, a pending one has none. `more` are
     fields of Job."""
-    runs = state not in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+    runs = phase(state) not in (Phase.WAITING, Phase.HELD)
     now = START.wall // 1_000_000
     fields: dict[str, Any] = {
         "id": number,

@@ -18,7 +18,7 @@ from sentinel.nodes.model import Answered, Partial, TimedOut
 from sentinel.nodes.script import cgroups
 from sentinel.plugin import Action
 from sentinel.slurm.model import Node, ids, runs
-from sentinel.slurm.node_states import UP, changed, described, seen
+from sentinel.slurm.node_states import UP, changed, described, seen, state_of, unfit_flags
 
 GRACE = "5"
 """Seconds between SIGTERM and SIGKILL: Slurm sent both long ago, and `remote: {timeout}` has to
@@ -123,8 +123,8 @@ def _left(request: ActionRequest, view: View) -> list[str] | None:
 def _not_ready(request: ActionRequest, node: Node) -> str:
     if not _sane(request):
         return "no job is named whose processes are to be ended"
-    if node.state not in UP or node.flags & {"NOT_RESPONDING", "MAINTENANCE"}:
-        return f"it is {'+'.join([node.state, *sorted(node.flags)])}"
+    if node.state not in UP or set(unfit_flags(node)) - {"COMPLETING"}:
+        return f"it is {state_of(node)}"
     return changed(request.params, node) if "DRAIN" in node.flags else "it is not drained"
 
 

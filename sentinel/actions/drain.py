@@ -12,11 +12,8 @@ from sentinel.core.ports import View
 from sentinel.core.values import Duration, Rate
 from sentinel.plugin import Action
 from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import flag_meaning
 from sentinel.slurm.slurmctld_log import Entry
-
-ASLEEP = frozenset({"POWERED_DOWN", "POWER_UP", "POWERING_UP"})
-"""Of a node with a job: State=DRAIN ends and requeues it (update_node() in
-src/slurmctld/node_mgr.c, 20.11 to 26.05)."""
 
 
 class Drain(Action, frozen=True):
@@ -52,6 +49,9 @@ class Drain(Action, frozen=True):
 def _not_ready(request: ActionRequest, node: Node) -> str:
     if not request.reason.strip():
         return "a drain needs a reason"
-    if node.state in ("ALLOCATED", "MIXED") and node.flags & ASLEEP:
+    # State=DRAIN ends and requeues the job of a node that is powered up for it (update_node() in
+    # src/slurmctld/node_mgr.c, 20.11 to 26.05).
+    wakes = any(flag_meaning(flag).wakes for flag in node.flags)
+    if node.state in ("ALLOCATED", "MIXED") and wakes:
         return f"it is powered up for a job, which a drain would end ({state_of(node)})"
     return changed(request.params, node)

@@ -21,13 +21,6 @@ from sentinel.slurm.node_states import described, unfit
 from sentinel.slurm.pending_reasons import Ends, explain
 from sentinel.slurm.reservations import is_as_asked
 
-ELSEWHERE = (
-    *("Dependency", "BeginTime", "JobArrayTaskLimit", "Licenses", "Reservation", "FedJobLock"),
-    *("BurstBuffer", "Assoc", "QOS", "Max"),
-)
-"""How the reasons begin of jobs that wait for something else than a node
-(https://slurm.schedmd.com/job_reason_codes.html)."""
-
 TESTS = "sentinel-diag-"
 """How the names of our own tests begin."""
 
@@ -113,4 +106,4 @@ def _lacks(job: Job, node: Node, request: ActionRequest) -> bool:
     if job.name.startswith(TESTS) and job.user in request.params["users"].split(","):
         return False
     reason = explain(job.reason)
-    return reason.ends is not Ends.PERSON and not reason.code.startswith(ELSEWHERE)
+    return reason.ends is not Ends.PERSON and reason.needs_nodes

@@ -6,6 +6,8 @@ from typing import Literal
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
+from sentinel.slurm.job_states import Phase, phase
+from sentinel.slurm.pending_reasons import explain
 
 Mode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
 LETTERS = "abc"
@@ -90,12 +92,12 @@ class Link(Struct, frozen=True, kw_only=True):
     @property
     def waits(self) -> bool:
         """Whether it has still to run."""
-        return self.state == "PENDING"
+        return phase(self.state) in (Phase.WAITING, Phase.HELD)
 
     @property
     def held(self) -> bool:
-        """JobHeldUser, JobHeldAdmin, JobRequeuedHeld…: squeue(1), JOB REASON CODES."""
-        return self.waits and "held" in self.reason.lower()
+        """Whether `scontrol release` lets it go."""
+        return self.waits and explain(self.reason).held
 
     @property
     def by_clock(self) -> bool:
@@ -105,19 +107,4 @@ class Link(Struct, frozen=True, kw_only=True):
     @property
     def hopeless(self) -> bool:
         """Whether it can never start as it was submitted."""
-        return self.waits and self.reason in NEVER
-
-
-NEVER = frozenset(
-    {
-        "AccountNotAllowed",
-        "BadConstraints",
-        "DependencyNeverSatisfied",
-        "InvalidAccount",
-        "InvalidQOS",
-        "PartitionNodeLimit",
-        "PartitionTimeLimit",
-        "QOSNotAllowed",
-    }
-)
-"""Reasons that no waiting ends: squeue(1), JOB REASON CODES."""
+        return self.waits and explain(self.reason).never

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
-from sentinel.checks.passing import Passing
+from sentinel.checks.passing import Passage, Passing
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, elapsed
 from sentinel.core.declared import Metric, Panel
@@ -26,7 +26,7 @@ from sentinel.nodes.model import Unreached, described
 from sentinel.nodes.probe import NodeProbe
 from sentinel.plugin import Check
 from sentinel.slurm.model import Node, Timeouts
-from sentinel.slurm.node_states import ASLEEP, UNFIT, UP, state_of
+from sentinel.slurm.node_states import can_work, state_of, unknown_flags
 
 ALL = "all nodes"
 FEWEST = 2
@@ -34,10 +34,6 @@ FEWEST = 2
 
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
-
-ROUND = 30
-"""Seconds by which POWERING_DOWN outlasts SuspendTimeout on a well cluster: only slurmctld's round
-over sleeping nodes ends it (10 s, slurm.conf(5), power_save_interval)."""
 
 
 class Past(Struct, frozen=True, kw_only=True):
@@ -48,17 +44,6 @@ class Past(Struct, frozen=True, kw_only=True):
     left: dict[str, tuple[int, ...]] = {}
     passing: dict[str, Passing] = {}
     boots: dict[str, tuple[int, ...]] = {}
-
-
-class Passage(Struct, frozen=True):
-    """What is to be said of a node that passes through a state.
-
-    late: longer than Slurm allows, so it is out; stuck: it does not end a job; slow: longer than
-    usual; unknown: whether it is late cannot be told.
-    """
-
-    verdict: Literal["fine", "slow", "unknown", "late", "stuck"]
-    text: str
 
 
 class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -158,15 +143,17 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) -> dict[str, Passage]:
         """Of each node that passes through a state; Slurm's limits are asked only where needed."""
         asked = [n for n in nodes if n.name in now and now[n.name].kind != "completing"]
-        timeouts, why = _timeouts(ctx) if asked else (Timeouts(), "")
+        timeouts, why = passing.read_timeouts(ctx) if asked else (Timeouts(), "")
         found = {}
         for node in nodes:
             if state := now.get(node.name):
                 seconds = elapsed(state.since, ctx.now)
                 if state.kind == "completing":
-                    found[node.name] = _ending(seconds, self.completing)
+                    found[node.name] = passing.judge_ending(seconds, self.completing)
                 else:
-                    found[node.name] = _moving(node, state.kind, seconds, boots, timeouts, why)
+                    found[node.name] = passing.judge_move(
+                        node, state.kind, seconds, boots, timeouts, why
+                    )
         return found
 
     def _chosen(self, nodes: Sequence[Node]) -> Sequence[Node]:
@@ -186,8 +173,11 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _together(
         self, subject: str, nodes: Sequence[Node], fit: Sequence[Node], ctx: Context
     ) -> Finding:
-        status, why = judged(len(fit), self.need, self.spare)
         able = {n.name for n in fit}
+        odd = [n for n in nodes if n.name not in able and can_work(n) is None and not is_out(n)]
+        status, why = judged(len(fit), self.need, self.spare)
+        if odd and judged(len(fit) + len(odd), self.need, self.spare)[0] is not status:
+            status, why = Status.UNKNOWN, f"{why}; {_strange(odd)}"
         groups = grouped([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
         out = f"; out: {groups[0]}" if groups else ""
         more = f" and {len(groups) - 1} more reasons" if len(groups) > 1 else ""
@@ -235,6 +225,7 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return Status.WARNING
         # UNKNOWN: slurmctld has not heard of it since its start, or prints a word in place of the state.
         untold = passage.verdict == "unknown" if passage else node.state == "UNKNOWN"
+        untold = untold or bool(unknown_flags(node))
         return Status.UNKNOWN if untold else Status.OK
 
 
@@ -278,10 +269,7 @@ def _with_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
 
 def available(node: Node) -> bool:
     """Whether Slurm gives the node to jobs, now or when those on it have ended."""
-    flags = node.flags - ASLEEP - {"COMPLETING"}
-    if node.flags & ASLEEP:
-        flags -= {"NOT_RESPONDING"}
-    return node.state in UP and not is_out(node) and not flags & UNFIT
+    return not is_out(node) and can_work(node) is True
 
 
 def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
@@ -294,6 +282,14 @@ def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
     if fit < wanted:
         return Status.WARNING, f", {need} are needed and {wanted - need} to spare"
     return Status.OK, f" ({wanted} needed)"
+
+
+def _strange(odd: Sequence[Node]) -> str:
+    words = ", ".join(sorted({flag for node in odd for flag in unknown_flags(node)}))
+    return visible(
+        f"of {len(odd)} more nobody here knows: Slurm says {shortened(words, 80)}, a word that is"
+        " not known to sentinel"
+    )
 
 
 def grouped(out: Sequence[Node], now: int) -> list[str]:
@@ -328,42 +324,6 @@ def _late(node: Node, passages: Mapping[str, Passage]) -> bool:
 
 def _stuck(node: Node, passages: Mapping[str, Passage]) -> bool:
     return node.name in passages and passages[node.name].verdict == "stuck"
-
-
-def _ending(seconds: float, limit: float) -> Passage:
-    text = f"completing for {duration_text(seconds)}"
-    return Passage("stuck" if seconds > limit else "fine", text)
-
-
-def _moving(
-    node: Node,
-    kind: passing.Kind,
-    seconds: float,
-    boots: Mapping[str, Sequence[int]],
-    timeouts: Timeouts,
-    why: str,
-) -> Passage:
-    """Of a node that wakes, goes to sleep or reboots, against what Slurm allows and what is usual."""
-    name = "SuspendTimeout" if kind == "powering down" else "ResumeTimeout"
-    down = kind == "powering down"
-    allowed = timeouts.of(node.partitions, suspend=down) + (ROUND if down else 0)
-    text = f"{kind} for {duration_text(seconds)}"
-    if seconds > allowed and why:
-        return Passage("unknown", f"{text}; {name} could not be read ({why})")
-    if seconds > allowed:
-        return Passage("late", f"{text}, longer than {name} allows ({duration_text(allowed)})")
-    partition, usual = passing.slower(boots, node, seconds) if kind in passing.BOOTING else ("", 0)
-    if partition:
-        return Passage("slow", f"{text}, usually {duration_text(usual)} in {partition}")
-    return Passage("fine", text)
-
-
-def _timeouts(ctx: Context) -> tuple[Timeouts, str]:
-    """Slurm's limits; where they cannot be read the documented defaults, and why."""
-    try:
-        return ctx.slurm.timeouts(), ""
-    except CannotTell as error:
-        return Timeouts(), str(error)
 
 
 def _hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 ALL = "all"
 MEMORY = "asked"
 """What of a check's memory is kept here."""
-ASLEEP = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN"})
-"""Flags of power saving: such a node is there when a job needs it (slurm.conf(5))."""
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
@@ -113,6 +111,7 @@ def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
 
 def _all(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> Chosen:
     from sentinel.core import hostlist
+    from sentinel.slurm.node_states import ASLEEP
 
     every = ctx.slurm.nodes()
     nodes = of(every)
@@ -141,8 +140,9 @@ def _before(ctx: Context, what: str) -> str | None:
 
 def up(node: Node) -> bool:
     """Whether Slurm hears from the node: nobody else is worth asking."""
-    gone = node.state in ("DOWN", "UNKNOWN", "FUTURE") or "NOT_RESPONDING" in node.flags
-    return not gone and not node.flags & ASLEEP
+    from sentinel.slurm.node_states import is_heard
+
+    return is_heard(node)
 
 
 def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, NodeProbe | Unreached]:

@@ -13,21 +13,35 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
-from sentinel.slurm.model import Node
-from sentinel.slurm.node_states import UP
+from sentinel.core.errors import CannotTell
+from sentinel.core.ports import Context
+from sentinel.core.values import duration_text
+from sentinel.slurm.model import Node, Timeouts
+from sentinel.slurm.node_states import UP, flag_meaning, is_heard
 
 Kind = Literal["waking", "powering down", "rebooting", "completing"]
-FLAGS: Mapping[str, Kind] = {
-    "POWERING_UP": "waking",
-    "POWERING_DOWN": "powering down",
-    "REBOOT_ISSUED": "rebooting",
-    "COMPLETING": "completing",
-}
+_ORDER: Sequence[Kind] = ("waking", "powering down", "rebooting", "completing")
 BOOTING = frozenset({"waking", "rebooting"})
 KEPT, ENOUGH, SLOWER, SHORT = 20, 5, 2.0, 60.0
 """Boots kept of each partition; with how many there is a usual time; how many times that median,
 and longer than all that are kept, is slow. A median, as one boot that hung moves no median. Seconds
 in which none is slow: who wakes virtual machines in 2 s need not hear of 5."""
+
+
+ROUND = 30
+"""Seconds by which POWERING_DOWN outlasts SuspendTimeout on a well cluster: only slurmctld's round
+over sleeping nodes ends it (10 s, slurm.conf(5), power_save_interval)."""
+
+
+class Passage(Struct, frozen=True):
+    """What is to be said of a node that passes through a state.
+
+    late: longer than Slurm allows, so it is out; stuck: it does not end a job; slow: longer than
+    usual; unknown: whether it is late cannot be told.
+    """
+
+    verdict: Literal["fine", "slow", "unknown", "late", "stuck"]
+    text: str
 
 
 class Passing(Struct, frozen=True, kw_only=True):
@@ -40,7 +54,8 @@ class Passing(Struct, frozen=True, kw_only=True):
 
 def kind_of(node: Node) -> Kind | None:
     """Which state it passes through; power saving and reboots before the end of a job."""
-    return next((kind for flag, kind in FLAGS.items() if flag in node.flags), None)
+    kinds = {flag_meaning(flag).passing for flag in node.flags}
+    return next((kind for kind in _ORDER if kind in kinds), None)
 
 
 def followed(
@@ -87,8 +102,41 @@ def slower(boots: Mapping[str, Sequence[int]], node: Node, seconds: float) -> tu
 
 
 def _there(node: Node) -> bool:
-    return (
-        node.state in UP
-        and kind_of(node) in (None, "completing")
-        and not (node.flags & {"NOT_RESPONDING", "POWERED_DOWN", "POWER_DOWN"})
-    )
+    return node.state in UP and kind_of(node) in (None, "completing") and is_heard(node)
+
+
+def judge_ending(seconds: float, limit: float) -> Passage:
+    """Of a node that does not end a job, after so many seconds of `limit`."""
+    text = f"completing for {duration_text(seconds)}"
+    return Passage("stuck" if seconds > limit else "fine", text)
+
+
+def judge_move(
+    node: Node,
+    kind: Kind,
+    seconds: float,
+    boots: Mapping[str, Sequence[int]],
+    timeouts: Timeouts,
+    why: str,
+) -> Passage:
+    """Of a node that wakes, goes to sleep or reboots, against what Slurm allows and what is usual."""
+    name = "SuspendTimeout" if kind == "powering down" else "ResumeTimeout"
+    down = kind == "powering down"
+    allowed = timeouts.of(node.partitions, suspend=down) + (ROUND if down else 0)
+    text = f"{kind} for {duration_text(seconds)}"
+    if seconds > allowed and why:
+        return Passage("unknown", f"{text}; {name} could not be read ({why})")
+    if seconds > allowed:
+        return Passage("late", f"{text}, longer than {name} allows ({duration_text(allowed)})")
+    partition, usual = slower(boots, node, seconds) if kind in BOOTING else ("", 0)
+    if partition:
+        return Passage("slow", f"{text}, usually {duration_text(usual)} in {partition}")
+    return Passage("fine", text)
+
+
+def read_timeouts(ctx: Context) -> tuple[Timeouts, str]:
+    """Slurm's limits; where they cannot be read the documented defaults, and why."""
+    try:
+        return ctx.slurm.timeouts(), ""
+    except CannotTell as error:
+        return Timeouts(), str(error)

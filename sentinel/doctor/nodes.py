@@ -9,6 +9,7 @@ from sentinel.core.text import visible
 from sentinel.doctor import Item, ok, unknown, warn
 from sentinel.nodes.model import Answered, Remote
 from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import UP
 from sentinel.slurm.privilege import REMEDY, privilege
 from sentinel.slurm.snapshot import Snapshot
 
@@ -59,7 +60,7 @@ def rebooting(snapshot: Snapshot) -> Item:
 
 def reaching(nodes: Sequence[Node], remote: Remote, limit: float) -> Iterator[Item]:
     """One harmless command on a few nodes that Slurm says are up."""
-    names = [n.name for n in nodes if n.state in ("IDLE", "MIXED", "ALLOCATED")]
+    names = [n.name for n in nodes if n.state in UP]
     names = [n for n in names if n not in _silent(nodes)][:ASKED]
     if not names:
         yield unknown("way to nodes", "no node is up that could be asked")

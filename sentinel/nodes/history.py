@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from sentinel.actions.model import Reading
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.slurm.model import Node
-from sentinel.slurm.node_states import ASLEEP
+from sentinel.slurm.node_states import ASLEEP, BASES, FLAGS
 
-OUT = frozenset({"DRAIN", "FAIL", "NOT_RESPONDING", "INVALID_REG"})
-BASES_OUT = frozenset({"DOWN", "ERROR"})
+OUT = frozenset(name for name, flag in FLAGS.items() if flag.is_out)
+BASES_OUT = frozenset(name for name, base in BASES.items() if base.is_out)
 BY_ITSELF = "Not responding"
 """Slurm's own reason of a node that it sets DOWN, and back to work when it answers again
 (slurm.conf(5), ReturnToService)."""

@@ -16,7 +16,7 @@ from sentinel.slurm.model import JobEnd, Run
 from sentinel.slurm.queue import pieces
 from sentinel.slurm.words import MAX_NUMBER, epoch, optional_text, text
 
-LIVE = frozenset(s for s, p in STATES.items() if p not in (Phase.OVER, Phase.UNCLEAR))
+LIVE = frozenset(s for s, m in STATES.items() if m.phase not in (Phase.OVER, Phase.UNCLEAR))
 """States in which a job has not ended."""
 
 # Where slurmctld itself ends a job (a node that fails, a launch that does, a partition or a

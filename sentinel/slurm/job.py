@@ -16,6 +16,7 @@ from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
 from sentinel.slurm.filename_patterns import output_of
 from sentinel.slurm.job_states import Phase, phase
 from sentinel.slurm.model import Job, Node
+from sentinel.slurm.node_states import is_heard
 from sentinel.slurm.words import nonce
 
 _ALIVE = frozenset({Phase.RUNNING, Phase.PAUSED, Phase.ENDING})
@@ -38,8 +39,7 @@ class Target(Struct, frozen=True, kw_only=True):
     @property
     def lost(self) -> frozenset[str]:
         """A step on one of these fails for all."""
-        unfit = {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN"}
-        return frozenset(n.name for n in self.states if n.state == "DOWN" or n.flags & unfit)
+        return frozenset(n.name for n in self.states if n.state != "UNKNOWN" and not is_heard(n))
 
 
 def alive(job: Job) -> bool:

@@ -1,11 +1,13 @@
 """Every state word squeue prints for a job, and what it means for a training.
 
-Words: `job_state_string()` in src/common/slurm_protocol_defs.c, Slurm 20.11 to 26.05, where
-the first flag hides the base state; meanings: https://slurm.schedmd.com/job_state_codes.html.
+Words: `job_state_string()` in src/common/slurm_protocol_defs.c, Slurm 20.11 to 26.11 (release
+candidate), where the first flag hides the base state; meanings: https://slurm.schedmd.com/job_state_codes.html.
 """
 
 from collections.abc import Iterable
 from enum import Enum
+
+from msgspec import Struct
 
 from sentinel.slurm.model import Job
 
@@ -23,38 +25,56 @@ class Phase(str, Enum):
     UNCLEAR = "unclear"
 
 
-STATES: dict[str, Phase] = {
-    "RUNNING": Phase.RUNNING,
-    "RESIZING": Phase.RUNNING,
-    "SIGNALING": Phase.RUNNING,
-    "CONFIGURING": Phase.STARTING,
-    "POWER_UP_NODE": Phase.STARTING,
-    "PENDING": Phase.WAITING,
-    "REQUEUED": Phase.WAITING,
-    "REQUEUED_CRON": Phase.WAITING,
-    "REQUEUE_FED": Phase.WAITING,
-    "EXPEDITING": Phase.WAITING,
-    "REQUEUE_HOLD": Phase.HELD,
-    "SPECIAL_EXIT": Phase.HELD,
-    "RESV_DEL_HOLD": Phase.HELD,
-    "SUSPENDED": Phase.PAUSED,
-    "STOPPED": Phase.PAUSED,
-    "COMPLETING": Phase.ENDING,
-    "STAGE_OUT": Phase.ENDING,
-    "REVOKED": Phase.UNCLEAR,  # another cluster of the federation runs it, or has run it
-    "COMPLETED": Phase.OVER,
-    "CANCELLED": Phase.OVER,
-    "FAILED": Phase.OVER,
-    "TIMEOUT": Phase.OVER,
-    "NODE_FAIL": Phase.OVER,
-    "PREEMPTED": Phase.OVER,
-    "BOOT_FAIL": Phase.OVER,
-    "DEADLINE": Phase.OVER,
-    "OUT_OF_MEMORY": Phase.OVER,
-    "LAUNCH_FAILED": Phase.OVER,
-    "RECONFIG_FAIL": Phase.OVER,
-    "UPDATE_DB": Phase.OVER,
+class JobState(Struct, frozen=True):
+    """All that anybody asks of a state word.
+
+    `words`: how a message says that a job ended so, empty where it is no end. `is_death`: an end
+    that no plan of the job's owner is, so it is told at once. `may_resubmit`: the same job may do
+    well when it is submitted again.
+    """
+
+    phase: Phase
+    words: str = ""
+    is_death: bool = False
+    may_resubmit: bool = False
+
+
+STATES: dict[str, JobState] = {
+    "RUNNING": JobState(Phase.RUNNING),
+    "RESIZING": JobState(Phase.RUNNING),
+    "SIGNALING": JobState(Phase.RUNNING),
+    "CONFIGURING": JobState(Phase.STARTING),
+    "POWER_UP_NODE": JobState(Phase.STARTING),
+    "PENDING": JobState(Phase.WAITING),
+    "REQUEUED": JobState(Phase.WAITING),
+    "REQUEUED_CRON": JobState(Phase.WAITING),
+    "REQUEUE_FED": JobState(Phase.WAITING),
+    "EXPEDITING": JobState(Phase.WAITING),
+    "REQUEUE_HOLD": JobState(Phase.HELD),
+    "SPECIAL_EXIT": JobState(Phase.HELD),
+    "RESV_DEL_HOLD": JobState(Phase.HELD),
+    "SUSPENDED": JobState(Phase.PAUSED),
+    "STOPPED": JobState(Phase.PAUSED),
+    "COMPLETING": JobState(Phase.ENDING),
+    "STAGE_OUT": JobState(Phase.ENDING),
+    # Another cluster of the federation runs it, or has run it.
+    "REVOKED": JobState(Phase.UNCLEAR),
+    "COMPLETED": JobState(Phase.OVER, "ended by itself"),
+    "CANCELLED": JobState(Phase.OVER, "was cancelled"),
+    "PREEMPTED": JobState(Phase.OVER, "was preempted"),
+    "UPDATE_DB": JobState(Phase.OVER, "ended while its record was changed"),
+    "FAILED": JobState(Phase.OVER, "FAILED", True, True),
+    "TIMEOUT": JobState(Phase.OVER, "reached its time limit", True, True),
+    "NODE_FAIL": JobState(Phase.OVER, "lost a node", True, True),
+    "OUT_OF_MEMORY": JobState(Phase.OVER, "ran out of memory", True),
+    "BOOT_FAIL": JobState(Phase.OVER, "got nodes that did not boot", True),
+    "DEADLINE": JobState(Phase.OVER, "missed its deadline", True),
+    "LAUNCH_FAILED": JobState(Phase.OVER, "could not be launched", True),
+    "RECONFIG_FAIL": JobState(Phase.OVER, "got nodes that could not be reconfigured", True),
 }
+"""In words of several at once (`COMPLETING,FAILED`) the first counts, as squeue has it."""
+
+_UNKNOWN = JobState(Phase.UNCLEAR)
 
 
 REVOKED = "REVOKED"
@@ -72,9 +92,15 @@ longer has a node that is drained, or whose epilog hangs (batch_requeue_fini() i
 src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
 
 
+def meaning(state: str) -> JobState:
+    """What a state word means, also in the form of accounting (`CANCELLED by 1000`). A word that
+    no Slurm we know prints is unclear, no death, and nothing is done for it."""
+    return STATES.get(state.partition(" ")[0], _UNKNOWN)
+
+
 def phase(state: str) -> Phase:
     """The phase of a state word; a word that no Slurm we know prints is unclear."""
-    return STATES.get(state, Phase.UNCLEAR)
+    return meaning(state).phase
 
 
 def strange(jobs: Iterable[Job]) -> str:

@@ -1,39 +1,151 @@
-"""What a node's state and reason mean, for whoever asks for an action or carries one out. Pure."""
+"""Every word that Slurm prints for a node's state, and what it means for whoever asks. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.model import Node
 
-UNFIT = frozenset(
-    [
-        "COMPLETING",
-        "FAIL",
-        "INVALID_REG",
-        "NOT_RESPONDING",
-        "POWERED_DOWN",
-        "POWERING_DOWN",
-        "POWERING_UP",
-        "POWER_DOWN",
-        "POWER_UP",
-        "REBOOT_ISSUED",
-        "REBOOT_REQUESTED",
-        "MAINTENANCE",
-        "BLOCKED",
-    ]
-)
-"""Flags with which nobody knows yet what the node will be; scontrol(1), NODE STATE CODES."""
 
-ASLEEP = frozenset(
-    ["POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "POWERING_UP", "POWER_UP"],
-)
-"""Flags of power saving: Slurm wakes such a node for the job that needs it (slurm.conf(5)), and
-until then its silence means nothing."""
+class NodeWord(Struct, frozen=True, kw_only=True):
+    """All that anybody asks of a base state or of a flag of a node.
 
-UP = frozenset({"IDLE", "MIXED", "ALLOCATED"})
+    `page`: the word that the page shows for it, empty where the others decide. `can_work`: Slurm
+    gives the node jobs, now or as soon as its own have ended or it is awake; "busy": until its own
+    have ended. `may_act`: something may be done to the node. `is_out`: something is wrong with the
+    node, or somebody took it out. `is_free`: nobody else has a claim on an idle node. `is_heard`:
+    slurmctld hears from it. `asleep`: power saving, so that its silence means nothing. `wakes`: it
+    is powered up for its job. `passing`: what the node passes through, where that has to end.
+    """
+
+    page: str = ""
+    can_work: bool | Literal["busy"] = True
+    may_act: bool = True
+    is_out: bool = False
+    is_free: bool = True
+    is_heard: bool = True
+    asleep: bool = False
+    wakes: bool = False
+    passing: Literal["", "waking", "powering down", "rebooting", "completing"] = ""
+
+
+def _no(page: str = "", **more: Any) -> NodeWord:
+    """A word of a node that does not work and that nothing may be done to."""
+    return NodeWord(page=page, **{"can_work": False, "may_act": False, "is_free": False, **more})
+
+
+def _sleeping(**more: Any) -> NodeWord:
+    return NodeWord(
+        page="powered_down", may_act=False, is_free=False, is_heard=False, asleep=True, **more
+    )
+
+
+BASES: dict[str, NodeWord] = {
+    "IDLE": NodeWord(page="idle"),
+    "MIXED": NodeWord(page="mixed", is_free=False),
+    "ALLOCATED": NodeWord(page="allocated", is_free=False),
+    "DOWN": _no("down", is_out=True, is_heard=False),
+    "ERROR": _no("down", is_out=True, is_heard=False),
+    "FUTURE": _no("unknown", is_heard=False),
+    "UNKNOWN": _no("unknown", is_heard=False),
+}
+"""`node_states` in src/common/slurm_protocol_defs.c, 20.11 to 26.11 (release candidate)."""
+
+FLAGS: dict[str, NodeWord] = {
+    "NOT_RESPONDING": _no("down", is_out=True, is_heard=False),
+    "INVALID_REG": _no("down", is_out=True),
+    "FAIL": _no("fail", is_out=True),
+    "REBOOT_ISSUED": _no("rebooting", passing="rebooting"),
+    # "scontrol reboot" without ASAP: the node takes jobs until it is idle once.
+    "REBOOT_REQUESTED": _no("rebooting", can_work="busy"),
+    "POWERING_UP": _sleeping(wakes=True, passing="waking"),
+    "POWERING_DOWN": _sleeping(passing="powering down"),
+    "POWERED_DOWN": _sleeping(wakes=True),
+    "POWER_DOWN": _sleeping(),
+    "POWER_UP": _sleeping(wakes=True),
+    "DRAIN": NodeWord(page="drained", can_work=False, is_out=True, is_free=False),
+    "MAINTENANCE": _no("maint"),
+    "COMPLETING": NodeWord(page="completing", may_act=False, is_free=False, passing="completing"),
+    # A job with `--exclusive=topo` keeps others off the rest of its block until it ends.
+    "BLOCKED": NodeWord(page="blocked", may_act=False, is_free=False),
+    "RESERVED": NodeWord(page="reserved", is_free=False),
+    "PLANNED": NodeWord(page="planned", is_free=False),
+    "PERFCTRS": NodeWord(is_free=False),
+    "EXTERNAL": NodeWord(may_act=False, is_free=False),  # there is no slurmd
+    "RESUME": NodeWord(may_act=False, is_free=False),  # it is just being given back
+    "CLOUD": NodeWord(),
+    "DYNAMIC": NodeWord(),
+    "DYNAMIC_FUTURE": NodeWord(),
+    "DYNAMIC_NORM": NodeWord(),
+}
+"""`node_state_flags` there, in the order in which they decide the page's word; meanings: sinfo(1),
+NODE STATE CODES."""
+
+_UNKNOWN = NodeWord(page="unknown", can_work=False, may_act=False, is_free=False)
+"""A flag that no Slurm known here prints: nothing is done to the node, and it is not out."""
+
+UP = frozenset(name for name, base in BASES.items() if base.can_work)
 """Base states of a node that is there."""
+
+ASLEEP = frozenset(name for name, flag in FLAGS.items() if flag.asleep)
+"""Flags of power saving: Slurm wakes such a node for the job that needs it (slurm.conf(5))."""
+
+
+def flag_meaning(flag: str) -> NodeWord:
+    """What a flag says; one that is in no table is unknown."""
+    return FLAGS.get(flag, _UNKNOWN)
+
+
+def base_meaning(state: str) -> NodeWord:
+    """What a base state says; one that is in no table is UNKNOWN."""
+    return BASES.get(state, BASES["UNKNOWN"])
+
+
+def unknown_flags(node: Node) -> list[str]:
+    """Flags of which nobody here knows what they mean for the node."""
+    return sorted(flag for flag in node.flags if flag not in FLAGS)
+
+
+def unfit_flags(node: Node) -> list[str]:
+    """Flags with which nothing may be done to the node, those that are not known too."""
+    return sorted(flag for flag in node.flags if not flag_meaning(flag).may_act)
+
+
+def is_heard(node: Node) -> bool:
+    """Whether slurmctld hears from the node, as far as is known."""
+    words = [base_meaning(node.state), *map(flag_meaning, node.flags)]
+    return all(word.is_heard for word in words)
+
+
+def can_work(node: Node) -> bool | None:
+    """Whether Slurm gives the node jobs, now or when those on it have ended or it is awake; None
+    where that hangs on a flag that is not known."""
+    silence = {"NOT_RESPONDING"} if node.flags & ASLEEP else set()
+    known = [flag_meaning(flag) for flag in node.flags - silence if flag in FLAGS]
+    busy = node.state in ("MIXED", "ALLOCATED")
+    able = [base_meaning(node.state), *known]
+    if not all(word.can_work is True or (word.can_work == "busy" and busy) for word in able):
+        return False
+    return None if unknown_flags(node) else True
+
+
+def page_word(state: str, flags: Collection[str]) -> str:
+    """The one word for all of it, as sinfo would say it."""
+    if state == "DOWN" or any(flag not in FLAGS for flag in flags):
+        return "down" if state == "DOWN" else "unknown"
+    busy, sleeps = state in ("MIXED", "ALLOCATED"), bool(ASLEEP.intersection(flags))
+    for name, flag in FLAGS.items():
+        silent = name == "NOT_RESPONDING" and sleeps
+        if name not in flags or not flag.page or silent or (flag.can_work == "busy" and busy):
+            continue
+        draining = name == "DRAIN" and (busy or "COMPLETING" in flags)
+        return "draining" if draining else flag.page
+    return base_meaning(state).page
+
 
 SEEN = ("reason", "reason_user", "reason_time")
 """Params of a request that say which reason its proof is about; the node must still have it."""
@@ -53,7 +165,7 @@ def state_of(node: Node) -> str:
 
 def unfit(node: Node) -> str:
     """Why nothing may be done to the node now, as `DOWN and NOT_RESPONDING`; empty if it is up."""
-    flags = sorted(node.flags & UNFIT)
+    flags = unfit_flags(node)
     return "" if node.state in UP and not flags else " and ".join([node.state, *flags])
 
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import printed
 from sentinel.slurm.model import Node
+from sentinel.slurm.node_states import BASES
 from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "node")
-
-BASES = frozenset(["UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE"])
 
 # 20.11 prints one suffix and lets words take the place of the base state: node_state_string()
 # in src/common/slurm_protocol_defs.c at slurm-20-11-9-1. MAINT, RESERVED and PERFCTRS stand

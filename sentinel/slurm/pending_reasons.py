@@ -2,7 +2,7 @@
 
 Names: `job_state_reason_string()` in src/common/job_state_reason.c (before 24.05
 `job_reason_string()` in src/common/slurm_protocol_defs.c), all releases from 20.11.9 to
-26.05.3. Meanings: https://slurm.schedmd.com/job_reason_codes.html, squeue(1) "JOB REASON
+26.05.3 and the release candidate of 26.11, which has no new ones. Meanings: https://slurm.schedmd.com/job_reason_codes.html, squeue(1) "JOB REASON
 CODES", sacctmgr(1) for the limits. Texts: what slurmctld and its plugins write into
 `state_desc`, which squeue prints in place of the name. Which of the three classes each
 belongs to is sentinel's judgement, made from where the source sets and clears it.
@@ -29,7 +29,8 @@ class Reason(Struct, frozen=True):
     """One reason: its name or text, who ends it, and its meaning for a person.
 
     `patience`: seconds after which "ends by itself" is no longer believed; None: for ever.
-    `held`: `scontrol release` lets the job go.
+    `held`: `scontrol release` lets the job go. `never`: as it was submitted no waiting and no
+    release starts it. `needs_nodes`: a node more may start it sooner; in doubt it does.
     """
 
     code: str
@@ -37,6 +38,8 @@ class Reason(Struct, frozen=True):
     meaning: str
     patience: float | None = None
     held: bool = False
+    never: bool = False
+    needs_nodes: bool = True
 
 
 class _Group(Struct, frozen=True):
@@ -45,21 +48,38 @@ class _Group(Struct, frozen=True):
     names: str
     patience: float | None = None
     held: bool = False
+    never: bool = False
+    needs_nodes: bool = True
 
 
 _GROUPS = (
     _Group(Ends.ITSELF, "not yet considered by the scheduler", "None WaitingForScheduling"),
     _Group(Ends.ITSELF, "jobs of higher priority go first", "Priority"),
     _Group(Ends.ITSELF, "waits for nodes to become free", "Resources"),
-    _Group(Ends.ITSELF, "waits for another job", "Dependency"),
-    _Group(Ends.ITSELF, "its begin time has not come", "BeginTime"),
-    _Group(Ends.ITSELF, "as many tasks of its array run as may run at once", "JobArrayTaskLimit"),
-    _Group(Ends.ITSELF, "waits for its reservation", "Reservation"),
-    _Group(Ends.ITSELF, "waits for a licence", "Licenses"),
+    _Group(Ends.ITSELF, "waits for another job", "Dependency", needs_nodes=False),
+    _Group(Ends.ITSELF, "its begin time has not come", "BeginTime", needs_nodes=False),
+    _Group(
+        Ends.ITSELF,
+        "as many tasks of its array run as may run at once",
+        "JobArrayTaskLimit",
+        needs_nodes=False,
+    ),
+    _Group(Ends.ITSELF, "waits for its reservation", "Reservation", needs_nodes=False),
+    _Group(Ends.ITSELF, "waits for a licence", "Licenses", needs_nodes=False),
     _Group(Ends.ITSELF, "its nodes are being prepared", "Prolog"),
     _Group(Ends.ITSELF, "its previous run is being cleaned up", "Cleaning"),
-    _Group(Ends.ITSELF, "waits for the burst buffer", "BurstBufferResources BurstBufferStageIn"),
-    _Group(Ends.ITSELF, "waits for the other clusters of the federation", "FedJobLock"),
+    _Group(
+        Ends.ITSELF,
+        "waits for the burst buffer",
+        "BurstBufferResources BurstBufferStageIn",
+        needs_nodes=False,
+    ),
+    _Group(
+        Ends.ITSELF,
+        "waits for the other clusters of the federation",
+        "FedJobLock",
+        needs_nodes=False,
+    ),
     _Group(Ends.ITSELF, "immediate start is deferred to the scheduler", "SchedDefer"),
     _Group(
         Ends.ITSELF,
@@ -73,7 +93,13 @@ _GROUPS = (
         "PartitionDown PartitionInactive ReqNodeNotAvail NodeDown FrontEndDown Constraints",
         patience=DAY,
     ),
-    _Group(Ends.ITSELF, "its share of use is too low at present", "QOSUsageThreshold", DAY),
+    _Group(
+        Ends.ITSELF,
+        "its share of use is too low at present",
+        "QOSUsageThreshold",
+        DAY,
+        needs_nodes=False,
+    ),
     _Group(
         Ends.ITSELF,
         "its account or QOS runs as much as it may at once; starts when other jobs of it end",
@@ -85,6 +111,7 @@ _GROUPS = (
         QOSGrpLicense QOSGrpBB QOSGrpBilling QOSGrpUnknown QOSGrpJobsLimit
         QOSGrpSubmitJobsLimit QOSMaxJobsPerUserLimit QOSMaxSubmitJobPerUserLimit
         MaxJobsPerAccount MaxSubmitJobsPerAccount""",
+        needs_nodes=False,
     ),
     _Group(
         Ends.ITSELF,
@@ -101,6 +128,7 @@ _GROUPS = (
         MaxBBRunMinsPerUser MaxBillingRunMinsPerUser MaxCpuRunMinsPerUser
         MaxEnergyRunMinsPerUser MaxGRESRunMinsPerUser MaxLicenseRunMinsPerUser
         MaxMemoryRunMinsPerUser MaxNodeRunMinsPerUser MaxUnknownRunMinsPerUser""",
+        needs_nodes=False,
     ),
     _Group(
         Ends.ITSELF,
@@ -110,25 +138,39 @@ _GROUPS = (
         QOSMaxUnknownPerUser MaxBBPerAccount MaxBillingPerAccount MaxCpuPerAccount
         MaxEnergyPerAccount MaxGRESPerAccount MaxLicensePerAccount MaxMemoryPerAccount
         MaxNodePerAccount MaxUnknownPerAccount""",
+        needs_nodes=False,
         patience=DAY,
     ),
     _Group(Ends.PERSON, "held by its user or a coordinator", "JobHeldUser", held=True),
     _Group(Ends.PERSON, "held by an administrator", "JobHeldAdmin", held=True),
     _Group(Ends.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
-    _Group(Ends.PERSON, "the job it depends on ended the wrong way", "DependencyNeverSatisfied"),
-    _Group(Ends.PERSON, "no node has what it asks for", "BadConstraints"),
-    _Group(Ends.PERSON, "cannot meet its deadline", "DeadLine"),
-    _Group(Ends.PERSON, "its reservation is gone", "ReservationDeleted ReservationInvalid"),
+    _Group(
+        Ends.PERSON,
+        "the job it depends on ended the wrong way",
+        "DependencyNeverSatisfied",
+        never=True,
+    ),
+    _Group(Ends.PERSON, "no node has what it asks for", "BadConstraints", never=True),
+    _Group(Ends.PERSON, "cannot meet its deadline", "DeadLine", never=True),
+    _Group(
+        Ends.PERSON,
+        "its reservation is gone",
+        "ReservationDeleted ReservationInvalid",
+        never=True,
+    ),
     _Group(
         Ends.PERSON,
         "its account or QOS may not be used here",
         "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
+        never=True,
     ),
     _Group(
         Ends.PERSON,
         "asks for more than its partition allows",
-        "PartitionNodeLimit PartitionTimeLimit PartitionConfig MaxMemPerLimit",
+        "PartitionNodeLimit PartitionTimeLimit MaxMemPerLimit",
+        never=True,
     ),
+    _Group(Ends.PERSON, "asks for more nodes than its partition has", "PartitionConfig"),
     _Group(
         Ends.PERSON,
         "the account or QOS has used up its granted time",
@@ -159,12 +201,14 @@ _GROUPS = (
         QOSMaxCpuMinutesPerJobLimit QOSMaxMemoryMinutesPerJob QOSMaxNodeMinutesPerJob
         QOSMaxEnergyMinutesPerJob QOSMaxGRESMinutesPerJob QOSMaxLicenseMinutesPerJob
         QOSMaxBBMinutesPerJob QOSMaxBillingMinutesPerJob QOSMaxUnknownMinutesPerJob""",
+        never=True,
     ),
     _Group(
         Ends.PERSON,
         "asks for less than its QOS demands",
         """QOSMinCpuNotSatisfied QOSMinMemory QOSMinNode QOSMinEnergy QOSMinGRES QOSMinLicense
         QOSMinBB QOSMinBilling QOSMinUnknown""",
+        never=True,
     ),
     _Group(
         Ends.PERSON,
@@ -181,7 +225,9 @@ _GROUPS = (
 )
 
 REASONS: dict[str, Reason] = {
-    name: Reason(name, group.ends, group.meaning, group.patience, group.held)
+    name: Reason(
+        name, group.ends, group.meaning, group.patience, group.held, group.never, group.needs_nodes
+    )
     for group in _GROUPS
     for name in group.names.split()
 }
@@ -219,10 +265,13 @@ TEXTS: tuple[Reason, ...] = (
         "job requeued in special exit state", Ends.PERSON, "ended specially and is held", held=True
     ),
     Reason("License request ", Ends.PERSON, "held: a licence it asks for is gone"),
-    Reason("Reservation ", Ends.PERSON, "its reservation is gone"),
-    Reason("Job's account not ", Ends.PERSON, "its account may not use this partition"),
-    Reason("Job's QOS not ", Ends.PERSON, "its QOS may not use this partition"),
-    Reason("uid ", Ends.PERSON, "its user may not use this partition"),
+    Reason("Reservation ", Ends.PERSON, "its reservation is gone", never=True),
+    Reason("Job's account not ", Ends.PERSON, "its account may not use this partition", never=True),
+    Reason("Job's QOS not ", Ends.PERSON, "its QOS may not use this partition", never=True),
+    Reason("uid ", Ends.PERSON, "its user may not use this partition", never=True),
+    Reason(
+        "Memory resize to ", Ends.UNKNOWN, "its memory could not be changed while it ran (26.11)"
+    ),
     Reason("Job is at or exceeds ", Ends.PERSON, "the account or QOS has used up its time"),
     Reason("Unable to load job ", Ends.PERSON, "Slurm lost its script or environment"),
     Reason("Burst buffer pre_run error", Ends.PERSON, "the burst buffer failed"),

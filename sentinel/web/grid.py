@@ -17,7 +17,7 @@ WIDE, NARROW, FEW = 100, 40, 2000
 COLOURS = {
     "down": "#d92d20", "fail": "#d92d20", "drained": "#e8700a", "draining": "#f0a13a",
     "unknown": "#9155d9", "rebooting": "#9155d9", "maint": "#7d6bb8", "powered_down": "#6b7682",
-    "completing": "#2f8f83", "reserved": "#4f86a8", "planned": "#4f86a8",
+    "completing": "#2f8f83", "blocked": "#4f86a8", "reserved": "#4f86a8", "planned": "#4f86a8",
     "allocated": "#2563c9", "mixed": "#5b93ea", "idle": "#8fa3b5",
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
 from sentinel.actions.undrain import Undrain
 from sentinel.core.model import ActionRequest
 from sentinel.slurm.model import Node
-from sentinel.slurm.node_states import UNFIT
+from sentinel.slurm.node_states import FLAGS
 from tests.actions.world import node
 
 IDLE, DRAINED = node("n1", drained=False), node("n1")
@@ -94,7 +94,8 @@ def test_a_drain_never_ends_a_job(flag: str) -> None:
 
 
 UNFIT_NODES = [
-    *(flagged(flag) for flag in sorted(UNFIT)),
+    *(flagged(flag) for flag in sorted(FLAGS) if not FLAGS[flag].may_act),
+    flagged("A_WORD_OF_SLURM_31"),
     *(replace(DRAINED, state=state) for state in ("DOWN", "ERROR", "FUTURE", "UNKNOWN")),
 ]
 

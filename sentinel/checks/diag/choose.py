@@ -9,11 +9,9 @@ from sentinel.core import hostlist
 from sentinel.core.model import Coverage, covered
 from sentinel.core.values import Share
 from sentinel.slurm.model import Node
-from sentinel.slurm.node_states import UP, unfit
+from sentinel.slurm.node_states import UP, flag_meaning, unfit
 
 WORDS = ("idle", "suspect", "all", "returned")
-NOT_IDLE = frozenset({"PLANNED", "RESERVED", "MAINTENANCE", "DRAIN", "PERFCTRS", "CLOUD_DOWN"})
-"""Idle, and yet spoken for or out of service: sinfo(1), NODE STATE CODES."""
 
 
 def candidates(
@@ -27,7 +25,7 @@ def candidates(
     that have just come back to service."""
     there = [n for n in nodes if not unfit(n) and (not partition or partition in n.partitions)]
     if which in ("idle", "returned"):
-        idle = [n for n in there if n.state == "IDLE" and not n.flags & NOT_IDLE]
+        idle = [n for n in there if n.state == "IDLE" and _is_free(n)]
         return [n for n in idle if which == "idle" or n.name in back]
     if which == "suspect":
         return [n for n in there if n.name in suspects]
@@ -35,6 +33,11 @@ def candidates(
         return [n for n in there if n.state in UP and "DRAIN" not in n.flags]
     named = set(hostlist.expand(which))
     return [n for n in there if n.name in named]
+
+
+def _is_free(node: Node) -> bool:
+    """Whether nobody has a claim on it, and it is in service."""
+    return all(flag_meaning(flag).is_free for flag in node.flags)
 
 
 def coverage(

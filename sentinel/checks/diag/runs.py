@@ -8,20 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import Job, JobEnd
 
 GRACE = 120.0
 """Seconds in which a job may be on its way into the queue, or its last file to other hosts."""
-
-ENDS = {
-    "TIMEOUT": "timed out: the job ran into its time limit",
-    "DEADLINE": "it did not start in time and was cancelled",
-    "CANCELLED": "its job was cancelled",
-    "NODE_FAIL": "the node failed while it ran",
-    "PREEMPTED": "its job was preempted",
-    "OUT_OF_MEMORY": "its job ran out of memory",
-    "BOOT_FAIL": "the node did not boot for it",
-}
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -82,7 +73,9 @@ def lost(run: Run, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
     end = end_of(run.job)
     if end is None:
         return "its job is gone and left no result"
-    return ENDS.get(end.state, f"its job ended as {end.state} and left no result")
+    words = meaning(end.state).words or "ended in a state that is not known here"
+    late = "timed out: " if end.state == "TIMEOUT" else ""
+    return f"{late}its job {words} ({end.state}) and left no result"
 
 
 class Last(Struct, frozen=True, kw_only=True):

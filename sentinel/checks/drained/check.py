@@ -14,7 +14,7 @@ from sentinel.actions.limits import Limits
 from sentinel.checks import hanging
 from sentinel.checks.drained import proof, verdict
 from sentinel.checks.drained.proof import askable
-from sentinel.checks.drained.reasons import KILL, fits
+from sentinel.checks.drained.reasons import fits
 from sentinel.checks.drained.sight import (
     Here,
     History,
@@ -38,6 +38,7 @@ from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.nodes.probe import NodeProbe, Wants
 from sentinel.plugin import Check
+from sentinel.slurm.drain_reasons import KILL
 from sentinel.slurm.model import ids, runs
 
 if TYPE_CHECKING:

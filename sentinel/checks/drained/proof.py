@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sentinel.checks import hanging
 from sentinel.checks.drained import people
 from sentinel.checks.drained.people import unread
@@ -28,7 +30,7 @@ from sentinel.nodes.model import Answered
 from sentinel.nodes.probe import Identity, KernelLine, KernelLog, NodeProbe, Unread
 from sentinel.slurm import gres as core
 from sentinel.slurm.job_states import EXPEDITED
-from sentinel.slurm.node_states import UP, state_of, unfit
+from sentinel.slurm.node_states import UP, state_of, unfit, unknown_flags
 
 if TYPE_CHECKING:
     from sentinel.gpu.model import Gpu
@@ -157,20 +159,6 @@ VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"}
 YOUNG = 3
 """Seconds of age below which state D may be the probe's own ps waiting for its pages."""
 
-MILD = frozenset(
-    [
-        "DRAIN",
-        "CLOUD",
-        "DYNAMIC",
-        "DYNAMIC_FUTURE",
-        "DYNAMIC_NORM",
-        "PERFCTRS",
-        "PLANNED",
-        "RESERVED",
-    ]
-)
-"""Flags that are no reason to leave a node alone; one that no Slurm until 26.05 has is."""
-
 BOOT_SLACK = 120
 """Seconds by which slurmd's and the node's own account of its boot may differ."""
 
@@ -218,9 +206,10 @@ def _state(sight: Sight) -> Item:
     node, text = sight.node, state_of(sight.node)
     if sight.expediting:
         return _no("drained", _kept(sight))
-    if why := unfit(node):
+    strange = unknown_flags(node)
+    if why := unfit(replace(node, flags=node.flags.difference(strange))):
         return Item(name="drained", good=False, text=f"it is {why}")
-    if strange := sorted(node.flags - MILD):
+    if strange:
         text = f"it is {strange[0]}, and nobody here knows what that means for it"
         return Item(name="drained", good=None, text=visible(text))
     if node.state != "IDLE":

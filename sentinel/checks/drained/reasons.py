@@ -6,26 +6,12 @@ update_node(), src/slurmctld/node_mgr.c), so the reasons before it count as well
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from sentinel.actions.model import Reading
+from sentinel.slurm.drain_reasons import KILL, own_reason, without_appended
 from sentinel.slurm.model import Node
 
-KILL = "Kill task failed"
-"""stepd_drain_node() in src/slurmd/slurmstepd/step_terminate_monitor.c, up to 24.11 all of it."""
-
-# " (JobId=1 StepId=batch)" since 25.05; anything else in the brackets is a person's.
-_KILL = re.compile(re.escape(KILL) + r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?")
-
-# The other reasons that slurmctld gives in these words and no more (drain_nodes(), 20.11 to 26.05).
-# "Prolog error: 571 xid 13 errors" is a health check's, which only begins as Slurm's own does.
-_OWN = re.compile(
-    r"(?:Prolog error|Epilog error|batch job complete failure|Duplicate jobid)(?: \(JobId=[^()]*\))?"
-)
-
-# What slurmctld itself appends: set_node_reason() since 23.02, "reboot issued" in all versions.
-_APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached))+$")
 _HARMLESS = frozenset({"", "Not responding", "cold-start"})
 
 
@@ -36,8 +22,8 @@ def fits(reason: str, prefixes: Iterable[str]) -> bool:
 
 def job_of(reason: str) -> str:
     """The id of the job whose task would not die, where Slurm tells it (25.05 and later)."""
-    match = _KILL.match(reason)
-    return (match[1] or "") if match else ""
+    own = own_reason(reason)
+    return (own[1][1] or "") if own and own[0].text == KILL else ""
 
 
 def note_in(reason: str, prefixes: Iterable[str] = ()) -> str:
@@ -46,20 +32,18 @@ def note_in(reason: str, prefixes: Iterable[str] = ()) -> str:
     Of any other reason, and of one with a prefix that goes on behind Slurm's own words, an
     administrator chose the prefix together with what may follow it.
     """
-    match = _KILL.match(reason)
-    if match is None and (own := _OWN.match(reason)) and fits(own[0], prefixes):
-        match = own
-    rest = _plain(reason)[match.end() :] if match else ""
-    return rest.strip(" :-;,")
+    own = own_reason(reason)
+    if own is None or not (own[0].text == KILL or fits(own[1][0], prefixes)):
+        return ""
+    return without_appended(reason)[own[1].end() :].strip(" :-;,")
 
 
 def typed_by(node: Node) -> str:
-    """The person who gave Slurm's own "Kill task failed"; empty where Slurm may have done it.
-
-    slurmstepd gives it as root; what slurmctld appends is signed by SlurmUser.
-    """
-    appended = _plain(node.reason) != node.reason.strip()
-    if not _KILL.match(node.reason) or appended or node.reason_user in ("", "root"):
+    """The person who gave a reason in Slurm's own words; empty where Slurm may have done it. What
+    slurmctld appends is signed by SlurmUser, whoever gave what stands before."""
+    own = own_reason(node.reason)
+    appended = without_appended(node.reason) != node.reason.strip()
+    if own is None or appended or node.reason_user in ("", *own[0].signers):
         return ""
     return node.reason_user
 
@@ -74,10 +58,10 @@ def left_over(node: Node, readings: Sequence[Reading]) -> bool:
     before = next((reading for reading in readings if not reading.out), None)
     if before is None or not before.reason:
         return False
-    appended = _plain(node.reason) != node.reason.strip()
+    appended = without_appended(node.reason) != node.reason.strip()
     same = (before.reason, before.user, before.reason_time)
     return same == (node.reason, node.reason_user, node.reason_time) or (
-        appended and _plain(node.reason) == _plain(before.reason)
+        appended and without_appended(node.reason) == without_appended(before.reason)
     )
 
 
@@ -87,7 +71,7 @@ def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequen
     `readings` are the ledger's, newest first; `earlier` what slurmctld's log holds, oldest first.
     """
     reasons = [*(r.reason for r in _absence(readings)), *reversed(earlier)]
-    return next((r for r in map(_plain, reasons) if _foreign(r, prefixes)), "")
+    return next((r for r in map(without_appended, reasons) if _foreign(r, prefixes)), "")
 
 
 def seen_from_the_start(readings: Sequence[Reading]) -> bool:
@@ -111,7 +95,3 @@ def _foreign(reason: str, prefixes: Sequence[str]) -> bool:
     return reason not in _HARMLESS and (
         not fits(reason, prefixes) or bool(note_in(reason, prefixes))
     )
-
-
-def _plain(reason: str) -> str:
-    return _APPENDED.sub("", reason).strip()

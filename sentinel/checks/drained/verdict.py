@@ -14,7 +14,7 @@ from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
 from sentinel.nodes.probe import Identity
-from sentinel.slurm.node_states import UNFIT, seen, state_of
+from sentinel.slurm.node_states import seen, state_of, unfit_flags
 
 _MARKS = {True: "+", False: "-", None: "?"}
 _BEFORE_ANYTHING = frozenset({"reservation", "history", "responds"})
@@ -216,7 +216,7 @@ def _commands(sight: Sight, clean: bool) -> tuple[str, ...]:
 def _only_completing(sight: Sight, item: Item) -> bool:
     """Whether nothing but the end of a job that does not come keeps the node from being idle."""
     node = sight.node
-    only = node.state == "IDLE" and node.flags & UNFIT == {"COMPLETING"} and not sight.expediting
+    only = node.state == "IDLE" and unfit_flags(node) == ["COMPLETING"] and not sight.expediting
     return item.name == "drained" and sight.completing is not None and only
 
 

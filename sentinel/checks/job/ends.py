@@ -6,6 +6,7 @@ from sentinel.checks.job.memory import Gone
 from sentinel.core.clock import SECOND, Instant, shifted
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import JobEnd
 from sentinel.slurm.pending_reasons import explain
 
@@ -81,18 +82,11 @@ def told(gone: Gone, now: Instant) -> str:
 def _what(end: JobEnd) -> str:
     by = f" by {visible(end.cancelled_by)}" if end.cancelled_by else ""
     word = visible(end.state.split(" ")[0])
-    texts = {
-        "COMPLETED": "ended by itself (COMPLETED)",
-        "CANCELLED": f"was cancelled{by} (CANCELLED)",
-        "TIMEOUT": "reached its time limit (TIMEOUT)",
-        "NODE_FAIL": "lost a node (NODE_FAIL)",
-        "OUT_OF_MEMORY": "ran out of memory (OUT_OF_MEMORY)",
-        "PREEMPTED": "was preempted (PREEMPTED)",
-        "BOOT_FAIL": "got nodes that did not boot (BOOT_FAIL)",
-        "DEADLINE": "missed its deadline (DEADLINE)",
-        "FAILED": "FAILED",
-    }
-    return texts.get(word, f"ended as {word}" if word else "ended") + _code(end)
+    words = meaning(end.state).words
+    if not words:
+        return (f"ended as {word}" if word else "ended") + _code(end)
+    state = "" if words == word else f" ({word})"
+    return f"{words}{by}{state}{_code(end)}"
 
 
 def _code(end: JobEnd) -> str:

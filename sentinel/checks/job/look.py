@@ -29,6 +29,7 @@ from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible_lines
 from sentinel.proc import Stuck
 from sentinel.proc.owned import NotSince
+from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import Job
 from sentinel.slurm.submission import Submission, again
 
@@ -263,7 +264,6 @@ MOST = 3
 """Times in a day; what dies more often needs a person."""
 
 KEPT = 20
-_CURABLE = ("FAILED", "NODE_FAIL", "TIMEOUT")
 _MISTAKE = re.compile(
     r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b.*failed|MemoryError|"
     r"out ?of ?memory|oom[-_ ]?kill"
@@ -299,7 +299,7 @@ def revival(
 def _curable(last: Gone) -> bool:
     """Whether the same again may go well: no mistake in the program, and not its memory."""
     end = last.end
-    if end is None or end.state not in _CURABLE or end.signal == _KILLED:
+    if end is None or not meaning(end.state).may_resubmit or end.signal == _KILLED:
         return False
     if end.exit_code == 128 + _KILLED or _MISTAKE.search(last.tail or ""):
         return False

@@ -196,7 +196,7 @@ def _still_there(memory: Memory, runs: Sequence[Run]) -> str:
 
 
 def _phase(run: Run) -> Phase:
-    return phase(run.state.partition(" ")[0])
+    return phase(run.state)
 
 
 def _known(memory: Memory, past: JobPast, now: Instant) -> Memory:

@@ -14,6 +14,7 @@ from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import expand
 from sentinel.core.values import duration_text
+from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import Job, Reservation
 
 SECOND_LOOK = 30.0
@@ -37,7 +38,6 @@ BEFORE = 120.0
 """Seconds before the end of a job within which it may itself submit its successor: a trap of
 `sbatch --signal` does. Earlier ones were queued in any case and say nothing of what follows."""
 
-_DEATHS = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL")
 _CANCELLED, _FORGOTTEN = "CANCELLED", "forgotten"
 
 
@@ -144,7 +144,7 @@ def _known(last: Gone, memory: Memory) -> Followed | None:
 def _is_death(gone: Gone) -> bool:
     """What no plan of a job's owner is: it failed, or somebody else has cancelled it. What Slurm
     has forgotten is over for MinJobAge at least, and nothing has come since."""
-    if gone.lost is not None or _word(gone) in (*_DEATHS, _FORGOTTEN):
+    if gone.lost is not None or _word(gone) == _FORGOTTEN or meaning(_word(gone)).is_death:
         return gone.asked
     return _word(gone) == _CANCELLED and _canceller(gone) not in ("", gone.seen.user)
 

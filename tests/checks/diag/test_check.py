@@ -299,7 +299,7 @@ def test_what_proves_nothing(
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("TIMEOUT", "timed out"), ("DEADLINE", "did not start in time"), ("NODE_FAIL", "node failed"),
+    [("TIMEOUT", "timed out"), ("DEADLINE", "missed its deadline"), ("NODE_FAIL", "lost a node"),
      ("OUT_OF_BREATH", "OUT_OF_BREATH")],
 )  # fmt: skip
 def test_a_job_that_left_nothing(tmp_path: Path, state: str, words: str) -> None:

@@ -45,7 +45,7 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
         (ended(state="PREEMPTED"), "was preempted (PREEMPTED)"),
         (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
         (ended(state="DEADLINE"), "missed its deadline (DEADLINE)"),
-        (ended(state="LAUNCH_FAILED"), "ended as LAUNCH_FAILED"),
+        (ended(state="LAUNCH_FAILED"), "could not be launched (LAUNCH_FAILED)"),
         (ended(started=NOW - 7500, ended=NOW - 300), "5m ago after running for 2h"),
     ],
 )
