@@ -1,4 +1,4 @@
-"""`sentinel gpus list|lemons|show|mark|clear|export|import|report|check`: the ledger by hand."""
+"""`sentinel gpus list|lemons|show|mark|clear|forget|export|import|report|check`: by hand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,23 @@ def _add_words(verbs: Any) -> None:
     )
     _gpu(clearing)
     clearing.set_defaults(mark="")
-    for parser in (marking, clearing):
+    forgetting = verb(
+        verbs,
+        "forget",
+        "remove events that never happened, such as lines that a user put into the kernel's log",
+        call_forget,
+    )
+    _gpu(forgetting)
+    forgetting.add_argument(
+        "events",
+        nargs="+",
+        metavar="EVENT",
+        help="what `sentinel gpus show` calls it, for example 'xid 79'",
+    )
+    forgetting.add_argument(
+        "--since", metavar="MOMENT", help="only those from then on, for example 2026-12-24T18:00"
+    )
+    for parser in (marking, clearing, forgetting):
         parser.add_argument(
             "--reason",
             required=True,
@@ -160,6 +176,42 @@ def call_mark(args: argparse.Namespace) -> int:
         json.dumps({"subject": subject, "mark": args.mark}) if args.json else f"{subject}: {said}"
     )
     return 0
+
+
+def call_forget(args: argparse.Namespace) -> int:
+    """0 when they are removed; a BadCall where the ledger has none of them."""
+    from sentinel.cli import ledger
+
+    with ledger.opened(args, writing=True) as of:
+        subject = ledger.find(of.gpus, args.gpu).subject
+        since = _since(args.since, app.zone(of.settings))
+        kinds = frozenset(args.events)
+        count = of.gpus.forget(subject, kinds, since, visible(args.reason), by_hand(), of.now)
+        is_gone = of.gpus.entry(subject) is None
+    if not count:
+        raise app.BadCall(
+            visible(f"{subject} has no such events; see: sentinel gpus show {subject}")
+        )
+    if args.json:
+        print(json.dumps({"subject": subject, "forgotten": count, "gone": is_gone}))
+    else:
+        gone = "; nothing else is known of it, so it is gone" if is_gone else ""
+        print(f"{visible(subject)}: {count} {'event' if count == 1 else 'events'} forgotten{gone}")
+    return 0
+
+
+def _since(text: str | None, zone: Any) -> int:
+    """µs UTC; 0 for always."""
+    if not text:
+        return 0
+    from sentinel.alerting.silences import moment
+    from sentinel.core.clock import SECOND
+    from sentinel.core.errors import Invalid
+
+    try:
+        return int(moment(text, zone, "since").timestamp()) * SECOND
+    except Invalid as error:
+        raise app.BadCall(str(error)) from error
 
 
 def call_export(args: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,6 @@ BAD, FINE = gpus_of(0)[0], gpus_of(0)[1]
 
 
 def now() -> Instant:
-    import time
-
     return Instant(wall=int(time.time()) * SECOND)
 
 
@@ -123,6 +122,29 @@ def test_a_persons_word(shell: Shell) -> None:
     assert [r["gpu"] for r in shell.json("gpus", "lemons")] == [stranger]
 
 
+def test_what_never_happened_is_removed(shell: Shell) -> None:
+    """By its name and from a moment on; the note says who and why, and the score is another."""
+    day = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(time.time() - 5 * DAY))
+    words = ("gpus", "forget", BAD.uuid, "xid 48", "xid 63", "--since", day)
+    said = shell.json(*words, "--reason", "a program's name")
+    assert said == {"subject": BAD.uuid, "forgotten": 1, "gone": False}
+    shown = shell.json("gpus", "show", BAD.uuid)
+    whats = [(e["what"], e["count"], e["text"]) for e in shown["events"]]
+    assert whats[0] == ("forgot xid 63", 1, "a program's name")
+    assert {what for what, _, _ in whats[1:]} == {"xid 48", "diag fail"}
+    assert "by hand" in shown["events"][0]["by"]
+    text = shell.out("gpus", "forget", BAD.uuid, "xid 48", "diag fail", "--reason", "the same")
+    assert text == f"{BAD.uuid}: 2 events forgotten\n"
+    assert shell.out("gpus", "lemons") == "no lemons and no suspects\n"
+    ledger = open_gpus(str(shell.folder / "state"), LemonPolicy())
+    stranger = gpus_of(77)[0].uuid
+    ledger.record([GpuEvent(id="9", subject=stranger, what="xid 79", at=now(), node="vm-2")])
+    ledger.close()
+    text = shell.out("gpus", "forget", stranger, "xid 79", "--reason", "no such GPU")
+    assert text.endswith("1 event forgotten; nothing else is known of it, so it is gone\n")
+    assert len(shell.json("gpus", "list")) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -132,6 +154,10 @@ def test_a_persons_word(shell: Shell) -> None:
         (("list", "n["), "list of nodes"),
         (("import", "/nowhere"), "/nowhere: No such file"),
         (("mark", "x", "lemon"), "--reason"),
+        (("forget", BAD.uuid, "xid 48"), "--reason"),
+        (("forget", BAD.uuid, "--reason", "x"), "EVENT"),
+        (("forget", BAD.uuid, "xid 79", "--reason", "x"), "has no such events"),
+        (("forget", BAD.uuid, "xid 48", "--since", "noon", "--reason", "x"), "noon"),
     ],
 )
 def test_calls_that_make_no_sense(shell: Shell, words: tuple[str, ...], said: str) -> None:

@@ -167,15 +167,20 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             memory=ctx.memory,
         )
         events, memory = self._signals(ctx, slurm)
-        book = keep_book(ctx.gpus, this, events)
+        before = open_xids.remembered(ctx.memory)
+        book = keep_book(ctx.gpus, this, events, before)
         opened = open_xids.updated(
-            _opened(ctx.memory), this.sights, book.cleared, ctx.now, self.remember
+            open_xids.kept(before, book.forgotten),
+            this.sights,
+            book.cleared,
+            ctx.now,
+            self.remember,
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
         found += self._others(silences, book, ctx)
-        before = plain(ctx.memory, "told")
-        found += unseen(before, found, sights, {*sights, *silences, *slurm})
-        memory |= {"told": told(found, before), **asked.memory}
+        bad = plain(ctx.memory, "told")
+        found += unseen(bad, found, sights, {*sights, *silences, *slurm})
+        memory |= {"told": told(found, bad), **asked.memory}
         return Report(
             findings=tuple(found),
             coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),
@@ -316,7 +321,3 @@ def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> No
 def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:
     found = {n: recalled(raw, Cursor) for n, raw in plain(memory, "cursors").items()}
     return {node: cursor for node, cursor in found.items() if cursor}
-
-
-def _opened(memory: Mapping[str, Any]) -> Sequence[open_xids.Open]:
-    return recalled(memory.get("open"), list[open_xids.Open]) or []

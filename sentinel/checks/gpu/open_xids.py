@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from sentinel.checks.gpu.judge import STATUS, Problem
 from sentinel.checks.gpu.sight import Sight, subject_of, what_of
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status
+from sentinel.core.recall import recalled
 from sentinel.core.values import duration_text
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
@@ -38,6 +40,16 @@ class Open(Struct, frozen=True, kw_only=True):
     text: str
     meaning: str = ""
     count: int = 1
+
+
+def remembered(memory: Mapping[str, Any]) -> list[Open]:
+    """Those that the last run left."""
+    return recalled(memory.get("open"), list[Open]) or []
+
+
+def kept(before: Sequence[Open], forgotten: Mapping[tuple[str, str], int]) -> list[Open]:
+    """Without those of which somebody said since that they never happened (µs UTC)."""
+    return [one for one in before if forgotten.get((one.subject, one.what), -1) < one.at]
 
 
 def updated(

@@ -18,7 +18,7 @@ from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
 from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
-from sentinel.gpu.ledger_update import blamed
+from sentinel.gpu.ledger_update import FORGOT, blamed
 from sentinel.gpu.lemon_score import Standing
 from sentinel.gpu.model import Gpu
 from sentinel.slurm.gres import gpus as gpus_in
@@ -31,12 +31,14 @@ TOLD = 3
 class Book(Struct, kw_only=True):
     """What the ledger said in this run; `trouble` where it could not be asked.
 
-    `lemons`: where those that are here now have been.
+    `lemons`: where those that are here now have been. `forgotten`: when somebody said of which events
+    of which subject that they never happened (µs UTC).
     """
 
     entries: Sequence[Entry] = ()
     lemons: Mapping[str, Sequence[Stay]] = {}
     standings: Mapping[str, Standing] = {}
+    forgotten: Mapping[tuple[str, str], int] = {}
     trouble: str = ""
 
     @property
@@ -92,8 +94,10 @@ class Round(Struct, frozen=True, kw_only=True):
         return missing.missing(sight, self.due(sight.node), known)
 
 
-def keep_book(gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent]) -> Book:
-    """Tell the ledger what was seen, and ask what it holds of it."""
+def keep_book(
+    gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent], opened: Sequence[Open] = ()
+) -> Book:
+    """Tell the ledger what was seen, and ask what it holds of it and of what is open."""
     if gpus is None:
         return Book()
     try:
@@ -104,10 +108,26 @@ def keep_book(gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent]) -> Book
         here = {gpu.uuid for sight in this.sights.values() for gpu in sight.gpus}
         bad = [uuid for uuid in here if uuid in standings and standings[uuid].judged == "lemon"]
         return Book(
-            entries=before, standings=standings, lemons={uuid: gpus.stays(uuid) for uuid in bad}
+            entries=before,
+            standings=standings,
+            lemons={uuid: gpus.stays(uuid) for uuid in bad},
+            forgotten=_forgotten(gpus, before, opened),
         )
     except StoreError as error:
         return Book(trouble=str(error))
+
+
+def _forgotten(
+    gpus: Gpus, entries: Sequence[Entry], opened: Sequence[Open]
+) -> dict[tuple[str, str], int]:
+    """Of what is open. A subject that the ledger does not know any more had only such events."""
+    known = {entry.subject for entry in entries}
+    found = {(one.subject, one.what): one.at for one in opened if one.subject not in known}
+    for subject in {one.subject for one in opened} & known:
+        for event in gpus.events(subject):
+            if event.what.startswith(FORGOT):
+                found.setdefault((subject, event.what.removeprefix(FORGOT)), event.at.wall)
+    return found
 
 
 def _sightings(sights: Mapping[str, Sight]) -> Iterator[Sighting]:

@@ -218,6 +218,28 @@ def test_an_xid_stays_bad_until_it_is_mended() -> None:
     assert here.bad(3700) == {}
 
 
+def test_what_somebody_says_never_happened_is_over() -> None:
+    """That event alone, and not one that comes after; a GPU that only such lines named is gone."""
+    here = world()
+    node = here.nodes["n1"]
+    node.xid(74)
+    node.xid(79)
+    fake = "GPU-11111111-2222-3333-4444-555555555555"
+    node.say(f"NVRM: GPU at PCI:0000:9b:00: {fake}")
+    node.say("NVRM: Xid (PCI:0000:9b:00): 48, DBE")
+    assert set(here.bad()) == {uuid(0), fake}
+    assert here.gpus is not None
+    for subject, what in ((uuid(0), "xid 79"), (fake, "xid 48")):
+        assert here.gpus.forget(subject, {what}, 0, "forged", "root", here.clock.now()) == 1
+    found = here.bad()
+    assert list(found) == [uuid(0)]
+    assert "Xid 74" in found[uuid(0)].summary
+    assert "Xid 79" not in found[uuid(0)].summary
+    node.xid(79)
+    assert "Xid 79" in here.bad()[uuid(0)].summary
+    assert "Xid 79" in here.bad()[uuid(0)].summary
+
+
 def test_a_reset_is_seen_by_the_drivers_own_word() -> None:
     """Recovery action None ends what a reset mends; while a remapping is pending it does not."""
     here = world()
