@@ -47,9 +47,10 @@ def _uuids() -> list[str]:
         done = proc.run(["nvidia-smi", "-q", "-x"], limit=LIMIT)
     except (proc.NotFound, proc.TimedOut, proc.TooMuch) as error:
         raise CannotTell(f"nvidia-smi: {error}") from error
-    if done.code:
+    page = smi.page(done.out.decode("utf-8", "replace"), done.code)
+    if done.code and not page:
         raise CannotTell(f"nvidia-smi ended with exit code {done.code}")
-    return [gpu.uuid for gpu in smi.parse(done.out.decode("utf-8", "replace")).gpus]
+    return [gpu.uuid for gpu in smi.parse(page).gpus]
 
 
 def _listed(path: str, key: bytes) -> Mapping[str, str]:

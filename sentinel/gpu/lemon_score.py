@@ -24,6 +24,8 @@ WEIGHTS: Mapping[str, float] = {
     # memory
     "remap failed": 4,
     "remap pending": 1,
+    "memory unrepairable": 4,
+    "repair pending": 1,
     "retired pages": 3,
     "retired pending": 1,
     "ecc uncorrected": 2,

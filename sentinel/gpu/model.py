@@ -47,15 +47,27 @@ class Occupant(Struct, frozen=True, kw_only=True):
     memory: int | None = None
 
 
+class UnknownWord(Struct, frozen=True, kw_only=True):
+    """A field of nvidia-smi about a GPU's health, by its path, and what stands in it, of which one or
+    the other is not known here. `mild`: it says no, none or nothing."""
+
+    field: str
+    word: str
+    mild: bool = False
+
+
 class Gpu(Struct, frozen=True, kw_only=True):
     """One GPU. Bytes, degrees Celsius, watts, percent.
 
     `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
-    `fabric`: how far its NVLink fabric is (Not Started, In Progress, Completed with what came of it),
-    empty where that is Completed with Success, or where it has none.
-    `throttled`: reasons active now. `troubles`: fields in which the driver complains instead.
+    `fabric`: how far its NVLink fabric is (Not Started, In Progress, Completed with what came of it)
+    and what its health says, empty where that is well, or where it has none.
+    `unrepairable`: memory that no repair helps. `repairs`: what a reset will repair.
+    `throttled`: reasons active now. `troubles`: fields in which the driver complains instead;
+    `answers`: false where it complains in most of them, or says that the GPU is lost.
     `untold`: what every known form of the tool tells, if only as N/A, and this output does not.
+    `unknown`: what a newer driver says of its health. `remarks`: warnings of the tool about it.
     """
 
     uuid: str
@@ -76,15 +88,21 @@ class Gpu(Struct, frozen=True, kw_only=True):
     retired: RetiredPages | None = None
     throttled: tuple[str, ...] = ()
     mig: bool | None = None
+    unrepairable: bool | None = None
+    repairs: tuple[str, ...] = ()
     recovery: str = ""
     fabric: str = ""
     processes: tuple[Occupant, ...] = ()
     troubles: tuple[str, ...] = ()
+    answers: bool = True
     untold: tuple[str, ...] = ()
+    unknown: tuple[UnknownWord, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
-    """All GPUs a node's driver shows. `attached`: how many it says there are.
+    """All GPUs a node's driver shows. `attached`: how many it says there are. `remarks`: warnings of
+    the tool that are about none of them by address.
 
     `form`: the version of the format (v10 to v13), or what else it was.
     """
@@ -94,3 +112,4 @@ class Inventory(Struct, frozen=True, kw_only=True):
     cuda: str = ""
     form: str = ""
     attached: int | None = None
+    remarks: tuple[str, ...] = ()

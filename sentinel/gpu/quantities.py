@@ -31,18 +31,26 @@ def size(text: str) -> int | None:
 
 
 def yes(text: str) -> bool | None:
-    """Yes/No, Enabled/Disabled, Active/Not Active; None for N/A, deprecated and the like."""
+    """Yes/No, True/False, Enabled/Disabled, Active/Not Active; None for N/A, deprecated and the
+    like, and for a word that is not known (smi_words.py tells of those)."""
     word = text.strip().lower()
-    if word in ("yes", "enabled", "active", "on", "1"):
+    if word in ("yes", "true", "enabled", "active", "on", "1"):
         return True
-    return False if word in ("no", "disabled", "not active", "off", "none", "0") else None
+    return False if word in ("no", "false", "disabled", "not active", "off", "none", "0") else None
+
+
+def is_absent(text: str) -> bool:
+    """Whether it says that the device, the driver or this user's rights have no such value."""
+    word = text.strip().strip("[]<>").lower().replace("_", " ")
+    return word in ("", "n/a", "none", "not supported", "insufficient permissions") or (
+        "deprecated" in word
+    )
 
 
 def told(text: str) -> str:
     """The text, or nothing where the tool says that it has none to give, or complains instead."""
     word = text.strip()
-    absent = ("n/a", "[n/a]", "none", "not supported", "[not supported]", "<<<not_supported>>>")
-    return "" if word.lower() in absent or complaint(word) else word
+    return "" if is_absent(word) or complaint(word) else word
 
 
 def complaint(text: str) -> str:

@@ -2,180 +2,89 @@
 
 The element names are those of NVIDIA's own DTDs (nvsmi_device_v10.dtd to v13) as drivers from 418
 to 610 print them; where a generation renamed one, every name is looked for.
-
-`nvidia-smi -q`, as XML or as indented text, into one small tree. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from xml.parsers import expat
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.text import shortened, visible
+from sentinel.gpu import smi_words
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Ecc, Gpu, Inventory, Occupant, RemappedRows, RetiredPages
-from sentinel.gpu.quantities import complaint, number, size, told, whole, yes
-
-DEEPEST = 32
-MOST = 500_000
-"""Elements: 16 GPUs have some 15,000 of them."""
-
-
-class Tree(Struct):
-    """A name with text or with children, in order; names may repeat."""
-
-    name: str
-    text: str = ""
-    mark: str = ""
-    children: list[Tree] = []
-
-    def at(self, path: str) -> str:
-        """The text below `a/b/c`, stripped; empty where there is none."""
-        found = self.find(path)
-        return found.text.strip() if found else ""
-
-    def find(self, path: str) -> Tree | None:
-        """The first node below `a/b/c`."""
-        found: Tree | None = self
-        for name in path.split("/"):
-            found = next((c for c in found.children if c.name == name), None) if found else None
-        return found
-
-    def all(self, name: str) -> list[Tree]:
-        """The children of that name."""
-        return [child for child in self.children if child.name == name]
-
-
-def from_xml(text: str) -> tuple[Tree, str]:
-    """The root and the version its DTD names (`v12`); raises Unreadable.
-
-    Entities are refused: a node's output must not grow, or reach for files, when it is read.
-    """
-    reader = _Reader()
-    try:
-        reader.parser.Parse(text.encode("utf-8", "replace"), True)
-    except expat.ExpatError as error:
-        raise Unreadable(f"nvidia-smi -q -x is no whole XML: {error}") from error
-    if reader.root is None:
-        raise Unreadable("nvidia-smi -q -x is an XML document without an element")
-    return reader.root, reader.version
-
-
-class _Reader:
-    def __init__(self) -> None:
-        self.root: Tree | None = None
-        self.version = ""
-        self._open: list[Tree] = []
-        self._count = 0
-        self.parser = expat.ParserCreate("UTF-8")  # whatever the document claims
-        self.parser.buffer_text = True
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.parser.EntityDeclHandler = _refuse
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._data
-
-    def _doctype(self, name: str, system: str | None, public: str | None, inner: bool) -> None:
-        found = re.search(r"_(v[0-9]{1,3})\.dtd$", system or "")
-        self.version = found[1] if found else ""
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._count += 1
-        if len(self._open) >= DEEPEST or self._count > MOST:
-            raise Unreadable("nvidia-smi -q -x is far larger or deeper than any GPU makes it")
-        node = Tree(name, mark=attributes.get("id", ""), children=[])
-        if self._open:
-            self._open[-1].children.append(node)
-        elif self.root is None:
-            self.root = node
-        self._open.append(node)
-
-    def _end(self, name: str) -> None:
-        self._open.pop()
-
-    def _data(self, data: str) -> None:
-        if self._open:
-            self._open[-1].text += data
-
-
-def _refuse(*_: object) -> None:
-    raise Unreadable("nvidia-smi -q -x declares an entity: that is not nvidia-smi")
-
-
-_LINE = re.compile(r"( *)(\S[^:]*?)(?: *: ?(.*))?")
-_GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
-_SAME = {
-    "gpu_uuid": "uuid",
-    "serial_number": "serial",
-    "gpu_current_temp": "gpu_temp",
-    "memory_current_temp": "memory_temp",
-    "gpu": "gpu_util",
-}
-"""Where the text calls something else than the XML does."""
-
-
-def from_text(text: str) -> Tree:
-    """The tree of `nvidia-smi -q`: names as in XML where they are the same; raises Unreadable."""
-    root = Tree("nvidia_smi_log", children=[])
-    stack: list[tuple[int, Tree]] = [(-1, root)]
-    for at, line in enumerate(text.splitlines()):
-        if at > MOST:
-            raise Unreadable("nvidia-smi -q prints more lines than any GPU makes")
-        _take(line.expandtabs(), stack, root)
-    if not root.all("gpu"):
-        shown = visible(shortened(text.strip().partition("\n")[0], 80))
-        raise Unreadable(f"no output of nvidia-smi -q: {shown or 'nothing'}")
-    return root
-
-
-def _take(line: str, stack: list[tuple[int, Tree]], root: Tree) -> None:
-    if gpu := _GPU.fullmatch(line.strip()):
-        stack[1:] = [(0, Tree("gpu", mark=gpu[1], children=[]))]
-        root.children.append(stack[-1][1])
-        return
-    match = _LINE.fullmatch(line.rstrip())
-    if not match:
-        return
-    indent = len(match[1])
-    while len(stack) > 1 and stack[-1][0] >= indent:
-        stack.pop()
-    node = Tree(_name(match[2]), text=match[3] or "", children=[])
-    if len(stack) <= DEEPEST:
-        stack[-1][1].children.append(node)
-        stack.append((indent, node))
-
-
-def _name(title: str) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-    return _SAME.get(name, name)
-
+from sentinel.gpu.quantities import complaint, is_absent, number, size, told, whole, yes
+from sentinel.gpu.smi_tree import Tree, from_text, from_xml
 
 LONGEST = 32 * 2**20
 BANKS = ("max", "high", "partial", "low", "none")
 
 
+END = "</nvidia_smi_log>"
+MAX_REMARKS = 20
+EXIT_CODES = {14: "the infoROM of a GPU is corrupted", 15: "a GPU is lost"}
+"""Those of nvidia-smi(1) with which it prints its page all the same."""
+
+
+def page(out: str, code: int) -> str:
+    """What nvidia-smi printed, with its exit code as a remark behind it. A whole page is one whatever
+    the code: it is 14 where the infoROM of one GPU is corrupted (NVML_ERROR_CORRUPTED_INFOROM).
+
+    Empty where it ended with a code other than 0 and without a whole page."""
+    if not code:
+        return out
+    why = f": {EXIT_CODES[code]}" if code in EXIT_CODES else ""
+    return f"{out}\nnvidia-smi ended with exit code {code}{why}\n" if END in out else ""
+
+
 def parse(text: str) -> Inventory:
-    """Raises Unreadable, and nothing else, for whatever is not one whole output."""
+    """Raises Unreadable, and nothing else, for whatever is not one whole output.
+
+    Text before and after the page is none of it: warnings are printed there."""
     if len(text) > LONGEST:
         raise Unreadable("nvidia-smi -q prints more than 32 MB")
     start = text.find("<?xml")
     start = text.find("<nvidia_smi_log") if start < 0 else start
-    if start >= 0:
-        root, form = from_xml(text[start:])
-        if root.name != "nvidia_smi_log":
-            raise Unreadable(f"no output of nvidia-smi but a <{visible(shortened(root.name, 40))}>")
-        return _inventory(root, form or "xml")
-    return _inventory(from_text(text), "text")
+    if start < 0:
+        return _inventory(from_text(text), "text", _remarks(text, only_warnings=True))
+    end = text.rfind(END) + len(END)
+    whole = end > start
+    root, form = from_xml(text[start:end] if whole else text[start:])
+    if root.name != "nvidia_smi_log":
+        raise Unreadable(f"no output of nvidia-smi but a <{visible(shortened(root.name, 40))}>")
+    around = f"{text[:start]}\n{text[end:]}" if whole else text[:start]
+    return _inventory(root, form or "xml", _remarks(around))
 
 
-def _inventory(root: Tree, form: str) -> Inventory:
-    gpus = tuple(_gpu(node) for node in root.all("gpu"))
+def _remarks(text: str, only_warnings: bool = False) -> list[str]:
+    """Lines that are no part of the page, as they stand there."""
+    lines = (line.strip() for line in text.splitlines())
+    said = [line for line in lines if line and not line.startswith("<")]
+    warnings = [line for line in said if not only_warnings or line.upper().startswith("WARNING")]
+    return [visible(shortened(line, 200)) for line in warnings[:MAX_REMARKS]]
+
+
+_ABOUT = re.compile(r"\b(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b")
+
+
+def _with_remarks(gpus: Sequence[Gpu], remarks: Sequence[str]) -> tuple[tuple[Gpu, ...], list[str]]:
+    """Each remark with the GPU whose address it names; those that name none that is here."""
+    said: dict[str, list[str]] = {gpu.bus: [] for gpu in gpus if gpu.bus}
+    others: list[str] = []
+    for remark in remarks:
+        found = _ABOUT.search(remark)
+        said.get(bus_id(found[0]) if found else "", others).append(remark)
+    return tuple(replace(gpu, remarks=tuple(said.get(gpu.bus, ()))) for gpu in gpus), others
+
+
+def _inventory(root: Tree, form: str, remarks: Sequence[str]) -> Inventory:
+    gpus, others = _with_remarks([_gpu(node, form) for node in root.all("gpu")], remarks)
     return Inventory(
         gpus=gpus,
+        remarks=tuple(others),
         driver=told(_first(root, "kmd_version", "driver_version")),
         cuda=told(_first(root, "cuda_umd_version", "cuda_version")),
         form=form,
@@ -183,8 +92,9 @@ def _inventory(root: Tree, form: str) -> Inventory:
     )
 
 
-def _gpu(node: Tree) -> Gpu:
+def _gpu(node: Tree, form: str) -> Gpu:
     power = _power(node)
+    troubles = tuple(dict.fromkeys(_troubles(node)))
     return Gpu(
         uuid=told(node.at("uuid")),
         bus=bus_id(node.mark) or bus_id(node.at("pci/pci_bus_id")),
@@ -205,9 +115,13 @@ def _gpu(node: Tree) -> Gpu:
         throttled=tuple(_throttled(node)),
         mig=yes(_first(node, "mig_mode/current_mig", "mig_mode/current")),
         recovery=_recovery(node),
+        unrepairable=yes(node.at("ecc_errors/unrepairable_memory")),
+        repairs=tuple(what for path, what in smi_words.REPAIRS.items() if yes(node.at(path))),
         fabric=_fabric(node),
         processes=tuple(_processes(node)),
-        troubles=tuple(dict.fromkeys(_troubles(node))),
+        troubles=troubles,
+        answers=not (_is_lost(troubles) or _is_mute(node, power)),
+        unknown=() if form == "text" else tuple(smi_words.unknown_words(node)),
         untold=() if node.at("temperature/gpu_temp") else ("temperature",),
     )
 
@@ -303,11 +217,13 @@ def _recovery(node: Tree) -> str:
 
 
 def _fabric(node: Tree) -> str:
-    """nvmlGpuFabricInfo_t: https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
+    """What is not well with its NVLink fabric: how far it is, how that ended, and since R570 what
+    its health says. https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
     state, result = told(node.at("fabric/state")), told(node.at("fabric/status"))
-    if state == "Completed":
-        return f"{state}: {result}" if result not in ("", "Success") else ""
-    return state
+    if state != "Completed":
+        return state
+    ended = f"{state}: {result}" if result not in ("", "Success") else ""
+    return ", ".join(filter(None, [ended, *smi_words.fabric_faults(node)]))
 
 
 def _processes(node: Tree) -> Iterator[Occupant]:
@@ -323,11 +239,42 @@ def _processes(node: Tree) -> Iterator[Occupant]:
 
 
 def _troubles(node: Tree) -> Iterator[str]:
-    """Fields in which the driver complains; process names are users' text and left out."""
-    for child in node.children:
-        if child.name in ("processes", "accounted_processes"):
-            continue
+    """Fields in which the driver complains."""
+    for child in _leaves(node):
         said = complaint(child.text)
         if said and said.lower() not in ("insufficient permissions", "not found"):
             yield f"{visible(shortened(child.name, 60))}: {said}"
-        yield from _troubles(child)
+
+
+def _leaves(node: Tree) -> Iterator[Tree]:
+    """Fields with a text; process names are users' text and left out, lists of clocks are long."""
+    for child in node.children:
+        if child.name in ("processes", "accounted_processes", "supported_clocks"):
+            continue
+        if child.text.strip():
+            yield child
+        yield from _leaves(child)
+
+
+MEASURED = (
+    "temperature/gpu_temp",
+    "utilization/gpu_util",
+    "clocks/sm_clock",
+    "fb_memory_usage/used",
+)
+"""What every GPU can tell at any time, beside its power."""
+
+
+def _is_mute(node: Tree, power: Tree) -> bool:
+    """Whether the driver complains in most of what is measured: names and numbers of the device
+    stand in its memory and are told of a dead one too."""
+    said = [node.at(path) for path in MEASURED]
+    said.append(_first(power, "instant_power_draw", "power_draw", "instantaneous_power_draw"))
+    told_of = [text for text in said if text and not is_absent(text)]
+    bad = sum(1 for text in told_of if complaint(text))
+    return bad > 1 and 2 * bad >= len(told_of)
+
+
+def _is_lost(troubles: Sequence[str]) -> bool:
+    """What the driver says in every field of a device that is gone, or that waits for a reset."""
+    return any(t.lower().endswith(("gpu is lost", "gpu requires reset")) for t in troubles)

@@ -193,9 +193,19 @@ section_gpu_processes() {
         --format=csv,noheader,nounits
 }
 
+# A whole page is one whatever the exit code, which stands behind it (14: an infoROM is corrupted).
 section_gpus() {
     need nvidia-smi
-    exec nvidia-smi -q -x
+    page=$(nvidia-smi -q -x) && code=0 || code=$?
+    printf '%s\n' "$page"
+    [ "$code" -ne 0 ] || return 0
+    case $page in
+    *"</nvidia_smi_log>"*) 
+        case $code in 14) code="14: the infoROM of a GPU is corrupted" ;; esac
+        echo "nvidia-smi ended with exit code $code"
+        ;;
+    *) exit "$code" ;;
+    esac
 }
 
 section_nvlink() {

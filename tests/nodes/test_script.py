@@ -334,6 +334,18 @@ def test_links_are_read_from_sysfs(host: Host) -> None:
     assert (gpu.gpu, gpu.width, gpu.speed) == (True, None, None)
 
 
+@pytest.mark.parametrize("code", [0, 14, 15])
+def test_a_whole_page_of_nvidia_smi_is_one_whatever_its_exit_code(host: Host, code: int) -> None:
+    """The code stands behind it; half a page is none."""
+    host.tool("nvidia-smi", f"echo '<nvidia_smi_log></nvidia_smi_log>'; exit {code}")
+    told = host.probe(Wants(parts=("gpus",))).gpus
+    assert isinstance(told, str)
+    assert told.startswith("<nvidia_smi_log></nvidia_smi_log>")
+    assert (f"exit code {code}" in told) == (code != 0)
+    host.tool("nvidia-smi", f"echo '<nvidia_smi_log>'; exit {code}")
+    assert isinstance(host.probe(Wants(parts=("gpus",))).gpus, Unread)
+
+
 def test_errors_of_nvlink_are_summed_over_the_links_of_a_gpu(host: Host) -> None:
     """As an H100 and a Blackwell print them; a counter that is none, and a GPU without links."""
     said = """\

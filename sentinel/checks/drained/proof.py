@@ -85,6 +85,8 @@ def present(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
     if sick := [f"{g.uuid or g.bus or 'one of them'}: {why}" for g in found if (why := _sick(g))]:
         more = f" (and {len(sick) - 1} more)" if len(sick) > 1 else ""
         return Item(name="gpus", good=False, text=visible(f"{sick[0]}{more}"))
+    if odd := [f"{g.uuid or g.bus}: {why}" for g in found if (why := _unseen(g))]:
+        return Item(name="gpus", good=None, text=visible(odd[0]))
     there, must = len(found), expected(sight.node.gres, rules.gpus)
     good = there > 0 if must is None else there >= must
     wanted = "at least one" if must is None else str(must)
@@ -103,8 +105,16 @@ def _sick(gpu: Gpu) -> str:
         )
     found = judge.problems(gpu, judge.Limits(), judge.Limits())
     waits = any(part is not None and part.pending for part in (gpu.remapped, gpu.retired))
-    waits = waits or gpu.recovery not in ("", "None")
+    waits = waits or bool(gpu.repairs) or gpu.recovery not in ("", "None")
     return next((text for status, text in found if waits or status is Status.CRITICAL), "")
+
+
+def _unseen(gpu: Gpu) -> str:
+    """What of its health cannot be told: a field that was not read, or that is not known here."""
+    if gpu.troubles:
+        return f"not read: {gpu.troubles[0]}"
+    unknown = next((word for word in gpu.unknown if not word.mild), None)
+    return f"{unknown.field} says '{unknown.word}', which is not known here" if unknown else ""
 
 
 def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:

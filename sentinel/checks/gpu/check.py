@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
-from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals
+from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, words
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
 from sentinel.checks.gpu.round import (
@@ -165,6 +165,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             sights=sights,
             slurm=slurm,
             memory=ctx.memory,
+            one_shot=ctx.one_shot,
         )
         events, memory = self._signals(ctx, slurm)
         before = open_xids.remembered(ctx.memory)
@@ -177,6 +178,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             self.remember,
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
+        found += words.findings(sights)
         found += self._others(silences, book, ctx)
         bad = plain(ctx.memory, "told")
         found += unseen(bad, found, sights, {*sights, *silences, *slurm})

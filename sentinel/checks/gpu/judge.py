@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from sentinel.core.clock import Instant
 from sentinel.core.model import Status
 from sentinel.gpu.advice import Advice, recovery_action
 from sentinel.gpu.ledger import GpuEvent
-from sentinel.gpu.model import Ecc, Gpu
+from sentinel.gpu.model import Ecc, Gpu, RemappedRows, RetiredPages
 
 Problem = tuple[Status, str]
 RETIRED_MOST = 63
@@ -55,19 +56,31 @@ CRIT = Limits(temperature=95, memory_temperature=105)
 def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
     """Everything that is wrong with it now, by what it says of itself."""
     yield from _recovery(gpu)
-    yield from _memory(gpu)
+    yield from ((fault.status, fault.text) for fault in _memory(gpu))
     yield from _limits(gpu, warn, crit)
     slow = [reason for reason in gpu.throttled if reason in SLOW]
     if slow:
         yield Status.WARNING, f"slowed down by the hardware ({', '.join(slow)})"
     if gpu.troubles:
-        yield Status.CRITICAL, f"does not answer properly ({'; '.join(gpu.troubles[:3])})"
+        yield _troubles(gpu)
+    if gpu.fabric:
+        yield Status.WARNING, f"its NVLink fabric is not well ({gpu.fabric})"
+    for remark in gpu.remarks:
+        yield Status.WARNING, f"nvidia-smi says: {remark}"
     if gpu.untold:
         what = " and ".join(gpu.untold)
         yield (
             Status.UNKNOWN,
             f"its tool tells no {what} in a form that is known here (is it newer?)",
         )
+
+
+def _troubles(gpu: Gpu) -> Problem:
+    """A field that cannot be read costs itself; a device that does not answer in most is broken."""
+    said = "; ".join(gpu.troubles[:3])
+    if not gpu.answers:
+        return Status.CRITICAL, f"does not answer properly ({said})"
+    return Status.WARNING, f"answers, but for {len(gpu.troubles)} of its fields ({said})"
 
 
 def _recovery(gpu: Gpu) -> Iterator[Problem]:
@@ -80,27 +93,88 @@ def _recovery(gpu: Gpu) -> Iterator[Problem]:
         yield Status.CRITICAL, f"the driver asks for: {gpu.recovery} ({said})"
 
 
-def _memory(gpu: Gpu) -> Iterator[Problem]:
-    rows, pages = gpu.remapped, gpu.retired
-    if rows and rows.failed:
-        yield Status.CRITICAL, "row remapping failed: replace it (RMA) once a diagnosis confirms it"
-    if gpu.sram_threshold:
-        yield Status.CRITICAL, "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA"
-    elif (gpu.ecc_life.sram_uncorrected or 0) > SRAM_MOST:
-        yield (
-            Status.WARNING,
-            f"{gpu.ecc_life.sram_uncorrected} uncorrectable SRAM errors in its life",
+class Fault(NamedTuple):
+    """A fault of a GPU's memory: how bad, in words, and as the ledger has it (empty: not at all)."""
+
+    there: bool
+    status: Status
+    text: str
+    what: str = ""
+    note: str = ""
+
+
+def _memory(gpu: Gpu) -> Iterator[Fault]:
+    """Those that it has, as messages and the ledger have them: one list for both."""
+    rows, pages = gpu.remapped or RemappedRows(), gpu.retired or RetiredPages()
+    sram, fresh = gpu.ecc_life.sram_uncorrected or 0, uncorrected(gpu.ecc)
+    retired = (pages.single_bit or 0) + (pages.double_bit or 0)
+    yield from (
+        fault
+        for fault in (
+            Fault(
+                bool(rows.failed),
+                Status.CRITICAL,
+                "row remapping failed: replace it (RMA) once a diagnosis confirms it",
+                "remap failed",
+            ),
+            Fault(
+                bool(gpu.unrepairable),
+                Status.CRITICAL,
+                "its memory cannot be repaired any more: replace it (RMA)",
+                "memory unrepairable",
+            ),
+            Fault(
+                bool(gpu.sram_threshold),
+                Status.CRITICAL,
+                "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA",
+                "sram threshold",
+            ),
+            Fault(
+                sram > SRAM_MOST and not gpu.sram_threshold,
+                Status.WARNING,
+                f"{sram} uncorrectable SRAM errors in its life",
+            ),
+            Fault(
+                (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST,
+                Status.CRITICAL,
+                "all spare rows are used: diagnose it for an RMA",
+            ),
+            Fault(
+                bool(rows.pending),
+                Status.WARNING,
+                "a row remapping is pending: reset it when it is idle",
+                "remap pending",
+                f"{rows.uncorrected or 0} uncorrectable rows",
+            ),
+            Fault(
+                bool(gpu.repairs),
+                Status.WARNING,
+                f"a repair is pending ({', '.join(gpu.repairs)}): reset it when it is idle",
+                "repair pending",
+                ", ".join(gpu.repairs),
+            ),
+            Fault(
+                retired >= RETIRED_MOST,
+                Status.CRITICAL,
+                f"{RETIRED_MOST} or more retired pages: diagnose it for an RMA",
+                "retired pages",
+            ),
+            Fault(
+                bool(pages.pending),
+                Status.WARNING,
+                "a page retirement is pending: reset it when it is idle",
+                "retired pending",
+            ),
+            Fault(
+                fresh > 0,
+                Status.WARNING,
+                f"{fresh} uncorrectable memory errors since its driver was loaded",
+                "ecc uncorrected",
+                f"{fresh} since the driver was loaded",
+            ),
         )
-    if rows and (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST:
-        yield Status.CRITICAL, "all spare rows are used: diagnose it for an RMA"
-    if rows and rows.pending:
-        yield Status.WARNING, "a row remapping is pending: reset it when it is idle"
-    if pages and (pages.single_bit or 0) + (pages.double_bit or 0) >= RETIRED_MOST:
-        yield Status.CRITICAL, f"{RETIRED_MOST} or more retired pages: diagnose it for an RMA"
-    if pages and pages.pending:
-        yield Status.WARNING, "a page retirement is pending: reset it when it is idle"
-    if fresh := uncorrected(gpu.ecc):
-        yield Status.WARNING, f"{fresh} uncorrectable memory errors since its driver was loaded"
+        if fault.there
+    )
 
 
 def _limits(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
@@ -142,25 +216,12 @@ def values(gpu: Gpu) -> dict[str, float | int | str | bool | None]:
 
 def events(gpu: Gpu, node: str, boot: str, now: Instant) -> Iterator[GpuEvent]:
     """What of its state the ledger remembers: each once a boot, counters once a value."""
-    told: list[tuple[str, str]] = []
-    rows, pages = gpu.remapped, gpu.retired
-    if rows and rows.pending:
-        told.append(("remap pending", f"{rows.uncorrected or 0} uncorrectable rows"))
-    if rows and rows.failed:
-        told.append(("remap failed", ""))
-    if pages and (pages.single_bit or 0) + (pages.double_bit or 0) >= RETIRED_MOST:
-        told.append(("retired pages", ""))
-    if pages and pages.pending:
-        told.append(("retired pending", ""))
-    if gpu.sram_threshold:
-        told.append(("sram threshold", ""))
-    if fresh := uncorrected(gpu.ecc):
-        told.append(("ecc uncorrected", f"{fresh} since the driver was loaded"))
+    told = [(fault.what, fault.note) for fault in _memory(gpu) if fault.what]
     if gpu.recovery not in ("", "None"):
         known = recovery_action(gpu.recovery)
         word = known.word if known else gpu.recovery
         told.append((f"recovery {word}", "" if word == gpu.recovery else gpu.recovery))
-    if gpu.troubles:
+    if not gpu.answers:
         told.append(("unreadable", "; ".join(gpu.troubles[:3])))
     for what, text in told:
         yield GpuEvent(

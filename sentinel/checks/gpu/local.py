@@ -9,6 +9,7 @@ import time
 from sentinel import proc
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
+from sentinel.gpu import smi
 from sentinel.nodes.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
 from sentinel.nodes.probe import kernel as kernel_text
 from sentinel.nodes.probe.model import Strange
@@ -51,6 +52,8 @@ def _gpus(limit: float) -> str | Unread:
     except proc.TooMuch as error:
         return Unread(kind="cut", why=str(error))
     out = done.out.decode("utf-8", "backslashreplace")
+    if page := smi.page(out, done.code):
+        return page
     if done.code:
         said = out.strip() or done.err.decode("utf-8", "backslashreplace").strip()
         return Unread(kind="failed", why=visible(shortened(said.partition("\n")[0], 300)))

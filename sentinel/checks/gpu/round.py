@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
-from sentinel.checks.gpu import judge, lemon, missing, open_xids
+from sentinel.checks.gpu import judge, lemon, missing, open_xids, words
 from sentinel.checks.gpu.judge import Limits, Problem
 from sentinel.checks.gpu.missing import Known
 from sentinel.checks.gpu.open_xids import Open
@@ -60,6 +61,12 @@ class Round(Struct, frozen=True, kw_only=True):
     sights: Mapping[str, Sight]
     slurm: Mapping[str, Node] = {}
     memory: Mapping[str, Any] = {}
+    one_shot: bool = False
+
+    def is_second_look(self, uuid: str) -> bool:
+        """Whether some of its fields could not be read at the last look either; a one-shot has no
+        other look."""
+        return self.one_shot or uuid in (recalled(self.memory.get("odd"), list[str]) or ())
 
     def said(self, node: str) -> int | None:
         """How many GPUs the file or Slurm says that it has."""
@@ -172,10 +179,18 @@ def findings(this: Round, book: Book, opened: Sequence[Open]) -> list[Finding]:
 
 
 def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> None:
+    common = words.widespread(this.sights)
     for gpu in sight.gpus:
         about = Said(node=sight.node, problems=[], values=judge.values(gpu))
-        about.problems += judge.problems(gpu, this.warn, this.crit)
         about.well = _well(about.values, book.standings.get(gpu.uuid))
+        if gpu.recovery in common:
+            gpu = replace(gpu, recovery="")
+        if gpu.troubles and gpu.answers and not this.is_second_look(gpu.uuid):
+            about.well += f"; could not be read once: {gpu.troubles[0]}"
+            gpu = replace(gpu, troubles=())
+        if odd := sum(not word.mild for word in gpu.unknown):
+            about.well += f"; {odd} of its fields not known here"
+        about.problems += judge.problems(gpu, this.warn, this.crit)
         said[gpu.uuid] = about
     gone = this.gone(sight, book)
     for subject, problem in missing.problems(sight, this.due(sight.node) or 0, gone, this.now):
@@ -197,6 +212,7 @@ def _of_node(said: dict[str, Said], sight: Sight, this: Round) -> None:
         text = f"{sight.lost} lines of the kernel's log were overwritten unread, perhaps an Xid"
         problems.append((Status.UNKNOWN, text))
     problems += map(_nameless, sight.nameless)
+    problems += [(Status.WARNING, remark) for remark in words.troubling(sight)]
     if problems:
         said.setdefault(sight.node, Said(node=sight.node, problems=[])).problems += problems
 
@@ -273,7 +289,9 @@ def remembered(
     known |= {n: _known(s, this) for n, s in this.sights.items() if s.inventory}
     if kept:
         known = {n: gpus for n, gpus in known.items() if this.said(n) is None}
-    return {"cursors": cursors, "known": known, "open": to_builtins(list(opened)), **extra}
+    odd = [g.uuid for s in this.sights.values() for g in s.gpus if g.troubles]
+    kept_of_it = {"cursors": cursors, "known": known, "open": to_builtins(list(opened))}
+    return {**kept_of_it, **({"odd": odd} if odd else {}), **extra}
 
 
 def _known(sight: Sight, this: Round) -> list[dict[str, Any]]:

@@ -300,6 +300,39 @@ def test_a_gpu_that_is_listed_may_be_broken(fields: dict[str, Any], text: str) -
     assert bad.text.startswith(f"{GPUS[1].uuid}: {text}")
 
 
+HEALTH = "</status><health><summary>{}</summary><bandwidth>{}</bandwidth></health>"
+ODD = [
+    ("</status>", HEALTH.format("Unhealthy", "Full"), False, "its NVLink fabric is not ready"),
+    ("</status>", HEALTH.format("Healthy", "Degraded"), False, "its NVLink fabric is not ready"),
+    ("</status>", HEALTH.format("Sickly", "Full"), None, "fabric/health/summary says 'Sickly'"),
+    ("</status>", HEALTH.format("Healthy", "Full"), True, "2 of 2 there"),
+    ("</volatile>", "</volatile><tpc_repair_pending>Yes</tpc_repair_pending>", False, "a repair"),
+    ("</volatile>", "</volatile><tpc_repair_pending>No</tpc_repair_pending>", True, "2 of 2"),
+    ("</volatile>", "</volatile><unrepairable_memory>Yes</unrepairable_memory>", False, "its memo"),
+    (">71.5 W<", ">[Unknown Error]<", None, "not read: instant_power_draw: Unknown Error"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "good", "text"), ODD)
+def test_what_cannot_be_told_of_a_gpu_proves_nothing(
+    old: str, new: str, good: bool | None, text: str
+) -> None:
+    """Words that are not known here and fields that cannot be read; known good ones are the control."""
+    page = nvidia_smi(GPUS)
+    assert old in page
+    item = items(spoilt(gpus=page.replace(old, new, 1)))["gpus"]
+    assert item.good is good
+    assert text in item.text
+
+
+def test_a_node_of_slices_with_no_gpu_is_not_clean() -> None:
+    """With MIG Slurm does not say how many GPUs there are: one at least has to be there."""
+    node = replace(NODE, gres="gpu:a100_1g.5gb:14")
+    for gpus, good in ((GPUS[:1], True), (GPUS[:0], False)):
+        item = items(sight(node, answer=replace(CLEAN, gpus=nvidia_smi(gpus))))["gpus"]
+        assert (item.good, item.text) == (good, f"{len(gpus)} of at least one there")
+
+
 def test_old_errors_of_a_gpus_memory_do_not_matter() -> None:
     """A warning of the check of GPUs is no reason to keep a node out."""
     hit = dataclass_replace(GPUS[1], ecc={"dram_uncorrectable": 1}, life={"dram_uncorrectable": 1})

@@ -66,7 +66,10 @@ def test_healthy_gpus_are_fine_each_by_itself() -> None:
         ({"recovery": "N/A"}, None, ""),
         ({"throttled": ("gpu_idle", "sw_power_cap")}, None, ""),
         ({"throttled": ("hw_thermal_slowdown",)}, "warning", "slowed down"),
-        ({"trouble": "[Unknown Error]"}, "critical", "does not answer properly"),
+        ({"trouble": "GPU is lost"}, "critical", "does not answer properly"),
+        ({"trouble": "[Unknown Error]"}, None, ""),
+        ({"fabric": ("Completed", "Insufficient Resources")}, "warning", "Insufficient Resources"),
+        ({"fabric": ("In Progress", "N/A")}, "warning", "its NVLink fabric is not well"),
     ],
 )
 def test_what_a_gpu_says_of_itself(changes: Any, status: str | None, words: str) -> None:

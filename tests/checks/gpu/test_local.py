@@ -52,6 +52,18 @@ def test_a_driver_without_devices_is_bad(smi: Path) -> None:
     assert found.status is Status.CRITICAL
 
 
+def test_a_whole_page_is_judged_whatever_the_exit_code(smi: Path) -> None:
+    """14: the infoROM of a GPU is corrupted, and nvidia-smi does not say whose."""
+    put(smi, nvidia_smi(gpus_of(0)), 14)
+    found = GpuCheck().run(context(limit=20.0)).findings
+    bad = [(f.subject, f.status, f.summary) for f in found if f.status is not Status.OK]
+    words = "nvidia-smi ended with exit code 14: the infoROM of a GPU is corrupted"
+    assert bad == [(local.name(), Status.WARNING, words)]
+    assert len(found) == 9
+    put(smi, nvidia_smi(gpus_of(0))[:-30], 14)
+    assert [f.status for f in GpuCheck().run(context(limit=20.0)).findings] == [Status.UNKNOWN]
+
+
 @pytest.mark.parametrize("said", ["hello", ""])
 def test_a_kernel_log_without_times_is_not_believed(smi: Path, said: str) -> None:
     """printk.time is off, or somebody has cleared it: an Xid would not be seen in it."""

@@ -1,0 +1,91 @@
+"""What the GPUs' tools say in words that are not known here: one note for each word, however many
+GPUs and nodes say it. Nothing is concluded from it, and what stands beside it is judged. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sentinel.checks.gpu.sight import Sight
+from sentinel.core.model import Finding, Status
+from sentinel.gpu.advice import recovery
+from sentinel.gpu.model import UnknownWord
+
+MAX_WORDS = 50
+"""Notes of one run."""
+
+MAX_NAMES = 20
+"""Nodes that a note names."""
+
+_TROUBLE = re.compile(r"corrupt|error|fail|fault|lost|unable|exit code", re.IGNORECASE)
+
+RECOVERY = "gpu_recovery_action"
+SEVERAL = 3
+"""GPUs that ask for the same unknown action and are no coincidence, where they are half of all."""
+
+
+class Saying(NamedTuple):
+    """Who says a word: GPUs by node, and by which driver first."""
+
+    nodes: dict[str, int]
+    driver: str
+
+
+def findings(sights: Mapping[str, Sight]) -> Iterator[Finding]:
+    """A note for each word: a warning, but where it says "no" or "none"."""
+    common = widespread(sights)
+    said = {
+        word: saying
+        for word, saying in _said(sights).items()
+        if word.field != RECOVERY or word.word in common
+    }
+    for word, saying in list(said.items())[:MAX_WORDS]:
+        yield _note(word, saying)
+    if len(said) > MAX_WORDS:
+        text = f"{len(said) - MAX_WORDS} more words of nvidia-smi are not known here"
+        yield Finding(subject="nvidia-smi", status=Status.WARNING, summary=text)
+
+
+def widespread(sights: Mapping[str, Sight]) -> frozenset[str]:
+    """Recovery actions that are not known here and that half of all GPUs ask for: a new word for
+    what is the same everywhere, not a trouble of each of them."""
+    actions = [g.recovery for s in sights.values() for g in s.gpus]
+    counts = {word: actions.count(word) for word in {*actions} if recovery(word or "None") is None}
+    return frozenset(w for w, n in counts.items() if n >= SEVERAL and 2 * n >= len(actions))
+
+
+def troubling(sight: Sight) -> list[str]:
+    """Remarks of the tool about the whole node that sound like trouble."""
+    remarks = sight.inventory.remarks if sight.inventory else ()
+    return [remark for remark in remarks if _TROUBLE.search(remark)]
+
+
+def _said(sights: Mapping[str, Sight]) -> dict[UnknownWord, Saying]:
+    said: dict[UnknownWord, Saying] = {}
+    for sight in sights.values():
+        if sight.inventory is None:
+            continue
+        words = [word for gpu in sight.inventory.gpus for word in gpu.unknown]
+        for remark in sight.inventory.remarks:
+            if not _TROUBLE.search(remark):
+                words.append(UnknownWord(field="beside the page", word=remark, mild=True))
+        for word in words:
+            saying = said.setdefault(word, Saying({}, sight.inventory.driver))
+            saying.nodes[sight.node] = saying.nodes.get(sight.node, 0) + 1
+    return said
+
+
+def _note(word: UnknownWord, saying: Saying) -> Finding:
+    nodes = list(saying.nodes)
+    where = f"{sum(saying.nodes.values())} times on {nodes[0]}"
+    if len(nodes) > 1:
+        where = f"on {len(nodes)} nodes, among them {nodes[0]}"
+    driver = f" of driver {saying.driver}" if saying.driver else ""
+    return Finding(
+        subject=f"nvidia-smi {word.field}: {word.word}",
+        status=Status.OK if word.mild else Status.WARNING,
+        summary=f"nvidia-smi{driver} says '{word.word}' in {word.field}, which is not known here: "
+        f"nothing is concluded from it ({where})",
+        details="\n".join(nodes[:MAX_NAMES]),
+    )
