@@ -117,7 +117,7 @@ def _wanted(entry: Entry, bug_report: bool) -> dict[str, tuple[list[str], float]
     wanted = {
         "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], ASKED),
         "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], ASKED),
-        "dmesg.txt": (["dmesg", "-T"], ASKED),
+        "dmesg.txt": (["dmesg", "-T", "--facility=kern"], ASKED),
     }
     if bug_report:
         script = ["nvidia-bug-report.sh", "--output-file", PLACE]
@@ -126,7 +126,9 @@ def _wanted(entry: Entry, bug_report: bool) -> dict[str, tuple[list[str], float]
     return wanted
 
 
+_NVIDIA = re.compile(rb"\[[^]]{1,40}\] (?:NVRM|nvidia[\w-]*)[: ]", re.IGNORECASE)
+
+
 def _kernel(out: bytes) -> bytes:
-    """Only what NVIDIA's drivers said: the rest may be of users."""
-    lines = [line for line in out.split(b"\n") if b"NVRM" in line or b"nvidia" in line.lower()]
-    return b"\n".join([*lines, b""])
+    """Only what NVIDIA's drivers said, at the beginning of a record: the rest may be of users."""
+    return b"\n".join([*(line for line in out.split(b"\n") if _NVIDIA.match(line)), b""])

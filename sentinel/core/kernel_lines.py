@@ -13,6 +13,26 @@ import re
 PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 """A PCI function as dev_printk() names it."""
 
+NETWORK_DRIVERS = (
+    *("mlx5_core", "mlx5_pcie", "mlx4_core", "bnxt_en", "bnxt_re", "ice", "irdma", "efa", "ena"),
+    *("i40e", "iavf", "ixgbe", "igb", "igc", "e1000e", "tg3", "be2net", "qede", "cxgb4", "hfi1"),
+)
+"""Of network cards; none is shorter than three letters, so that the name and the address of a card
+are more than 15 bytes."""
+
+_CARD = re.compile(
+    rf"({'|'.join(NETWORK_DRIVERS)}) ({PCI})"
+    r"(?: (?:[^\s:()]{1,63}|\(unnamed net_device\))(?: \([a-z ]{1,20}\))?)?: (.*)"
+)
+"""dev_printk(), netdev_printk() and ibdev_printk(): driver, address, and the card's other name."""
+
+
+def said_by_card(text: str) -> tuple[str, str, str] | None:
+    """Driver, PCI address and words where a driver of network cards wrote the first line."""
+    found = _CARD.match(text)
+    return (found[1], found[2], found[3]) if found else None
+
+
 ERROR_LEVEL = 3
 """KERN_ERR; emergency, alert and critical are below it."""
 

@@ -220,7 +220,7 @@ listens() {
 # What a reboot or a reset would take away: the end of the kernel's log, and the GPUs' own numbers.
 # No processes: their command lines are nobody's business.
 lasting() {
-    told kernel "$(timeout -k 1 3 dmesg --level=emerg,alert,crit,err,warn 2>&1 | tail -n 200 | tail -c 32768 | packed)"
+    told kernel "$(timeout -k 1 3 dmesg -x --facility=kern --level=emerg,alert,crit,err,warn 2>&1 | tail -n 200 | tail -c 32768 | packed)"
     command -v nvidia-smi >/dev/null || return 0
     told gpus "$(timeout -k 1 6 nvidia-smi --format=csv --query-gpu=index,uuid,pci.bus_id,utilization.gpu,power.draw,power.limit,temperature.gpu,memory.used,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total 2>&1 | head -c 32768 | packed)"
 }

@@ -218,6 +218,21 @@ def test_the_output_of_root_on_a_node_lies_where_only_root_may_write() -> None:
     assert all(path.startswith("/run/") for path in paths)
 
 
+def test_of_the_kernels_log_only_the_drivers_own_records_go_to_the_vendor() -> None:
+    """Not what a user's program is called, and nothing else of the log."""
+    ours = [
+        b"[Sun Feb 23 16:24:18 2025] NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=x, Timeout",
+        b"[Sun Feb 23 16:24:19 2025] nvidia-nvswitch0: SXid (PCI:0000:85:00.0): 12028, Non-fatal",
+        b"[Sun Feb 23 16:24:20 2025] nvidia 0000:9b:00.0: enabling device",
+    ]
+    others = [
+        b"[Sun Feb 23 16:24:18 2025] x[7]: segfault in NVRM: Xid (PCI:0000:9b:00): 79[4+1]",
+        b"                           NVRM: Xid (PCI:0000:9b:00): 79, lost",
+        b"[Sun Feb 23 16:24:18 2025] CPU: 17 PID: 7 Comm: nvidia-smi Tainted: P",
+    ]
+    assert gpu_bundle._kernel(b"\n".join([*others, *ours])).splitlines() == ours
+
+
 def test_a_gpu_without_a_name_is_none(tmp_path: Path) -> None:
     """`gpus mark "$GPU" lemon` in a script that has lost it, while the ledger knows one GPU."""
     shell = Shell(tmp_path / "here")

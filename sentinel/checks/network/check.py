@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from sentinel.checks.network.driver_lines import troubles
 from sentinel.checks.network.judge import (
     HOLD,
     Link,
@@ -27,7 +28,7 @@ from sentinel.core.model import Finding, Report, Status, worst
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate
-from sentinel.nodes.probe import Cursor, KernelLine, KernelLog, Network, NodeProbe, Unread, Wants
+from sentinel.nodes.probe import Cursor, KernelLog, Network, NodeProbe, Unread, Wants
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
@@ -235,11 +236,16 @@ def _port(port: Port) -> Link:
 def _said(
     probe: NodeProbe, past: NodePast, now: float
 ) -> dict[str, list[tuple[float, Status, str]]]:
-    """What drivers said, by the PCIe link of the card; a first look does not dig up the past."""
+    """What drivers said, by the PCIe link of the card: the worst of the last while. A first look
+    goes no further back than what was said stays told."""
     if isinstance(probe.kernel, KernelLog):
-        if past.cursor is not None:
-            for card, status, text in troubles(probe.kernel.lines):
-                past.said[_named(probe, card)] = now, status, text
+        up = 0.0 if isinstance(probe.identity, Unread) else probe.identity.uptime
+        since = -1.0 if past.cursor is not None else up - HOLD
+        for card, status, text in troubles(k for k in probe.kernel.lines if k.at > since):
+            name = _named(probe, card)
+            known = past.said.get(name)
+            if known is None or known[1].rank <= status.rank or now - known[0] >= HOLD:
+                past.said[name] = now, status, text
         past.cursor = probe.kernel.cursor
     past.said = {n: s for n, s in past.said.items() if now - s[0] < HOLD}
     return {name: [said] for name, said in past.said.items()}
@@ -248,7 +254,7 @@ def _said(
 def _named(probe: NodeProbe, address: str) -> str:
     pci = probe.network.pci if isinstance(probe.network, Network) else ()
     name = next((p.name for p in pci if p.address == address and p.name), address)
-    return f"pcie/{name}" if name else "driver"
+    return f"pcie/{name}"
 
 
 def _whole(probe: NodeProbe) -> bool:
@@ -263,7 +269,7 @@ def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
     texts = [text for _, text in sorted(problems, key=lambda p: -p[0].rank)]
     device = name.rpartition("/")[2] if name.startswith("pcie/") else name.partition("/")[0]
     look_at = f"ibstat {device}" if "/" in name and not name.startswith("pcie/") else ""
-    if name.startswith("pcie/") or name == "driver":
+    if name.startswith("pcie/"):
         look_at = "dmesg | tail -n 100"
     if name.startswith("nvlink/"):
         look_at = f"nvidia-smi nvlink -e -i {name.removeprefix('nvlink/gpu')}"
@@ -293,91 +299,3 @@ def _node(
         values={"links": meant, "links_up": up},
         labels={"node": node},
     )
-
-
-# What drivers of network cards and PCIe say in the kernel's log. Pure.
-#
-# Each row has its source in Linux (drivers/…): the text is the driver's own, the meaning ours. A
-# link that goes down and comes back is not here: the counters tell it, with its recovery.
-
-
-class Row(Struct, frozen=True):
-    """A text of a driver, how bad it is, and what it means."""
-
-    pattern: str
-    status: Status
-    meaning: str
-    source: str
-
-
-ROWS = (
-    Row(
-        r"(?:mlx5_core|mlx5_pcie).*(?:device's health compromised|health recovery (?:flow aborted|failed))",
-        Status.CRITICAL,
-        "the card's firmware does not work any more; reset the card or reboot the node",
-        "drivers/net/ethernet/mellanox/mlx5/core/health.c",
-    ),
-    Row(
-        r"mlx5_core.*Fatal error \d+ detected",
-        Status.CRITICAL,
-        "the card reports a fatal error; reset the card or reboot the node",
-        "drivers/net/ethernet/mellanox/mlx5/core/health.c",
-    ),
-    Row(
-        r"mlx5_core.*Port module event\[error\]",
-        Status.WARNING,
-        "the cable or transceiver has an error; reseat or replace it",
-        "drivers/net/ethernet/mellanox/mlx5/core/events.c",
-    ),
-    Row(
-        r"mlx5_core.*High temperature on sensors",
-        Status.WARNING,
-        "the card is too hot; look at fans and airflow",
-        "drivers/net/ethernet/mellanox/mlx5/core/events.c",
-    ),
-    Row(
-        r"mlx5_core.*Detected insufficient power on the PCIe slot",
-        Status.WARNING,
-        "the slot gives the card too little power",
-        "drivers/net/ethernet/mellanox/mlx5/core/events.c",
-    ),
-    Row(
-        r"bnxt_en.*(?:Firmware not responding|Detected firmware fatal condition)",
-        Status.CRITICAL,
-        "the card's firmware does not work any more; reset the card or reboot the node",
-        "drivers/net/ethernet/broadcom/bnxt/bnxt.c",
-    ),
-    Row(
-        r"(?:irdma|ice) .*(?:PCI error|Firmware has entered recovery mode)",
-        Status.WARNING,
-        "the card's firmware or PCIe link has failed; reset the card or reboot the node",
-        "drivers/net/ethernet/intel/ice/ice_main.c",
-    ),
-    Row(
-        r"\befa\b.*(?:admin queue is closed|Reading request timed out|Wait for completion \(polling\) timeout)",
-        Status.WARNING,
-        "the adapter does not answer its driver; reboot the instance, or ask for another",
-        "drivers/infiniband/hw/efa/efa_com.c",
-    ),
-    Row(
-        r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)|AER: Uncorrect(?:ed|able) \(Fatal\) error",
-        Status.WARNING,
-        "a PCIe link has failed; reseat the card, look at slot and riser",
-        "drivers/pci/pcie/aer.c",
-    ),
-)
-
-_ANY = re.compile("|".join(f"(?P<row{n}>{row.pattern})" for n, row in enumerate(ROWS)))
-_ADDRESS = re.compile(r"\b([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b")
-
-
-def troubles(lines: Iterable[KernelLine]) -> Iterator[tuple[str, Status, str]]:
-    """For each line of a row: the card's PCI address (empty if it has none), how bad, and why."""
-    for line in lines:
-        match = _ANY.search(line.text)
-        if match is None:
-            continue
-        row = ROWS[int((match.lastgroup or "row0").removeprefix("row"))]
-        at = _ADDRESS.search(line.text)
-        said = shortened(visible(line.text.strip()), 160)
-        yield at[1] if at else "", row.status, f"{row.meaning} ({said})"

@@ -1,6 +1,7 @@
 """What GPUs and kernels of a job's nodes say while it is quiet, as facts of verdict.RULE. Pure.
 
-They advise: nobody has tried them here on GPUs. Lines of the kernel are read as dmesg(1) prints them.
+They advise: nobody has tried them here on GPUs. Lines of the kernel are read as dmesg(1) prints them
+with facility and level (-x).
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from sentinel.core.gpu_power import BUSY, IDLE, Gpu
+from sentinel.core.kernel_lines import said_by_card
 from sentinel.core.text import shortened, visible
+from sentinel.nodes.probe import KernelLine, kernel
+from sentinel.nodes.probe.model import Strange
 from sentinel.stacks.parse.group import Seat, seats
 from sentinel.stacks.parse.model import Dump, NodeStacks
 from sentinel.stacks.parse.verdict import Fact
@@ -25,11 +29,11 @@ LEAST = 3
 """GPUs below which there are no "all others"."""
 WORDS = 120
 
-_LINE = re.compile(r"\[\s*(\d{1,12}\.\d{1,9})\](?:\[[^\]]{1,20}\])? (.*)")
-# oom_kill.c of Linux (`Out of memory: Killed process`, `Memory cgroup out of memory: …`), and what
-# drivers of network cards print (mlx5_core: `Link down`; igb, ixgbe, ice: `NIC Link is Down`).
-_KILLED = re.compile(r"[Oo]ut of memory: Killed process (\d{1,9}) ")
-_DOWN = re.compile(r"\b[Ll]ink (is )?[Dd]own\b")
+# Each begins at the beginning of the record. oom_kill.c of Linux (`Out of memory: Killed process`,
+# `Memory cgroup out of memory: …`), and what drivers of network cards print (mlx5_core: `Link down`;
+# igb, ixgbe, ice: `NIC Link is Down`).
+_KILLED = re.compile(r"(?:Out|Memory cgroup out) of memory: Killed process (\d{1,9}) \(")
+_DOWN = re.compile(r"(?:\S{1,40}: )?(?:\S{1,20} )?(?:NIC )?link (?:is )?down\b", re.IGNORECASE)
 
 
 class Owned(Struct, frozen=True):
@@ -48,7 +52,7 @@ def of_kernels(dump: Dump, quiet: float) -> tuple[Fact, ...]:
     by_pid = {(s.node, s.process.pid): s.rank for s in sitting if s.process}
     found = dict[Fact, None]()
     for node in dump.nodes:
-        lines = list(_since(node, quiet + BEFORE))
+        lines = _since(node, quiet + BEFORE)
         by_bus = {o.bus: o.seat.rank for o in _owned(node, sitting) if o.bus} if lines else {}
         for sign, pid, bus, words in (*_xids(lines), *_others(lines)):
             rank = by_pid.get((node.node, pid), by_bus.get(bus))
@@ -57,27 +61,31 @@ def of_kernels(dump: Dump, quiet: float) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-def _since(node: NodeStacks, age: float) -> Iterator[str]:
-    """The kernel's lines of so many seconds, by the node's own clock."""
+def _since(node: NodeStacks, age: float) -> list[KernelLine]:
+    """The kernel's records of so many seconds, by the node's own clock."""
     up = max((p.spent.at for p in node.processes if p.spent), default=None)
-    for line in node.kernel.splitlines() if up is not None else ():
-        told = _LINE.fullmatch(line)
-        if told and up is not None and float(told[1]) >= up - age:
-            yield told[2]
+    if up is None:
+        return []
+    try:
+        log = kernel.log(["dmesg", *node.kernel.splitlines()], "", None)
+    except Strange:
+        return []
+    return [line for line in log.lines if line.at >= up - age]
 
 
 Told = tuple[str, int, str, str]
 """A sign, the process and the GPU's bus id where they are named, and the words."""
 
 
-def _xids(lines: Sequence[str]) -> Iterator[Told]:
+def _xids(lines: Sequence[KernelLine]) -> Iterator[Told]:
     """What only says that a program was ended is an effect, and left out."""
     try:
         from sentinel.gpu.advice import Advice
         from sentinel.gpu.xid import read
     except ModuleNotFoundError:
         return
-    for event in read(lines).events:
+    found = read([line.text for line in lines], [line.level for line in lines])
+    for event in found.events:
         if event.advice is not Advice.IGNORE:
             name = f"{'SXid' if event.kind == 'sxid' else 'Xid'} {event.code}" if event.code else ""
             where = f"{name} of {event.bus}" if name and event.bus else name or event.bus
@@ -86,12 +94,14 @@ def _xids(lines: Sequence[str]) -> Iterator[Told]:
             yield sign, event.pid or 0, event.bus, shortened(words, WORDS)
 
 
-def _others(lines: Sequence[str]) -> Iterator[Told]:
+def _others(lines: Sequence[KernelLine]) -> Iterator[Told]:
     for line in lines:
-        if killed := _KILLED.search(line):
+        text = line.text.partition("\n")[0]
+        card = said_by_card(text)
+        if killed := _KILLED.match(text):
             yield "kernel", int(killed[1]), "", f"process {killed[1]} was killed, out of memory"
-        elif _DOWN.search(line):
-            yield "kernel", 0, "", shortened(visible(line.strip()), WORDS)
+        elif card and _DOWN.match(card[2]):
+            yield "kernel", 0, "", shortened(visible(text.strip()), WORDS)
 
 
 _KINDS: tuple[tuple[str, Callable[[Gpu], bool], Callable[[Gpu], bool], str], ...] = (

@@ -52,12 +52,12 @@ GPU = replace(NIC, address="0000:18:00.0", name="", gpu=True)
 
 def probe(
     *ports: Port, nets: Sequence[Interface] = (), pci: Sequence[PciLink] = (), boot: str = "b1",
-    said: Sequence[str] = (), **more: Any,
+    said: Sequence[str] = (), said_at: float = 90_000.0, **more: Any,
 ) -> NodeProbe:  # fmt: skip
-    lines = tuple(KernelLine(at=1.0, level=3, text=text) for text in said)
+    lines = tuple(KernelLine(at=said_at, level=3, text=text) for text in said)
     cursor = Cursor(boot=boot, source="kmsg", position=1)
     told: dict[str, Any] = {
-        "identity": Identity(hostname="n1", kernel="6", boot=boot, uptime=1.0, time=0, uid=0),
+        "identity": Identity(hostname="n1", kernel="6", boot=boot, uptime=90_000.0, time=0, uid=0),
         "infiniband": ports,
         "network": Network(interfaces=tuple(nets), pci=tuple(pci)),
         "kernel": KernelLog(source="kmsg", lines=lines, cursor=cursor, lost=0),
@@ -207,18 +207,25 @@ def test_errors_are_judged_as_rates() -> None:
 
 
 def test_what_drivers_say() -> None:
-    """The card by the name of its driver; what was said before the first look is past."""
+    """The card by the name of its driver. Of what was said before the first look the last hour
+    counts; later the worst of an hour is told."""
     line = "mlx5_core 0000:17:00.0: poll_health:825:(pid 0): device's health compromised - reached miss count"
     cable = "mlx5_core 0000:17:00.0: Port module event[error]: module 0, Cable error, Bus stuck"
     reports = nights(
-        probe(WELL, pci=[NIC], said=[line]), probe(WELL, pci=[NIC], said=[cable]),
-        probe(WELL, pci=[NIC], said=[line]), probe(WELL, pci=[NIC]),
+        probe(WELL, pci=[NIC], said=[line], said_at=86_000.0),
+        probe(WELL, pci=[NIC], said=[cable]), probe(WELL, pci=[NIC], said=[line, cable]),
+        probe(WELL, pci=[NIC]),
     )  # fmt: skip
     assert [{s: v[0] for s, v in bad(r).items()} for r in reports] == [
         {}, {"n1/pcie/mlx5_0": "warning"}, {"n1/pcie/mlx5_0": "critical"},
         {"n1/pcie/mlx5_0": "critical"},
     ]  # fmt: skip
     assert "reseat or replace it" in bad(reports[1])["n1/pcie/mlx5_0"][1]
+    (first,) = nights(probe(WELL, pci=[NIC], said=[line], said_at=89_000.0))
+    assert {s: v[0] for s, v in bad(first).items()} == {"n1/pcie/mlx5_0": "critical"}
+    early = "infiniband mlx5_0: a fault of the future, status 7"
+    (first,) = nights(probe(WELL, pci=[NIC], said=[early]))
+    assert {s: v[0] for s, v in bad(first).items()} == {"n1/pcie/mlx5_0": "warning"}
 
 
 def test_a_bond_that_lost_a_slave() -> None:

@@ -36,15 +36,24 @@ def world(kernel: Mapping[str, str] = {}, gpus: Mapping[str, str] = {}) -> Dump:
         ("mlx5_core 0000:3b:00.0 eth2: Link down", "kernel", (), "Link down"),
         ("ixgbe 0000:01:00.0 eth0: NIC Link is Down", "kernel", (), "NIC Link is Down"),
         ("eth2: Link up", "", (), ""),
+        ("igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down", "kernel", (), "NIC Link is Down"),
         ("dmesg: read kernel buffer failed: Operation not permitted", "", (), ""),
+        # names of processes and files
+        ("eth0: Link down[7]: segfault at 0 error 4 in x[4+1]", "", (), ""),
+        ("x[7]: segfault in mlx5_core 0000:3b:00.0 eth2: Link down[4+1]", "", (), ""),
+        ("x[7]: segfault in Out of memory: Killed process 101 (python3)[4+1]", "", (), ""),
+        ("NVRM: Xid (PCI:[7]: segfault in 0000:4e:00): 79, pid=101, name=x, lost[4+1]", "", (), ""),
+        ("x[7]: segfault in y\nOut of memory: Killed process 101 (python3)", "", (), ""),
     ],
 )  # fmt: skip
 def test_what_a_kernel_told_since_the_last_step(
     line: str, sign: str, ranks: tuple[int, ...], words: str
 ) -> None:
     """Whose process it names is its rank; what was told an hour before the last step is history."""
-    found = of_kernels(world({"node-0": f"[ {UP - 200:.6f}] {line}"}), quiet=300.0)
-    assert [(f.sign, f.ranks, f.nodes) for f in found] == ([(sign, ranks, ("node-0",))] if sign else [])  # fmt: skip
+    for head in ("", "kern  :err   : "):
+        found = of_kernels(world({"node-0": f"{head}[ {UP - 200:.6f}] {line}"}), quiet=300.0)
+        assert [(f.sign, f.ranks, f.nodes) for f in found] == ([(sign, ranks, ("node-0",))] if sign else [])  # fmt: skip
+    assert of_kernels(world({"node-0": f"user  :err   : [ {UP - 200:.6f}] {line}"}), 300.0) == ()
     assert all(words in f.words for f in found)
     assert of_kernels(world({"node-0": f"[ {UP - 3600:.6f}] {line}"}), quiet=300.0) == ()
     assert of_kernels(world({"node-0": line}), quiet=300.0) == ()
@@ -52,7 +61,7 @@ def test_what_a_kernel_told_since_the_last_step(
 
 def test_lines_count_by_their_own_nodes_clock() -> None:
     """One that nobody told counts none of them."""
-    told = world({"node-0": f"[ {UP:.6f}] eth0: Link down"})
+    told = world({"node-0": f"[ {UP:.6f}] mlx5_core 0000:3b:00.0 eth2: Link down"})
     nodes = [replace(n, processes=tuple(replace(p, spent=None) for p in n.processes)) for n in told.nodes]  # fmt: skip
     assert of_kernels(told, quiet=60.0)
     assert of_kernels(replace(told, nodes=tuple(nodes)), quiet=60.0) == ()

@@ -1,0 +1,99 @@
+"""What drivers of cards say: by their own prefix alone, and what is unknown is not mild."""
+
+import pytest
+
+from sentinel.checks.network.driver_lines import ROWS, UNKNOWN, troubles
+from sentinel.core.model import Status
+from sentinel.nodes.probe import KernelLine
+
+MLX5, EFA = "mlx5_core 0000:5e:00.0: ", "efa 0000:1e:00.0 rdmap30s0: "
+WARNING, CRITICAL = Status.WARNING, Status.CRITICAL
+
+
+def judged(text: str, level: int | None = 3) -> list[tuple[str, Status]]:
+    lines = [KernelLine(at=1.0, level=level, text=text)]
+    return [(card, status) for card, status, _ in troubles(lines)]
+
+
+@pytest.mark.parametrize("level", [3, None])
+@pytest.mark.parametrize(
+    ("text", "card", "status"),
+    [
+        (MLX5 + "poll_health:967:(pid 0): Fatal error 3 detected", "0000:5e:00.0", CRITICAL),
+        (
+            MLX5 + "print_health_info:455:(pid 0): Health issue observed, high temperature, "
+            "severity(3) ERROR:",
+            "0000:5e:00.0",
+            CRITICAL,
+        ),
+        (
+            MLX5 + "print_health_info:455:(pid 0): Health issue observed, fan, severity(4) WARNING:",
+            "",
+            None,
+        ),
+        (
+            MLX5 + "wait_func:1195:(pid 7): ACCESS_REG(0x805) timeout. Will cause a leak of a "
+            "command resource",
+            "0000:5e:00.0",
+            WARNING,
+        ),
+        (MLX5 + "mlx5_pcie_event:301:(pid 7): Detected insufficient power on the PCIe slot (27W).", "0000:5e:00.0", WARNING),
+        ("mlx5_core 0000:5e:00.0 eth4: TX timeout detected", "0000:5e:00.0", WARNING),
+        ("mlx5_core 0000:5e:00.0 (unnamed net_device) (uninitialized): alloc failed", "0000:5e:00.0", WARNING),
+        (EFA + "Admin queue is closed", "0000:1e:00.0", WARNING),
+        (EFA + "Reading register timed out. expected: req id[12] offset[0x54]", "0000:1e:00.0", WARNING),
+        (EFA + "a fault of the future: error 7", "0000:1e:00.0", WARNING),
+        ("infiniband rdmap30s0: Wait for completion (polling) timeout", "rdmap30s0", WARNING),
+        ("infiniband mlx5_3: mlx5_ib_dev_res_init failed", "mlx5_3", WARNING),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: Firmware not responding, status: 0x1", "0000:18:00.0", CRITICAL),
+        ("ice 0000:18:00.0: PCI error detected, state 2", "0000:18:00.0", WARNING),
+        ("nvme 0000:3b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer", "0000:3b:00.0", WARNING),
+        ("pcieport 0000:3a:00.0: AER: Uncorrectable (Fatal) error message received from 0000:3b:00.0", "0000:3a:00.0", WARNING),
+        # healthy controls: answers to programs, details, states of links, other drivers
+        (MLX5 + "mlx5_cmd_out_err:838:(pid 7): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x6c4d48), err(-22)", "", None),
+        (MLX5 + "print_health_info:459:(pid 0): synd 0x8: unrecoverable hardware error", "", None),
+        ("mlx5_core 0000:5e:00.0 mlx5_0: dump_cqe:278:(pid 7): dump error cqe", "", None),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: NIC Link is Down", "", None),
+        (EFA + "Failed to register mr [-12]", "", None),
+        ("ixgbe 0000:01:00.0 eth0: initiating reset due to tx timeout", "", None),
+    ],
+)  # fmt: skip
+def test_what_drivers_say(text: str, card: str, status: Status | None, level: int | None) -> None:
+    """Also where the log tells no level: then its words decide."""
+    if status is None and "severity(4)" in text:
+        level = 4
+    assert judged(text, level) == ([(card, status)] if status else [])
+
+
+def test_an_unknown_line_is_judged_by_its_level() -> None:
+    """From warnings on it is mild, in whatever words; the words count only where no level is told."""
+    for said in ("a fault of the future", "temperature error, card failed"):
+        ((_, status, why),) = troubles([KernelLine(at=1.0, level=3, text=MLX5 + said)])
+        assert (status, why.startswith(UNKNOWN), said in why) == (WARNING, True, True)
+        assert judged(MLX5 + said, 4) == judged(MLX5 + said, 6) == []
+    assert judged(MLX5 + "firmware version: 28.39.1002", None) == []
+    assert judged("mlx5_core 0000:5e:00.0 eth4: Link up", None) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # names of processes (15 bytes) and of files
+        "mlx5_core 0000:[7]: segfault at 0 error 4 in 5e:00.0: Fatal error 3 detected[4+1]",
+        "mlx5_core[7]: segfault at 0 error 4 in Fatal error 3 detected[4+1]",
+        "efa 0000:1e:00.[7]: segfault at 0 error 4 in 0: Admin queue is closed[4+1]",
+        "x 0000:01:00.0:[7]: segfault at 0 error 4 in PCIe Bus Error: severity=Uncorrectable (Fatal)",
+        "infiniband mlx5[7]: segfault at 0 error 4 in _0: mlx5_ib_dev_res_init failed[4+1]",
+        "process 'mlx5_core 0000:5e:00.0: Fatal error 3 detected' started with executable stack",
+        "overlayfs: x\nmlx5_core 0000:5e:00.0: poll_health:967:(pid 0): Fatal error 3 detected",
+        "\nefa 0000:1e:00.0 rdmap30s0: Admin queue is closed",
+    ],
+)
+def test_a_line_counts_only_from_its_driver(text: str) -> None:
+    """Users choose names of processes and files; the kernel puts them into its records."""
+    assert judged(text) == judged(text, None) == []
+
+
+def test_every_row_says_where_it_comes_from() -> None:
+    """A file of Linux, and what it means."""
+    assert all(row.source.startswith("drivers/") and row.meaning for row in ROWS)
