@@ -50,13 +50,16 @@ class Table:
 
     def install(self) -> None:
         """Put the block into the table in place of an older one; raises NotHere."""
-        self._write(without(self.read(), self._mark(_BEGIN), self._mark(_END)) + self.text())
+        kept = self._without_block(self.read())
+        if kept and not kept.endswith("\n"):  # else the first line of the block ends the last one
+            kept += "\n"
+        self._write(kept + self.text())
 
     def remove(self) -> None:
         """Take the block away; all else in the table stays as it is. A table without anything
         else goes as a whole (crontab(1), scrontab(1): -r)."""
         before = self.read()
-        after = without(before, self._mark(_BEGIN), self._mark(_END))
+        after = self._without_block(before)
         if after.strip():
             if after != before:
                 self._write(after)
@@ -76,8 +79,21 @@ class Table:
         return done.out.decode("utf-8", "surrogateescape")
 
     def present(self) -> str:
-        """`yes`, `no`, or `disabled`: scancel comments an entry of scrontab out (scrontab(1))."""
-        return state_of_entry(self.read(), self._mark(_BEGIN), self._mark(_END))
+        """`yes`, `no`, or `disabled`: scancel comments an entry of scrontab out (scrontab(1)). Raises
+        NotHere where a mark of the block is lost."""
+        text = self.read()
+        self._without_block(text)
+        return state_of_entry(text, self._mark(_BEGIN), self._mark(_END))
+
+    def _without_block(self, text: str) -> str:
+        """The table less the block; raises NotHere where nobody can say where the block ends."""
+        try:
+            return without(text, self._mark(_BEGIN), self._mark(_END))
+        except ValueError as error:
+            raise NotHere(
+                f"your {self._tool} is left as it is: {error}; put the marks back by "
+                f"`{self._tool} -e`, or take out what is left of the block, and try again"
+            ) from None
 
     def _write(self, text: str) -> None:
         data = text.encode("utf-8", "surrogateescape")
@@ -203,14 +219,21 @@ def calendar(every: int) -> str:
 
 
 def without(text: str, begin: str, end: str) -> str:
-    """The table less the block between the marks, whatever became of its lines."""
+    """The table less the blocks between the marks, whatever became of their lines. Raises ValueError
+    where a mark stands without the other: what lies there may be somebody else's."""
     kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        inside = inside or line.strip() == begin
-        if not inside:
+    for line in text.split("\n"):
+        mark = line.strip()
+        if mark == begin and inside:
+            raise ValueError(f"the line {end!r} is missing between two that begin a block")
+        if mark == end and not inside:
+            raise ValueError(f"the line {end!r} stands there without {begin!r} before it")
+        if not inside and mark != begin:
             kept.append(line)
-        inside = inside and line.strip() != end
-    return "".join(kept)
+        inside = (inside or mark == begin) and mark != end
+    if inside:
+        raise ValueError(f"the line {end!r} is missing")
+    return "\n".join(kept)
 
 
 def state_of_entry(text: str, begin: str, end: str) -> str:

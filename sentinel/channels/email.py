@@ -33,7 +33,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Mail (text and HTML) through an SMTP server, one thread per alert.
 
-    `security` is never less than asked for. `timeout` bounds a whole delivery. `sendmail`: a
+    `security` is never less than asked for. `ehlo`: how this host names itself to the server; by
+    default its name, with the sender's domain where it has none. `timeout` bounds a whole delivery. `sendmail`: a
     program with its arguments, in place of `host`. `to: owner`: the user whose job it is, found
     by `owner_lookup` or `owner_domain`, at most `per_day` mails a day to each.
     """
@@ -57,6 +58,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     owner_domain: str = ""
     owner_lookup: list[str] = []
     per_day: int = 20
+    ehlo: str = ""
     templates: MailTemplates = MailTemplates()
 
     def __post_init__(self) -> None:
@@ -71,6 +73,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.port is not None and not 0 < self.port < 65536:
             raise Invalid("a port is a number from 1 to 65535", "port")
         check_timeout(self.timeout)
+        if self.ehlo and not re.fullmatch(r"[A-Za-z0-9.-]{1,255}|\[[0-9A-Fa-f.:]+\]", self.ehlo):
+            raise Invalid("is no name of a host, e.g. login1.example.org", "ehlo")
         self._check_security()
         check(self.templates)
 
@@ -183,7 +187,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _check_program(self) -> None:
         if not self.sendmail[0] or any("\0" in word for word in self.sendmail):
             raise Invalid("name a program, e.g. [/usr/sbin/sendmail]", "sendmail")
-        for key in ("host", "port", "username", "password", "ca_file"):
+        for key in ("host", "port", "username", "password", "ca_file", "ehlo"):
             if getattr(self, key):
                 raise Invalid("has no use beside sendmail: that program has its own", key)
 
@@ -218,6 +222,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             password=self.password,
             ca_file=self.ca_file,
             timeout=self.timeout,
+            ehlo=self.ehlo,
+            sender_domain=address(self.from_, "from").domain,
         )
 
 

@@ -33,6 +33,7 @@ _LONGEST_WAIT = 86400.0
 _ROUNDS = 20  # of the event loop, for a connection that was shut down to be closed; it takes three
 _UNPACKED = {"Accept-Encoding": "identity"}  # a few packed bytes may be gigabytes
 _TELLING = 6  # parts of an address shorter than this are no secrets
+_PROXIES = ("http", "https")
 _TEMPORARY = (407, 408, 425, 429)
 _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
 
@@ -199,14 +200,28 @@ async def _beginning(request: Request, response: aiohttp.ClientResponse) -> byte
 
 
 def proxy(url: str, env: Mapping[str, str]) -> str | None:
-    """The proxy that the environment asks for, by the names that curl(1) knows."""
+    """The proxy that the environment asks for, by the names and forms that curl(1) knows: without a
+    scheme it is an HTTP proxy."""
+    chosen = _chosen_proxy(url, env)
+    return chosen if urlsplit(chosen).scheme in _PROXIES else None
+
+
+def passed_over(url: str, env: Mapping[str, str]) -> str:
+    """The proxy that the environment asks for and that cannot be used, without its password; or
+    empty. SOCKS needs a library of its own."""
+    chosen = _chosen_proxy(url, env)
+    return "" if not chosen or urlsplit(chosen).scheme in _PROXIES else origin(chosen)
+
+
+def _chosen_proxy(url: str, env: Mapping[str, str]) -> str:
     parts = urlsplit(url)
     names = {name.lower(): value for name, value in env.items() if name.lower().endswith("_proxy")}
-    chosen = names.get(f"{parts.scheme}_proxy") or names.get("all_proxy") or ""
-    bypassed = any(
-        _covers(rule, parts.hostname or "") for rule in names.get("no_proxy", "").split(",")
-    )
-    return chosen if chosen.startswith(("http://", "https://")) and not bypassed else None
+    chosen = (names.get(f"{parts.scheme}_proxy") or names.get("all_proxy") or "").strip()
+    rules = names.get("no_proxy", "").replace(",", " ").split()
+    if not chosen or any(_covers(rule, parts.hostname or "", parts.port) for rule in rules):
+        return ""
+    scheme, found, rest = chosen.partition("://")
+    return f"{scheme.lower()}://{rest}" if found else f"http://{chosen}"
 
 
 def waiting(header: str, now: datetime) -> float | None:
@@ -220,12 +235,19 @@ def waiting(header: str, now: datetime) -> float | None:
     return min(max(0.0, seconds), _LONGEST_WAIT)
 
 
-def _covers(rule: str, host: str) -> bool:
-    """By name, with all names below it, or by network (10.0.0.0/8)."""
-    rule = rule.strip().lower().lstrip(".")
+def _covers(rule: str, host: str, port: int | None) -> bool:
+    """By name, with all names below it (`example.org`, `.example.org`, `*.example.org`), by network
+    (10.0.0.0/8), each for one port where it names one."""
+    rule = rule.strip().lower()
+    if rule == "*":
+        return True
+    name, _, number = rule.rpartition(":")
+    if name and number.isdigit() and (":" not in name or name.endswith("]")):
+        return int(number) == port and _covers(name, host, port)
+    rule = rule.removeprefix("*").lstrip(".").strip("[]")
     with contextlib.suppress(ValueError):
         return ip_address(host) in ip_network(rule, strict=False)
-    return rule == "*" or (bool(rule) and (host == rule or host.endswith("." + rule)))
+    return bool(rule) and (host == rule or host.endswith("." + rule))
 
 
 def refusal(request: Request, answer: Answer) -> ChannelError:
@@ -273,6 +295,8 @@ def _trouble(request: Request, error: Any) -> ChannelError:
     import aiohttp
 
     place = origin(request.url)
+    if unused := passed_over(request.url, os.environ):
+        place += f" (not through {unused}, which is no HTTP proxy)"
     if (tls := tls_trouble(error)) is not None:
         return ChannelError(f"{place}: {tls_words(tls)}", reason="tls")
     if isinstance(error, asyncio.TimeoutError | TimeoutError):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from secrets import token_hex
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -63,8 +64,12 @@ def upload(
 
 
 def below(base: str, path: str) -> str:
-    """An address below another, whether or not that ends with a slash."""
-    return f"{base.rstrip('/')}/{path.lstrip('/')}"
+    """An address below another, whether or not that ends with a slash; a query stays at the end."""
+    parts, (more, _, query) = urlsplit(base), path.partition("?")
+    joined = f"{parts.path.rstrip('/')}/{more.lstrip('/')}"
+    return urlunsplit(
+        parts._replace(path=joined, query="&".join(filter(None, (parts.query, query))))
+    )
 
 
 def pretty(payload: Any) -> str:

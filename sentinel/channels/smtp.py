@@ -9,10 +9,11 @@ import asyncio
 import base64
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from aiohappyeyeballs import AddrInfoType, start_connection
 from aiosmtplib import (
     SMTP,
     SMTPAuthenticationError,
@@ -50,6 +51,10 @@ class Server(Struct, frozen=True, kw_only=True):
     password: Secret | None = None
     ca_file: str = ""
     timeout: float = 30.0
+    ehlo: str = ""
+    """The name for EHLO; empty: see `greeting`."""
+    sender_domain: str = ""
+    """The domain of the sender's address."""
 
     @property
     def place(self) -> str:
@@ -107,21 +112,40 @@ async def greet(server: Server) -> None:
 
 
 async def _met(server: Server, talk: Callable[[SMTP], Awaitable[Answer]]) -> Answer:
+    context = None if server.security == "none" else client_context(server.ca_file)
+    try:
+        connected = await asyncio.wait_for(_connect(server), server.timeout)
+    except (OSError, asyncio.TimeoutError) as error:
+        raise _trouble(server, error) from None
     client = _Client(
         hostname=server.host,
-        port=server.port,
+        sock=connected,
         timeout=server.timeout,
         use_tls=server.security == "tls",
         start_tls=False,
-        local_hostname=greeting(socket.gethostname()),
-        tls_context=None if server.security == "none" else client_context(server.ca_file),
+        local_hostname=server.ehlo or greeting(socket.gethostname(), server.sender_domain),
+        tls_context=context,
     )
     try:
         return await asyncio.wait_for(talk(client), server.timeout)
     except (SMTPException, OSError, ValueError, asyncio.TimeoutError) as error:
         raise _trouble(server, error) from None
     finally:
+        if client.transport is None:  # else the connection is closed with it
+            connected.close()
         client.close()
+
+
+async def _connect(server: Server) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    infos = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+    return await connect_to(infos)
+
+
+async def connect_to(infos: Sequence[AddrInfoType]) -> socket.socket:
+    """A connection to the first of these addresses that answers; a deaf one delays the next by 250 ms
+    alone (RFC 8305, as curl and browsers do). Raises OSError."""
+    return await start_connection(infos, happy_eyeballs_delay=0.25)
 
 
 async def _enter(client: SMTP, server: Server) -> None:
@@ -183,9 +207,18 @@ async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
     )
 
 
-def greeting(host: str) -> str:
-    """This host's name for EHLO without asking DNS, or the literal that RFC 5321 4.1.3 allows."""
-    return host if re.fullmatch(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", host) else "[127.0.0.1]"
+DOMAIN = re.compile(
+    r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+"
+)
+"""A name with a domain, as RFC 5321 4.1.2 has it."""
+
+
+def greeting(host: str, domain: str) -> str:
+    """This host's name for EHLO without asking DNS: a node's or container's name has no domain, so
+    it gets the sender's. Relays such as Google's send `localhost` and address literals away. Where
+    neither gives a name: the literal that RFC 5321 4.1.3 allows."""
+    names = (host, f"{host}.{domain}", domain) if DOMAIN.fullmatch(domain) else (host,)
+    return next((name for name in names if DOMAIN.fullmatch(name)), "[127.0.0.1]")
 
 
 def _trouble(server: Server, error: Exception) -> ChannelError:
@@ -198,8 +231,9 @@ def _trouble(server: Server, error: Exception) -> ChannelError:
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         limit = duration_text(server.timeout)
         return ChannelError(f"{server.place} did not answer within {limit}", reason="timeout")
-    if isinstance(error, SMTPConnectError) and isinstance(error.__cause__, OSError):
-        why = unconnected(error.__cause__)
+    cause = error.__cause__ if isinstance(error, SMTPConnectError) else error
+    if isinstance(cause, OSError) and not isinstance(cause, SMTPException):
+        why = unconnected(cause)
         return ChannelError(f"cannot connect to {server.place}: {why}", reason="network")
     said = quoted(str(error) or type(error).__name__, server.secrets)
     place = "" if server.host in said else f"{server.place}: "

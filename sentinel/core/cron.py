@@ -91,9 +91,30 @@ def _part(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> 
     if not dash:
         return range(start, high + 1, every) if "/" in text else range(start, start + 1)
     end = _number(last, name, low, high, words)
+    if (
+        name == "day of week" and start > end == 0
+    ):  # fri-sun, as cronie reads it: Sunday is 7 as well
+        end = 7
     if end < start:
-        raise Invalid(f"{name} {text!r} runs backwards; write the smaller value first")
+        raise Invalid(_backwards(text, name, (start, end), (low, high), words, every))
     return range(start, end + 1, every)
+
+
+def _backwards(
+    text: str,
+    name: str,
+    ends: tuple[int, int],
+    bounds: tuple[int, int],
+    words: tuple[str, ...],
+    every: int,
+) -> str:
+    """What is wrong with a range over the end of the field, and the same schedule as a list."""
+    (start, end), (low, high) = ends, bounds
+    if name == "day of week":
+        high = 6
+    values = (*range(start, high + 1), *range(low, end + 1))[::every]
+    listed = ",".join(words[v - bounds[0]] if words else str(v) for v in sorted(values))
+    return f"{name} {text!r} goes over the end of its field; write {listed}"
 
 
 def _number(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> int:

@@ -13,6 +13,12 @@ LOCAL = frozenset(
     | {"nilfs2", "ntfs", "ntfs3", "reiserfs", "ufs", "vfat", "xfs", "zfs"}
 )
 
+GAVE_UP = frozenset({"emergency_ro", "shutdown"})
+"""Options that ext4 shows beside `rw` when it writes nothing any more: after an error (Linux 6.15 on)
+and after a forced shutdown (_ext4_show_options in fs/ext4/super.c)."""
+
+WRITES_NOTHING = GAVE_UP | {"ro"}
+
 
 class Mount(Struct, frozen=True, kw_only=True):
     """One mounted file system. Names that are in no encoding keep their bytes as surrogates."""
@@ -34,7 +40,12 @@ class Mount(Struct, frozen=True, kw_only=True):
         The kernel remounts the superblock read-only after an error, a person mostly the mount.
         """
         layers = {"mount": self.options, "superblock": self.super_options}
-        return frozenset(name for name, options in layers.items() if "ro" not in options)
+        return frozenset(name for name, options in layers.items() if not options & WRITES_NOTHING)
+
+    @property
+    def gave_up(self) -> str:
+        """The option by which the kernel says that it stopped writing after an error; or empty."""
+        return next(iter(sorted(self.super_options & GAVE_UP)), "")
 
 
 class Mounts:
@@ -112,6 +123,11 @@ def _mount(line: bytes) -> Mount:
         options=frozenset(_name(options).split(",")),
         super_options=frozenset(_name(super_options).split(",")),
     )
+
+
+def unescaped(name: str) -> str:
+    """A name of fstab(5) or of the mount table, where blanks and the like are `\\040`."""
+    return _name(os.fsencode(name))
 
 
 def _name(raw: bytes) -> str:

@@ -86,7 +86,7 @@ def test_steps_lists_names_and_nicknames() -> None:
         ("* * * 13 *", "month '13' is not within 1-12 or jan-dec"),
         ("* * * * 8", "day of week '8' is not within 0-7 or sun-sat"),
         ("*/0 * * * *", "minute '0' is not within 1-59"),
-        ("5-1 * * * *", "runs backwards"),
+        ("5-1 * * * *", "goes over the end"),
         ("x * * * *", "minute 'x'"),
         ("* * 30 2 *", "never comes"),
         ("", "five fields"),

@@ -1,5 +1,6 @@
 """The `fs` check: asks each path, judges what it says against limits and memory."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.fs.limits import Usage, completed, trusted
-from sentinel.checks.fs.probe import Answer, probe, probe_all
+from sentinel.checks.fs.probe import Answer, probe, probe_all, real_path
 from sentinel.checks.fs.settings import Settings
 from sentinel.checks.fs.verdict import (
     KEPT,
@@ -26,7 +27,7 @@ from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.kinds import Former
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
-from sentinel.core.mounts import Mounts
+from sentinel.core.mounts import Mounts, unescaped
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
@@ -43,6 +44,8 @@ ASKED = "asked"
 """The key below which further subjects are remembered, by path."""
 
 FSTAB = "/etc/fstab"
+MOST_AWAY = 32
+"""Points of fstab that are not mounted whose real path is asked for; the others count as spelt."""
 
 
 class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,7 +172,10 @@ def looked(
     seen = _seen(paths, ctx.memory)
     answers = _answers(seen, ctx.limit)
     mounts = mount_table()
-    if not paths:  # files bound into a container lead to disks that are not its own
+    if paths:
+        points = meant_to_be_mounted(mounts, ctx.limit / 4)
+        seen = {p: _as_mounted(p, s, answers.get(p), points) for p, s in seen.items()}
+    else:  # files bound into a container lead to disks that are not its own
         seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
         # What was unmounted meanwhile is gone, as it is for the next look.
         seen = {p: s for p, s in seen.items() if mounts.is_point(p)}
@@ -220,9 +226,7 @@ def _sight(
 def _seen(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, Seen]:
     """What is remembered of every path to look at; a listed one is known as mounted."""
     if paths:
-        meant = meant_to_be_mounted()
-        seen = {path: _recalled(memory, path) for path in map(str, paths)}
-        return {p: replace(s, mounted=True) if p in meant else s for p, s in seen.items()}
+        return {path: _recalled(memory, path) for path in map(str, paths)}
     listed = [mount.point for mount in mount_table().local()]
     if not listed:
         raise CannotTell(f"{TABLE} names no file system on a local disk; give the paths")
@@ -254,15 +258,28 @@ def mount_table() -> Mounts:
         raise CannotTell(f"{TABLE} cannot be read: {error}") from error
 
 
-def meant_to_be_mounted() -> frozenset[str]:
-    """Points that fstab(5) mounts at boot: an empty directory there is no file system."""
+def meant_to_be_mounted(table: Mounts, limit: float) -> frozenset[str]:
+    """Points that fstab(5) mounts at boot: an empty directory there is no file system.
+
+    As the file spells them, and as the kernel would name those that are not mounted: a point may
+    be written with a slash at its end, or be a symbolic link. `limit`: seconds for each of those.
+    """
     try:
         with open(FSTAB, errors="surrogateescape") as file:
             rows = [line.split() for line in file if not line.lstrip().startswith("#")]
     except OSError:
         return frozenset()
     lasting = (r for r in rows if len(r) > 3 and not {"noauto", "nofail"} & set(r[3].split(",")))
-    return frozenset(row[1] for row in lasting)
+    spelt = {os.path.normpath(unescaped(row[1])) for row in lasting if row[1].startswith("/")}
+    away = [point for point in spelt if not table.is_point(point)]
+    return frozenset(
+        spelt.union(filter(None, (real_path(point, limit) for point in away[:MOST_AWAY])))
+    )
+
+
+def _as_mounted(path: str, seen: Seen, answer: Answer | None, points: frozenset[str]) -> Seen:
+    names = {os.path.normpath(path), answer.real if answer else ""}
+    return replace(seen, mounted=True) if names & points else seen
 
 
 def _answers(seen: Mapping[str, Seen], limit: float) -> dict[str, Answer]:

@@ -49,21 +49,36 @@ def trusted(usage: Usage, share: float) -> Usage:
 
 
 def parse(text: str) -> Usage:
-    """Raises ValueError when the text is not of FORMAT."""
+    """Raises ValueError when the text is not of FORMAT, or its numbers contradict each other."""
     *numbers, kind = text.strip().split(" ", 6)
     unit, blocks, free, available, inodes, inodes_free = map(int, numbers)
+    return usage_of(blocks * unit, free * unit, available * unit, inodes, inodes_free, kind)
+
+
+def usage_of(
+    size: int, free: int, available: int, inodes: int, inodes_free: int, kind: str
+) -> Usage:
+    """From the numbers of statfs(2), in bytes. Raises ValueError where more is free than there is:
+    nobody knows then what is free."""
+    free, available = unsigned(free), unsigned(available)
+    if max(free, available) > size > 0:
+        raise ValueError(
+            f"it reports {size_text(max(free, available))} free of {size_text(size)} in all"
+        )
+    counted = inodes_free not in UNCOUNTED and unsigned(inodes_free) <= inodes
     return Usage(
-        size=blocks * unit,
-        used=max(0, blocks - unsigned(free)) * unit,
-        free=unsigned(available) * unit,
-        inodes=0 if inodes_free in UNCOUNTED else inodes,
-        inodes_free=min(unsigned(inodes_free), inodes),
+        size=size,
+        used=max(0, size - free),
+        free=available,
+        inodes=inodes if counted else 0,
+        inodes_free=unsigned(inodes_free) if counted else 0,
         type=kind,
     )
 
 
 def unsigned(number: int) -> int:
-    """Some servers send less than nothing once the reserve itself is used; df knows it too."""
+    """Some servers send less than nothing once the reserve itself is used, as a number in 64 bits; df
+    knows it too. In bytes, since blocks of a negative number of bytes look positive."""
     return 0 if number >= _SIGN else number
 
 

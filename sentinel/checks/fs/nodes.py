@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import UNCOUNTED, Usage, judge, unsigned
+from sentinel.checks.fs.limits import Usage, judge, usage_of
 from sentinel.checks.fs.verdict import Rules, commands
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Status, worst
+from sentinel.core.mounts import WRITES_NOTHING
 from sentinel.core.text import visible
 from sentinel.nodes.probe import Disk, Mount, NodeProbe, Unread, Wants
 
@@ -67,9 +68,12 @@ def _of_path(node: str, probe: NodeProbe, path: str, was: bool, rules: Rules) ->
         text = f"not read ({probe.mounts.kind})" if isinstance(probe.mounts, Unread) else ""
         status = Status.UNKNOWN if text else Status.CRITICAL
         return _finding(node, subject, status, text or "is not mounted", path)
-    usage = _usage(disk)
+    try:
+        usage = _usage(disk)
+    except ValueError as error:
+        return _finding(node, subject, Status.UNKNOWN, f"cannot tell: {error}", path)
     status, summary = judge(usage, rules.warn, rules.crit)
-    if isinstance(mount, Mount) and "ro" in mount.options:
+    if isinstance(mount, Mount) and mount.options & WRITES_NOTHING:
         status, summary = worst([status, rules.read_only]), f"{summary}; is read-only"
     return _finding(node, subject, status, summary, path, usage)
 
@@ -108,15 +112,8 @@ def _mount(probe: NodeProbe, path: str) -> Mount | None:
 
 
 def _usage(disk: Disk) -> Usage:
-    """Of the same numbers that a probe here reads: `stat -f`."""
-    return Usage(
-        size=disk.total,
-        used=max(0, disk.total - unsigned(disk.free)),
-        free=unsigned(disk.available),
-        inodes=0 if disk.inodes_free in UNCOUNTED else disk.inodes,
-        inodes_free=min(unsigned(disk.inodes_free), disk.inodes),
-        type=disk.type,
-    )
+    """Of the same numbers that a probe here reads: `stat -f`. Raises ValueError."""
+    return usage_of(disk.total, disk.free, disk.available, disk.inodes, disk.inodes_free, disk.type)
 
 
 def _values(usage: Usage) -> dict[str, float | int | str | bool | None]:

@@ -50,6 +50,14 @@ def probe(path: str, limit: float, *, plain: bool = False) -> Answer:
         return Answer(blind=visible(str(error)))
 
 
+def real_path(path: str, limit: float) -> str:
+    """The path without symbolic links; empty where nobody answers within `limit` seconds."""
+    try:
+        return _ask(["realpath", _plain(path)], limit).removesuffix("\n")
+    except CannotTell:
+        return ""
+
+
 def probe_all(
     paths: Iterable[str], limit: float, patience: float, ask: Callable[[str, float], Answer]
 ) -> Mapping[str, Answer]:

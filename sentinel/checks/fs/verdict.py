@@ -200,6 +200,8 @@ def _elsewhere(sight: Sight) -> str:
 def _read_only(sight: Sight, seen: Seen, rules: Rules) -> list[Problem]:
     if sight.mount is None or len(sight.mount.writable) == 2:
         return []
+    if word := sight.mount.gave_up:
+        return [(rules.read_only, f"{sight.mount.type} writes nothing after an error ({word})")]
     if set(seen.writable) - sight.mount.writable:
         return [(rules.read_only, "has become read-only")]
     if "superblock" in sight.mount.writable:  # a bind, or the walls around a service of systemd

@@ -61,6 +61,25 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             from sentinel.checks.quota.tools.command import refuse
 
             refuse(self.pattern)
+            self._refuse_bytes_of_shares(self.pattern)
+
+    def _refuse_bytes_of_shares(self, pattern: re.Pattern[str]) -> None:
+        """Raises Invalid for a limit in bytes where the tool tells a percentage alone."""
+        from sentinel.checks.quota.tools.command import tells_shares_alone
+
+        wanted = {
+            "headroom": bool(self.headroom),
+            "warn": self.warn.free is not None or self.warn.full_in is not None,
+            "crit": self.crit.free is not None or self.crit.full_in is not None,
+        }
+        for key in (
+            key for key, is_set in wanted.items() if is_set and tells_shares_alone(pattern)
+        ):
+            raise Invalid(
+                "the pattern finds a percentage and no bytes: it needs the groups (?P<used>…) and "
+                "(?P<limit>…) for `free`, `full_in` and `headroom`",
+                key,
+            )
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""

@@ -261,12 +261,23 @@ def targets(tool: str, point: str, left: Callable[[], float]) -> list[Target]:
     from sentinel.checks.quota.tools import beegfs, lustre
 
     if tool == "lustre":
-        space = said(["lfs", "df", point], left())
-        return lustre.targets(space, said(["lfs", "df", "-i", point], left()))
+        return lustre.targets(_lfs_df([point], left()), _lfs_df(["-i", point], left()))
     try:
         return beegfs.targets(said(["beegfs-df", "-p", point], left()))
     except proc.NotFound:
         return beegfs.listed(said(beegfs.LIST, left()))
+
+
+def _lfs_df(words: Sequence[str], limit: float) -> str:
+    """The report of lfs-df(1). It goes on behind a target that does not answer, and ends with that
+    error's number (mntdf() in lustre/utils/lfs.c): a report with its summary is whole."""
+    from sentinel.checks.quota.tools import lustre
+
+    done = told(["lfs", "df", *words], limit)
+    text = os.fsdecode(done.out)
+    if done.code and not lustre.is_whole(text):
+        raise CannotTell(f"lfs: {_why(done)}")
+    return text
 
 
 def _ceph(q: Question) -> list[Quota]:

@@ -218,7 +218,18 @@ class _Asker:
         text = collect.said(argv, self._left())
         pattern = self._fs.pattern
         found = command.from_text(text, pattern) if pattern else command.from_json(text)
-        return [self._quota(path, quota) for quota in found]
+        unread = command.missing_rows(text, self._names_before(path), found)
+        why = CannotTell("its row does not fit `pattern` any more")
+        return [
+            *(self._quota(path, quota) for quota in found),
+            *(_blind(f"{path} command:{name}", why) for name in unread),
+        ]
+
+    def _names_before(self, path: str) -> list[str]:
+        """Whose quotas the command told in the run before."""
+        prefix = f"{visible(path)} command:"
+        subjects = self._ctx.memory.get(ASKED, {}).get(visible(path), [])
+        return [one.removeprefix(prefix) for one in subjects if one.startswith(prefix)]
 
     def _write(self, sight: Sight) -> Finding:
         from sentinel.checks.fs import write_probe

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from sentinel.checks.fs.limits import Limits, Usage, judge
 from sentinel.checks.quota.tools.quota import Amount, Quota, Target, fullest, median_percent
 from sentinel.core.forecast.words import moment
@@ -22,7 +24,10 @@ def quota_finding(
     path: str, quota: Quota, warn: Limits, crit: Limits, now: float, grace: float = GRACE
 ) -> Finding:
     """What a quota says by the limits of the check; `now` in s UTC, `grace` in seconds."""
-    problems = _space(quota.space, quota.entries, warn, crit)
+    if quota.share is None:
+        problems = _space(quota.space, quota.entries, warn, crit)
+    else:
+        problems = _share(quota.share, warn, crit)
     problems += _soft(quota.space, "", grace, now, size_text)
     if quota.entries:
         problems += _soft(quota.entries, " of files", grace, now, str)
@@ -76,6 +81,18 @@ def _space(space: Amount, entries: Amount | None, warn: Limits, crit: Limits) ->
     return [(Status.OK, f"{size_text(space.used)} used, no limit"), *_files(usage, warn, crit)]
 
 
+def _share(share: float, warn: Limits, crit: Limits) -> list[Problem]:
+    """Where the tool tells a percentage and no bytes."""
+    text = f"{percent_text(share)} used"
+    if warn.free is not None or crit.free is not None:
+        blind = (Status.UNKNOWN, "the tool tells no bytes, so `free` cannot be judged")
+        return [*_share(share, replace(warn, free=None), replace(crit, free=None)), blind]
+    for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
+        if limits.used is not None and share >= limits.used:
+            return [(status, f"{text} ({status.value} from {limits.used})")]
+    return [(Status.OK, text)]
+
+
 def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
     """Where only the number of files is limited."""
     share = usage.inodes_used_percent
@@ -110,11 +127,11 @@ def _values(quota: Quota) -> dict[str, Value]:
     usage, space = as_usage(quota), quota.space
     held = bool(space.limit)
     found: dict[str, Value] = {
-        "used_percent": usage.used_percent if held else None,
+        "used_percent": usage.used_percent if held else quota.share,
         "free_bytes": usage.free if held else None,
         "inodes_used_percent": usage.inodes_used_percent,
         "size_bytes": space.limit or None,
-        "used_bytes": space.used,
+        "used_bytes": space.used if quota.share is None else None,
         "soft_bytes": space.soft or None,
         "grace_seconds": space.grace,
         "type": quota.kind,

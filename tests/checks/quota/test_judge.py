@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sentinel.checks.fs.limits import Limits
-from sentinel.checks.quota.judge import targets_finding
-from sentinel.checks.quota.tools.quota import Target
+from sentinel.checks.quota.judge import quota_finding, targets_finding
+from sentinel.checks.quota.tools.quota import Amount, Quota, Target
 from sentinel.core.model import Finding, Status
 from sentinel.core.values import Share
 
@@ -85,3 +85,34 @@ def test_a_target_without_numbers_is_not_full_and_not_well() -> None:
     """Nothing was measured of it."""
     finding = found(Target(name="OST0000", kind="data"))
     assert (finding.status, finding.values["fullest"]) == (Status.UNKNOWN, None)
+
+
+@pytest.mark.parametrize(
+    ("used", "status", "says"),
+    [
+        (899, Status.OK, "7 B used, no limit"),
+        (900, Status.WARNING, "90% of files used (warning from 90%)"),
+        (969, Status.WARNING, "96.9% of files used (warning from 90%)"),
+        (970, Status.CRITICAL, "97% of files used (critical from 97%)"),
+        (1200, Status.CRITICAL, "100% of files used (critical from 97%)"),
+    ],
+)
+def test_a_limit_on_files_alone_is_judged(used: int, status: Status, says: str) -> None:
+    """Where bytes have no limit nobody can write a new file all the same."""
+    quota = Quota(
+        kind="user", name="alice", space=Amount(used=7), entries=Amount(used=used, hard=1000)
+    )
+    finding = quota_finding("/home", quota, WARN, CRIT, 0.0)
+    assert (finding.status, finding.summary) == (status, says)
+    assert finding.values["inodes_used_percent"] == min(100.0, used / 10)
+    assert finding.values["entries_limit"] == 1000
+
+
+def test_without_a_limit_on_files_nothing_is_said_of_them() -> None:
+    """A control: neither by a limit of the check without a limit of the quota, nor the other way."""
+    free = Quota(kind="user", name="a", space=Amount(used=7), entries=Amount(used=9000))
+    held = Quota(kind="user", name="a", space=Amount(used=7), entries=Amount(used=9, hard=9))
+    nothing = Limits(used=Share(85))
+    assert quota_finding("/home", free, WARN, CRIT, 0.0).summary == "7 B used, no limit"
+    assert quota_finding("/home", held, nothing, nothing, 0.0).status is Status.OK
+    assert quota_finding("/home", held, WARN, nothing, 0.0).status is Status.WARNING

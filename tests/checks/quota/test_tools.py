@@ -453,7 +453,7 @@ def test_something_new_is_never_an_answer(name: str, text: str) -> None:
         read(text)
 
 
-@pytest.mark.parametrize("name", [n for n in READERS if n != "zfs"])
+@pytest.mark.parametrize("name", [n for n in READERS if n not in ("zfs", "lfs df")])
 def test_a_digit_that_became_a_word_is_no_answer(name: str) -> None:
     """No column is guessed, wherever the change is."""
     read, text = READERS[name]
@@ -461,3 +461,14 @@ def test_a_digit_that_became_a_word_is_no_answer(name: str) -> None:
     assert count == 1
     with pytest.raises(Unexpected):
         read(hurt)
+
+
+def test_a_digit_that_became_a_word_costs_that_target_alone() -> None:
+    """The others are judged: one of them may be full."""
+    hurt = re.sub(r"(?<=[\s])(\d{5,})", "2x", LFS_DF, count=1)
+    whole = {target.name: target for target in lustre.targets(LFS_DF, LFS_DF_I)}
+    [(_name, target), *others] = ((t.name, t) for t in lustre.targets(hurt, LFS_DF_I))
+    assert target.trouble.startswith("its row is not understood: 2x")
+    assert target.used_percent is None
+    assert len(others) == len(whole) - 1
+    assert all(whole[name] == target for name, target in others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -68,15 +68,29 @@ def _quota(row: Row) -> Quota:
 
 def _matched(match: re.Match[str]) -> Quota:
     words = {name: text.strip() for name, text in match.groupdict().items() if text}
+    share = None
     if "percent" in words and "limit" not in words:
-        space = Amount(used=_millionths(words["percent"]), hard=100 * 10**6)
+        share, space = _percentage(words["percent"]), Amount(used=0)
     else:
         used = _bytes(words.get("used", "0"))
         space = Amount(used=used, hard=_limit(words, "limit"), soft=_limit(words, "soft"))
     files = None
     if "entries" in words:
         files = Amount(used=_bytes(words["entries"]), hard=_limit(words, "entries_limit"))
-    return Quota(kind="command", name=words.get("name", ""), space=space, entries=files)
+    name = words.get("name", "")
+    return Quota(kind="command", name=name, space=space, entries=files, share=share)
+
+
+def tells_shares_alone(pattern: re.Pattern[str]) -> bool:
+    """Whether no match of the pattern can say how many bytes are left."""
+    return "limit" not in pattern.groupindex
+
+
+def missing_rows(text: str, names: Iterable[str], found: Sequence[Quota]) -> list[str]:
+    """Names that the text still holds as a word, of which the pattern finds no row any more."""
+    there = {quota.name for quota in found}
+    gone = [name for name in names if name and name not in there]
+    return [name for name in gone if re.search(rf"(?<!\S){re.escape(name)}(?!\S)", text)]
 
 
 def _limit(words: Mapping[str, str], name: str) -> int:
@@ -85,11 +99,14 @@ def _limit(words: Mapping[str, str], name: str) -> int:
     return 0 if word.lower() in UNLIMITED else _bytes(word)
 
 
-def _millionths(word: str) -> int:
+def _percentage(word: str) -> float:
     try:
-        return round(float(word.removesuffix("%")) * 10**6)
-    except (ValueError, OverflowError):
+        share = float(word.removesuffix("*").removesuffix("%"))
+    except ValueError:
         raise Unexpected(word) from None
+    if not 0 <= share < 1e6:  # nan and inf too
+        raise Unexpected(word)
+    return share
 
 
 def _bytes(word: str) -> int:

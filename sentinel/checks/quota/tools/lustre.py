@@ -29,7 +29,8 @@ _STATES = {"R": "read-only", "N": "takes no new files", "S": "out of space", "I"
 """Letters after a target in trouble, lfs-df(1); others (D: its RAID is degraded, f: flash) do not
 keep anybody from writing."""
 
-_DOWN = re.compile(r"(\S*?((?:MDT|OST)[0-9a-f]{4})\S*)\s+:\s*(.+)")
+_DOWN = re.compile(r"(\S*?((?:MDT|OST)[0-9a-f]{4})\S*)\s+(:\s*)?(.+)")
+_SUMMARY = ("filesystem summary", "filesystem_summary")
 
 
 def quota(text: str, kind: str, name: str, default: str = "") -> list[Quota]:
@@ -86,6 +87,12 @@ def targets(space: str, inodes: str) -> list[Target]:
     return list(seen.values())
 
 
+def is_whole(text: str) -> bool:
+    """Whether a report of `lfs df` reached its end, the summary of each file system."""
+    last = text.strip().rpartition("\n")[2]
+    return last.startswith(_SUMMARY)
+
+
 def _amount(words: Sequence[str], unit: int) -> Amount:
     used, soft, hard = (number(word) * unit for word in words[:3])
     left = grace_left(words[3], bool(soft) and used > soft)
@@ -109,7 +116,8 @@ def _target(line: str) -> Target | None:
         return Target(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
     if match := _DOWN.fullmatch(line):
         kind = _KINDS[match[2][:3]]
-        return Target(name=match[1].removesuffix("_UUID"), kind=kind, trouble=match[3].strip())
-    if line.startswith(("UUID", "filesystem summary", "filesystem_summary")):
+        trouble = match[4].strip() if match[3] else f"its row is not understood: {match[4].strip()}"
+        return Target(name=match[1].removesuffix("_UUID"), kind=kind, trouble=trouble)
+    if line.startswith(("UUID", *_SUMMARY)):
         return None
     raise Unexpected(line)

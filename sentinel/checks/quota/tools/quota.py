@@ -38,12 +38,16 @@ class Amount(Struct, frozen=True, kw_only=True):
 
 
 class Quota(Struct, frozen=True, kw_only=True):
-    """One quota: `kind` is user, group, project, fileset, dataset, qgroup, directory or command."""
+    """One quota: `kind` is user, group, project, fileset, dataset, qgroup, directory or command.
+
+    `share`: the percentage used, of a tool that tells no bytes; `space` is empty then.
+    """
 
     kind: str
     name: str
     space: Amount
     entries: Amount | None = None
+    share: float | None = None
 
     @property
     def title(self) -> str:

@@ -56,7 +56,7 @@ def test_a_pattern_reads_what_idrquota_prints() -> None:
 def test_a_share_alone_is_enough() -> None:
     """Of a whole that nobody tells."""
     (found,) = from_text("capacity 87.5 %", re.compile(r"(?P<percent>[\d.]+) %"))
-    assert 100 * found.space.used / found.space.limit == 87.5
+    assert (found.share, found.space.used, found.space.limit) == (87.5, 0, 0)
     for word in ("8.7.5", "87,5", "1e999"):
         with pytest.raises(Unexpected):
             from_text(f"capacity {word} %", re.compile(r"(?P<percent>\S+) %"))
