@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sentinel.checks.log.losses import MOST_NAMES
 from sentinel.core.model import Status
 from tests.world.case import Case, each
 from tests.world.logs import STALE_MINUTES, bar, of_growing_log, of_whole_log
@@ -243,3 +244,95 @@ WHOLE = (
 def test_the_number_is_the_training_s_own_step(case: Case, tmp_path: Path) -> None:
     answer = of_whole_log(tmp_path, case.form)
     assert (answer.number, answer.loss) == (case.right, Status.OK)
+
+
+UNSEEN_NAN = "Weeks of GPUs train nothing, and nobody is told."
+FALSE_NAN = "A healthy training is called broken."
+SB3 = """---------------------------------
+| rollout/           |          |
+|    ep_rew_mean     | 23.1     |
+| time/              |          |
+|    total_timesteps | {n}      |
+| train/             |          |
+|    loss            | {value}      |
+---------------------------------
+"""
+FASTAI = "epoch     train_loss  valid_loss  accuracy  time    \n"
+
+
+def lines(form: str, count: int = 12) -> str:
+    """So many lines of one form."""
+    return "".join(form.replace("{n}", str(100 + n)) + "\n" for n in range(count))
+
+
+NAN = (
+    Case("numpy-2", "NumPy 2.0: NEP 51, the repr of scalars",
+         lines("step {n}: {'loss': np.float64(nan), 'lr': np.float64(0.1)}"), Status.CRITICAL, UNSEEN_NAN),
+    Case("jax-array", "JAX 0.4, jax/_src/array.py: __repr__",
+         lines("step: {n}, {'loss': Array(nan, dtype=float32), 'lr': 0.0003}"), Status.CRITICAL, UNSEEN_NAN),
+    Case("jax-array-of-one", "JAX 0.4 under pmap",
+         lines("step {n} loss=[Array(nan, dtype=float32, weak_type=True)]"), Status.CRITICAL, UNSEEN_NAN),
+    Case("torch-of-shape-one-one", "PyTorch 2.5, torch/_tensor_str.py",
+         lines("it {n} loss tensor([[nan]], device='cuda:0', grad_fn=<MulBackward0>)"), Status.CRITICAL, UNSEEN_NAN),
+    Case("tensorflow-eager", "TensorFlow 2.16, framework/ops.py",
+         lines("step {n} loss: tf.Tensor(nan, shape=(), dtype=float32)"), Status.CRITICAL, UNSEEN_NAN),
+    Case("tensorflow-repr", "TensorFlow 2.16, framework/ops.py",
+         lines("{'step': {n}, 'loss': <tf.Tensor: shape=(), dtype=float32, numpy=nan>}"), Status.CRITICAL, UNSEEN_NAN),
+    Case("paddle", "PaddlePaddle 2.6, tensor/to_string.py",
+         lines("step {n} loss: Tensor(shape=[1], dtype=float32, place=Place(gpu:0), stop_gradient=False,\n       [nan])"),
+         Status.CRITICAL, UNSEEN_NAN),
+    Case("mindspore", "MindSpore 2.3, common/tensor.py",
+         lines("epoch: 1 step: {n}, loss is Tensor(shape=[], dtype=Float32, value= nan)"), Status.CRITICAL, UNSEEN_NAN),
+    Case("a-decimal-in-quotes", "CPython, decimal", lines("step {n} loss: Decimal('NaN')"), Status.CRITICAL, UNSEEN_NAN),
+    Case("a-padded-table", "Stable-Baselines3 2.3, logger.py: HumanOutputFormat",
+         "".join(SB3.format(n=n, value="nan ") for n in range(400, 4000, 400)), Status.CRITICAL, UNSEEN_NAN),
+    Case("a-table-of-rich", "rich 13, table.py",
+         lines("│ train/loss               │ nan      │\n│ step   │ {n}      │"), Status.CRITICAL, UNSEEN_NAN),
+    Case("columns-below-their-names", "fastai 2.7, callback/progress.py",
+         FASTAI + lines("{n}       nan         nan         0.098000  00:12     "), Status.CRITICAL, UNSEEN_NAN),
+    Case("a-csv-file", "Keras 3, callbacks/csv_logger.py",
+         "epoch,accuracy,loss,val_loss\n" + lines("{n},0.1,nan,2.31"), Status.CRITICAL, UNSEEN_NAN),
+    Case("what-the-loss-is-of-in-brackets", "a common f-string",
+         lines("step {n} loss (train): nan | loss (val): 2.1"), Status.CRITICAL, UNSEEN_NAN),
+    Case("an-arrow", "rl_games and others", lines("update {n} loss -> nan"), Status.CRITICAL, UNSEEN_NAN),
+    Case("microsoft-s-c-library", "MSVC's printf", lines("step {n} loss: -nan(ind)"), Status.CRITICAL, UNSEEN_NAN),
+    Case("every-step-is-skipped", "DeepSpeed 0.14, fp16/loss_scaler.py",
+         lines("[INFO] [loss_scaler.py:183:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step."
+               " Attempted loss scale: 1, reducing to 1\n{'loss': 0.0, 'epoch': 0.0}"), Status.CRITICAL, UNSEEN_NAN),
+    Case("apex-below-one", "NVIDIA apex 22.03, apex/amp/handle.py",
+         "".join(f"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {2.0**-n}\n"
+                 for n in range(12)), Status.CRITICAL, UNSEEN_NAN),
+    Case("the-scale-is-being-found", "DeepSpeed 0.14, fp16/loss_scaler.py",
+         "".join(f"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {2**n}, reducing to {2**n // 2}\n"
+                 for n in range(32, 5, -1)), Status.OK, FALSE_NAN),
+    Case("a-static-scale-overflows-now-and-then", "DeepSpeed 0.14 with a static loss scale",
+         ("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 128, reducing to 128\n"
+          + "step 7 loss 1.2\n" * 60) * 15, Status.OK, FALSE_NAN),
+    Case("a-running-mean-of-inf", "DINOv2, logging/helpers.py: SmoothedValue's global average",
+         lines("Training  [  {n}/9000]  eta: 1 day  total_loss: 6.6732 (inf)  koleo_loss: 0.0315 (inf)  time: 1.3"),
+         Status.OK, FALSE_NAN),
+    Case("arrays-that-are-finite", "JAX 0.4",
+         lines("step: {n}, {'loss': Array(2.2, dtype=float32), 'nan_count': Array(0, dtype=int32)}"),
+         Status.OK, FALSE_NAN),
+    Case("columns-of-metrics-without-a-loss", "pandas 2: a class that has no samples has no precision",
+         "class     samples   loss_weight   precision\n" + lines("dog       0         1.0           nan"), Status.OK, FALSE_NAN),
+    Case("an-epoch-without-validation", "PyTorch Lightning's CSVLogger leaves it empty, pandas says NaN",
+         "epoch  val_loss  train_loss\n" + lines("{n}    nan       2.31\n{n}    1.9       2.30"), Status.OK, FALSE_NAN),
+)  # fmt: skip
+
+
+@each(*NAN)
+def test_a_loss_that_is_no_number_is_told_in_whatever_dress(case: Case, tmp_path: Path) -> None:
+    assert of_whole_log(tmp_path, case.form).loss is case.right
+
+
+def test_a_nan_is_told_though_more_losses_are_finite_than_are_remembered(tmp_path: Path) -> None:
+    """One loss for each of many experts, and the last one is no number."""
+    names = [f"expert{n}_loss: {'nan' if n == MOST_NAMES else 0.1}" for n in range(MOST_NAMES + 1)]
+    assert of_whole_log(tmp_path, lines("step {n} " + " ".join(names))).loss is Status.CRITICAL
+
+
+def test_losses_over_the_cap_that_are_finite_are_no_alarm(tmp_path: Path) -> None:
+    """The control."""
+    names = [f"expert{n}_loss: 0.1" for n in range(2 * MOST_NAMES)]
+    assert of_whole_log(tmp_path, lines("step {n} " + " ".join(names))).loss is Status.OK

@@ -15,6 +15,16 @@ MOST_NAMES = 32
 NEAR = 24
 """Characters before a value in which its name is looked for."""
 
+MAX_HEADER = 300
+"""Characters of a line that names columns."""
+
+MAX_ROWS = 2000
+"""Rows that are read below such a line."""
+
+GAP_LINES = 50
+"""Lines without a skipped step after which the next one is not in a row with those before."""
+
+AT_MINIMUM = "skipped at the least loss scale"
 LEFT_OUT = "left out"
 NAN_ITERATIONS = "nan iterations"
 SKIPPED = "skipped iterations"
@@ -31,15 +41,26 @@ value` (Megatron's evaluation), `aux_loss` and `z_loss` of a router."""
 Loss = tuple[int, str, float]
 """Where it stands, its name, and its value: NaN for an infinite one too."""
 
-_VALUE = (
-    r"(?:['\"]?\s{0,3}[:=|]\s{0,4}|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,4})"
-    r"(?:tensor\()?\[?['\"]?"
-    r"([-+]?(?:[nN][aA][nN]|[iI][nN][fF](?:inity|INITY)?)(?![a-zA-Z(])|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)"
+_SEPARATOR = r"(?:['\"]?[ \t]{0,40}(?:[:=|│┃→]|[-=]>)\s{0,4}[ \t]{0,40}|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,40})"
+_WRAPPED = (
+    r"(?:<tf\.Tensor: shape=[^\n]{0,60}?numpy=|Tensor\(shape=[^\n]{0,160}?(?:,|value=)\s{1,12}"
+    r"|[\[(]{0,3}[A-Za-z_][\w.]{0,30}\((?:[a-z]{1,10}=)?)?[\[(]{0,3}['\"]?"
 )
+"""What stands around a number that is an object of a library: `np.float64(nan)` (NumPy 2),
+`Array(nan, dtype=float32)` (JAX), `tensor([nan], device='cuda:0')`, TensorFlow's, Paddle's and
+MindSpore's tensors, `Decimal('NaN')`."""
+_NUMBER = (
+    r"([-+]?(?:[nN][aA][nN]|[iI][nN][fF](?:inity|INITY)?)(?:\((?:ind|snan|0x[0-9a-f]{1,16})\))?(?![a-zA-Z(])"
+    r"|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)"
+)
+_VALUE = _SEPARATOR + _WRAPPED + _NUMBER
 # Each begins with plain letters: the search for them costs next to nothing.
 _SETTING = r"[/_](?!(?i:\w*(?:scal|weight|coef|alpha|lambda|factor|ratio|type|mode)))"
 _LOSSES = (
-    re.compile(rf"oss(?<=[lL]oss)(?:es)?((?:{_SETTING}[\w/]+| train| value| is)?)" + _VALUE),
+    re.compile(
+        rf"oss(?<=[lL]oss)(?:es)?((?:{_SETTING}[\w/]+| train| value| is| ?[(\[][\w/ .@-]{{1,24}}[)\]])?)"
+        + _VALUE
+    ),
     re.compile(rf"OSS(?<=LOSS)((?:{_SETTING}[\w/]+)?)" + _VALUE),
     re.compile(r"xent()" + _VALUE),
 )
@@ -57,7 +78,17 @@ _UNNAMED = (
     (" train, step ", re.compile(r"\bep \d+ train, step \d+, ((?:[\w.:/-]+ [-+\w.]+, ){1,20})")),
     ("G  ", re.compile(r"^ *\d+/\d+ +[\d.]+G((?: +(?:-?[nN]a[nN]|[\d.]+)){4,}):? ", re.M)),
 )
-_ENDS = "|,;:={}[]()'\"\t\n"
+_COLUMNS = re.compile(r"[ \t]*[|│┃,;\t][ \t]*|[ \t]{2,}")
+_HEADER = re.compile(
+    rf"^[^\n\d:=]{{0,{MAX_HEADER}}}\b[a-z_]{{0,20}}loss\b[^\n\d:=]{{0,{MAX_HEADER}}}$", re.M | re.I
+)
+_RULER = re.compile(r"[-=+|│┃─━┼ \t:]*")
+_SKIPPED_AT_SCALE = re.compile(
+    r"(?i)overflow[^\n]{0,80}? loss scale:? (?:to )?(\d[\d.e+-]{0,20})(?:, reducing to (\d[\d.e+-]{0,20}))?"
+)
+"""`OVERFLOW! … Attempted loss scale: 1, reducing to 1` of deepspeed/runtime/fp16/loss_scaler.py;
+`Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 0.5` of apex/amp/handle.py."""
+_ENDS = "|│┃,;:={}[]()'\"\t\n"
 _COUNTED = re.compile(
     r"number of skipped iterations: +(\d{1,9}) \|(?: +number of nan iterations: +(\d{1,9}))?"
 )
@@ -73,7 +104,13 @@ def losses(text: str, own: "re.Pattern[str] | None" = None) -> list[Loss]:
         found = [(match.start(), "loss", _value(match[1] or "")) for match in own.finditer(text)]
         return list(_telling(found))
     lines = [*_of(_LOSSES, text), *_gradients(text), *_counts(text), *_unnamed(text)]
+    lines += [*_skipped(text), *_tables(text)]
     return list(_telling(sorted(lines, key=lambda one: one[0])))
+
+
+def tells_loss(text: str) -> bool:
+    """Whether a loss of any name stands in it, with its value."""
+    return any(pattern.search(text) for pattern in _LOSSES)
 
 
 def latest(text: str, own: "re.Pattern[str] | None" = None) -> dict[str, float]:
@@ -117,27 +154,30 @@ def _usual(told: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
     """How many times in a row each name was no number, after one more; 0 where it is one. A loss
-    is only left out where it was seen before, and skipped iterations are counted themselves."""
-    if (name not in bad and len(bad) >= MOST_NAMES) or (
-        name == LEFT_OUT and value and name not in bad
-    ):
-        return {**bad}
+    is only left out where it was seen before, and skipped iterations are counted themselves. Where
+    there are many names, one that is finite makes room for one that is not."""
     times = int(value) if name == SKIPPED else int(_is_bad(name, value))
+    if name not in bad:
+        if (name == LEFT_OUT and value) or (name == AT_MINIMUM and not value):
+            return {**bad}
+        room = [n for n, count in bad.items() if not count] if len(bad) >= MOST_NAMES else []
+        if len(bad) >= MOST_NAMES and not (times and room):
+            return {**bad}
+        bad = {n: count for n, count in bad.items() if n not in room[:1]}
     return {**bad, name: bad.get(name, 0) + times if times else 0}
 
 
 def _is_bad(name: str, value: float) -> bool:
-    return not isfinite(value) or (name in (SKIPPED, NAN_ITERATIONS, LEFT_OUT) and value > 0)
+    counts = (SKIPPED, NAN_ITERATIONS, LEFT_OUT, AT_MINIMUM)
+    return not isfinite(value) or (name in counts and value > 0)
 
 
 def _telling(found: list[Loss]) -> Iterator[Loss]:
     """Of a name that stays finite nothing more is to be said."""
     state: dict[str, bool] = {}
     for at, name, value in found:
-        if len(state) >= MOST_NAMES and name not in state:
-            name = "loss"
         bad = _is_bad(name, value)
-        if bad or state.get(name, True):
+        if bad or state.get(name, len(state) < MOST_NAMES):
             yield at, name, value
         state[name] = bad
 
@@ -187,6 +227,48 @@ def _counts(text: str) -> Iterator[Loss]:
         yield at, NAN_ITERATIONS, float(nans)
         if not skipped and not nans:
             yield at, LEFT_OUT, 0.0 if there else 1.0
+
+
+def _skipped(text: str) -> Iterator[Loss]:
+    """Steps that are skipped although there is no smaller loss scale left: nothing is learned. One
+    now and then is none, so a stretch of lines without any is told as 0."""
+    end = 0
+    for match in _SKIPPED_AT_SCALE.finditer(text) if "verflow" in text or "OVERF" in text else ():
+        if text.count("\n", end, match.start()) >= GAP_LINES:
+            yield match.start(), AT_MINIMUM, 0.0
+        attempted, reduced = _value(match[1]), _value(match[2] or match[1])
+        least = reduced <= 1 or (match[2] is not None and attempted == reduced)
+        yield match.start(), AT_MINIMUM, float(least)
+        end = match.end()
+    if text.count("\n", end) >= GAP_LINES:
+        yield len(text), AT_MINIMUM, 0.0
+
+
+def _tables(text: str) -> Iterator[Loss]:
+    """Values below a line that names columns, as fastai and CSV files have them."""
+    for header in _HEADER.finditer(text) if "oss" in text else ():
+        names = _COLUMNS.split(header[0].strip(" \t|│┃"))
+        wanted = [number for number, name in enumerate(names) if "loss" in name.lower()]
+        at = header.end() + 1
+        for _ in range(MAX_ROWS if len(names) > 1 else 0):
+            end = text.find("\n", at)
+            line = text[at : end if end >= 0 else len(text)]
+            cells = _COLUMNS.split(line.strip(" \t|│┃"))
+            if len(cells) == len(names):
+                found = [(names[n], _cell(cells[n])) for n in wanted]
+                yield from ((at, name, value) for name, value in found if value is not None)
+            elif not _RULER.fullmatch(line[:MAX_HEADER]):
+                break
+            if end < 0:
+                break
+            at = end + 1
+
+
+def _cell(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _unnamed(text: str) -> Iterator[Loss]:

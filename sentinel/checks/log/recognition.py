@@ -21,6 +21,7 @@ from sentinel.checks.log.bars import (
     without_bars,
 )
 from sentinel.checks.log.language_trainers import BARE_BAR, Trainer
+from sentinel.checks.log.losses import tells_loss
 from sentinel.checks.log.trainers import TRAINERS
 
 MOST = 2**19
@@ -277,7 +278,7 @@ def _what_else(known: Recognised, text: str, row: Trainer | None) -> Recognised:
     )
     return replace(
         known,
-        loss=re.search(r"(?i)loss[\w/]*['\"]?\s*[:= ]\s*['\"\[(]*[-+\dni]", text) is not None,
+        loss=tells_loss(text),
         norm=re.search(own, text) is not None or re.search(norms, text) is not None,
         seconds=bool(seconds) and re.search(seconds, text) is not None,
     )

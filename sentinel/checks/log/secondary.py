@@ -11,7 +11,7 @@ from msgspec import Struct
 from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.known_troubles import ECHOES, ROOTS
-from sentinel.checks.log.losses import LEFT_OUT, NAN_ITERATIONS, SKIPPED
+from sentinel.checks.log.losses import AT_MINIMUM, LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen, usual
 from sentinel.checks.log.slowdown import MESSAGE, words
 from sentinel.checks.log.troubles import Trouble
@@ -25,6 +25,7 @@ TOPICS = ("loss", "errors", "speed", "step time")
 LOST = {
     LEFT_OUT: "the loss is not on the line, the last {bad} times: Megatron leaves a NaN out",
     NAN_ITERATIONS: "the trainer counted iterations with a NaN loss on the last {bad} lines",
+    AT_MINIMUM: "the last {bad} steps were skipped at the least loss scale: nothing is learned",
     SKIPPED: "the last {bad} iterations were skipped: gradients overflow at every loss scale",
 }
 """What is told of a loss that does not stand there as a NaN."""
@@ -32,6 +33,11 @@ LOST = {
 MOST_SKIPPED = 50
 """Iterations in a row that may be skipped while the loss scale is found: from 2**32, where
 Megatron begins (megatron/training/arguments.py), to 1 are 32 halvings."""
+
+
+MAX_AT_MINIMUM = 10
+"""Steps in a row that may be skipped at the least loss scale: after a few steps that went well the
+scale is raised again."""
 
 
 class Aside(Struct, frozen=True, kw_only=True):
@@ -93,7 +99,9 @@ def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
         summary = LOST.get(name, "{name} is NaN or infinite, the last {bad} times")
         told = summary.format(name="the loss" if name == "loss" else visible(name), bad=bad)
         return Aside(topic="loss", status=Status.CRITICAL, summary=told, values=numbers)
-    least = f"finite but for the last {bad}" if bad and name != SKIPPED else "finite"
+    least = (
+        f"finite but for the last {bad}" if bad and name not in (SKIPPED, AT_MINIMUM) else "finite"
+    )
     return Aside(topic="loss", status=Status.OK, summary=least, values=numbers)
 
 
@@ -109,7 +117,7 @@ def _spike(seen: Seen) -> Aside | None:
 
 
 def _patience(name: str, wishes: Wishes) -> int:
-    return MOST_SKIPPED if name == SKIPPED else wishes.nan_after
+    return {SKIPPED: MOST_SKIPPED, AT_MINIMUM: MAX_AT_MINIMUM}.get(name, wishes.nan_after)
 
 
 def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:
