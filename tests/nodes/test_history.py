@@ -30,11 +30,31 @@ DRAINED = replace(
         ("IDLE", ["INVALID_REG"], True),
         ("DOWN", [], True),
         ("ERROR", [], True),
+        # asleep, it is silent; awake it must not be
+        ("IDLE", ["POWERED_DOWN", "NOT_RESPONDING"], False),
+        ("IDLE", ["POWERING_UP", "NOT_RESPONDING"], False),
+        ("IDLE", ["POWERED_DOWN", "DRAIN"], True),
+        ("DOWN", ["POWERED_DOWN"], True),
+        # Slurm reboots it as it was told
+        ("IDLE", ["REBOOT_ISSUED"], False),
+        ("DOWN", ["REBOOT_ISSUED", "NOT_RESPONDING"], False),
     ],
 )
 def test_who_is_out_of_service(state: str, flags: list[str], out: bool) -> None:
     """Wrong, or said to be wrong; powered down to save energy is neither."""
     assert is_out(replace(IDLE, state=state, flags=frozenset(flags))) is out
+
+
+@pytest.mark.parametrize(
+    ("reason", "out"),
+    [("Reboot ASAP", False), ("reboot for the kernel", False), ("RMA", True), ("", True)],
+)
+def test_a_reboots_own_drain_is_no_absence(reason: str, out: bool) -> None:
+    """`scontrol reboot ASAP` drains the node with that reason; a drain for another reason stays one
+    while the node reboots."""
+    flags = frozenset({"DRAIN", "REBOOT_ISSUED"})
+    assert is_out(replace(IDLE, flags=flags, reason=reason)) is out
+    assert is_out(replace(IDLE, flags=frozenset({"DRAIN"}), reason=reason))
 
 
 def test_a_healthy_node_is_no_news() -> None:
@@ -48,6 +68,7 @@ def test_a_healthy_node_is_no_news() -> None:
 def test_when_a_node_left() -> None:
     """Now, where it was looked at lately; else when its reason was set: a sentinel that was away
     for a weekend must not take all of that for a catastrophe."""
+    assert CLOSE == 600  # ten minutes: docs and the meaning of a catastrophe rest on it
     lately, long_ago = shifted(START, -CLOSE + 1), shifted(START, -CLOSE)
     cases = {
         lately: START,
@@ -125,7 +146,9 @@ def test_an_older_answer_is_no_news() -> None:
     """A pass may still believe a list from before a command by hand."""
     [before] = news([DRAINED], {}, START, START)
     [back] = news([IDLE], {"n1": before}, START, shifted(START, 5))
-    assert list(news([DRAINED], {"n1": back}, START, shifted(START, 2))) == []
+    for seconds in (2, 4.5):
+        assert list(news([DRAINED], {"n1": back}, START, shifted(START, seconds))) == []
+    assert len(list(news([DRAINED], {"n1": back}, START, shifted(START, 5)))) == 1
 
 
 def test_who_gave_a_reason_and_when_is_news() -> None:

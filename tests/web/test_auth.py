@@ -1,0 +1,223 @@
+"""Who is let in: the gate itself, without a browser."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+import pytest
+
+from sentinel.alerting.orders import NotThere, NotYet, Wrong
+from sentinel.status.privacy import Eyes
+from sentinel.web.auth import COOKIE, LASTS, NAME, Gate, Refused, refused, secure
+
+TOKEN, NOW = "correct horse battery staple", 1_000_000.0
+OURS = {"Origin": "https://watch.example", "Host": "watch.example"}
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def gate(**more: object) -> Gate:
+    return Gate(**{"token": TOKEN, "url": "https://watch.example", "over": {}, **more})  # type: ignore[arg-type]
+
+
+def holding(cookie: str, **more: str) -> dict[str, str]:
+    return {"Cookie": f"{COOKIE}={cookie}", **OURS, **more}
+
+
+def is_admitted(to: Gate, headers: dict[str, str], given: str = "", now: float = NOW) -> bool:
+    try:
+        to.admit(headers, given, now)
+    except Refused:
+        return False
+    return True
+
+
+def test_a_session_lasts_a_shift() -> None:
+    """To the second, and not for another gate's token."""
+    here = gate()
+    cookie = here.begun("  ann  ", NOW)
+    for now, lasts in ((NOW, True), (NOW + LASTS - 1, True), (NOW + LASTS, False)):
+        session = here.session(holding(cookie), now)
+        assert (session is not None) is lasts
+        assert is_admitted(here, holding(cookie), now=now) is lasts
+    found = here.session(holding(cookie), NOW)
+    assert found is not None
+    assert (found.name, found.ends, len(found.mark)) == ("ann", NOW + LASTS, 16)
+    assert gate(token="another").session(holding(cookie), NOW) is None
+    assert gate(token="").session(holding(cookie), NOW) is None
+    brief = gate(lasts=60.0)
+    assert brief.session(holding(brief.begun("x", NOW)), NOW + 60) is None
+    long_name = here.session(holding(here.begun("a" * 100, NOW)), NOW)
+    assert long_name is not None
+    assert long_name.name == "a" * NAME
+
+
+def test_a_logout_ends_that_session_and_revives_none() -> None:
+    """Who logged out before stays out until the session would have ended by itself; then it is
+    forgotten."""
+    here = gate()
+    first, second, third = (here.begun(name, NOW + n) for n, name in enumerate(("a", "b", "c")))
+    here.end(holding(first), NOW + 10)
+    assert here.session(holding(first), NOW + 11) is None
+    assert here.session(holding(second), NOW + 11) is not None
+    here.end(holding(second), NOW + 20)
+    for cookie in (first, second):
+        assert here.session(holding(cookie), NOW + 21) is None
+        assert not is_admitted(here, holding(cookie), now=NOW + 21)
+    assert is_admitted(here, holding(third), now=NOW + 21)
+    here.end({}, NOW + 30)  # nobody's
+    assert here.session(holding(first), NOW + 31) is None
+    assert sorted(here.over.values()) == [int(NOW + LASTS), int(NOW + 1 + LASTS)]
+    here.end({}, NOW + LASTS)  # the moment at which the first has ended by itself
+    assert list(here.over.values()) == [int(NOW + 1 + LASTS)]
+    assert here.session(holding(second), NOW + LASTS) is None
+
+
+@pytest.mark.parametrize("part", [0, 20, 40, -1])
+def test_a_forged_cookie_is_none(part: int) -> None:
+    """One bit of the signature or of what is signed; no text that a browser may hold is an error."""
+    here = gate()
+    cookie = here.begun("ann", NOW)
+    raw = bytearray(urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4)))
+    raw[part] ^= 1
+    forged = urlsafe_b64encode(bytes(raw)).decode().rstrip("=")
+    assert here.session(holding(forged), NOW) is None
+    for odd in ("", "x", "a" * 999, "a" * 5000, "é", "=", cookie[:10], cookie * 20):
+        assert here.session(holding(odd), NOW) is None
+    for body in (b"[]", b"{}", b'["ann",9999999,"m",1]', b""):
+        signed = urlsafe_b64encode(here._signed(body) + body).decode()
+        found = here.session(holding(signed), NOW)
+        assert found is None or found.mark == "m"
+    many = f"other=1; {COOKIE}={forged}; {COOKIE}={cookie}; more=2"
+    assert here.session({"Cookie": many}, NOW) is not None
+
+
+def test_without_a_token_nobody_answers() -> None:
+    """The page only shows; a session or an empty token changes nothing."""
+    shut = gate(token="")
+    for headers in ({}, BEARER, {"Authorization": "Bearer "}, holding("x")):
+        for given in ("", TOKEN):
+            with pytest.raises(Refused) as error:
+                shut.admit(headers, given, NOW)
+            assert error.value.status == 403
+    assert shut.viewer({"Authorization": "Bearer "}, NOW).open is False
+    assert shut.viewer({}, NOW).answers is False
+
+
+@pytest.mark.parametrize(
+    ("headers", "given", "status"),
+    [
+        ({}, TOKEN, 0),
+        (BEARER, "", 0),
+        ({"Authorization": f"bearer  {TOKEN} "}, "", 0),
+        ({}, "", 401),
+        ({}, "wrong", 401),
+        (BEARER, "wrong", 401),
+        ({"Authorization": f"Basic {TOKEN}"}, "", 401),
+        ({"Authorization": TOKEN}, "", 401),
+        ({**OURS}, TOKEN, 0),
+        ({"Origin": "https://evil.example", "Host": "watch.example"}, TOKEN, 403),
+        ({"Origin": "https://watch.example", "Host": "other"}, TOKEN, 0),  # `url` knows it
+        ({"Origin": "http://[", "Host": "x"}, TOKEN, 403),
+        ({"Origin": "null", "Host": "x"}, TOKEN, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, TOKEN, 0),
+        ({"Sec-Fetch-Site": "none"}, TOKEN, 0),
+        ({"Sec-Fetch-Site": "same-site"}, TOKEN, 403),
+        ({"Sec-Fetch-Site": "cross-site", **OURS}, TOKEN, 403),
+    ],
+)
+def test_who_may_answer(headers: dict[str, str], given: str, status: int) -> None:
+    """Whoever brings the token, unless a browser says that another site makes the request."""
+    if not status:
+        assert gate().admit(headers, given, NOW) == Eyes()
+        return
+    with pytest.raises(Refused) as error:
+        gate().admit(headers, given, NOW)
+    assert error.value.status == status
+
+
+def test_a_session_answers_only_from_the_page_itself() -> None:
+    """A browser has to say so: a request without Origin and Sec-Fetch-Site is a program's."""
+    here = gate()
+    cookie = here.begun("ann", NOW)
+    alone = {"Cookie": f"{COOKIE}={cookie}"}
+    assert is_admitted(here, {**alone, **OURS})
+    assert is_admitted(here, {**alone, "Sec-Fetch-Site": "same-origin"})
+    assert not is_admitted(here, alone)
+    assert not is_admitted(here, {**alone, "Sec-Fetch-Site": "none"})
+    assert not is_admitted(here, {**alone, "Origin": "https://evil.example"})
+    assert not is_admitted(here, {**alone, **OURS}, given="wrong")
+
+
+def test_a_proxys_name_counts_with_the_token_that_it_adds() -> None:
+    """Of whom the header tells alone nobody is believed; a restricted viewer stays restricted when
+    he answers with the proxy's token."""
+    here = gate(user_header="X-User", administrators=frozenset({"root"}))
+    ann, root = {"X-User": " ann "}, {"X-User": "root"}
+    assert here.viewer({**ann, **BEARER}, NOW).eyes == Eyes("ann", False)
+    assert here.viewer({**root, **BEARER}, NOW).eyes == Eyes("root", True)
+    assert here.viewer(root, NOW).eyes == Eyes("", False)
+    assert here.viewer({}, NOW).eyes == Eyes("", False)
+    assert here.admit({**ann, **BEARER}, "", NOW) == Eyes("ann", False)
+    assert here.admit(ann, TOKEN, NOW) == Eyes()
+    viewer = here.viewer({**ann, **BEARER}, NOW)
+    assert (viewer.name, viewer.open, viewer.answers, viewer.session) == ("ann", True, True, False)
+    assert here.viewer(ann, NOW).open is False
+    cookie = here.begun("bob", NOW)
+    kept = here.viewer(holding(cookie), NOW)
+    assert (kept.name, kept.open, kept.session, kept.eyes) == ("bob", True, True, Eyes())
+    assert here.viewer(holding(cookie, **ann), NOW).name == "ann"
+    assert gate().viewer(ann, NOW) == gate().viewer({}, NOW)
+    assert gate().viewer({}, NOW).eyes == Eyes()
+
+
+def test_the_name_that_is_written_down() -> None:
+    """The session's or the proxy's before what somebody types, and how it came."""
+    here = gate(user_header="X-User")
+    assert here.who({"X-User": "ann"}, "eve", "page", NOW) == "ann (page)"
+    assert here.who({}, f" {'e' * 99}", "page", NOW) == f"{'e' * NAME} (page)"
+    assert here.who({}, " ", "page", NOW) == "page"
+    assert here.user({"X-User": f" {'u' * 99}"}) == "u" * NAME
+    assert gate().user({"X-User": "ann"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("host", "is_ours"),
+    [
+        ("watch.example", True),
+        ("WATCH.example.", True),
+        ("watch.example:8080", True),
+        ("localhost:8080", True),
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("10.0.0.7", True),
+        ("alias", True),
+        ("other.example", True),
+        ("", True),  # HTTP/1.0: no browser
+        ("evil.example", False),
+        ("watch.example.evil.example", False),
+        ("[", False),
+    ],
+)
+def test_a_strangers_name_for_this_host_is_refused(host: str, is_ours: bool) -> None:
+    """DNS rebinding: to the browser the page would be the stranger's own."""
+    here = gate(hosts=("alias", "https://other.example/x"))
+    assert here.misdirected({"Host": host}) is not is_ours
+    assert not here.misdirected({})
+
+
+def test_errors_have_their_status() -> None:
+    """404 for what is not there, 409 for what is too early, else 400."""
+    errors = (NotThere("x"), NotYet("x"), Wrong("x"))
+    assert [refused(error).status for error in errors] == [404, 409, 400]
+    assert str(refused(NotThere("no such alert"))) == "no such alert"
+
+
+def test_whether_the_browser_came_by_tls() -> None:
+    """As the proxy in front says, else the page's own address."""
+    assert secure({"X-Forwarded-Proto": "HTTPS", "Origin": "http://x"})
+    assert secure({"Origin": "https://x"})
+    assert not secure({"X-Forwarded-Proto": "http", "Origin": "https://x"})
+    assert not secure({})
+
+
+def test_the_gate_shows_no_secret() -> None:
+    """Not in a traceback."""
+    assert TOKEN not in repr(gate())
