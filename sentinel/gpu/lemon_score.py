@@ -41,8 +41,8 @@ WEIGHTS: Mapping[str, float] = {
     "missing": 3,
     "unreadable": 2,
     # Xids by what they demand; those that are not here weigh nothing
-    **{f"xid {n}": 1.0 for n in (46, 62, 63, 109, 110, 119, 120, 136, 155, 156, 158)},
-    **{f"xid {n}": 2.0 for n in (79, 95, 151, 167, 168)},
+    **{f"xid {n}": 1.0 for n in (46, 62, 63, 109, 110, 119, 120, 136, 155, 156, 158, 177)},
+    **{f"xid {n}": 2.0 for n in (79, 95, 151, 167, 168, 173)},
     **{f"xid {n}": 3.0 for n in (48, 54, 64, 74, 140, 143, 171, 172)},
     **{f"xid {n}": 1.0 for n in (144, 145, 146, 147, 148, 149, 150)},
     "xid 94": 0.5,

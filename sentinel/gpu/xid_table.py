@@ -13,6 +13,8 @@ from sentinel.gpu.advice import Advice
 
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 MEMORY = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/"
+DRIVER_SOURCE = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/common/sdk/nvidia/inc/nverror.h"
+"""Numbers of newer drivers that NVIDIA's catalogue does not have (595.45.04), by their names alone."""
 FABRIC = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
@@ -167,6 +169,46 @@ ROWS: tuple[Row, ...] = (
         meaning="where an uncorrectable memory error was (DRAM, SRAM)",
         advice=Advice.DIAGNOSE,
         differs="no action is given: it comes with Xid 48, and is judged as that is",
+    ),
+    Row(
+        codes=(166, 170),
+        meaning="an error of encrypted NVLink",
+        advice=Advice.CONTACT,
+    ),
+    Row(codes=(169,), meaning="the GPU's security processor stopped", advice=Advice.CONTACT),
+    Row(
+        codes=(173,),
+        meaning="the link to the CPU (C2C) has failed",
+        advice=Advice.REBOOT,
+        source=DRIVER_SOURCE,
+        differs="no action is given: no reset of the GPU alone trains a link to the CPU",
+    ),
+    Row(
+        codes=(174,),
+        meaning="a program's channel was stopped",
+        advice=Advice.IGNORE,
+        source=DRIVER_SOURCE,
+        differs="no action is given: it is Xid 43 of a driver that does not say so to the program",
+    ),
+    Row(
+        codes=(175,),
+        meaning="an error of the memory system",
+        advice=Advice.CONTACT,
+        source=DRIVER_SOURCE,
+    ),
+    Row(
+        codes=(176,),
+        meaning="corrected PCIe errors",
+        advice=Advice.MONITOR,
+        source=DRIVER_SOURCE,
+        differs="no action is given: a rate that grows is worth a look",
+    ),
+    Row(
+        codes=(177,),
+        meaning="the remapping of a memory bank is pending; active after a reset",
+        advice=Advice.RESET,
+        source=DRIVER_SOURCE,
+        differs="no action is given: it is to banks what Xid 63 is to rows",
     ),
 )
 

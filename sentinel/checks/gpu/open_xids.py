@@ -24,7 +24,7 @@ MEMORY = ("xid 48", "xid 171", "xid 172")
 """Uncorrectable memory errors. What they need depends on what is beside them: with a row that was
 remapped (63) or a recovery action (154) the reset mends them too; alone somebody has to look."""
 
-RECORDED = 63
+RECORDED = ("xid 63", "xid 177")
 """A remapping that was recorded works after the next reset; programs may go on until then."""
 
 
@@ -138,7 +138,7 @@ def _well(sight: Sight, subject: str) -> bool:
 def problem(one: Open, now: Instant) -> Problem:
     """In one line: what, what it means, what to do."""
     status = STATUS.get(Advice(one.advice), Status.WARNING)
-    if one.what == f"xid {RECORDED}":
+    if one.what in RECORDED:
         status = Status.WARNING
     name = one.what.replace("sxid", "SXid").replace("xid", "Xid")
     age = duration_text((now.wall - one.at) // SECOND)
