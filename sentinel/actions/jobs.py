@@ -97,6 +97,7 @@ def _moved(request: ActionRequest, view: JobView) -> str:
     seen = sighting(request.params)
     if seen is None:
         return ""
-    size = view.size(seen.path)
-    tail = view.tail(seen.path, LOOKED_AT) if seen.pattern and size is not None else ""
+    user = request.params.get("user", "")
+    size = view.size(seen.path, user)
+    tail = view.tail(seen.path, LOOKED_AT, user) if seen.pattern and size is not None else ""
     return visible(moved(seen, size, tail))

@@ -30,7 +30,10 @@ class Killswitch(Action, frozen=True):
         path = request.params.get("file", "")
         if not path.startswith("/"):
             return Look(text="no file", not_ready="the param `file` is no absolute path")
-        there, look = view.size(path) is not None, looked(request, view)
+        there, look = (
+            view.size(path, request.params.get("user", "")) is not None,
+            looked(request, view),
+        )
         return replace(
             look,
             text=f"{look.text}, {visible(path)} is {'there' if there else 'not there'}",
@@ -47,6 +50,8 @@ class Killswitch(Action, frozen=True):
         if before.answer is not Answer.ACCEPTED:
             return before
         made = hands.create(
-            request.params["file"], f"sentinel: job {request.target}: {request.reason}"
+            request.params["file"],
+            f"sentinel: job {request.target}: {request.reason}",
+            request.params.get("user", ""),
         )
         return Reply(made.answer, "; ".join(filter(None, [made.text, before.text])))

@@ -300,11 +300,11 @@ class JobView(View, Protocol):
     def jobs(self, job_id: str) -> Sequence[Job]:
         """What Slurm has of it, ended or not, a row for each element of an array it lists."""
 
-    def size(self, path: str) -> int | None:
-        """Bytes of a file; None where nothing is."""
+    def size(self, path: str, user: str) -> int | None:
+        """Bytes of a file of that user's job; None where nothing is."""
 
-    def tail(self, path: str, size: int) -> str:
-        """The last bytes of a log as text (core.logtext)."""
+    def tail(self, path: str, size: int, user: str) -> str:
+        """The last bytes of a log of that user's job as text (core.logtext)."""
 
 
 class JobHands(JobView, Hands, Protocol):
@@ -313,8 +313,8 @@ class JobHands(JobView, Hands, Protocol):
     def evidence(self, job_id: str) -> Reply:
         """Take the stacks of all its ranks and keep them: what was found, and where it is."""
 
-    def create(self, path: str, line: str) -> Reply:
-        """Make a file of one line where nothing is."""
+    def create(self, path: str, line: str, user: str) -> Reply:
+        """Make a file of one line where nothing is, for a job of that user."""
 
 
 class Books(Logbook, Protocol):

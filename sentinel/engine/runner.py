@@ -20,6 +20,7 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.user_files.session import shared_reader
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -121,7 +122,8 @@ def conclude(
 
 def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) -> None:
     try:
-        answer.report = _plain(check.plugin.run(ctx))
+        with shared_reader():
+            answer.report = _plain(check.plugin.run(ctx))
         answer.error = ""
     except CannotTell as error:
         answer.error, answer.words = error.message, error.words

@@ -195,8 +195,9 @@ def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[st
 
 def _end_of(path: str, user: str) -> str:
     from sentinel.checks.log.files import Files
+    from sentinel.user_files.whose import Whose
 
-    return Files(10.0, 10.0, {}).end(path, TAIL, user)
+    return Files(10.0, 10.0, {}).tail(path, TAIL, Whose(user=user, owned=True)) or ""
 
 
 def _script(snapshot: Snapshot, job: Job) -> str:

@@ -1,19 +1,54 @@
 """Slurm's filename patterns (sbatch(1), "filename pattern"): where a job's output goes. Pure."""
 
+import glob
 import re
+from collections.abc import Callable
 
 from sentinel.core import hostlist
-from sentinel.core.errors import Invalid
+from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.text import visible
 from sentinel.slurm.model import Job
+from sentinel.user_files.whose import Whose
 
 NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array
 _WIDEST = 10  # fname.c, MAX_WIDTH
+_GLOB = frozenset("*?[")
 _SYMBOL = re.compile(r"%(?:%|(\d*)([AabJjNnstux]))")
 
 
 def has_symbols(pattern: str) -> bool:
     """Whether the name depends on a job."""
     return "\\" not in pattern and any(m[2] for m in _SYMBOL.finditer(pattern))
+
+
+def whose_path(pattern: str, job: Job | None) -> Whose:
+    """With whose rights a configured path is opened: of the job's user where the job decides what
+    it is, by a symbol or by its working directory."""
+    literal = job is None or (pattern.startswith("/") and not has_symbols(pattern))
+    return Whose(user=job.user if job else "", literal=literal)
+
+
+def fill_symbols(pattern: str, job: Job) -> str:
+    """A configured path of that job.
+
+    Raises CannotTell where a name that a user chose would lead to another folder. In a pattern of
+    the shell such a name stands for itself.
+    """
+    escape = glob.escape if is_glob(pattern) else str
+
+    def fill(name: str) -> str:
+        if "/" in name or "\0" in name or name in (".", ".."):
+            raise CannotTell(
+                f"the name {visible(name)!r} would lead to another folder: it holds / or is only dots"
+            )
+        return escape(name)
+
+    return _expanded(pattern, job, fill)
+
+
+def is_glob(path: str) -> bool:
+    """Whether the last part of a path is a pattern of the shell."""
+    return bool(_GLOB & set(path.rpartition("/")[2]))
 
 
 def expanded(pattern: str, job: Job) -> str:
@@ -23,10 +58,14 @@ def expanded(pattern: str, job: Job) -> str:
     meant from the job's working directory. Per-node and per-task symbols name the first.
     Seen so on 22.05, where only %b (24.05 and later) is still left as it stands.
     """
+    return _expanded(pattern, job, str)
+
+
+def _expanded(pattern: str, job: Job, fill: Callable[[str], str]) -> str:
     if "\\" in pattern:
         name = re.sub(r"\\(.?)", r"\1", pattern, flags=re.DOTALL)
     else:
-        name = _SYMBOL.sub(lambda m: _value(m, job), pattern)
+        name = _SYMBOL.sub(lambda m: fill(_value(m, job)) if m[2] else "%", pattern)
     return name if name.startswith("/") else f"{job.workdir.rstrip('/')}/{name}"
 
 
@@ -54,8 +93,6 @@ def first_host(nodes: str) -> str:
 
 def _value(match: "re.Match[str]", job: Job) -> str:
     symbol = match[2]
-    if symbol is None:
-        return "%"
     texts = {"N": first_host(job.nodes), "u": job.user, "x": job.name, "s": "batch"}
     if symbol in texts:
         return texts[symbol]

@@ -9,18 +9,18 @@ import re
 import shutil
 import struct
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
-from sentinel import proc
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import shortened, visible, visible_lines
-from sentinel.proc.owned import tail_of
 from sentinel.slurm.client import Client
 from sentinel.slurm.job import Target, log_path
 from sentinel.stacks.parse import Dump, grouped, headline, lines
 from sentinel.stacks.recordings import Found
+from sentinel.user_files.files import Files
+from sentinel.user_files.whose import Whose
 
 KEPT = 100
 """Folders that are kept; the oldest go."""
@@ -171,16 +171,13 @@ def _told(client: Client, *argv: str) -> str:
 def _log(client: Client, target: Target) -> str:
     try:
         path = log_path(client, target.job)
-        text = tail_of(path, TAIL, target.job.user, _look, target.job.started)
+        whose = Whose(user=target.job.user, owned=True)
+        text = Files(LOOK, LOOK, {}).tail(path, TAIL, whose, target.job.started)
     except CannotTell as error:
         return f"not known: {error}"
     if text is None:
         return f"not known: there is no {visible(path)}"
     return f"{visible(path)}\n{visible_lines(text)}"
-
-
-def _look(argv: Sequence[str]) -> proc.Done:
-    return proc.run(argv, limit=LOOK)
 
 
 def _forget_old(folder: str) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import re
 import resource
-import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +27,14 @@ from sentinel.slurm.job import Target, log_path
 from sentinel.stacks.parse.flight_recorder import MOST, Recording, recording
 from sentinel.stacks.parse.model import Dump
 from sentinel.stacks.parse.standstill import Standstill, standstill, told
+from sentinel.user_files.identity import (
+    Denied,
+    Request,
+    become,
+    open_regular,
+    prepare_process,
+    rights,
+)
 
 PREFIXES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 """What a job's environment says of the place (torch/csrc/distributed/c10d/FlightRecorder.hpp);
@@ -53,7 +59,9 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,7})(\.(json|pkl|pickle))?")
 
 class Order(Struct, frozen=True, kw_only=True):
     """What the child is asked. `places`: prefixes, or folders with a slash at their end in which
-    every numbered file counts; `user`: whose files they have to be (a name or uid; empty: anybody's); `since`: seconds since 1970 before which they are another job's."""
+    every numbered file counts; `user`: whose files they have to be, and with whose rights they are read
+    (a name or uid; empty: anybody's, for a person who chose the place); `since`: seconds since 1970
+    before which they are another job's."""
 
     places: tuple[str, ...]
     user: str = ""
@@ -135,17 +143,27 @@ def of_job(client: Client, target: Target, dump: Dump) -> Found:
 
 
 def main() -> None:
-    """The order from stdin, what was found to stdout."""
+    """The order from stdin, what was found to stdout.
+
+    The job names the places, so all is listed, read and unpacked with the rights of its user.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    sys.stdout.buffer.write(msgspec.json.encode(_found(order)))
+    prepare_process()
+    asked = Request(order.user, literal=not order.user, owned=bool(order.user))
+    try:
+        may = rights(asked, os.path.dirname(order.places[0]))
+        become(may.identity)
+    except (Denied, OSError) as error:
+        sys.exit(str(error))
+    sys.stdout.buffer.write(msgspec.json.encode(_found(order, may.owner)))
 
 
-def _found(order: Order) -> Found:
+def _found(order: Order, owner: int | None) -> Found:
     deadline = time.monotonic() + order.limit
     refused: dict[str, str] = {}
     files: list[tuple[float, int, str]] = []
-    for path, rank in _numbered(order.places):
+    for path, rank in _numbered(order.places, owner):
         try:
             look = os.stat(path)
         except OSError as error:
@@ -162,7 +180,7 @@ def _found(order: Order) -> Found:
             unread += 1
         elif rank not in ranks:
             try:
-                ranks[rank] = recording(_read(path, order.user), rank)
+                ranks[rank] = recording(_read(path, owner), rank)
             except (CannotTell, MemoryError) as error:
                 refused[path] = str(error) or "refused: it asks for more memory than there is"
     return Found(
@@ -175,8 +193,9 @@ def _found(order: Order) -> Found:
     )
 
 
-def _numbered(places: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Paths with the rank that their names end in."""
+def _numbered(places: Sequence[str], owner: int | None) -> Iterator[tuple[str, int]]:
+    """Paths with the rank that their names end in. A folder whose names are not to be seen is passed
+    over."""
     left = FILES
     for place in dict.fromkeys(places):
         folder, _, start = place.rpartition("/")
@@ -186,31 +205,30 @@ def _numbered(places: Sequence[str]) -> Iterator[tuple[str, int]]:
             continue
         for name in names:
             match = _NUMBERED.fullmatch(name)
-            if match and left > 0 and (match[1] == start or not start):
+            path = os.path.join(folder, name)
+            if not match or (start and match[1] != start) or _is_foreign(path, owner):
+                continue
+            if left > 0:
                 left -= 1
-                yield os.path.join(folder, name), int(match[2])
+                yield path, int(match[2])
 
 
-def _read(path: str, user: str) -> bytes:
-    """Found once, and opened only if it is a file: see proc.owned."""
+def _is_foreign(path: str, owner: int | None) -> bool:
+    """Whether not even its name is told. A link is its maker's."""
+    if owner is None:
+        return False
     try:
-        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            look = os.fstat(found)
-            if not stat.S_ISREG(look.st_mode):
-                raise CannotTell("no regular file")
-            if user and user not in (str(look.st_uid), _name(look.st_uid)):
-                raise CannotTell("it belongs to another user")
-            with open(f"/proc/self/fd/{found}", "rb") as file:
-                return file.read(MOST + 1)
-        finally:
-            os.close(found)
+        return os.lstat(path).st_uid != owner
+    except OSError:
+        return True
+
+
+def _read(path: str, owner: int | None) -> bytes:
+    try:
+        descriptor, _ = open_regular(path, owner)
+        with open(descriptor, "rb") as file:
+            return file.read(MOST + 1)
     except OSError as error:
         raise CannotTell(error.strerror or type(error).__name__) from None
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return ""
+    except Denied as error:
+        raise CannotTell(str(error)) from None

@@ -3,8 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.slurm.filename_patterns import expanded, first_host, has_symbols, output_of
+from sentinel.core.errors import CannotTell
+from sentinel.slurm.filename_patterns import (
+    expanded,
+    fill_symbols,
+    first_host,
+    has_symbols,
+    output_of,
+    whose_path,
+)
 from sentinel.slurm.model import Job
+from sentinel.user_files.whose import Whose
 
 JOB = Job(
     id="1",
@@ -105,3 +114,34 @@ def test_whether_a_name_depends_on_a_job(pattern: str, depends: bool) -> None:
 def test_the_default_output_of_an_array_element(stdout: str, job: Job, name: str) -> None:
     """Up to 23.11 squeue says slurm-JOBID.out, and no such file is ever there."""
     assert output_of(stdout, job) == name
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "..", ".", "/etc/shadow", "a\0b"])
+def test_a_name_that_would_lead_elsewhere_fills_no_symbol(name: str) -> None:
+    """A user chooses the name of a job; slurmstepd itself makes it a folder of the job's output."""
+    named = replace(JOB, name=name)
+    with pytest.raises(CannotTell, match="would lead to another folder"):
+        fill_symbols("/logs/%x", named)
+    assert fill_symbols("/logs/%j", named) == "/logs/1"
+
+
+def test_a_name_stands_for_itself_in_a_pattern_of_the_shell() -> None:
+    named = replace(JOB, name="*")
+    assert fill_symbols("/logs/%x-*.log", named) == "/logs/[*]-*.log"
+    assert fill_symbols("/logs/%x.log", named) == "/logs/*.log"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literal"),
+    [
+        ("/logs/a.log", True),
+        ("/logs/%j", False),
+        ("/home/%u/a", False),
+        ("a.log", False),
+        (r"/l\%j", True),
+    ],
+)
+def test_whose_rights_a_configured_path_has(pattern: str, literal: bool) -> None:
+    """A relative path is meant from the working directory of the job, which its user chose."""
+    assert whose_path(pattern, JOB) == Whose(user="root", literal=literal)
+    assert whose_path(pattern, None) == Whose(literal=True)

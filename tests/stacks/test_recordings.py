@@ -14,6 +14,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.stacks.parse.flight_recorder import MOST, recording
 from sentinel.stacks.recordings import TOGETHER, Order, beside, prefixes, read
 from tests.stacks.parse.recorded import away, waiting
+from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
 AT = 1_800_000_000
 PREFIX = "nccl_trace_rank_"
@@ -127,7 +128,10 @@ def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
     writer.start()
     (place / f"{PREFIX}5").symlink_to(place / "nowhere")
     found = read(order(place))
-    assert sorted(found.refused.values()) == ["No such file or directory", "no regular file"]
+    assert sorted(found.refused.values()) == [
+        "No such file or directory",
+        "it is a fifo, not a regular file",
+    ]
     assert found.standstill.named == (2,)
     assert not opened.is_set()  # not even opened: of a device that may do something
     os.close(os.open(pipe, os.O_RDONLY))
@@ -152,3 +156,20 @@ def test_the_command_reads_a_folder_of_dumps(
     assert (told["culprits"][0]["ranks"], told["culprits"][0]["why"]) == ([2], "absent")
     assert main(["stacks", "--dumps", str(place / "no_")]) == 1
     assert main(["stacks"]) == 64
+
+
+@pytest.mark.root
+def test_a_job_s_places_are_listed_and_read_as_its_user() -> None:
+    """TORCH_FR_DUMP_TEMP_FILE may name a private folder of somebody else, or lead there by a link."""
+    with shared_folder() as base:
+        private = folder_of(ALICE, base / "private", 0o700)
+        file_of(ALICE, private / "4711", "x", 0o644)
+        mine = folder_of(MALLORY, base / "mine")
+        file_of(MALLORY, mine / f"{PREFIX}0").write_bytes(pickle.dumps(waiting(), 2))
+        (mine / f"{PREFIX}1").symlink_to(private / "4711")
+        os.lchown(mine / f"{PREFIX}1", MALLORY, MALLORY)
+        os.link(file_of(ALICE, base / "alice"), mine / f"{PREFIX}3")
+        places = (f"{private}/", f"{mine}/{PREFIX}")
+        found = read(Order(places=places, user=str(MALLORY)))
+    assert [one.rank for one in found.recordings] == [0]
+    assert found.refused == {f"{mine}/{PREFIX}1": "Permission denied"}

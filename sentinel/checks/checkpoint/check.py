@@ -36,9 +36,9 @@ from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
-from sentinel.proc.files import Files
-from sentinel.slurm.filename_patterns import expanded, has_symbols
+from sentinel.slurm.filename_patterns import fill_symbols, has_symbols, whose_path
 from sentinel.slurm.model import Job
+from sentinel.user_files.files import Files
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -208,12 +208,9 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _of_job(self, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
         if not jobs:
             return self._idle(ctx, subject)
-        path = expanded(self.path, jobs[0])
+        path = str(self.path)
         try:
-            if "/" in (name := jobs[0].name) or name in (".", ".."):
-                raise CannotTell(
-                    "its name would lead to another folder: it holds / or is only dots"
-                )
+            path = fill_symbols(path, jobs[0])
             return self._look(ctx, subject, path, jobs)
         except CannotTell as error:
             finding = self._finding(subject, Status.UNKNOWN, str(error), jobs=jobs, path=path)
@@ -229,7 +226,8 @@ class Checkpoint(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _look(self, ctx: Context, subject: str, path: str, jobs: Sequence[Job]) -> Report:
         memory = (None if ctx.one_shot else recalled(ctx.memory, Memory)) or Memory()
         files = Files(min(LOOKUP, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
-        folder = Folder(path, self.match, files)
+        whose = whose_path(self.path, jobs[0] if jobs else None)
+        folder = Folder(path, self.match, files, whose)
         try:
             look = Look(folder, self.complete, memory, ctx.now)
         except CannotTell as error:

@@ -8,11 +8,12 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from sentinel import proc
 from sentinel.core.checkpoints import Rule
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
-from sentinel.proc.files import Files, absent, refused
+from sentinel.user_files.files import Files
+from sentinel.user_files.reader import Absent
+from sentinel.user_files.whose import Whose
 
 MOST = 10_000
 """Entries of the folder that are read; a folder of more is not one of checkpoints."""
@@ -41,8 +42,8 @@ class Folder:
     """The folder of checkpoints, looked at through `files`; what hangs is kept by the folder's
     path."""
 
-    def __init__(self, path: str, match: re.Pattern[str], files: Files) -> None:
-        self._path, self._match, self._files = path, match, files
+    def __init__(self, path: str, match: re.Pattern[str], files: Files, whose: Whose) -> None:
+        self._path, self._match, self._files, self._whose = path, match, files, whose
 
     @property
     def hurries(self) -> bool:
@@ -51,56 +52,42 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         """Those that are checkpoints by their names, the highest step first; CannotTell."""
-        form = r"%f\0%T@\0"
-        argv = ["find", "-H", self._path, "-mindepth", "1", "-maxdepth", "1", "!", "-type", "l"]
-        done = self._run([*argv, "-printf", form])
-        if done.code and not (done.out and absent(done.err)):
-            raise refused(done.err, self._path)
-        words = os.fsdecode(done.out).split("\0")
-        pairs = list(zip(words[::2], words[1::2], strict=False))
-        if len(pairs) > MOST:
+        found = self._files.entries(self._path, self._whose, MOST)
+        if len(found) > MOST:
             raise CannotTell(f"{visible(self._path)} holds more than {MOST} entries")
-        found = [e for name, changed in pairs if (e := self._entry(name, changed))]
-        return sorted(found, key=lambda e: (e.step, e.changed, e.name), reverse=True)
+        entries = [e for name, changed in found.items() if (e := self._entry(name, changed))]
+        return sorted(entries, key=lambda e: (e.step, e.changed, e.name), reverse=True)
 
     def look_into(self, entry: Entry, rule: Rule) -> Inside:
         """All its files, links not followed, without those that go meanwhile; CannotTell."""
         path = os.path.join(self._path, entry.name)
-        done = self._run(["find", path, "-type", "f", "-printf", "%s %T@\\n"])
-        if done.code and not absent(done.err):
-            raise refused(done.err, path)
-        rows = [line.split() for line in done.out.decode("ascii").splitlines()]
+        try:
+            size, changed = self._files.total(path, self._whose)
+        except Absent:
+            size, changed = 0, None
         return Inside(
-            size=sum(int(size) for size, _ in rows),
-            changed=max((float(changed) for _, changed in rows), default=entry.changed),
+            size=size,
+            changed=entry.changed if changed is None else changed,
             marker=not rule.marker or self._there(os.path.join(path, rule.marker)),
         )
 
     def named(self, name: str) -> str:
         """The first word of a file beside the checkpoints; empty where there is none."""
-        path = os.path.join(self._path, name)
-        done = self._run(["head", "-c", "200", "--", path])
-        if done.code and absent(done.err):
+        try:
+            _, data = self._files.read(os.path.join(self._path, name), 0, 200, self._whose)
+        except Absent:
             return ""
-        if done.code:
-            raise refused(done.err, path)
-        return (done.out.decode("utf-8", "replace").split() or [""])[0]
+        return (data.decode("utf-8", "replace").split() or [""])[0]
 
-    def _entry(self, name: str, changed: str) -> Entry | None:
+    def _entry(self, name: str, changed: float) -> Entry | None:
         match = self._match.fullmatch(name)
         try:
-            return Entry(name=name, step=float(match[1]), changed=float(changed)) if match else None
+            return Entry(name=name, step=float(match[1]), changed=changed) if match else None
         except (TypeError, ValueError):
             raise CannotTell(f"`match` captured no number in {visible(name)!r}") from None
 
     def _there(self, path: str) -> bool:
-        done = self._run(["stat", "-L", "-c", "%F", "--", path])
-        if done.code and not absent(done.err):
-            raise refused(done.err, path)
-        return not done.code
-
-    def _run(self, argv: Sequence[str]) -> proc.Done:
-        return self._files.ask(argv, self._path)
+        return self._files.status(path, self._whose) is not None
 
 
 def unknown_ones(entries: Sequence[Entry], known: Collection[str] = ()) -> list[Entry]:

@@ -16,7 +16,8 @@ from sentinel.checks.checkpoint.judge import (
 from sentinel.core.checkpoints import Where
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import CannotTell
-from sentinel.proc.files import Files
+from sentinel.user_files.files import Files
+from sentinel.user_files.whose import Whose
 
 
 def work_at_risk(
@@ -24,6 +25,7 @@ def work_at_risk(
     now: Instant,
     ran: float | None,
     *,
+    user: str,
     limit: float,
     ended: Instant | None = None,
     stuck: MutableMapping[str, proc.Stuck] | None = None,
@@ -31,11 +33,11 @@ def work_at_risk(
     """`2h 14m of work since checkpoint global_step1200 at risk`; why not, where it cannot be
     told. One look of `limit` seconds, by the file server's times.
 
-    `ran`: seconds the job has worked; `ended`: when it did so last, if not now. `stuck`: children
+    `user`: of the job. `ran`: seconds the job has worked; `ended`: when it did so last, if not now. `stuck`: children
     that could not be killed, by path, as the caller remembers them (see Folder).
     """
     files = Files(limit / 2, limit, stuck or {})
-    folder = Folder(where.path, where.match, files)
+    folder = Folder(where.path, where.match, files, Whose(user=user, literal=True))
     try:
         return risk_text(_newest_complete(folder, where, now), ended or now, ran)
     except CannotTell as error:

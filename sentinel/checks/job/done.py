@@ -6,6 +6,7 @@ from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
+from sentinel.user_files.whose import Whose
 
 TAIL = 2**20  # bytes of the log in which the line is looked for
 
@@ -13,10 +14,17 @@ TAIL = 2**20  # bytes of the log in which the line is looked for
 def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) -> str:
     """What proves that it has finished, or "" when nothing does. Raises CannotTell."""
     if when.file:
-        return f"{visible(when.file)} is there" if files.there(when.file) else ""
+        there = files.there(when.file, whose_proof(memory))
+        return f"{visible(when.file)} is there" if there else ""
     if when.log:
-        return _line(when, files.tail(when.log, TAIL))
+        return _line(when, files.tail(when.log, TAIL, whose_proof(memory)) or "")
     return _state(last_run(memory), one_shot)
+
+
+def whose_proof(memory: Memory) -> Whose:
+    """The operator wrote the path out; the user of the last job is told what it holds."""
+    last = last_run(memory)
+    return Whose(user=last.seen.user if last else "", literal=True)
 
 
 def ended_well(memory: Memory) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from sentinel.actions.job_requests import about
 from sentinel.checks.job import rules
-from sentinel.checks.job.done import ended_well, finished, last_run
+from sentinel.checks.job.done import ended_well, finished, last_run, whose_proof
 from sentinel.checks.job.ends import last_moment, lasted
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import culprit, judge
@@ -28,10 +28,11 @@ from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible_lines
 from sentinel.proc import Stuck
-from sentinel.proc.owned import NotSince
 from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import Job
 from sentinel.slurm.submission import Submission, again
+from sentinel.user_files.files import NotSince
+from sentinel.user_files.whose import Whose
 
 LOOKUP = 5.0  # seconds for one question to a file system or a directory service
 SHARE = 0.5  # of the run's limit that all of these may take
@@ -156,7 +157,7 @@ def _with_kill_switch(settings: JobSettings, view: View, files: Files) -> View:
     if not (view.queue.pending or (settings.on_death and is_dead(view.queue))):
         return view
     try:
-        there = files.there(settings.kill_switch)
+        there = files.there(settings.kill_switch, whose_proof(view.memory))
     except CannotTell as error:
         return _noted(view, f"kill switch: {error}")
     return structs.replace(view, kill_switch=there)
@@ -189,6 +190,7 @@ def _with_risk(settings: JobSettings, view: View, files: Files) -> View:
         settings.checkpoints,
         view.now,
         lasted(last, view.now),
+        user=last.seen.user,
         limit=files.limit,
         ended=last_moment(last, view.now),
         stuck=files.stuck,
@@ -214,7 +216,8 @@ def _tail(last: Gone, files: Files) -> str:
     if not path.startswith("/"):
         return ""
     try:
-        text = files.own_tail(path, BYTES, last.seen.user, last.started)
+        whose = Whose(user=last.seen.user, owned=True)
+        text = files.tail(path, BYTES, whose, last.started) or ""
     except NotSince as error:
         return str(error)
     lines = [shortened(line, WIDTH) for line in visible_lines(text).splitlines()]

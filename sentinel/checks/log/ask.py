@@ -14,6 +14,7 @@ from sentinel.core.values import duration_text
 from sentinel.nodes.model import Remote
 from sentinel.nodes.script import cgroups
 from sentinel.slurm.model import Job, ids
+from sentinel.user_files.whose import Whose
 
 SCRIPT = "witness.sh"
 MOST_NODES = 32
@@ -80,13 +81,15 @@ def names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
     return ",".join(counted), ",".join(sorted(ids(job)))
 
 
-def beat_now(files: Files, pattern: str, before: Beat | None, now: Instant) -> Beat | None:
+def beat_now(
+    files: Files, pattern: str, whose: Whose, before: Beat | None, now: Instant
+) -> Beat | None:
     """The newest file that fits, compared with what was remembered; None where there is none.
 
     Raises CannotTell.
     """
-    path = files.newest(pattern)
-    look = files.looks([path]).get(path) if path else None
+    path = files.newest_log(pattern, whose)
+    look = files.looks([path], whose).get(path) if path else None
     if look is None:
         return None
     mark = f"{path} {look.inode} {look.size} {look.mtime}"

@@ -28,8 +28,6 @@ class Look(Struct, frozen=True, kw_only=True):
     size: int
     inode: str
     mtime: float
-    owner: str = ""
-    uid: str = ""
 
 
 class Place(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Looking at logs that may lie on a mount that hangs: always in children with a limit."""
+"""Looking at logs that may lie on a mount that hangs: always in a child with a limit."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -7,69 +7,44 @@ from sentinel.checks.log.file_offset import MOST, Look, Span
 from sentinel.checks.log.settings import ENDINGS
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
-from sentinel.proc.files import Files as Bounded
-from sentinel.proc.files import complaint, refused
-from sentinel.proc.owned import part_of
-
-_FIELDS = ("%n", "%F", "%s", "%d:%i", "%.6Y", "%U", "%u")
-"""stat(1): name, type, size, device and inode, mtime, owner, uid."""
-_STAT = "".join(f"{field}\\0" for field in _FIELDS)
+from sentinel.user_files.files import Files as UserFiles
+from sentinel.user_files.files import Found
+from sentinel.user_files.session import shared_reader
+from sentinel.user_files.whose import Whose
 
 
-class Files(Bounded):
-    """See proc.files."""
+class Files(UserFiles):
+    """See user_files.files."""
 
-    MOST_OUTPUT = 4 * MOST
+    MAX_OUTPUT = 4 * MOST
 
-    def looks(self, paths: Sequence[str]) -> dict[str, Look]:
-        """Those of the files that are there, links followed, all in one question.
+    def looks(self, paths: Sequence[str], whose: Whose) -> dict[str, Look]:
+        """Those of the files that are there, links followed.
 
         Raises CannotTell for what is no regular file, may not be looked at, or does not answer.
         """
-        done = self.ask(["stat", "-L", f"--printf={_STAT}", "--", *paths], paths[0])
-        if why := complaint(done.err):
-            raise CannotTell(f"{visible(paths[0])} cannot be read: {why}")
-        words = os.fsdecode(done.out).split("\0")[:-1]
-        rows = zip(*[iter(words)] * len(_FIELDS), strict=False)
-        return {row[0]: _look(*row) for row in rows}
+        with shared_reader():
+            found = {path: self.status(path, whose) for path in paths}
+        return {path: _look(path, one, whose) for path, one in found.items() if one}
 
-    def read(self, path: str, span: Span) -> bytes:
-        """That part of the file, or less where it has become shorter; raises CannotTell.
+    def part(self, path: str, span: Span, whose: Whose, inode: str = "") -> bytes:
+        """That part of the file, or less where it has become shorter; raises CannotTell. `inode`: of
+        the file that is meant.
 
         At least a byte is tried, so that an empty file that may not be read is noticed.
         """
-        done = self.ask(part_of(path, span.start, max(1, span.size)), path)
-        if done.code:
-            raise refused(done.err, path)
-        head, _, data = done.out.partition(b"\n")
-        if not head.endswith(b":regular"):
-            raise CannotTell(f"{visible(path)} is no regular file any more")
+        _, data = self.read(path, span.start, max(1, span.size), whose, inode)
         if data[:2] == b"\x1f\x8b" and not span.start:
             raise CannotTell(f"{visible(path)} is compressed; name the log that is written now")
         return data
 
-    def end(self, path: str, size: int, owner: str = "") -> str:
-        """The last `size` bytes as text, of a file of the `owner` alone where there is one given;
-        raises CannotTell."""
-        return self.own_tail(path, size, owner or None)
-
-    def newest(self, pattern: str, but: Collection[str] = ()) -> str:
+    def newest_log(self, pattern: str, whose: Whose, but: Collection[str] = ()) -> str:
         """The file that fits a shell pattern in its last part and was written last, `but` for
         those; or empty.
 
         Compressed leftovers do not count. Raises CannotTell.
         """
-        folder, _, name = pattern.rpartition("/")
-        leftovers = [word for ending in ENDINGS for word in ("!", "-name", f"*{ending}")]
-        search = ["find", "-L", f"{folder}/", "-maxdepth", "1", "-type", "f", "-name", name]
-        done = self.ask([*search, *leftovers, "-printf", "%T@ %p\\0"], pattern)
-        why = "" if done.out else complaint(done.err)
-        if why:
-            raise CannotTell(f"{visible(folder)} cannot be read: {why}")
-        rows = [row.partition(" ") for row in os.fsdecode(done.out).split("\0") if row]
-        return max(
-            ((float(when), path) for when, _, path in rows if path not in but), default=(0.0, "")
-        )[1]
+        return self.newest(pattern, whose, but, ENDINGS)
 
     def names(self, hosts: Sequence[str]) -> str:
         """What getent(1) knows of addresses or names, a line each; empty where it fails."""
@@ -79,7 +54,12 @@ class Files(Bounded):
             return ""
 
 
-def _look(path: str, kind: str, size: str, inode: str, mtime: str, owner: str, uid: str) -> Look:
-    if not kind.startswith("regular"):
-        raise CannotTell(f"{visible(path)} is a {kind}, not a log; name a regular file")
-    return Look(size=int(size), inode=inode, mtime=float(mtime), owner=owner, uid=uid)
+def _look(path: str, found: Found, whose: Whose) -> Look:
+    if not found.regular:
+        raise CannotTell(f"{visible(path)} is {found.kind}, not a log; name a regular file")
+    if whose.owned and whose.user not in (found.owner, found.uid):
+        raise CannotTell(
+            f"{visible(path)} belongs to {visible(found.owner)}, not to {visible(whose.user)} "
+            f"whose job writes there; give the `path` if that is right"
+        )
+    return Look(size=found.size, inode=found.inode, mtime=found.mtime)

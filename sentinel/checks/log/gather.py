@@ -34,16 +34,15 @@ from sentinel.core.logtext import decoded
 from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
-from sentinel.slurm.filename_patterns import expanded, output_of
+from sentinel.slurm.filename_patterns import fill_symbols, is_glob, output_of, whose_path
 from sentinel.slurm.model import Job
+from sentinel.user_files.whose import Whose
 
 MOST_FILES = 256
 """Files of one job: one per node of most trainings."""
 
 HEAD = 2**16
 """Bytes of the beginning of a long log."""
-
-_GLOB = frozenset("*?[")
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -58,25 +57,31 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
     """One log now; what keeps it from being seen is told in `error`."""
-    owner = job.user if job and not source.path else ""
-    now = Sight(path=seen.path if seen else source.path or "", at=ctx.now, job=job, owner=owner)
+    whose = whose_log(job, source)
+    now = Sight(path=seen.path if seen else source.path or "", at=ctx.now, job=job, whose=whose)
     try:
         now = replace(now, path=path_of(ctx, job, seen, source))
-        paths = _paths(now.path, job, source, files)
+        paths = _paths(now.path, job, source, files, whose)
         now = replace(now, meant=tuple(paths))
-        looks = files.looks(list(paths)[:MOST_FILES]) if paths else {}
+        looks = files.looks(list(paths)[:MOST_FILES], whose) if paths else {}
         now = replace(now, looks=looks)
-        for path, look in looks.items():
-            _refuse_foreign(path, look, owner)
         return _read(now, paths, seen, source, files)
     except CannotTell as error:
         return replace(now, looks={}, error=str(error))
 
 
+def whose_log(job: Job | None, source: Source) -> Whose:
+    """A job names its output itself: that has to be its user's own file too, for without root that
+    alone keeps a link from leading to what only sentinel may read."""
+    if source.path or job is None:
+        return whose_path(source.path or "", job)
+    return Whose(user=job.user, owned=True)
+
+
 def path_of(ctx: Context, job: Job | None, seen: Seen | None, source: Source) -> str:
     """What this run of the job is remembered by: its output, or `path` with symbols filled in."""
     if source.path:
-        return expanded(source.path, job) if job else source.path
+        return fill_symbols(source.path, job) if job else source.path
     if job is None or (seen and seen.path and seen.started == job.started):
         return seen.path if seen else ""
     end = ctx.slurm.job_end(job.job_id)
@@ -93,14 +98,18 @@ def nodes_of(job: Job | None) -> tuple[str, ...]:
         return ()
 
 
-def _paths(path: str, job: Job | None, source: Source, files: Files) -> dict[str, str]:
+def _paths(
+    path: str, job: Job | None, source: Source, files: Files, whose: Whose
+) -> dict[str, str]:
     """Files with the node that writes each (empty: any)."""
     if source.path and job and job.node_count > 1 and "%" in source.path:
-        per_node = {expanded(source.path, replace(job, nodes=node)): node for node in nodes_of(job)}
+        per_node = {
+            fill_symbols(source.path, replace(job, nodes=node)): node for node in nodes_of(job)
+        }
         if len(per_node) > 1:
             return per_node
-    if source.path and _GLOB & set(path.rpartition("/")[2]):
-        newest = files.newest(path)
+    if source.path and is_glob(source.path):
+        newest = files.newest_log(path, whose)
         return {newest: ""} if newest else {}
     return {path: ""}
 
@@ -119,7 +128,7 @@ def _read(
             after[path] = place
             continue
         try:
-            after[path], text = new_text(path, look, place, files)
+            after[path], text = new_text(path, look, place, files, now.whose)
         except CannotTell as error:
             if source.by_number or (reading and reading.number):
                 raise
@@ -128,40 +137,40 @@ def _read(
             continue
         patterns = source.patterns
         if source.auto:
-            reading = _reading(reading, path, look, text, files)
+            reading = _reading(reading, path, look, text, files, now.whose)
             patterns = with_number(patterns, reading)
         events += scan(text, patterns, path, paths.get(path, ""))
     return replace(now, places=after, events=tuple(events), unread=unread, reading=reading)
 
 
 def _reading(
-    before: Recognised | None, path: str, look: Look, text: str, files: Files
+    before: Recognised | None, path: str, look: Look, text: str, files: Files, whose: Whose
 ) -> Recognised:
     """What the log is now. Of a long one that is seen for the first time the beginning is read:
     there a trainer introduces itself; where nothing was found, all again when twice as much is
     there: the lines of one look may be few."""
     head = ""
     if before is None and look.size > MOST:
-        head = decoded(files.read(path, Span(0, HEAD, 0)))
+        head = decoded(files.part(path, Span(0, HEAD, 0), whose, look.inode))
     elif before and not before.number and not before.mixed and look.size >= 2 * before.size:
-        text = decoded(files.read(path, beginning(look)))
+        text = decoded(files.part(path, beginning(look), whose, look.inode))
         before = None
     now = followed(before, text, head)
     if now is not before:
         return replace(now, size=look.size, last=look.size)
     if now.number and found_in(now, text):
         return replace(now, last=look.size)
-    return _without_its_number(now, path, look, text, files)
+    return _without_its_number(now, path, look, text, files, whose)
 
 
 def _without_its_number(
-    known: Recognised, path: str, look: Look, text: str, files: Files
+    known: Recognised, path: str, look: Look, text: str, files: Files, whose: Whose
 ) -> Recognised:
     """A log that goes on without its number: asked anew whenever twice as much has come since."""
     since, asked = look.size - known.last, known.size - known.last
     if not known.number or known.mixed or since < max(1, 2 * asked):
         return known
-    newest = decoded(files.read(path, ending(look, NEWEST)))
+    newest = decoded(files.part(path, ending(look, NEWEST), whose, look.inode))
     now = reconsidered(known, newest)
     if now.number and now.number != known.number and not found_in(now, text):
         now = known  # its next line, which is told then, decides
@@ -170,16 +179,16 @@ def _without_its_number(
 
 
 def earlier(
-    source: Source, logs: Sequence[str], own: Collection[str], files: Files
+    source: Source, logs: Sequence[str], own: Collection[str], files: Files, whose: Whose
 ) -> Iterator[tuple[str, Patterns, bool]]:
     """The text of each log of an earlier job, how it is read, and whether that is all of it: of a pattern of the newest, and none that is `own`.
     What is not there or cannot be read is left out."""
     for path in logs:
         try:
-            found = files.newest(path, own) if _GLOB & set(path.rpartition("/")[2]) else path
-            look = files.looks([found]).get(found) if found and found not in own else None
+            found = files.newest_log(path, whose, own) if is_glob(path) else path
+            look = files.looks([found], whose).get(found) if found and found not in own else None
             if look:
-                text = new_text(found, look, None, files)[1]
+                text = new_text(found, look, None, files, whose)[1]
                 reads = (
                     with_number(source.patterns, recognise(text))
                     if source.auto
@@ -198,20 +207,13 @@ def with_number(patterns: Patterns, reading: Recognised) -> Patterns:
     return replace(patterns, numbers={reading.number.name: number})
 
 
-def new_text(path: str, look: Look, place: Place | None, files: Files) -> tuple[Place, str]:
+def new_text(
+    path: str, look: Look, place: Place | None, files: Files, whose: Whose
+) -> tuple[Place, str]:
     """Whole lines that were written since, and where reading goes on; raises CannotTell."""
     span = wanted(place, look)
-    data = files.read(path, span)
+    data = files.part(path, span, whose, look.inode)
     if not continues(place, span, data):
         span = beginning(look)
-        data = files.read(path, span)
+        data = files.part(path, span, whose, look.inode)
     return taken(look, span, data)
-
-
-def _refuse_foreign(path: str, look: Look, owner: str) -> None:
-    """A job names its output itself: a link must not make root read others' files."""
-    if owner and owner not in (look.owner, look.uid):
-        raise CannotTell(
-            f"{visible(path)} belongs to {visible(look.owner)}, not to {visible(owner)} "
-            f"whose job writes there; give the `path` if that is right"
-        )

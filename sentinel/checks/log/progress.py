@@ -24,6 +24,7 @@ from sentinel.checks.log.slowdown import noted
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.slurm.model import Job
+from sentinel.user_files.whose import Whose
 
 # How fast a number advances, against how fast it usually does. Pure.
 #
@@ -170,8 +171,8 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 class Sight(Struct, frozen=True, kw_only=True):
     """One log now, `path` as it is remembered (it may be a pattern), `meant` its files. No `looks`: no file; `error`:
-    nothing could be seen; `unread`: why it could be looked at, but not read; `owner`: whose it
-    has to be, since a job names its own output itself (empty: anybody's)."""
+    nothing could be seen; `unread`: why it could be looked at, but not read; `whose`: with whose rights
+    it was read."""
 
     path: str
     at: Instant
@@ -182,7 +183,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     error: str = ""
     unread: str = ""
-    owner: str = ""
+    whose: Whose = Whose(literal=True)
     reading: Recognised | None = None
 
     @property

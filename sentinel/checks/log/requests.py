@@ -10,9 +10,10 @@ from sentinel.checks.log.gather import nodes_of
 from sentinel.checks.log.secondary import lines
 from sentinel.checks.log.words import Watched
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Status
 from sentinel.core.text import visible
-from sentinel.slurm.filename_patterns import expanded
+from sentinel.slurm.filename_patterns import fill_symbols
 from sentinel.slurm.model import Job
 
 AGAIN = 1800.0
@@ -61,10 +62,17 @@ class Means(Struct, frozen=True, kw_only=True):
     def params(self, name: str, job: Job) -> dict[str, str]:
         """What is this action's own."""
         own = {
-            "killswitch": {"file": expanded(self.file, job)} if self.file else {},
+            "killswitch": {"file": self._file_of(job)} if self.file else {},
             "cancel": {"signal": self.signal} if self.signal else {},
         }
         return own.get(name, {})
+
+    def _file_of(self, job: Job) -> str:
+        """Empty, which the action refuses, where the job's name would lead elsewhere."""
+        try:
+            return fill_symbols(self.file, job)
+        except CannotTell:
+            return ""
 
 
 class Hang(Struct, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.slurm.job_states import leads
 from sentinel.slurm.model import Job
 from sentinel.slurm.submission import Submission, shell
+from sentinel.user_files.whose import Whose
 
 LOOKUP = 5.0  # seconds for one question to a file system
 RISK = 10.0  # seconds for all questions about checkpoints
@@ -184,7 +185,9 @@ class Pass:
     def _taught(self, look: Sight) -> Learned:
         """What logs of earlier jobs show, before anything was learned; asked once."""
         learned, plan = Learned(), self._plan
-        for text, reads, whole in earlier(plan.source, plan.learn_from, look.looks, self._files):
+        whose = Whose(literal=True)  # of whichever user; only how long things took is taken over
+        texts = earlier(plan.source, plan.learn_from, look.looks, self._files, whose)
+        for text, reads, whole in texts:
             with suppress(CannotTell):
                 assert look.job
                 learned = lesson(text, reads, look.job, learned, whole)
@@ -256,6 +259,7 @@ class Pass:
             where,
             self._ctx.now,
             max(0.0, look.age - verdict.quiet) if look.age < inf else None,
+            user=look.job.user if look.job else "",
             limit=max(1.0, min(RISK, left)),
             ended=shifted(self._ctx.now, -verdict.quiet),
             stuck=self._files.stuck,
@@ -274,12 +278,13 @@ class Pass:
         """The heartbeat is looked at each time: its age is only known from one look to the next."""
         if not self._plan.heartbeat:
             return Testimony()
-        from sentinel.slurm.filename_patterns import expanded
+        from sentinel.slurm.filename_patterns import fill_symbols, whose_path
 
-        pattern = expanded(self._plan.heartbeat, job) if job else self._plan.heartbeat
-        before = self._memory.beats.get(_key(job))
+        pattern, before = self._plan.heartbeat, self._memory.beats.get(_key(job))
+        whose = whose_path(pattern, job)
         try:
-            beat = beat_now(self._files, pattern, before, self._ctx.now)
+            pattern = fill_symbols(pattern, job) if job else pattern
+            beat = beat_now(self._files, pattern, whose, before, self._ctx.now)
         except CannotTell as error:
             return Testimony(words=str(error))
         if beat:

@@ -90,7 +90,7 @@ def last_lines(one: Watched, files: Files) -> str:
     if newest is None:
         return ""
     try:
-        text = files.end(newest[0], SHOWN, one.sight.owner)
+        text = files.tail(newest[0], SHOWN, one.sight.whose) or ""
     except CannotTell as error:
         return str(error)
     return "\n".join(shortened(line, 300) for line in visible_lines(text).splitlines()[-QUOTED:])

@@ -1,6 +1,7 @@
 """Checkpoints in real folders: which are complete, how old, and what would be lost."""
 
 import os
+import pwd
 import re
 from pathlib import Path
 from shutil import rmtree
@@ -17,12 +18,14 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Size
 from sentinel.proc import Stuck
-from sentinel.proc.files import Files
 from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
+from sentinel.user_files.files import Files
+from sentinel.user_files.whose import Whose
 from tests.lab.fuse import Fuse
 
 NOW = START.wall / SECOND
+ME = pwd.getpwuid(os.geteuid()).pw_name
 HOUR = 3600.0
 
 
@@ -196,7 +199,7 @@ def test_after_a_fall_back_to_an_earlier_step_what_is_saved_anew_counts(tmp_path
         assert (finding.status, finding.values["step"]) == (Status.OK, step)
         assert finding.values["age_seconds"] == 0.0
     where = Where(path=FilePath(tmp_path), complete=rule)
-    assert work_at_risk(where, shifted(START, 1260), None, limit=10.0) == (
+    assert work_at_risk(where, shifted(START, 1260), None, user="", limit=10.0) == (
         "1m of work since checkpoint step_200 at risk"
     )
 
@@ -237,7 +240,7 @@ def test_one_that_is_being_deleted_is_complete_no_more(tmp_path: Path) -> None:
 def test_files_that_go_while_they_are_looked_at_blind_nobody(tmp_path: Path) -> None:
     """Writers rename temporary files, and old checkpoints are deleted meanwhile."""
     place = save(tmp_path, "step_100", age=HOUR)
-    folder = Folder(str(tmp_path), check(tmp_path).match, Files(5.0, 5.0, {}))
+    folder = Folder(str(tmp_path), check(tmp_path).match, Files(5.0, 5.0, {}), Whose(literal=True))
     (entry,) = folder.entries()
     rmtree(place)
     assert folder.look_into(entry, Rule()).size == 0
@@ -276,9 +279,9 @@ def test_other_checks_send_nobody_after_a_child_that_waits(fuse: Fuse) -> None:
     """They remember it by the folder, as they do for their own files."""
     fuse.hold("opendir", "getattr", "lookup")
     where, stuck = Where(path=FilePath(fuse.point)), dict[str, Stuck]()
-    told = work_at_risk(where, START, HOUR, limit=1.0, stuck=stuck)
+    told = work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
     assert told.startswith(f"work at risk is not known: {fuse.point} hangs: ")
-    told = work_at_risk(where, START, HOUR, limit=1.0, stuck=stuck)
+    told = work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
     pid = stuck[str(fuse.point)].pid
     assert told.endswith(f"hangs: process {pid} still waits for it")
     fuse.release()
@@ -302,22 +305,22 @@ def test_other_checks_tell_the_work_at_risk_in_one_line(tmp_path: Path) -> None:
     save(tmp_path, "step_100", age=2 * HOUR, marker="done")
     save(tmp_path, "step_200", age=HOUR)
     where = Where(path=FilePath(tmp_path), complete=Rule(marker="done"))
-    told = [work_at_risk(where, START, ran, limit=10.0) for ran in (5 * HOUR, HOUR, None)]
+    told = [work_at_risk(where, START, ran, user="", limit=10.0) for ran in (5 * HOUR, HOUR, None)]
     assert told == [
         "2h of work since checkpoint step_100 at risk",
         "1h of work since checkpoint step_100 at risk",
         "2h of work since checkpoint step_100 at risk",
     ]
     none = Where(path=FilePath(tmp_path), complete=Rule(marker="other"))
-    assert work_at_risk(none, START, HOUR, limit=10.0) == (
+    assert work_at_risk(none, START, HOUR, user="", limit=10.0) == (
         "1h of work at risk: there is no complete checkpoint"
     )
     before = shifted(START, -1800)
-    assert work_at_risk(where, START, None, limit=10.0, ended=before) == (
+    assert work_at_risk(where, START, None, user="", limit=10.0, ended=before) == (
         "1h 30m of work since checkpoint step_100 at risk"
     )
     missing = Where(path=FilePath(tmp_path / "missing"))
-    assert "work at risk is not known: " in work_at_risk(missing, START, HOUR, limit=10.0)
+    assert "work at risk is not known: " in work_at_risk(missing, START, HOUR, user="", limit=10.0)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../x"])
@@ -329,7 +332,7 @@ def test_a_marker_lies_below_the_folder(name: str) -> None:
 
 
 def named(name: str, number: str, *, ran: float = 9 * HOUR, nodes: int = 1) -> Job:
-    return replace(job(ran=ran), id=number, job_id=number, name=name, user="ann", node_count=nodes)
+    return replace(job(ran=ran), id=number, job_id=number, name=name, user=ME, node_count=nodes)
 
 
 def test_each_training_that_fits_has_a_folder_and_is_a_subject(tmp_path: Path) -> None:
@@ -337,7 +340,7 @@ def test_each_training_that_fits_has_a_folder_and_is_a_subject(tmp_path: Path) -
     save(tmp_path / "flag-a", "step1", age=HOUR)
     save(tmp_path / "flag-b", "step1", age=8 * HOUR)
     save(tmp_path / "other", "step1", age=8 * HOUR)
-    several = check(tmp_path / "%x", job_match=re.compile("flag-.*"), users=["ann"])
+    several = check(tmp_path / "%x", job_match=re.compile("flag-.*"), users=[ME])
     jobs = tuple(named(n, i) for n, i in (("flag-a", "7"), ("flag-b", "8"), ("other", "9")))
     first = run(several, jobs=jobs)
     assert {f.subject: f.status for f in first.findings} == {
@@ -366,11 +369,11 @@ def test_one_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     )
     report = run(several, jobs=jobs)
     assert {f.subject: f.status for f in report.findings} == {
-        "ann/flag-a": Status.OK,
-        "ann/none": Status.UNKNOWN,
-        "ann/..": Status.UNKNOWN,
+        f"{ME}/flag-a": Status.OK,
+        f"{ME}/none": Status.UNKNOWN,
+        f"{ME}/..": Status.UNKNOWN,
     }
-    assert report.coverage.unseen == ("ann/none", "ann/..")
+    assert report.coverage.unseen == (f"{ME}/none", f"{ME}/..")
     assert not run(several).findings
 
 

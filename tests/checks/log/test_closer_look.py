@@ -520,7 +520,7 @@ def seen(**more: Any) -> Seen:
 def written(ago: float, count: int = 1) -> Sight:
     """A log as it is at START, last written so many seconds before."""
     at = START.wall / SECOND - ago
-    look = Look(inode=1, size=9, mtime=at, uid="0", owner="root")
+    look = Look(inode=1, size=9, mtime=at)
     event = Event(at=0, what="number", name="step", value=9)
     return Sight(path="/l", at=START, looks={"/l": look}, events=(event,) * count)
 
@@ -555,7 +555,7 @@ def test_regular_steps_need_no_look_however_they_fall_between_the_passes(
     for now in range(60, 5 * 3600, 60):
         done = max(0, (now - phase) // step + 1)
         look = Look(
-            inode=1, size=done, mtime=START.wall / SECOND + phase + (done - 1) * step, uid="0", owner="root"
+            inode=1, size=done, mtime=START.wall / SECOND + phase + (done - 1) * step
         )  # fmt: skip
         events = (
             Event(at=0, what="number", name="step", value=n) for n in range(count + 1, done + 1)

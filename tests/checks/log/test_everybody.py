@@ -1,6 +1,8 @@
 """Many trainings in one check, by one name of many users, a pattern or a size: each is judged and
 told by itself."""
 
+import os
+import pwd
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,9 @@ from sentinel.testing import START, FixedSlurm, context
 from tests.checks.log.jobs import job
 from tests.checks.log.test_check import Watch
 
+ANN, BOB = pwd.getpwuid(os.geteuid()).pw_name, str(os.geteuid())
+"""Two names of who runs the tests: a log is read with the rights of its job's user."""
+
 OK, CRITICAL, UNKNOWN = Status.OK, Status.CRITICAL, Status.UNKNOWN
 
 
@@ -26,10 +31,10 @@ def look(watch: Watch, minutes: float = 0, limit: float = 10.0) -> dict[str, Fin
 
 
 def both(folder: Path) -> Watch:
-    """ann's and bob's `train`, each with a log of its own."""
-    for user in ("ann", "bob"):
+    """ANN's and BOB's `train`, each with a log of its own."""
+    for user in (ANN, BOB):
         (folder / f"{user}.log").write_text("begins\n")
-    jobs = (job(user="ann"), job(id="8", job_id="8", user="bob"))
+    jobs = (job(user=ANN), job(id="8", job_id="8", user=BOB))
     path = FilePath(folder / "%u.log")
     return Watch(*jobs, path=path, job="train", users=["*"], ask_nodes=False)
 
@@ -38,11 +43,11 @@ def test_a_hang_of_one_is_told_beside_the_progress_of_another(tmp_path: Path) ->
     """One name, two subjects, each with its user."""
     watch = both(tmp_path)
     look(watch)
-    with (tmp_path / "bob.log").open("a") as log:
+    with (tmp_path / f"{BOB}.log").open("a") as log:
         log.write("goes on\n")
     found = look(watch, 20)
-    assert {s: f.status for s, f in found.items()} == {"ann/train": CRITICAL, "bob/train": OK}
-    assert found["ann/train"].labels["user"] == "ann"
+    assert {s: f.status for s, f in found.items()} == {f"{ANN}/train": CRITICAL, f"{BOB}/train": OK}
+    assert found[f"{ANN}/train"].labels["user"] == ANN
 
 
 def test_whose_job_has_ended_is_said_once_and_then_not_spoken_of(tmp_path: Path) -> None:
@@ -51,9 +56,9 @@ def test_whose_job_has_ended_is_said_once_and_then_not_spoken_of(tmp_path: Path)
     look(watch)
     watch.jobs = watch.jobs[:1]
     found = look(watch, 1)
-    assert found["bob/train"].summary.startswith("no such job is running")
-    assert [*look(watch, 1)] == ["ann/train"]
-    assert watch.memory["trainings"]["bob/train"]["places"]
+    assert found[f"{BOB}/train"].summary.startswith("no such job is running")
+    assert [*look(watch, 1)] == [f"{ANN}/train"]
+    assert watch.memory["trainings"][f"{BOB}/train"]["places"]
     watch.jobs = ()
     look(watch, 1)
     assert {s: f.status for s, f in look(watch, 1).items()} == {"train": OK}
@@ -65,7 +70,7 @@ def test_whose_logs_there_was_no_time_for_is_unknown(tmp_path: Path) -> None:
     look(watch)
     found = look(watch, 20, limit=1.1)
     assert {s: f.summary for s, f in found.items()} == dict.fromkeys(
-        ("ann/train", "bob/train"), LATE
+        (f"{ANN}/train", f"{BOB}/train"), LATE
     )
     assert {f.status for f in found.values()} == {UNKNOWN}
     assert {f.status for f in look(watch).values()} == {CRITICAL}
@@ -77,7 +82,7 @@ def two(folder: Path, **settings: Any) -> Watch:
     for name in names:
         (folder / f"{name}.log").write_text("begins\n")
     jobs = (
-        job(id=n, job_id=n, name=name, user="ann", node_count=int(n))
+        job(id=n, job_id=n, name=name, user=ANN, node_count=int(n))
         for n, name in zip("789", names, strict=True)
     )
     return Watch(*jobs, path=FilePath(folder / "%x.log"), ask_nodes=False, **settings)
@@ -85,7 +90,7 @@ def two(folder: Path, **settings: Any) -> Watch:
 
 def test_each_training_that_fits_a_pattern_is_a_subject(tmp_path: Path) -> None:
     """One hangs beside one that goes on; the name that does not fit is not looked at."""
-    watch = two(tmp_path, match=re.compile("flag-.*"), users=["ann"])
+    watch = two(tmp_path, match=re.compile("flag-.*"), users=[ANN])
     look(watch)
     with (tmp_path / "flag-b.log").open("a") as log:
         log.write("goes on\n")
@@ -100,19 +105,19 @@ def test_a_size_alone_watches_everybody_s_large_jobs(tmp_path: Path) -> None:
     """By user and name; where none is large, nothing is said, for that is no trouble."""
     watch = two(tmp_path, min_nodes=8)
     assert watch.check.jobs_of() is None
-    assert {*look(watch)} == {"ann/flag-b", "ann/other"}
+    assert {*look(watch)} == {f"{ANN}/flag-b", f"{ANN}/other"}
     watch = two(tmp_path, min_nodes=99)
     assert look(watch) == {}
     gpus = FixedSlurm(jobs=watch.jobs, gpus={"7": 64, "8": 63, "9": 8})
     check = Log(path=watch.check.path, min_gpus=64, ask_nodes=False)
-    assert [f.subject for f in check.run(context(gpus)).findings] == ["ann/flag-a"]
+    assert [f.subject for f in check.run(context(gpus)).findings] == [f"{ANN}/flag-a"]
 
 
 def test_a_list_that_leaves_out_one_that_runs_is_not_believed(tmp_path: Path) -> None:
     """The other is there, so the list is not empty: Slurm is asked once more for the one missing."""
-    watch = two(tmp_path, match=re.compile("flag-.*"), users=["ann"])
+    watch = two(tmp_path, match=re.compile("flag-.*"), users=[ANN])
     look(watch)
-    runs = {"7": Run(id="7", job_id="7", name="flag-a", user="ann", state="RUNNING", exit_code=0)}
+    runs = {"7": Run(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING", exit_code=0)}
     cut = FixedSlurm(jobs=watch.jobs[1:], ends=runs)
     with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
         watch.check.run(context(cut, now=START, memory=watch.memory))
@@ -123,12 +128,12 @@ def test_another_job_of_that_name_does_not_make_the_list_whole(
     tmp_path: Path, found: dict[str, Any]
 ) -> None:
     """Two jobs of one training ran, and one of them is cut off; one that has ended is believed."""
-    watch = two(tmp_path, users=["ann"], **found)
+    watch = two(tmp_path, users=[ANN], **found)
     (tmp_path / "flag.log").write_text("begins\n")
     watch.jobs = tuple(replace(job, name="flag") for job in watch.jobs)
     look(watch)
     for state in ("RUNNING", "COMPLETED"):
-        run = Run(id="7", job_id="7", name="flag", user="ann", state=state, exit_code=0)
+        run = Run(id="7", job_id="7", name="flag", user=ANN, state=state, exit_code=0)
         slurm = FixedSlurm(jobs=watch.jobs[1:], ends={"7": run})
         seen = context(slurm, now=START, memory=watch.memory)
         if state == "RUNNING":
@@ -140,8 +145,8 @@ def test_another_job_of_that_name_does_not_make_the_list_whole(
 
 def test_a_named_job_that_is_too_small_is_no_hole_in_the_list(tmp_path: Path) -> None:
     """Slurm says that it runs, and so does the list: it is only not meant."""
-    watch = two(tmp_path, job="flag-a", min_nodes=8, users=["ann"])
-    runs = {"7": Run(id="7", job_id="7", name="flag-a", user="ann", state="RUNNING")}
+    watch = two(tmp_path, job="flag-a", min_nodes=8, users=[ANN])
+    runs = {"7": Run(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING")}
     report = watch.check.run(context(FixedSlurm(jobs=watch.jobs, ends=runs)))
     assert [(f.subject, f.status) for f in report.findings] == [("flag-a", OK)]
 

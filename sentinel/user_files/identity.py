@@ -1,0 +1,328 @@
+"""With whose rights a file is opened. Standard library only: runs in children.
+
+A file that a job names is opened with the rights of the job's user: wherever a link points, only
+what that user may read comes back, and no later look at the path has to be right. NFS with
+root_squash works for the same reason.
+
+As root the child changes its effective user, group and supplementary groups, which also drops all
+effective capabilities (capabilities(7)), and takes root's back afterwards. It keeps root as real and
+saved user, so the user can neither stop nor trace it (kill(2), ptrace(2)).
+
+Without root nobody can become another user. A file then has to belong to that user, judged by the
+open file itself.
+"""
+
+import os
+import pwd
+import resource
+import stat
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+NOBODY = 65534
+"""Who may read what everybody may: the kernel's overflow uid and gid (user_namespaces(7))."""
+
+EVERYBODY = -1
+"""In place of a uid: more than one user could."""
+
+MAX_LINKS = 40
+"""Links on one way: path_resolution(7)."""
+
+_MAX_UID = 2**32 - 2
+"""The next number means "leave it as it is" to setreuid(2)."""
+
+
+class Denied(Exception):
+    """The file is not opened; the message says why."""
+
+
+class Identity(NamedTuple):
+    """A user and the groups that the user database of this host gives to that user."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+
+
+class Request(NamedTuple):
+    """Whose rights a file is opened with.
+
+    user: name or uid of the user whose job names the file; empty where there is none.
+    literal: the operator wrote the path out in the configuration.
+    owned: the file has to belong to the user as well.
+    """
+
+    user: str
+    literal: bool
+    owned: bool
+
+
+class Rights(NamedTuple):
+    """The answer to a Request. `identity` None: those that this process has. `owner`: the uid that
+    the file has to belong to; None: anybody's."""
+
+    identity: "Identity | None"
+    owner: "int | None"
+
+    @property
+    def name(self) -> str:
+        """The user that the process has to become; empty where it stays what it is."""
+        return self.identity.name if self.identity else ""
+
+
+_known: dict[str, Identity] = {}
+
+
+def find_user(user: str) -> Identity:
+    """The user of that name, or of that uid where it is a number. Raises Denied for an unknown name.
+
+    A uid without a name has no groups: Slurm prints the number where a host does not know the user.
+    """
+    if user not in _known:
+        _known[user] = _find_user(user)
+    return _known[user]
+
+
+def _find_user(user: str) -> Identity:
+    try:
+        row = pwd.getpwnam(user)
+    except (KeyError, ValueError):
+        if not (user.isascii() and user.isdigit() and int(user) <= _MAX_UID):
+            raise Denied(f"this host knows no user {user!r}") from None
+        try:
+            row = pwd.getpwuid(int(user))
+        except KeyError:
+            return Identity(user, int(user), NOBODY, ())
+    groups = os.getgrouplist(row.pw_name, row.pw_gid)
+    return Identity(row.pw_name, row.pw_uid, row.pw_gid, tuple(groups))
+
+
+def rights(request: Request, path: str) -> Rights:
+    """With whose rights that path is opened. Raises Denied or OSError.
+
+    A literal path is the operator's own choice, which says that the file may be read, but not what
+    a link there may lead to later. So it is opened with the rights of this process only where
+    nobody but root and this process could change where it leads: a log in root's own folder is
+    read as root, whoever owns the file. Anywhere else it is opened with the rights of the job's
+    user, who will see the alert; without a job with those of whoever could change the way; and
+    where several could, with those of nobody. An operator who watches a file in a shared folder
+    therefore names the job.
+    """
+    if request.literal:
+        return _rights_literal(request, path)
+    user = find_user(request.user)
+    owner = user.uid if request.owned else None
+    if os.geteuid() == 0:
+        return Rights(user if user.uid else None, owner)
+    return Rights(None, owner if user.uid == os.geteuid() else user.uid)
+
+
+def _rights_literal(request: Request, path: str) -> Rights:
+    me = os.geteuid()
+    if me and not request.user:
+        return Rights(None, None)  # who started sentinel chose the file, may read it, and is told
+    changer = changer_of(path, {0, me})
+    if changer is None:
+        return Rights(None, None)
+    user = find_user(request.user) if request.user else None
+    if me:
+        return Rights(None, user.uid if user and user.uid != me else None)
+    if user is None or user.uid == 0:
+        user = find_user(str(NOBODY if changer == EVERYBODY else changer))
+    return Rights(user, None)
+
+
+@contextmanager
+def acting_as(identity: "Identity | None") -> Iterator[None]:
+    """Have that user's rights until the end of the block. Raises Denied."""
+    if identity is None or os.geteuid() != 0:
+        yield
+        return
+    try:
+        _change(identity, os.setegid, os.seteuid)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(())
+
+
+def become(identity: "Identity | None") -> None:
+    """Have that user's rights from now on, for good. Raises Denied."""
+    if identity is not None and os.geteuid() == 0:
+        _change(
+            identity,
+            lambda gid: os.setresgid(gid, gid, gid),
+            lambda uid: os.setresuid(uid, uid, uid),
+        )
+
+
+def prepare_process() -> None:
+    """Before the first file is opened with another user's rights.
+
+    Stand in no folder that a link could lead into by /proc/self/cwd, past what keeps users out. Load
+    no more modules: the user may not be able to read them, or may have put one there. Leave no core
+    file, which would hold what was read.
+    """
+    os.chdir("/")
+    sys.path.clear()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _change(
+    to: Identity, set_group: Callable[[int], None], set_user: Callable[[int], None]
+) -> None:
+    try:
+        os.setgroups(to.groups)
+        set_group(to.gid)
+        set_user(to.uid)
+    except OSError as error:
+        raise Denied(f"root may not become another user here: {error.strerror}") from None
+    if os.geteuid() != to.uid or _has_capabilities():
+        raise Denied("root keeps its rights here when it becomes another user")
+
+
+def _has_capabilities() -> bool:
+    """So it is with SECBIT_NO_SETUID_FIXUP, whoever the process becomes."""
+    with open("/proc/self/status", "rb") as file:  # text would load a module with the user's rights
+        effective = next((line.split()[1] for line in file if line.startswith(b"CapEff:")), b"1")
+    return int(effective, 16) != 0
+
+
+def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
+    """A descriptor to read from and what it is. Raises Denied or OSError.
+
+    The path is followed once. What was found is judged, then opened: opening alone does something
+    with a device (/dev/watchdog reboots the host) and waits at a pipe.
+    """
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        seen = os.fstat(found)
+        if not stat.S_ISREG(seen.st_mode):
+            raise Denied(f"it is {kind(seen)}, not a regular file")
+        refuse_foreign(seen, owner)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{found}", flags), seen
+    finally:
+        os.close(found)
+
+
+def open_folder(path: str, owner: "int | None") -> int:
+    """A descriptor to list, links followed. Raises Denied or OSError."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        refuse_foreign(os.fstat(descriptor), owner)
+    except Denied:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def refuse_foreign(seen: os.stat_result, owner: "int | None") -> None:
+    """Raises Denied for what has to belong to that uid and does not."""
+    if owner is not None and seen.st_uid != owner:
+        raise Denied(f"it belongs to {user_name(seen.st_uid)}, not to {user_name(owner)}")
+
+
+def kind(seen: os.stat_result) -> str:
+    """What is there, with its article."""
+    names = (
+        (stat.S_ISREG, "a regular file"),
+        (stat.S_ISDIR, "a directory"),
+        (stat.S_ISFIFO, "a fifo"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISLNK, "a link"),
+        (stat.S_ISCHR, "a character device"),
+        (stat.S_ISBLK, "a block device"),
+    )
+    return next((name for test, name in names if test(seen.st_mode)), "no file")
+
+
+_names: dict[int, str] = {}
+
+
+def user_name(uid: int) -> str:
+    """The name of the uid, or its number where the host has none."""
+    if uid not in _names:
+        try:
+            _names[uid] = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            _names[uid] = str(uid)
+    return _names[uid]
+
+
+def changer_of(path: str, trusted: Collection[int]) -> "int | None":
+    """The uid of the first user, other than the trusted ones, who could change where the path leads;
+    None: nobody could. Raises OSError for what cannot be looked at.
+
+    Only the way counts, not the file at its end: who owns that cannot put another one there. The
+    rules are those of `sentinel.trust.fault`.
+    """
+    place, links = "/", 0
+    steps = _steps(path)
+    while steps:
+        step = steps.pop(0)
+        if step == "..":
+            place = os.path.dirname(place)
+            continue
+        folder, entry = os.stat(place), os.path.join(place, step)
+        if (changer := _changer_of_entry(place, folder, entry, trusted)) is not None:
+            return changer
+        seen = os.lstat(entry)
+        if not stat.S_ISLNK(seen.st_mode):
+            place = entry
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            raise Denied("Too many levels of symbolic links")
+        target = os.readlink(entry)
+        place = "/" if target.startswith("/") else place
+        steps = _steps(target) + steps
+    return _changer_of_place(place, os.stat(place), trusted)
+
+
+def _changer_of_entry(
+    place: str, folder: os.stat_result, entry: str, trusted: Collection[int]
+) -> "int | None":
+    """Who could put something else there. In a sticky folder only an entry's owner can."""
+    if (changer := _changer_of_place(place, folder, trusted)) is not None:
+        return changer
+    if not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return None
+    if not folder.st_mode & stat.S_ISVTX:
+        return EVERYBODY
+    owner = os.lstat(entry).st_uid
+    return None if owner in trusted else owner
+
+
+def _changer_of_place(place: str, seen: os.stat_result, trusted: Collection[int]) -> "int | None":
+    """Its owner where it is a folder, and the user who serves it where that is a user's own mount."""
+    if not stat.S_ISDIR(seen.st_mode):
+        return None
+    if seen.st_uid not in trusted:
+        return seen.st_uid
+    server = _mounted_by(seen.st_dev)
+    return None if server is None or server in trusted else server
+
+
+def _mounted_by(device: int) -> "int | None":
+    """The user who runs the FUSE server of that device: it shows the owners that it makes up."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError), open("/proc/self/mountinfo", "rb") as table:
+        for line in table.read().decode("ascii", "replace").splitlines():
+            fields = line.split(" ")
+            if len(fields) < 3 or fields[2] != number:
+                continue
+            for option in fields[-1].split(","):
+                name, _, value = option.partition("=")
+                if name == "user_id" and value.isdigit():
+                    return int(value)
+    return None
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.split("/") if step not in ("", ".")]

@@ -1,0 +1,206 @@
+"""The child that opens files for `sentinel.user_files.reader`: answers requests until its input ends.
+
+Standard library only, so that it starts fast; and all of it is loaded at the start, for a user may
+not be able to read where it lies. One line of JSON asks; the answer is two lengths, a
+JSON text and bytes. It reads and never looks into what it read.
+"""
+
+import json
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sentinel.user_files.identity import (
+    Denied,
+    Request,
+    Rights,
+    acting_as,
+    kind,
+    open_folder,
+    open_regular,
+    prepare_process,
+    refuse_foreign,
+    rights,
+    user_name,
+)
+
+LENGTHS = struct.Struct(">QQ")
+"""Bytes of the JSON text and of the data behind it."""
+
+Answer = tuple[dict[str, Any], bytes]
+
+
+def main() -> None:
+    """Answer each line of the input. The path of what is asked is absolute."""
+    prepare_process()
+    for line in sys.stdin.buffer:
+        told, data = answer(json.loads(line))
+        text = json.dumps(told).encode("ascii")
+        sys.stdout.buffer.write(LENGTHS.pack(len(text), len(data)) + text)
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def answer(asked: dict[str, Any]) -> Answer:
+    """What the request came to. `error` and `errno` in place of an answer; `identity`: the user
+    with whose rights it was tried, where those are not this process's own."""
+    told: dict[str, Any] = {}
+    try:
+        # The name that a new file or a pattern stands for is not there yet: its folder decides.
+        path = asked["path"]
+        way = os.path.dirname(path) if asked["do"] in ("newest", "create") else path
+        may = rights(Request(asked["user"], asked["literal"], asked["owned"]), way)
+        told["identity"] = may.name
+        with acting_as(may.identity):
+            found, data = _DOES[asked["do"]](asked, may)
+        return {**told, **found}, data
+    except Denied as error:
+        return {**told, "error": str(error), "errno": 0}, b""
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        return {**told, "error": why, "errno": error.errno or 0}, b""
+    except (ValueError, RecursionError) as error:  # a path that holds NUL; folders without end
+        return {**told, "error": str(error), "errno": 0}, b""
+
+
+def _status(asked: dict[str, Any], may: Rights) -> Answer:
+    """What is there, links followed."""
+    return _told(os.stat(asked["path"])), b""
+
+
+def _read(asked: dict[str, Any], may: Rights) -> Answer:
+    """`most` bytes of a regular file from `start` on; `start` -1: the last ones. `inode`: the file
+    that is meant, where it is known which."""
+    descriptor, seen = open_regular(asked["path"], may.owner)
+    try:
+        if asked["inode"] and asked["inode"] != _inode(seen):
+            raise Denied("another file took its place while it was read")
+        start, most = asked["start"], asked["most"]
+        at = start if start >= 0 else max(0, seen.st_size - most)
+        parts = []
+        while most > 0 and (data := os.pread(descriptor, most, at)):
+            parts.append(data)
+            at, most = at + len(data), most - len(data)
+        return _told(seen), b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def _newest(asked: dict[str, Any], may: Rights) -> Answer:
+    """The regular file whose name fits the shell pattern and that was written last."""
+    folder, _, pattern = asked["path"].rpartition("/")
+    newest, error = (0.0, ""), ""
+    for name in _names(folder or "/", may):
+        path = f"{folder}/{name}"
+        if not fnmatchcase(name, pattern) or name.endswith(tuple(asked["endings"])):
+            continue
+        try:
+            seen = os.stat(path)
+        except OSError as failed:
+            error = error or failed.strerror or ""
+            continue
+        if stat.S_ISREG(seen.st_mode) and path not in asked["but"]:
+            newest = max(newest, (seen.st_mtime, path))
+    if error and not newest[1]:
+        raise Denied(error)
+    return {"newest": newest[1]}, b""
+
+
+def _entries(asked: dict[str, Any], may: Rights) -> Answer:
+    """Name and time of change of all in the folder that is no link, `most` of them and one more."""
+    descriptor = open_folder(asked["path"], may.owner)
+    try:
+        found: dict[str, float] = {}
+        for name in os.listdir(descriptor):
+            with suppress(FileNotFoundError):
+                seen = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if not stat.S_ISLNK(seen.st_mode):
+                    found[name] = seen.st_mtime
+            if len(found) > asked["most"]:
+                break
+        return {"entries": found}, b""
+    finally:
+        os.close(descriptor)
+
+
+def _total(asked: dict[str, Any], may: Rights) -> Answer:
+    """Bytes of the file, or of all files below the folder, and when the last of them was changed; no
+    link is followed."""
+    seen = os.stat(asked["path"], follow_symlinks=False)
+    refuse_foreign(seen, may.owner)
+    size, changed = 0, None
+    files = _files_below(asked["path"]) if stat.S_ISDIR(seen.st_mode) else iter((seen,))
+    for one in files:
+        if stat.S_ISREG(one.st_mode):
+            size, changed = size + one.st_size, max(changed or one.st_mtime, one.st_mtime)
+    return {"size": size, "changed": changed}, b""
+
+
+def _files_below(path: str) -> Iterator[os.stat_result]:
+    for _, _, names, descriptor in os.fwalk(path, onerror=_raise_unless_gone):
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+
+
+def _create(asked: dict[str, Any], may: Rights) -> Answer:
+    """A new file of one line. No link is followed, on the way to it neither."""
+    folder, _, name = asked["path"].rpartition("/")
+    descriptor = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        here = os.readlink(f"/proc/self/fd/{descriptor}")
+        if os.path.join(here, "") != os.path.join(folder, ""):
+            raise Denied(f"it is in {here} by a link or .. on the way; name that")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(name, flags, 0o666, dir_fd=descriptor)
+        try:
+            os.write(file, asked["line"].encode("utf-8", "backslashreplace") + b"\n")
+        finally:
+            os.close(file)
+        return {}, b""
+    finally:
+        os.close(descriptor)
+
+
+_DOES: dict[str, Callable[[dict[str, Any], Rights], Answer]] = {
+    "status": _status,
+    "read": _read,
+    "newest": _newest,
+    "entries": _entries,
+    "total": _total,
+    "create": _create,
+}
+
+
+def _names(folder: str, may: Rights) -> list[str]:
+    descriptor = open_folder(folder, may.owner)
+    try:
+        return os.listdir(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _told(seen: os.stat_result) -> dict[str, Any]:
+    return {
+        "kind": kind(seen),
+        "regular": stat.S_ISREG(seen.st_mode),
+        "size": seen.st_size,
+        "inode": _inode(seen),
+        "mtime": seen.st_mtime,
+        "owner": user_name(seen.st_uid),
+        "uid": str(seen.st_uid),
+    }
+
+
+def _inode(seen: os.stat_result) -> str:
+    return f"{seen.st_dev}:{seen.st_ino}"
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -1,0 +1,88 @@
+"""The parent's side of the child that opens files."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel.core.errors import CannotTell
+from sentinel.core.text import shortened, visible
+from sentinel.proc.dialogue import Dialogue
+from sentinel.user_files.program import LENGTHS
+from sentinel.user_files.session import session
+from sentinel.user_files.whose import Whose
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from sentinel.user_files.program import main; main()"
+)
+_ABSENT = (2, 20)
+"""ENOENT, ENOTDIR."""
+
+
+class Refused(CannotTell):
+    """It was tried, and nothing was opened or made."""
+
+
+class Absent(Refused):
+    """Nothing is there."""
+
+
+class Reader:
+    """A child that opens files, started when the first one is asked for."""
+
+    def __init__(self) -> None:
+        self._dialogue: Dialogue | None = None
+
+    def ask(
+        self, do: str, path: str, whose: Whose, limit: float, max_output: int, **asked: object
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """What the child answers, see `sentinel.user_files.program`.
+
+        Raises Absent, CannotTell with the path and the reason, or what Dialogue.ask does.
+        """
+        if self._dialogue is None or not self._dialogue.is_open:
+            self._dialogue = Dialogue(_command(), _environment())
+        full = os.path.join(os.getcwd(), path) if not path.startswith("/") else path
+        request = {"do": do, "path": full, "user": whose.user, "literal": whose.literal,
+                   "owned": whose.owned, **asked}  # fmt: skip
+        line = json.dumps(request).encode("ascii") + b"\n"
+        text, data = self._dialogue.ask(line, LENGTHS.unpack, LENGTHS.size, limit, max_output)
+        told = json.loads(text)
+        if "error" in told:
+            raise _refusal(told, path, "made" if do == "create" else "read")
+        return told, data
+
+    def end(self) -> None:
+        """End the child, if one was started."""
+        if self._dialogue:
+            self._dialogue.end()
+
+
+def reader() -> tuple[Reader, bool]:
+    """The one that this run shares, and whether it is shared; else one that the caller ends."""
+    if not session.is_open:
+        return Reader(), False
+    if session.reader is None:
+        session.reader = Reader()
+    return session.reader, True
+
+
+def _refusal(told: Mapping[str, Any], path: str, done: str) -> Refused:
+    who = f" as {visible(told['identity'])}" if told.get("identity") else ""
+    why = shortened(visible(told["error"]), 200)
+    kind = Absent if told["errno"] in _ABSENT else Refused
+    return kind(f"{visible(path)} cannot be {done}{who}: {why}")
+
+
+def _command() -> Sequence[str]:
+    return (sys.executable, "-I", "-S", "-c", _START, _ROOT)
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of this process's own: the child's is shown to whoever makes it open
+    /proc/self/environ."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return {**kept, "LC_ALL": "C"}

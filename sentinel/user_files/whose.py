@@ -1,0 +1,14 @@
+"""On whose behalf a file is opened. Pure."""
+
+from msgspec import Struct
+
+
+class Whose(Struct, frozen=True, kw_only=True):
+    """With whose rights a file is opened: `sentinel.user_files.identity.rights` has the rule."""
+
+    user: str = ""
+    """Name or uid of the user whose job names the file; empty where there is no job."""
+    literal: bool = False
+    """The operator wrote the path out: no symbol in it was filled by a job."""
+    owned: bool = False
+    """The file has to belong to the user as well."""
