@@ -8,13 +8,14 @@ rarely, not of all nodes at once, and never again before the next boot where it 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 from zlib import crc32
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from sentinel.checks import sensor_states
 from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
 from sentinel.checks.trial import WEEK, Trial
 from sentinel.core.clock import SECOND
@@ -23,7 +24,7 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
-from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, Reading, Sensor, Unread, Wants
+from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, Sensor, Unread, Wants
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ SANE = (-50.0, 200.0)
 """Degrees Celsius outside of which a driver has no sensor there, or no limit."""
 
 STATES: Mapping[str, Status] = {
+    "ok": Status.OK,
     "nr": Status.CRITICAL,  # non-recoverable
     "cr": Status.CRITICAL,  # critical
     "nc": Status.WARNING,  # non-critical
@@ -56,17 +58,24 @@ IPMI 2.0, section 35.4); `ok` is well."""
 NONE = ("ns", "us", "na")
 """A sensor without a reading: what it is about is not there, or switched off."""
 
-FAULTS = (
-    (Status.CRITICAL, r"failure detected|drive fault|non-redundant: insufficient"),
-    (Status.WARNING, r"predictive failure|ac lost|redundancy lost|redundancy degraded"),
-)
-"""States in words that are faults (IPMI 2.0, table 42-3; ipmitool's sensor_specific_event_types)."""
+MAX_NOTES = 50
+"""Notes of one run on states that are not known here."""
 
 REMEDIES: Mapping[str, str] = {
     "fan": "Look whether the fan turns, and replace it; the node slows down or ends without it.",
     "temp": "Look at fans, air flow and room; take the node out before it switches itself off.",
     "power": "Look at the power supply, its cable and the feed behind it.",
+    "memory": "Drain the node and test its memory; the BMC's log names the module.",
+    "board": "Look at the BMC's log; drain the node before it fails under a job.",
 }
+"""What to do, by what a sensor is about (`_part`)."""
+
+_PARTS = (
+    ("fan", r"fan"),
+    ("power", r"\bps(u|[0-9])|power|ac lost|redundan|\bps_"),
+    ("memory", r"dimm|memory|\becc\b"),
+    ("temp", r"temp|heat|therm|hot|°c|degrees|throttl"),
+)
 
 
 class NodePast(Struct, kw_only=True, omit_defaults=True):
@@ -75,7 +84,7 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
     `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and
     `slowed` when they last rose, with the words. `asked`: the BMC, last; `unread`: why it did not
     answer then; `stuck`: the boot in which it hung; `heard`: when it last answered, and `told` what,
-    by sensor.
+    by sensor; `unknown`: states among it that are not known here, with a sensor that is in it.
     """
 
     boot: str = ""
@@ -88,6 +97,7 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
     unread: str = ""
     stuck: str = ""
     told: dict[str, tuple[Status, str]] = {}
+    unknown: dict[str, str] = {}
     events: list[str] = []
 
     def due(self, node: str, now: float) -> bool:
@@ -164,6 +174,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         left = [s for s in memory.bad if s in read or s.partition("/")[0] not in whole]
         well, memory.bad = mended(left, findings, whole)
         findings += well
+        findings += _unknown_states(memory.nodes, probes, self.ignore)
         return Report(
             findings=tuple(memory.trial.hushed(findings, ctx.now)),
             coverage=asked.coverage(whole),
@@ -256,15 +267,40 @@ def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
         past.unread = f"the BMC was not read ({part.kind}): {part.why}"
         return
     past.stuck, past.unread, past.heard = "", "", now
-    past.told = {r.name: (_status(r), r.text) for r in part.readings if r.status not in NONE}
+    past.told, past.unknown = {}, {}
+    for reading in part.readings:
+        if reading.status not in NONE:
+            status, unknown = sensor_states.judge(reading.name, reading.text)
+            letters = STATES.get(reading.status.removeprefix("l").removeprefix("u"))
+            if letters is None:
+                unknown.append(reading.status)
+                letters = Status.OK
+            past.told[reading.name] = max(status, letters, key=lambda s: s.rank), reading.text
+            past.unknown |= dict.fromkeys(unknown, reading.name)
     past.events = list(part.events[-5:])
 
 
-def _status(reading: Reading) -> Status:
-    for status, words in FAULTS:
-        if re.search(words, reading.text, re.IGNORECASE):
-            return status
-    return STATES.get(reading.status[-2:], Status.OK)
+def _unknown_states(
+    pasts: Mapping[str, NodePast], asked: Collection[str], ignore: Sequence[str]
+) -> Iterator[Finding]:
+    """One warning for each state that is not known here, on however many nodes: neither well nor a
+    fault of one of them."""
+    seen: dict[str, list[str]] = {}
+    for node in asked:
+        for word, sensor in pasts[node].unknown.items():
+            if not ignored(ignore, node, sensor):
+                seen.setdefault(word, []).append(f"{node}/{sensor}")
+    for word, places in list(seen.items())[:MAX_NOTES]:
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield Finding(
+            subject=visible(shortened(f"ipmi: {word}", 120)),
+            status=Status.WARNING,
+            summary=visible(
+                f"the BMC says '{shortened(word, 100)}' of {places[0]}{more}: a state that is not "
+                "known here, so nobody knows whether it is well"
+            ),
+            details="\n".join(map(visible, places[:20])),
+        )
 
 
 def _controller(past: NodePast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
@@ -292,20 +328,17 @@ def _hottest(part: Hwmon | Unread | None) -> Sensor | None:
     return max(warm, key=lambda s: s.value or 0.0, default=None)
 
 
-def _finding(node: str, name: str, status: Status, text: str, past: NodePast) -> Finding:
+def _part(name: str, text: str) -> str:
     words = f"{name} {text}".lower()
-    part = (
-        "fan"
-        if "fan" in words
-        else "power"
-        if re.search(r"\bps(u|[0-9])|power|ac lost|redundan", words)
-        else "temp"
-    )
+    return next((part for part, known in _PARTS if re.search(known, words)), "board")
+
+
+def _finding(node: str, name: str, status: Status, text: str, past: NodePast) -> Finding:
     return Finding(
         subject=f"{node}/{name}",
         status=status,
         summary=visible(shortened(f"{name}: {text}", 400)),
-        details="\n".join([REMEDIES[part], *(visible(e) for e in past.events)]),
+        details="\n".join([REMEDIES[_part(name, text)], *(visible(e) for e in past.events)]),
         labels={"node": node},
         commands=(f"ssh {node} {'sudo ipmitool sel elist last 20' if past.told else 'sensors'}",),
     )

@@ -67,7 +67,7 @@ _THROTTLED = re.compile(r"throttled (core|package) ([0-9]{1,18})")
 _SIGNED = re.compile(r"-?[0-9]{1,9}")
 # "Fan1 | 30h | ok | 29.1 | 5880 RPM" (ipmi_sdr_print_sensor_fc() in lib/ipmi_sdr.c of ipmitool)
 _READING = re.compile(
-    r"([^|]{1,64}?) *\| *([0-9A-Fa-f]{2}h) *\| *(ok|ns|us|na|[lu]?(?:nc|cr|nr)) *\| *[0-9.]+ *\| *(.*)"
+    r"([^|]{1,64}?) *\| *([0-9A-Fa-f]{2}h) *\| *([a-z]{1,16}) *\| *[0-9.]+ *\| *(.*)"
 )
 _DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
@@ -337,11 +337,13 @@ def _sensor(name: str, told: dict[str, str]) -> Sensor:
 
 
 def ipmi(lines: list[str]) -> Ipmi:
-    """The readings of a management controller; one that has none is not believed."""
+    """The readings of a management controller; one that has none is not believed. A line of another
+    form between them is text of the tool; at the end it is a sensor that was cut."""
     events = tuple(e.removeprefix("event ").strip() for e in lines if e.startswith("event "))
-    rows = [matched(_READING, line) for line in lines if not line.startswith("event ")]
-    if not rows:
-        raise Strange("not even one sensor")
+    told = [line for line in lines if line.strip() and not line.startswith("event ")]
+    rows = [row for line in told if (row := _READING.fullmatch(line))]
+    if not rows or not _READING.fullmatch(told[-1]):
+        raise Strange(f"no sensor: {told[-1]}" if told else "not even one sensor")
     names = _apart([m[1] for m in rows], [m[2] for m in rows])
     readings = (
         Reading(name=n, status=m[3], text=m[4].strip()) for n, m in zip(names, rows, strict=True)

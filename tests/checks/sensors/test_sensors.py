@@ -174,7 +174,26 @@ def test_a_dead_fan_is_told_once_with_what_to_do() -> None:
         (UNPLUGGED, "warning"),
         (replace(PSU, text="Presence detected, Failure detected"), "critical"),
         (replace(PSU, name="PS Redundancy", text="Redundancy Lost"), "warning"),
+        (replace(PSU, name="PS Redundancy", text="Fully Redundant"), None),
+        (replace(PSU, text="118 Watts, Presence detected"), None),
+        (replace(PSU, text="118 Watts, Presence detected, Failure detected"), "critical"),
+        (replace(PSU, text="Non-Redundant: Sufficient from Redundant"), "warning"),
+        (replace(PSU, text="Config Error: Vendor Mismatch, Presence detected"), "warning"),
+        (replace(PSU, name="CPU0", text="Presence detected, IERR"), "critical"),
+        (replace(PSU, name="DIMM A1", text="Correctable ECC, Presence Detected"), None),
+        (replace(PSU, name="DIMM A1", text="Correctable ECC logging limit reached"), "warning"),
+        (replace(PSU, name="DIMM A1", text="uncorrectable ecc"), "critical"),
+        (replace(PSU, name="CPU1 PROCHOT", text="State Asserted"), "warning"),
+        (replace(PSU, name="Riser 1 Presence", text="State Asserted"), None),
+        (replace(PSU, name="CATERR", text="State Deasserted"), None),
+        (replace(PSU, name="IPMB", text="IPMB-A enabled, IPMB-B enabled"), None),
+        (
+            replace(PSU, name="Version", text="Firmware or software change detected, O/S change"),
+            None,
+        ),
         (replace(FAN, status="nc", text="900 RPM"), "warning"),
+        (replace(FAN, status="ucr", text="91 degrees C"), "critical"),
+        (replace(FAN, status="lnr", text="1.12 Volts"), "critical"),
         (replace(FAN, status="unr"), "critical"),
         (replace(FAN, status="ns", text="No Reading"), None),
         (PSU, None),
@@ -184,6 +203,34 @@ def test_what_a_controller_says(reading: Reading, status: str | None) -> None:
     """By the vendor's own thresholds, and by states that are faults."""
     report = Night(ipmi=True).look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
     assert told(report).get(f"n1/{reading.name}") == status
+
+
+@pytest.mark.parametrize(
+    ("reading", "word"),
+    [
+        (replace(PSU, text="Presence detected, Electrons on strike"), "Electrons on strike"),
+        (replace(FAN, status="melting"), "melting"),
+        (replace(PSU, text="0x0280"), "0x0280"),
+    ],
+)
+def test_a_state_that_is_not_known_is_one_warning_for_all_nodes(
+    reading: Reading, word: str
+) -> None:
+    """Neither well nor a fault of each node; it ends where nobody says it any more."""
+    night = Night(nodes="n[1-3]", ipmi=True)
+    report = night.look(Way(hwmon(CPU), Ipmi(readings=(reading, DEAD))), one_shot=True)
+    bad = {f.subject: f.status.value for f in report.findings if f.status.bad}
+    fans = {f"n{n}/FAN1" for n in (1, 2, 3)}
+    assert set(bad) - fans == {f"ipmi: {word}"}
+    assert bad[f"ipmi: {word}"] == "warning"
+    note = of(report, f"ipmi: {word}")
+    assert "and 2 more" in note.summary
+    assert "not known here" in note.summary
+    quiet = Night(nodes="n[1-3]", ipmi=True, ignore=[reading.name])
+    report = quiet.look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
+    assert not [f for f in report.findings if f.status.bad]
+    later = night.look(Way(hwmon(CPU), Ipmi(readings=(PSU,))), APART + SPREAD)
+    assert not [f for f in later.findings if f.subject.startswith("ipmi")]
 
 
 def test_controllers_are_asked_rarely_and_then_not_all_at_once() -> None:

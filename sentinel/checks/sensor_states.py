@@ -1,0 +1,257 @@
+"""States of discrete sensors, as `ipmitool sdr elist` writes them, and how bad each is: data. Pure.
+
+Every state of the tables 42-2 (generic) and 42-3 (by type of sensor) of the IPMI 2.0 specification,
+in ipmitool's words (include/ipmitool/ipmi_sel.h, 1.8.19). A state that is not here is unknown: it is
+told once for each word, and the sensor is not called well by it. `sdr elist` prints no numbers of
+states, only words; where it prints a bare number in hexadecimal, no table of words has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sentinel.core.model import Status
+
+_CRITICAL = (
+    # thresholds and severities
+    "Lower Critical going low",
+    "Upper Critical going high",
+    "Lower Non-recoverable going low",
+    "Upper Non-recoverable going high",
+    "Transition to Critical from less severe",
+    "Transition to Critical from Non-recoverable",
+    "Transition to Non-recoverable from less severe",
+    "Transition to Non-recoverable",
+    "Non-Redundant: Insufficient Resources",
+    # processors, chip sets
+    "IERR",
+    "Thermal Trip",
+    "FRB1/BIST failure",
+    "FRB2/Hang in POST failure",
+    "FRB3/Processor startup/init failure",
+    "SM BIOS Uncorrectable CPU-complex Error",
+    "Uncorrectable machine check exception",
+    "Soft Power Control Failure",
+    # power
+    "Failure detected",
+    "Soft-power control failure",
+    "240VA power down",
+    # memory
+    "Uncorrectable ECC",
+    "Parity",
+    "Critical Overtemperature",
+    # drives and slots
+    "Drive Fault",
+    "In Failed Array",
+    "Fault Status",
+    # buses
+    "I/O Channel check NMI",
+    "PCI PERR",
+    "PCI SERR",
+    "Bus Uncorrectable error",
+    "Fatal NMI",
+    "Bus Fatal Error",
+    # the system
+    "Undetermined system hardware failure",
+    "Unrecoverable system-board failure",
+    "Unrecoverable hard-disk controller failure",
+    "Unrecoverable IDE device failure",
+    "Unrecoverable video controller failure",
+    "BIOS corruption detected",
+    "No usable system memory",
+)
+
+_WARNING = (
+    "Lower Non-critical going low",
+    "Upper Non-critical going high",
+    "Transition to Non-critical from OK",
+    "Transition to Non-critical from more severe",
+    "Predictive Failure Asserted",
+    "Limit Exceeded",
+    "Performance Lags",
+    "Transition to Degraded",
+    "Install Error",
+    "Redundancy Lost",
+    "Redundancy Degraded",
+    "Non-Redundant: Sufficient from Redundant",
+    "Non-Redundant: Sufficient from Insufficient",
+    "Redundancy Degraded from Fully Redundant",
+    "Redundancy Degraded from Non-Redundant",
+    "Configuration Error",
+    "Throttled",
+    "Correctable machine check error",
+    "Predictive failure",
+    "Power Supply AC lost",
+    "AC lost or out-of-range",
+    "AC out-of-range, but present",
+    "AC lost",
+    "Interlock power down",
+    "Config Error",
+    "Config Error: Vendor Mismatch",
+    "Config Error: Revision Mismatch",
+    "Config Error: Processor Missing",
+    "Config Error: Power Supply Rating Mismatch",
+    "Config Error: Voltage Rating Mismatch",
+    "Memory Scrub Failed",
+    "Memory Device Disabled",
+    "Correctable ECC logging limit reached",
+    "In Critical Array",
+    "Rebuild Aborted",
+    "NMI/Diag Interrupt",
+    "Software NMI",
+    "Bus Timeout",
+    "EISA failsafe timeout",
+    "Bus Correctable error",
+    "Bus Degraded",
+    "Correctable memory error logging disabled",
+    "Event logging disabled",
+    "All event logging disabled",
+    "Log full",
+    "Timer expired",
+    "OS Expired",
+    "Unknown Error",
+    "Unknown Hang",
+    "CPU voltage mismatch",
+    "CPU speed mismatch failure",
+    "No system memory installed",
+    "Unrecoverable PS/2 or USB keyboard failure",
+    "Unrecoverable diskette failure",
+    "Error during system startup",
+    "Run-time critical stop",
+    "Heartbeat Lost",
+    "Sensor access degraded or unavailable",
+    "Controller access degraded or unavailable",
+    "Management controller off-line",
+    "Management controller unavailable",
+    "Sensor failure",
+    "FRU failure",
+    "Low",
+    "Failed",
+    "Hardware incompatibility detected",
+    "Firmware or software incompatibility detected",
+    "Invalid or unsupported hardware version",
+    "Invalid or unsupported firmware or software version",
+    "Communication lost",
+)
+
+# What is meant to be so, what happened once and is over, and what is nobody's fault: doors, buttons,
+# sleep, and corrected errors (the limit of their log has a word of its own).
+_WELL = (
+    *("Lower Non-critical going high", "Lower Critical going high"),
+    *("Lower Non-recoverable going high", "Upper Non-critical going low"),
+    *("Upper Critical going low", "Upper Non-recoverable going low"),
+    *("Transition to Idle", "Transition to Active", "Transition to Busy"),
+    *("State Deasserted", "Predictive Failure Deasserted", "Limit Not Exceeded"),
+    *("Performance Met", "Transition to OK", "Monitor", "Informational"),
+    *("Device Absent", "Device Present", "Device Disabled", "Device Enabled"),
+    *("Transition to Running", "Transition to In Test", "Transition to Power Off"),
+    *("Transition to On Line", "Transition to Off Line", "Transition to Off Duty"),
+    *("Transition to Power Save", "Fully Redundant"),
+    *("D0 Power State", "D1 Power State", "D2 Power State", "D3 Power State"),
+    *("General Chassis intrusion", "Drive Bay intrusion", "I/O Card area intrusion"),
+    *("Processor area intrusion", "System unplugged from LAN", "Unauthorized dock"),
+    *("FAN area intrusion", "Front Panel Lockout violation attempted"),
+    *("Pre-boot password violation - user password",),
+    *("Pre-boot password violation - setup password",),
+    *("Pre-boot password violation - network boot password",),
+    *("Other pre-boot password violation", "Out-of-band access password violation"),
+    *("Presence detected", "Disabled", "Terminator presence detected"),
+    *("Power Supply Inactive", "Power off/down", "Power cycle", "Power down", "Hard reset"),
+    *("Correctable ECC", "Spare", "Drive Present", "Hot Spare", "Parity Check In Progress"),
+    *("Rebuild In Progress", "Unspecified", "Unknown Progress", "Unknown", "reserved"),
+    *("Removable boot media not found", "No video device selected"),
+    *("Memory initialization", "Hard-disk initialization", "Secondary CPU Initialization"),
+    *("User authentication", "User-initiated system setup", "USB resource configuration"),
+    *("PCI resource configuration", "Option ROM initialization", "Video initialization"),
+    *("Cache initialization", "SMBus initialization", "Keyboard controller initialization"),
+    *("Management controller initialization", "Docking station attachment"),
+    *("Enabling docking station", "Docking station ejection", "Disabling docking station"),
+    *("Calling operating system wake-up vector", "System boot initiated"),
+    *("Motherboard initialization", "Floppy initialization", "Keyboard test"),
+    *("Pointing device test", "Primary CPU initialization"),
+    *("Log area reset/cleared", "Log almost full", "BIOS Reset", "OS Reset", "OS Shut Down"),
+    *("OS Power Down", "OS Power Cycle", "OS NMI/Diag Interrupt", "OS pre-timeout Interrupt"),
+    *("System Reconfigured", "OEM System boot event", "Entry added to auxiliary log"),
+    *("PEF Action", "Timestamp Clock Sync", "Power Button pressed", "Sleep Button pressed"),
+    *("Reset Button pressed", "FRU Latch", "FRU Service", "Connected"),
+    *("Initiated by power up", "Initiated by hard reset", "Initiated by warm reset"),
+    *("User requested PXE boot", "Automatic boot to diagnostic", "OS initiated hard reset"),
+    *("OS initiated warm reset", "System Restart", "No bootable media"),
+    *("Non-bootable disk in drive", "PXE server not found", "Invalid boot sector"),
+    *("Timeout waiting for selection", "A: boot completed", "C: boot completed"),
+    *("PXE boot completed", "Diagnostic boot completed", "CD-ROM boot completed"),
+    *("ROM boot completed", "boot completed - device not specified"),
+    *("Installation started", "Installation completed", "Installation aborted"),
+    *("Installation failed", "OS graceful stop", "OS graceful shutdown"),
+    *("PEF initiated soft shutdown", "Agent not responding", "Identify Status"),
+    *("Device Installed", "Ready for Device Installation", "Ready for Device Removal"),
+    *("Slot Power is Off", "Device Removal Request", "Interlock", "Slot is Disabled"),
+    *("Spare Device", "S0/G0: working", "S5/G2: soft-off", "S4/S5: soft-off"),
+    *("S1: sleeping with system hw & processor context maintained",),
+    *("S2: sleeping, processor context lost",),
+    *("S3: sleeping, processor & hw context lost, memory retained",),
+    *("S4: non-volatile sleep/suspend-to-disk", "G3: mechanical off", "G1: sleeping"),
+    *("Sleeping in S1/S2/S3 state", "S5: entered by override", "Legacy ON state"),
+    *("Legacy OFF state", "Timer interrupt", "Platform generated page"),
+    *("Platform generated LAN alert", "Platform Event Trap generated"),
+    *("Platform generated SNMP trap, OEM format", "Present", "Absent", "Heartbeat"),
+    *("Hardware change detected", "Hardware change success", "Not Installed", "Inactive"),
+    *("Activation Requested", "Activation in Progress", "Active"),
+    *("Deactivation Requested", "Deactivation in Progress"),
+    *(f"Transition to M{n}" for n in range(8)),
+    *("Module Handle Closed", "Module Handle Opened", "Quiesced"),
+    *(f"IPMB-A {a}, IPMB-B {b}" for a in ("enabled", "disabled") for b in ("enabled", "disabled")),
+)
+
+STATES: Mapping[str, Status] = {
+    **{word.lower(): Status.OK for word in _WELL},
+    **{word.lower(): Status.WARNING for word in _WARNING},
+    **{word.lower(): Status.CRITICAL for word in _CRITICAL},
+}
+"""By the words in lower case."""
+
+_CHANGES = ("firmware or software change detected", "firmware or software change success")
+_ASSERTED = "state asserted"
+_SOUNDS_BAD = re.compile(
+    r"err|fault|fail|trip|hot|therm|overtemp|crit|alarm|alert|lost|uncorr|leak|throt", re.IGNORECASE
+)
+"""Of a sensor whose one state is just "asserted", its name tells what that means."""
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?( [A-Za-z%/ *]+)?")
+_NOTHING = re.compile(r"(0x0+|no reading|not readable|n/?a|na|ns|)", re.IGNORECASE)
+MAX_PARTS = 40
+
+
+def judge(name: str, text: str) -> tuple[Status, list[str]]:
+    """The worst of the states that the sensor of that name is in, and the states in its text that are
+    not known here."""
+    worst, unknown = Status.OK, list[str]()
+    for part in _parts(text):
+        low = part.lower()
+        if low == _ASSERTED:
+            status = Status.WARNING if _SOUNDS_BAD.search(name) else Status.OK
+        elif low.startswith(_CHANGES) or _NOTHING.fullmatch(part) or _NUMBER.fullmatch(part):
+            status = Status.OK
+        elif (known := STATES.get(low)) is not None:
+            status = known
+        else:
+            unknown.append(part)
+            continue
+        worst = max(worst, status, key=lambda s: s.rank)
+    return worst, unknown
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The states in a line; some have a comma in their own words: the longest that is known counts."""
+    pieces = [piece.strip() for piece in text.split(",")][:MAX_PARTS]
+    at = 0
+    while at < len(pieces):
+        for end in range(min(len(pieces), at + 4), at, -1):
+            joined = ", ".join(pieces[at:end])
+            if joined.lower() in STATES or end == at + 1:
+                yield joined
+                at = end
+                break
+        if joined.lower().startswith(_CHANGES):  # its second half says what has changed
+            at += 1
