@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,11 +25,23 @@ METRICS = ("amd-smi", "metric", "--json")
 
 def parse(listing: str, metrics: str) -> Inventory:
     """From amd-smi's two commands; raises Unreadable, and nothing else."""
-    measured = {row.get("gpu"): row for row in _rows(metrics, "metric")}
-    gpus = tuple(_gpu(row, measured.get(row.get("gpu"), {})) for row in _rows(listing, "list"))
+    measures, beside = _rows(metrics, "metric")
+    measured = {row.get("gpu"): row for row in measures}
+    rows, around = _rows(listing, "list")
+    gpus = tuple(_named([_gpu(row, measured.get(row.get("gpu"), {})) for row in rows]))
     if not gpus:
         raise Unreadable("amd-smi lists no GPU")
-    return Inventory(gpus=gpus, form="amd-smi", attached=len(gpus))
+    remarks = tuple(dict.fromkeys([*around, *beside]))
+    return Inventory(gpus=gpus, form="amd-smi", attached=len(gpus), remarks=remarks)
+
+
+def _named(gpus: Sequence[Gpu]) -> Iterator[Gpu]:
+    """Parts of a divided GPU that tell no UUID with that of the whole, which stands before them: a
+    UUID names a device, not a part of it."""
+    whole = ""
+    for gpu in gpus:
+        whole = gpu.uuid or whole
+        yield replace(gpu, uuid=whole) if gpu.part and not gpu.uuid else gpu
 
 
 def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
@@ -46,49 +58,88 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
         utilization=_first(_mapping(metric.get("usage")), "gfx_activity", "gfx_usage"),
         ecc=Ecc(
             dram_uncorrected=_whole(ecc.get("total_uncorrectable_count")),
+            deferred=_whole(ecc.get("total_deferred_count")),
         ),
+        part=bool(_whole(row.get("partition_id"))),
         untold=() if heat else ("temperature",),
     )
-    return replace(gpu, untold=_ALL) if heat and _lost(row, gpu) else gpu
+    return replace(gpu, untold=_ALL) if heat and _lost(gpu) else gpu
 
 
 _ALL = ("temperature, power or utilization",)
 
 
-def _lost(row: Mapping[str, Any], gpu: Gpu) -> bool:
+def _lost(gpu: Gpu) -> bool:
     """Where the driver does not answer for a GPU its values are N/A, and the exit code is 0
     (amdsmi_commands.py catches AmdSmiLibraryException). Of one that is divided, only the first part
     has them."""
-    divided = bool(_whole(row.get("partition_id")))
-    return not divided and gpu.temperature is gpu.power is gpu.utilization is None
+    return not gpu.part and gpu.temperature is gpu.power is gpu.utilization is None
 
 
-def _rows(text: str, what: str) -> Sequence[Mapping[str, Any]]:
-    value = _json(text, f"amd-smi {what}")
+def _rows(text: str, what: str) -> tuple[Sequence[Mapping[str, Any]], list[str]]:
+    """The rows, and the lines beside the JSON."""
+    value, beside = _json(text, f"amd-smi {what}")
+    if denied := next((line for line in beside if _DENIED.search(line)), ""):
+        raise Unreadable(f"amd-smi {what}: {' '.join([denied, *_after(beside, denied)])}")
     rows = value.get("gpu_data") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Unreadable(f"amd-smi {what}: no list of GPUs")
     if any(not isinstance(row.get("gpu"), int) for row in rows):
         raise Unreadable(f"amd-smi {what}: a GPU without a number")
-    return rows
+    return rows, beside
 
 
-def _json(text: str, what: str) -> Any:
+_DENIED = re.compile(r"permission|not permitted|required groups?|must be root", re.IGNORECASE)
+_OF_PYTHON = re.compile(r":[0-9]+: \w*Warning: ")
+MAX_LINES = 20
+
+
+def _json(text: str, what: str) -> tuple[Any, list[str]]:
+    """The JSON in it, and the lines before and after: warnings of Python and of the tool itself."""
+    start = _START.search(text)
+    at = start.start(1) if start else 0
     try:
-        return json.loads(text)
+        value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{what}: {visible(shortened(str(error), 100))}") from error
+        said = visible(shortened(text.strip().partition("\n")[0], 200))
+        why = f"no JSON but: {said}" if said and not start else shortened(str(error), 100)
+        raise Unreadable(f"{what}: {visible(why)}") from error
+    return value, _beside(f"{text[:at]}\n{text[end:]}")
+
+
+_START = re.compile(r"^[ \t]*(\[|\{)", re.MULTILINE)
+
+
+def _beside(text: str) -> list[str]:
+    """But for Python's own warnings, each with the line of code below it."""
+    lines: list[str] = []
+    code = False
+    for line in text.splitlines():
+        if _OF_PYTHON.search(line):
+            code = True
+        elif line.strip() and not (code and line.startswith("  ")):
+            lines.append(visible(shortened(line.strip(), 200)))
+            code = False
+    return lines[:MAX_LINES]
+
+
+def _after(lines: Sequence[str], line: str) -> Sequence[str]:
+    at = lines.index(line) + 1
+    return lines[at : at + 2]
 
 
 def _first(values: Mapping[str, Any], *names: str) -> float | None:
     return next((v for name in names if (v := _number(values.get(name))) is not None), None)
 
 
+_WITH_UNIT = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)(?: ?[A-Za-z%°/]{1,6})?")
+
+
 def _number(value: Any) -> float | None:
     if isinstance(value, dict):
         value = value.get("value")
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", value):
-        value = float(value)
+    if isinstance(value, str) and (found := _WITH_UNIT.fullmatch(value)):
+        value = float(found[1])
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if known and abs(value) < 1e15 else None
 

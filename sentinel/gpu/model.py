@@ -8,11 +8,13 @@ from msgspec import Struct
 class Ecc(Struct, frozen=True, kw_only=True):
     """Uncorrected memory errors counted by the GPU: since the driver was loaded, or in its whole life.
 
-    Before Ampere the device calls them double bit errors: all in `dram_uncorrected`.
+    Before Ampere the device calls them double bit errors: all in `dram_uncorrected`. `deferred`: those
+    of AMD GPUs that nobody has read yet.
     """
 
     sram_uncorrected: int | None = None
     dram_uncorrected: int | None = None
+    deferred: int | None = None
 
 
 class RemappedRows(Struct, frozen=True, kw_only=True):
@@ -59,6 +61,7 @@ class UnknownWord(Struct, frozen=True, kw_only=True):
 class Gpu(Struct, frozen=True, kw_only=True):
     """One GPU. Bytes, degrees Celsius, watts, percent.
 
+    `part`: a part of a divided GPU, which has a row of its own and may have the UUID of the whole.
     `uuid` is empty where the driver cannot tell it (the GPU is lost). `serial` is empty where the tool hides it (virtual machines). `recovery`: NVIDIA's own word
     on what it needs (None, Reset, Reboot, Drain P2P, Drain and Reset), empty where not told.
     `fabric`: how far its NVLink fabric is (Not Started, In Progress, Completed with what came of it)
@@ -88,6 +91,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
     retired: RetiredPages | None = None
     throttled: tuple[str, ...] = ()
     mig: bool | None = None
+    part: bool = False
     unrepairable: bool | None = None
     repairs: tuple[str, ...] = ()
     recovery: str = ""

@@ -15,7 +15,15 @@ from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi_words
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.model import Ecc, Gpu, Inventory, Occupant, RemappedRows, RetiredPages
+from sentinel.gpu.model import (
+    Ecc,
+    Gpu,
+    Inventory,
+    Occupant,
+    RemappedRows,
+    RetiredPages,
+    UnknownWord,
+)
 from sentinel.gpu.quantities import complaint, is_absent, number, size, told, whole, yes
 from sentinel.gpu.smi_tree import Tree, from_text, from_xml
 
@@ -121,9 +129,25 @@ def _gpu(node: Tree, form: str) -> Gpu:
         processes=tuple(_processes(node)),
         troubles=troubles,
         answers=not (_is_lost(troubles) or _is_mute(node, power)),
-        unknown=() if form == "text" else tuple(smi_words.unknown_words(node)),
-        untold=() if node.at("temperature/gpu_temp") else ("temperature",),
+        unknown=tuple(_unknown(node, form)),
+        untold=() if _tells_heat(node) or _tells_use(node) else ("temperature",),
     )
+
+
+def _unknown(node: Tree, form: str) -> Iterator[UnknownWord]:
+    """Every known form tells the heat, if only as N/A: one that does not calls it otherwise."""
+    if _tells_use(node) and not _tells_heat(node):
+        yield UnknownWord(field="temperature/gpu_temp", word="nothing")
+    if form != "text":
+        yield from smi_words.unknown_words(node)
+
+
+def _tells_heat(node: Tree) -> bool:
+    return bool(node.at("temperature/gpu_temp"))
+
+
+def _tells_use(node: Tree) -> bool:
+    return bool(node.at("utilization/gpu_util") or node.at("fb_memory_usage/used"))
 
 
 def _first(node: Tree, *paths: str) -> str:

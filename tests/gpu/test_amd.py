@@ -112,3 +112,95 @@ def test_the_check_reads_them() -> None:
         "n2": Status.UNKNOWN,
         "n3": Status.UNKNOWN,
     }
+
+
+DENIED = """\
+Permission needed to access required GPU device node(s):
+  - /dev/dri/card0: Permission denied; owner=root(0):video(39);
+
+"""
+GROUPS = "User is missing the following required groups: render, video. Please add user to these groups.\n"
+PYTHON = """\
+/usr/lib/python3.14/site-packages/amdsmi/amdsmi_interface.py:3569: SyntaxWarning: 'return' in a
+  return return_dictionary
+"""
+
+
+@pytest.mark.parametrize("text", [DENIED, GROUPS])
+def test_a_user_without_rights_sees_nothing_and_is_told_why(text: str) -> None:
+    """amd-smi lists GPUs all the same, with values that it may not read (issues of ROCm/amdsmi)."""
+    with pytest.raises(Unreadable, match=r"amd-smi list: .*(Permission denied|required groups)"):
+        amd.parse(text + json.dumps(LIST), json.dumps([NESTED]))
+    with pytest.raises(Unreadable, match="amd-smi metric: "):
+        amd.parse(json.dumps(LIST), text + json.dumps([NESTED]))
+    with pytest.raises(Unreadable, match="amd-smi list: "):
+        amd.parse(text, json.dumps([NESTED]))
+
+
+def test_text_beside_the_json_is_none_of_it() -> None:
+    """Python's own warnings are nobody's business; what the tool says is a remark."""
+    said = "WARNING: driver is older than the tool"
+    for before, after in ((PYTHON, ""), ("", f"\n{said}\n"), (f"{PYTHON}{said}\n", "")):
+        found = amd.parse(json.dumps(LIST), before + json.dumps([NESTED], indent=1) + after)
+        assert found.gpus[0].temperature == 91
+        assert found.remarks == ((said,) if said in before + after else ())
+
+
+def test_deferred_errors_are_read_and_judged() -> None:
+    """Memory that nobody has read yet: a warning, as of uncorrectable ones; none is the control."""
+    for count, words in ((7, "7 deferred memory errors"), (0, "")):
+        ecc = {"total_uncorrectable_count": 0, "total_deferred_count": count}
+        (gpu,) = amd.parse(json.dumps(LIST), json.dumps([NESTED | {"ecc": ecc}])).gpus
+        assert gpu.ecc.deferred == count
+        texts = [text for _, text in problems(gpu, WARN, CRIT) if "errors" in text]
+        assert [words in text for text in texts] == ([True] if words else [])
+
+
+def test_parts_of_a_divided_gpu_are_one_device() -> None:
+    """In mode CPX each part has a row; its UUID is that of the whole, or none. What the first part
+    says of the device is not overwritten by the others, and all of them are counted."""
+    listed, measured = [], []
+    for number in range(16):
+        part = number % 8
+        uuid = f"{'ab'[number // 8]}aff74a1-0000-1000-8000-000000000001"
+        row = {"gpu": number, "bdf": f"0000:{5 + number // 8:02x}:00.{part}", "partition_id": part}
+        listed.append(row | {"uuid": uuid if part < 2 else "N/A"})
+        measured.append((NESTED if number == 0 else LOST) | {"gpu": number})
+    measured[8] = NESTED | {"gpu": 8, "ecc": {}, "temperature": {"hotspot": 40}}
+    out = {"list": listed, "metric": measured}
+
+    class Parts(Told):
+        def run(self, nodes, argv, *, limit, stdin=b""):  # type: ignore[no-untyped-def]
+            return {n: Answered(code=0, out=json.dumps(out[argv[1]]).encode()) for n in nodes}
+
+    report = GpuCheck(nodes="n9", vendor="amd", expect=16).run(
+        context(FixedSlurm(nodes=[]), remote=Parts())
+    )
+    found = {f.subject: f.status for f in report.findings}
+    assert found == {
+        "aaff74a1-0000-1000-8000-000000000001": Status.WARNING,
+        "baff74a1-0000-1000-8000-000000000001": Status.OK,
+    }
+
+
+@pytest.mark.parametrize("code", [0, 1, 255])
+def test_a_whole_answer_is_judged_whatever_the_exit_code(code: int) -> None:
+    """The code is told of the node; where there is no answer, it is told with the tool's words."""
+
+    class Ended(Told):
+        text = json.dumps(LIST)
+
+        def run(self, nodes, argv, *, limit, stdin=b""):  # type: ignore[no-untyped-def]
+            out = self.text if "list" in argv else json.dumps([NESTED])
+            err = b"AMDSMI_STATUS_DRIVER_NOT_LOADED"
+            return {n: Answered(code=code, out=out.encode(), err=err) for n in nodes}
+
+    def look() -> dict[str, str]:
+        check = GpuCheck(nodes="n9", vendor="amd")
+        report = check.run(context(FixedSlurm(nodes=[]), remote=Ended()))
+        return {f.subject: f.summary for f in report.findings}
+
+    assert (f"amd-smi ended with exit code {code}" in look().get("n9", "")) == (code != 0)
+    assert "91°C" in look()["aaff74a1-0000-1000-8000-000000000001"]
+    Ended.text = ""
+    assert ("DRIVER_NOT_LOADED" in look()["n9"]) == (code != 0)

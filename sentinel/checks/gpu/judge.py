@@ -66,7 +66,7 @@ def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
     if gpu.fabric:
         yield Status.WARNING, f"its NVLink fabric is not well ({gpu.fabric})"
     for remark in gpu.remarks:
-        yield Status.WARNING, f"nvidia-smi says: {remark}"
+        yield Status.WARNING, remark
     if gpu.untold:
         what = " and ".join(gpu.untold)
         yield (
@@ -164,6 +164,13 @@ def _memory(gpu: Gpu) -> Iterator[Fault]:
                 Status.WARNING,
                 "a page retirement is pending: reset it when it is idle",
                 "retired pending",
+            ),
+            Fault(
+                (gpu.ecc.deferred or 0) > 0,
+                Status.WARNING,
+                f"{gpu.ecc.deferred} deferred memory errors since its driver was loaded",
+                "ecc deferred",
+                f"{gpu.ecc.deferred} since the driver was loaded",
             ),
             Fault(
                 fresh > 0,

@@ -139,7 +139,8 @@ def _forgotten(
 
 def _sightings(sights: Mapping[str, Sight]) -> Iterator[Sighting]:
     for sight in sights.values():
-        for gpu in sight.gpus:
+        whole = {gpu.uuid: gpu for gpu in reversed(sight.gpus)}
+        for gpu in whole.values():
             yield Sighting(
                 uuid=gpu.uuid, node=sight.node, slot=gpu.bus, serial=gpu.serial, model=gpu.model
             )
@@ -191,7 +192,10 @@ def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> N
         if odd := sum(not word.mild for word in gpu.unknown):
             about.well += f"; {odd} of its fields not known here"
         about.problems += judge.problems(gpu, this.warn, this.crit)
-        said[gpu.uuid] = about
+        if gpu.uuid in said:  # another part of the same device
+            said[gpu.uuid].problems += about.problems
+        else:
+            said[gpu.uuid] = about
     gone = this.gone(sight, book)
     for subject, problem in missing.problems(sight, this.due(sight.node) or 0, gone, this.now):
         said.setdefault(subject, Said(node=sight.node, problems=[])).problems.append(problem)

@@ -208,7 +208,7 @@ def sights(names: Sequence[str], ctx: Context) -> tuple[dict[str, Sight], Mappin
     for name in names:
         one, two = listed[name], measured[name]
         if isinstance(one, Answered) and isinstance(two, Answered):
-            found[name] = _sight(name, one.code or two.code, one.out, two.out)
+            found[name] = _sight(name, one, two)
         else:
             silent[name] = two if isinstance(one, Answered) else one  # type: ignore[assignment]
     return found, silent
@@ -221,14 +221,22 @@ def here(name: str, limit: float) -> Sight:
         two = proc.run(list(amd.METRICS), limit=limit / 2)
     except (proc.NotFound, proc.TimedOut, proc.TooMuch) as error:
         return Sight(node=name, blind=f"amd-smi: {error}")
-    return _sight(name, one.code or two.code, one.out, two.out)
+    return _sight(name, one, two)
 
 
-def _sight(node: str, code: int, listing: bytes, metrics: bytes) -> Sight:
-    if code:
-        return Sight(node=node, blind=f"amd-smi ended with exit code {code}")
-    texts = (raw.decode("utf-8", "backslashreplace") for raw in (listing, metrics))
+def _sight(node: str, listing: Answered | proc.Done, metrics: Answered | proc.Done) -> Sight:
+    """Whole answers are judged whatever the exit code, which is a remark then; else it is why."""
+    code = listing.code or metrics.code
+    texts = (part.out.decode("utf-8", "backslashreplace") for part in (listing, metrics))
     try:
-        return Sight(node=node, inventory=amd.parse(*texts))
+        found = amd.parse(*texts)
     except CannotTell as error:
-        return Sight(node=node, blind=str(error))
+        said = (listing.err or metrics.err).decode("utf-8", "backslashreplace").strip()
+        first = shortened(said.partition("\n")[0], 200)
+        more = f" ({first})" if first else ""
+        ended = f"amd-smi ended with exit code {code}{more}: " if code else ""
+        return Sight(node=node, blind=f"{ended}{error}")
+    if code:
+        said = f"amd-smi ended with exit code {code}"
+        found = replace(found, remarks=(*found.remarks, said))
+    return Sight(node=node, inventory=found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sentinel.checks.gpu.sight import Sight
 from sentinel.core.model import Finding, Status
 from sentinel.gpu.advice import recovery
-from sentinel.gpu.model import UnknownWord
+from sentinel.gpu.model import Inventory, UnknownWord
 
 MAX_WORDS = 50
 """Notes of one run."""
@@ -26,9 +26,10 @@ SEVERAL = 3
 
 
 class Saying(NamedTuple):
-    """Who says a word: GPUs by node, and by which driver first."""
+    """Who says a word: GPUs by node; by which tool, and of which driver first."""
 
     nodes: dict[str, int]
+    tool: str
     driver: str
 
 
@@ -43,8 +44,8 @@ def findings(sights: Mapping[str, Sight]) -> Iterator[Finding]:
     for word, saying in list(said.items())[:MAX_WORDS]:
         yield _note(word, saying)
     if len(said) > MAX_WORDS:
-        text = f"{len(said) - MAX_WORDS} more words of nvidia-smi are not known here"
-        yield Finding(subject="nvidia-smi", status=Status.WARNING, summary=text)
+        text = f"{len(said) - MAX_WORDS} more words of GPU tools are not known here"
+        yield Finding(subject="words", status=Status.WARNING, summary=text)
 
 
 def widespread(sights: Mapping[str, Sight]) -> frozenset[str]:
@@ -71,9 +72,15 @@ def _said(sights: Mapping[str, Sight]) -> dict[UnknownWord, Saying]:
             if not _TROUBLE.search(remark):
                 words.append(UnknownWord(field="beside the page", word=remark, mild=True))
         for word in words:
-            saying = said.setdefault(word, Saying({}, sight.inventory.driver))
+            saying = said.setdefault(
+                word, Saying({}, _tool(sight.inventory), sight.inventory.driver)
+            )
             saying.nodes[sight.node] = saying.nodes.get(sight.node, 0) + 1
     return said
+
+
+def _tool(inventory: Inventory) -> str:
+    return {"amd-smi": "amd-smi", "nvml": "NVML"}.get(inventory.form, "nvidia-smi")
 
 
 def _note(word: UnknownWord, saying: Saying) -> Finding:
@@ -83,9 +90,9 @@ def _note(word: UnknownWord, saying: Saying) -> Finding:
         where = f"on {len(nodes)} nodes, among them {nodes[0]}"
     driver = f" of driver {saying.driver}" if saying.driver else ""
     return Finding(
-        subject=f"nvidia-smi {word.field}: {word.word}",
+        subject=f"{saying.tool} {word.field}: {word.word}",
         status=Status.OK if word.mild else Status.WARNING,
-        summary=f"nvidia-smi{driver} says '{word.word}' in {word.field}, which is not known here: "
+        summary=f"{saying.tool}{driver} says '{word.word}' in {word.field}, which is not known here: "
         f"nothing is concluded from it ({where})",
         details="\n".join(nodes[:MAX_NAMES]),
     )

@@ -254,3 +254,13 @@ def test_who_does_not_tell_its_uuid_is_not_overwritten_by_another() -> None:
     gpus = [replace(g, uuid="[Unknown Error]") for g in gpus_of(0)]
     here = world(nvidia_smi(gpus))
     assert [f.status.value for f in here.bad().values()] == ["critical"]
+
+
+def test_a_driver_that_calls_the_heat_otherwise_makes_no_node_unknown() -> None:
+    """One note; a page in which nothing is told in a known form stays unknown."""
+    new = [page(n, "gpu_temp>", "heat_of_gpu>") for n in range(3)]
+    here = world(*new)
+    assert list(here.bad()) == ["nvidia-smi temperature/gpu_temp: nothing"]
+    assert here.look().coverage.whole
+    empty = new[0].replace("gpu_util>", "load>").replace("fb_memory_usage>", "memory>")
+    assert {f.status.value for f in world(empty).bad().values()} == {"unknown"}
