@@ -26,7 +26,7 @@ from sentinel.gpu.bus import bus_id
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _OLD_BUS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}"
 """Drivers before 2010 named no domain."""
-_HEADER = re.compile(r"\[[^\]\n]{1,40}\] ")
+_HEADER = re.compile(r"\A\[[^\]\n]{1,40}\] ")
 """A stamp that was left before the record."""
 
 # Each begins at the beginning of the record (re.match), with more than a process's name can hold.
@@ -51,6 +51,9 @@ _AMD = re.compile(
     rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
     r"((?:\{[0-9]{1,20}\})?.*)$"
 )
+_AMD_NAMELESS = re.compile(r"amdgpu: (\[powerplay\] )?(.*)$")
+"""Without a device: fewer than 15 bytes of its own, so it counts only as an error by its level, which
+no line that begins with a process's name has, or with more of the driver's own words."""
 _AMD_INIT = re.compile(
     r"Fatal error during GPU init|GPU reset end with ret = -[0-9]+|GPU reset\([0-9]+\) failed"
     r"|GPU Recovery Failed: -[0-9]+|.*\bGPU will not be initialized",
@@ -185,7 +188,7 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
     return Told(events=tuple(events), uuids=uuids)
 
 
-_MARKS = ("NVRM: ", "nvidia-nvswitch", "amdgpu ", "[drm:")
+_MARKS = ("NVRM: ", "nvidia-nvswitch", "amdgpu", "[drm:")
 """How the records of these drivers begin."""
 
 
@@ -207,6 +210,8 @@ def _event(line: str, number: int, level: int | None) -> Event | None:
         return _init(found[1] or "", f"RmInitAdapter failed{found[2]}", number)
     if found := _AMD.match(line):
         return _amd(found[1] or "", found[2], number, level)
+    if (found := _AMD_NAMELESS.match(line)) and (found[1] or level is not None):
+        return _amd("", found[2], number, level)
     return _sxid(line, number)
 
 

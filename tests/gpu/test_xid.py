@@ -73,6 +73,9 @@ GPU = "PCI:0000:3b:00"
         f"python[9]: segfault at 0 ip 0 sp 0 error 4 in NVRM: Xid ({GPU}): 79, pid=1, x[4+1]",
         f"kworker NVRM: GPU {GPU[4:]}.0: RmInitAdapter failed! (0x26:0x56:1474)",
         f"mallory-usb: \\x0aNVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        f"NVRM: [9] Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        f"x [1.5] NVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+        f"[1.5] [1.5] NVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
         # a later line of a record
         f"overlayfs: x\nNVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
         f"NVRM: x[9]: segfault in x\nNVRM: Xid ({GPU}): 79, pid=1, x[4+1]",
@@ -250,6 +253,10 @@ def test_an_unknown_line_of_amdgpu_is_judged_by_its_level() -> None:
     assert [e.kind for e in xid.read([line + ", failed"] * 3, (3, 6, None)).events] == [
         "driver"
     ] * 2
+    nameless = "amdgpu: Failed to quiesce KFD"
+    assert [e.kind for e in xid.read([nameless] * 3, (3, 6, None)).events] == ["driver"]
+    power = "amdgpu: [powerplay] Failed to send message 0x26, response 0x0"
+    assert [e.kind for e in xid.read([power] * 3, (3, 6, None)).events] == ["driver"] * 2
     drm = "[drm:mes_v11_0_submit_pkt [amdgpu]] *ERROR* MES failed to response msg=3"
     assert [(e.kind, e.bus) for e in xid.read([drm], (3,)).events] == [("driver", "")]
 

@@ -146,6 +146,12 @@ _INFINIBAND = re.compile(
 _BY_NAME = {"mlx5": MLX5, "efa": EFA, "rdmap": EFA, "bnxt_re": BNXT, "irdma": ICE}
 """Whose an RDMA device is, by how its name begins; other names are given by udev."""
 
+_OTHER = re.compile(
+    rf"mlx5_(?:core|ib)\.[a-z]{{1,20}} (mlx5_core\.[a-z]{{1,20}}\.[0-9]{{1,9}}): (.*)"
+    rf"|mlx5_core: (?=probe of ({PCI}) failed)(.*)"
+)
+"""mlx5's parts on the auxiliary bus, and a card for which the driver could not start."""
+
 _PCIE = re.compile(
     rf"[a-z][\w-]{{1,30}} ({PCI}): (?:AER: )?(?:"
     r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)"
@@ -174,6 +180,8 @@ def _speaker(text: str) -> tuple[str, tuple[str, ...], str] | None:
     if found := said_by_card(text):
         driver, card, said = found
         return (card, (driver,), said) if driver in _JUDGED else None
+    if other := _OTHER.match(text):
+        return other[1] or other[3], MLX5, other[2] or other[4]
     if found_name := _INFINIBAND.match(text):
         name = found_name[1]
         drivers = next((d for head, d in _BY_NAME.items() if name.startswith(head)), tuple(_JUDGED))

@@ -44,6 +44,8 @@ def judged(text: str, level: int | None = 3) -> list[tuple[str, Status]]:
         (EFA + "Reading register timed out. expected: req id[12] offset[0x54]", "0000:1e:00.0", WARNING),
         (EFA + "a fault of the future: error 7", "0000:1e:00.0", WARNING),
         ("infiniband rdmap30s0: Wait for completion (polling) timeout", "rdmap30s0", WARNING),
+        ("mlx5_core: probe of 0000:01:00.0 failed with error -22", "0000:01:00.0", WARNING),
+        ("mlx5_core.eth mlx5_core.eth.0: mlx5e_probe:6040:(pid 7): mlx5e_resume failed, -12", "mlx5_core.eth.0", WARNING),
         ("infiniband mlx5_3: mlx5_ib_dev_res_init failed", "mlx5_3", WARNING),
         ("bnxt_en 0000:18:00.0 ens1f0np0: Firmware not responding, status: 0x1", "0000:18:00.0", CRITICAL),
         ("ice 0000:18:00.0: PCI error detected, state 2", "0000:18:00.0", WARNING),
