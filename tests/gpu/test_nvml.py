@@ -25,6 +25,8 @@ MOVING = frozenset(
 
 ONLY_XML = frozenset(
     [
+        "unknown",
+        "remarks",
         "sram_threshold",
         "retired",
         "processes",
@@ -85,3 +87,51 @@ def test_reasons_have_the_names_of_nvidia_smi() -> None:
     idle = pynvml.nvmlClocksThrottleReasonGpuIdle
     assert nvml.throttled(pynvml, slow | idle) == ("gpu_idle", "hw_thermal_slowdown")
     assert set(judge.SLOW) <= set(nvml.REASONS)
+
+
+class Failing:
+    """NVML of which one function fails for one GPU; all else is the real module's constants."""
+
+    def __init__(self, name: str, error: int, index: int = 0) -> None:
+        import pynvml
+
+        self.real, self.name, self.error, self.index = pynvml, name, error, index
+
+    def __getattr__(self, name: str) -> object:
+        if not name.startswith("nvmlDeviceGet"):
+            return getattr(self.real, name)
+        return lambda *arguments: self._call(name.removeprefix("nvmlDeviceGet"), arguments)
+
+    def _call(self, name: str, arguments: tuple[object, ...]) -> object:
+        if name == self.name and arguments[0] == self.index:
+            raise self.real.NVMLError(self.error)
+        if name == "HandleByIndex":
+            return arguments[0]
+        if name in ("UUID", "Name", "Serial"):
+            return f"{name}-{arguments[0]}"
+        if name in ("Temperature", "PowerUsage", "MinorNumber"):
+            return 40_000
+        raise self.real.NVMLError(self.real.NVML_ERROR_NOT_SUPPORTED)
+
+
+def test_a_field_that_nvml_cannot_read_costs_itself() -> None:
+    """It cost all GPUs of the machine; one that is not there is no trouble."""
+    import pynvml
+
+    found = nvml.Device(Failing("Temperature", pynvml.NVML_ERROR_UNKNOWN), 0).gpu()
+    assert (found.uuid, found.temperature, found.power) == ("UUID-0", None, 40)
+    assert (found.troubles, found.answers) == (("Temperature: Unknown Error",), True)
+    absent = nvml.Device(Failing("Temperature", pynvml.NVML_ERROR_NO_PERMISSION), 0).gpu()
+    assert (absent.troubles, absent.answers) == ((), True)
+
+
+def test_a_lost_gpu_costs_itself() -> None:
+    """Where its handle is refused, and where a field says so; its neighbour is well."""
+    import pynvml
+
+    for name in ("HandleByIndex", "Temperature"):
+        lost = Failing(name, pynvml.NVML_ERROR_GPU_IS_LOST)
+        found = nvml.Device(lost, 0).gpu()
+        assert not found.answers
+        assert "GPU is lost" in found.troubles[0]
+        assert nvml.Device(lost, 1).gpu().answers

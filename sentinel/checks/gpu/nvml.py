@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.gpu.advice import recovery_word
 from sentinel.gpu.bus import bus_id
@@ -20,59 +20,137 @@ MISSING = 69
 
 
 def inventory() -> Inventory:
-    """What NVML tells; a field that a GPU does not have is None. Raises pynvml.NVMLError."""
+    """What NVML tells; a field that a GPU does not have is None, one that cannot be read is a trouble
+    of that GPU. Raises pynvml.NVMLError where NVML itself does not answer."""
     import pynvml as nvml
 
     nvml.nvmlInit()
     try:
         count = nvml.nvmlDeviceGetCount()
-        gpus = [_gpu(nvml, nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count)]
+        gpus = tuple(Device(nvml, index).gpu() for index in range(count))
         driver = _text(nvml.nvmlSystemGetDriverVersion())
-        return Inventory(gpus=tuple(gpus), driver=driver, form="nvml", attached=count)
+        return Inventory(gpus=gpus, driver=driver, form="nvml", attached=count)
     finally:
         nvml.nvmlShutdown()
 
 
-def _gpu(nvml: Any, gpu: Any) -> Gpu:
-    def ask(name: str, *arguments: Any) -> Any:
-        return _asked(nvml, getattr(nvml, name), gpu, *arguments)
+ABSENT = (
+    "NotSupported",
+    "FunctionNotFound",
+    "InvalidArgument",
+    "NoPermission",
+    "ArgumentVersionMismatch",
+    "Deprecated",
+)
+"""Errors that say that device, driver or rights have no such value (nvmlReturn_t)."""
 
-    memory = ask("nvmlDeviceGetMemoryInfo", nvml.nvmlMemory_v2)
-    power, mig = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetMigMode")
-    use = ask("nvmlDeviceGetUtilizationRates")
-    serial = _text(ask("nvmlDeviceGetSerial"))
-    return Gpu(
-        uuid=_text(ask("nvmlDeviceGetUUID")),
-        bus=bus_id(_text(ask("nvmlDeviceGetPciInfo").busId)),
-        serial=serial if serial.strip("0") else "",
-        index=ask("nvmlDeviceGetMinorNumber"),
-        model=_text(ask("nvmlDeviceGetName")),
-        memory_used=memory and memory.used // 2**20 * 2**20,
-        temperature=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
-        memory_temperature=_field(nvml, gpu, "NVML_FI_DEV_MEMORY_TEMP"),
-        power=None if power is None else power / 1000,
-        utilization=use and use.gpu,
-        ecc=_ecc(nvml, gpu, nvml.NVML_VOLATILE_ECC),
-        ecc_life=_ecc(nvml, gpu, nvml.NVML_AGGREGATE_ECC),
-        remapped=_remapped(nvml, gpu),
-        throttled=throttled(nvml, ask("nvmlDeviceGetCurrentClocksThrottleReasons")),
-        mig=_yes(mig[0]) if mig else None,
-        recovery=_recovery(nvml, gpu),
-    )
+MEASURED = ("Temperature", "UtilizationRates", "MemoryInfo", "PowerUsage")
 
 
-def _asked(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    """None where the GPU does not have it; a lost GPU is an error of the whole."""
-    try:
-        return function(*arguments)
-    except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
-        return None
+class Device:
+    """One GPU, asked field by field; `troubles` are those that NVML cannot read."""
+
+    def __init__(self, nvml: Any, index: int) -> None:
+        self.nvml, self.troubles = nvml, list[str]()
+        self.absent = tuple(
+            error for name in ABSENT if (error := getattr(nvml, f"NVMLError_{name}", None))
+        )
+        try:
+            self.handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        except nvml.NVMLError as error:
+            self.handle = None
+            self.troubles.append(f"device {index}: {error}")
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """None where the GPU or this NVML does not have it, or where it cannot be read."""
+        function = getattr(self.nvml, f"nvmlDeviceGet{name}", None)
+        if function is None or self.handle is None:
+            return None
+        try:
+            return function(self.handle, *arguments)
+        except self.absent:
+            return None
+        except self.nvml.NVMLError as error:
+            self.troubles.append(f"{name}: {error}")
+            return None
+
+    def field(self, name: str) -> int | None:
+        """A number that NVML tells by field only; None where driver or GPU does not have it."""
+        found = self.ask("FieldValues", [getattr(self.nvml, name)])
+        return None if not found or found[0].nvmlReturn else int(found[0].value.uiVal)
+
+    @property
+    def answers(self) -> bool:
+        """Whether more than half of what is measured can be read, and the device is not lost."""
+        lost = any("lost" in said or "requires reset" in said for said in self.troubles)
+        mute = sum(said.partition(":")[0] in MEASURED for said in self.troubles)
+        return self.handle is not None and not lost and mute < len(MEASURED) // 2
+
+    def gpu(self) -> Gpu:
+        """All that is told of it."""
+        ask, nvml = self.ask, self.nvml
+        memory = ask("MemoryInfo", nvml.nvmlMemory_v2)
+        power, mig, use = ask("PowerUsage"), ask("MigMode"), ask("UtilizationRates")
+        serial, pci = _text(ask("Serial")), ask("PciInfo")
+        found = Gpu(
+            uuid=_text(ask("UUID")),
+            bus=bus_id(_text(pci.busId)) if pci is not None else "",
+            serial=serial if serial.strip("0") else "",
+            index=ask("MinorNumber"),
+            model=_text(ask("Name")),
+            memory_used=memory and memory.used // 2**20 * 2**20,
+            temperature=ask("Temperature", nvml.NVML_TEMPERATURE_GPU),
+            memory_temperature=self.field("NVML_FI_DEV_MEMORY_TEMP"),
+            power=None if power is None else power / 1000,
+            utilization=use and use.gpu,
+            ecc=_ecc(self, nvml.NVML_VOLATILE_ECC),
+            ecc_life=_ecc(self, nvml.NVML_AGGREGATE_ECC),
+            remapped=_remapped(self),
+            throttled=throttled(nvml, ask("CurrentClocksThrottleReasons")),
+            unrepairable=_yes(ask("UnrepairableMemoryFlag_v1")),
+            repairs=_repairs(ask("RepairStatus")),
+            fabric=_fabric(self),
+            mig=_yes(mig[0]) if mig else None,
+            recovery=_recovery(self),
+        )
+        return replace(found, troubles=tuple(self.troubles), answers=self.answers)
 
 
-def _field(nvml: Any, gpu: Any, name: str) -> int | None:
-    """A number that NVML tells by field only; None where driver or GPU does not have it."""
-    (found,) = nvml.nvmlDeviceGetFieldValues(gpu, [getattr(nvml, name)])
-    return None if found.nvmlReturn else int(found.value.uiVal)
+def _repairs(pending: Any) -> tuple[str, ...]:
+    names = ("memory channel", "TPC")
+    return tuple(name for name, yes in zip(names, pending or (), strict=False) if yes)
+
+
+FABRIC_STATES = {1: "Not Started", 2: "In Progress", 3: "Completed"}
+FABRIC_FAULTS = (
+    (0, 3, {1: "bandwidth: Degraded"}),
+    (2, 3, {1: "route recovery in progress: True"}),
+    (4, 3, {1: "route unhealthy: True"}),
+    (6, 3, {1: "access timeout recovery: True"}),
+    (8, 15, {n: f"incorrect configuration: {n}" for n in range(2, 16)}),
+    (12, 3, {2: "partition assigned: False"}),
+    (14, 3, {2: "global fabric manager: Disconnected"}),
+)
+"""NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_* and _WIDTH_* of nvml.h, and the values that are bad."""
+
+SUMMARIES = {2: "health: Unhealthy", 3: "health: Limited Capacity"}
+
+
+def _fabric(device: Device) -> str:
+    """As smi.py has it of nvidia-smi's words; empty where it is well or there is none."""
+    nvml = device.nvml
+    if not hasattr(nvml, "c_nvmlGpuFabricInfo_v3_t"):
+        return ""
+    info = nvml.c_nvmlGpuFabricInfo_v3_t()
+    if device.ask("GpuFabricInfoV", nvml.byref(info)) is None or not info.state:
+        return ""
+    state = FABRIC_STATES.get(info.state, f"state {info.state}")
+    if state != "Completed":
+        return state
+    ended = f"{state}: {nvml.NVMLError(info.status)}" if info.status else ""
+    mask = info.healthMask
+    bad = [words.get(mask >> shift & width, "") for shift, width, words in FABRIC_FAULTS]
+    return ", ".join(filter(None, [ended, SUMMARIES.get(info.healthSummary, ""), *bad]))
 
 
 REASONS = {
@@ -85,6 +163,8 @@ REASONS = {
     "sync_boost": "SyncBoost",
     "sw_thermal_slowdown": "SwThermalSlowdown",
     "display_clocks_setting": "DisplayClockSetting",
+    "board_limit": "BoardLimit",
+    "reliability": "Reliability",
 }
 """nvidia-smi's names of nvmlClocksThrottleReasons (nvml.h), in its order."""
 
@@ -95,20 +175,22 @@ def throttled(nvml: Any, reasons: int | None) -> tuple[str, ...]:
     return tuple(
         name
         for name, word in REASONS.items()
-        if mask & getattr(nvml, f"nvmlClocksThrottleReason{word}")
+        if mask & getattr(nvml, f"nvmlClocksThrottleReason{word}", 0)
     )
 
 
-def _recovery(nvml: Any, gpu: Any) -> str:
+def _recovery(device: Device) -> str:
     """What NVIDIA says the GPU needs; empty before R565, which cannot tell."""
-    number = _field(nvml, gpu, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION")
+    number = device.field("NVML_FI_DEV_GET_GPU_RECOVERY_ACTION")
     return "" if number is None else recovery_word(number)
 
 
-def _ecc(nvml: Any, gpu: Any, since: Any) -> Ecc:
+def _ecc(device: Device, since: Any) -> Ecc:
+    nvml = device.nvml
+
     def count(place: Any) -> int | None:
         bad = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-        found = _asked(nvml, nvml.nvmlDeviceGetMemoryErrorCounter, gpu, bad, since, place)
+        found = device.ask("MemoryErrorCounter", bad, since, place)
         return None if found is None else int(found)
 
     return Ecc(
@@ -117,12 +199,12 @@ def _ecc(nvml: Any, gpu: Any, since: Any) -> Ecc:
     )
 
 
-def _remapped(nvml: Any, gpu: Any) -> RemappedRows | None:
-    rows = _asked(nvml, nvml.nvmlDeviceGetRemappedRows, gpu)
+def _remapped(device: Device) -> RemappedRows | None:
+    rows = device.ask("RemappedRows")
     if rows is None:
         return None
     corrected, uncorrected, pending, failed = rows
-    banks = _asked(nvml, nvml.nvmlDeviceGetRowRemapperHistogram, gpu)
+    banks = device.ask("RowRemapperHistogram")
     names = ("max", "high", "partial", "low", "none")
     return RemappedRows(
         corrected=corrected,
